@@ -1,0 +1,1 @@
+"""One composition root per container of the pod."""

@@ -1,0 +1,1 @@
+"""The OpenStack Controller: one OpenStack region on Kubernetes from one resource."""

@@ -1,0 +1,1 @@
+"""The only code that talks to servers, files and libraries that do."""

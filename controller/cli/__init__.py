@@ -1,0 +1,1 @@
+"""The osctl command line."""

@@ -1,0 +1,1 @@
+"""What is true: pure rules, no input or output."""

@@ -1,0 +1,56 @@
+"""HelmBundle: the releases of one service, as core asks for them and helmbundle serves them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+Values = Mapping[str, Any]
+DriftMode = Literal["Correct", "Warn", "Ignore"]
+BundleMode = Literal["Apply", "Plan", "Paused"]
+VolumePolicy = Literal["Retain", "Delete"]
+
+DEFAULT_TIMEOUT_SECONDS = 1800
+
+
+@dataclass(frozen=True)
+class ChartRef:
+    """Which chart a release is made of.
+
+    `path` is a directory or archive known to the helmbundle container (the charts shipped in the
+    image are relative to its chart directory: `keystone`); `repository` an `https://`, `oci://` or
+    `file://` address. Exactly one of the two is set. `version` is exact, empty for a shipped chart.
+    """
+
+    name: str
+    version: str = ""
+    path: str = ""
+    repository: str = ""
+
+
+@dataclass(frozen=True)
+class ReleaseSpec:
+    """One Helm release wanted. `values` may hold `{"$secretRef": {"name", "key"}}` leaves.
+
+    `depends_on` names releases of the same namespace that must be deployed (not healthy) first.
+    `timeout` is in seconds and bounds one Helm action, hooks included.
+    """
+
+    name: str
+    namespace: str
+    chart: ChartRef
+    values: Values = field(default_factory=dict)
+    depends_on: tuple[str, ...] = ()
+    timeout: int = DEFAULT_TIMEOUT_SECONDS
+    drift: DriftMode = "Correct"
+    suspend: bool = False
+
+
+@dataclass(frozen=True)
+class BundleSpec:
+    """The spec of one HelmBundle. `volumes` says what becomes of claims when a release goes."""
+
+    releases: tuple[ReleaseSpec, ...]
+    mode: BundleMode = "Apply"
+    volumes: VolumePolicy = "Retain"

@@ -1,0 +1,34 @@
+"""Names that parts of the product agree on: API group, labels, annotations, field managers."""
+
+from __future__ import annotations
+
+GROUP = "osctl.dev"
+VERSION = "v1alpha1"
+API_VERSION = f"{GROUP}/{VERSION}"
+
+CONTAINERS = ("core", "helmbundle", "health", "secrets", "node")
+
+# Labels on what we create.
+DEPLOYMENT_LABEL = f"{GROUP}/deployment"  # name of the osdpl
+SERVICE_LABEL = f"{GROUP}/service"  # OpenStack service type: identity, compute, database …
+MANAGED_BY = "app.kubernetes.io/managed-by"
+MANAGED_BY_US = "openstack-controller"
+
+# Labels on Helm's own release records (Secrets of type helm.sh/release.v1), set through Helm's
+# --labels: a revision carries what it was made from, so that nothing else has to remember it.
+BUNDLE_LABEL = f"{GROUP}/bundle"  # name of the HelmBundle
+DIGEST_LABEL = f"{GROUP}/digest"  # digest of chart and resolved values, first 40 hex digits
+CHART_VERSION_LABEL = f"{GROUP}/chart-version"
+
+RECONCILE_ANNOTATION = f"{GROUP}/reconcile-requested-at"
+FORCE_ANNOTATION = f"{GROUP}/force-upgrade-requested-at"
+
+
+def field_manager(container: str) -> str:
+    """Field manager of one container for server-side apply: `osctl-core`."""
+    return f"osctl-{container}"
+
+
+def finalizer(container: str) -> str:
+    """Finalizer of one container: `core.osctl.dev/finalizer`."""
+    return f"{container}.{GROUP}/finalizer"

@@ -1,0 +1,94 @@
+"""Every error the product raises on purpose, named by meaning.
+
+Adapters translate the errors of their libraries into these; nothing above an adapter catches a
+library's own exception.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+class ControllerError(Exception):
+    """Root of all errors of the controller. Its text is safe to show: it never holds a secret."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One mistake in an input.
+
+    `path` is the JSON path (`spec.services.compute.nvoa`), `message` says what is wrong and `remedy`
+    what would be right. `source` is `file:line` where the input came from a file, else empty.
+    """
+
+    path: str
+    message: str
+    remedy: str = ""
+    source: str = ""
+
+    def __str__(self) -> str:
+        place = f"{self.source}  " if self.source else ""
+        tail = f"; {self.remedy}" if self.remedy else ""
+        return f"{place}{self.path}: {self.message}{tail}"
+
+
+class SpecInvalid(ControllerError):
+    """The input cannot be served without an edit. Carries every problem found, not only the first."""
+
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        self.problems = tuple(problems)
+        super().__init__("\n".join(str(problem) for problem in self.problems))
+
+
+class KubeError(ControllerError):
+    """The Kubernetes API refused or failed a request."""
+
+
+class Conflict(KubeError):
+    """The object changed since it was read (409), or already exists on create."""
+
+
+class Forbidden(KubeError):
+    """The service account may not do this (401, 403). The message names verb and resource."""
+
+
+class ObjectRefused(KubeError):
+    """The API server refuses this object for good (400, 413, 422, undeclared fields)."""
+
+
+class ApiUnavailable(KubeError):
+    """The API server cannot be reached, or is overloaded; worth another try.
+
+    `retry_after` is in seconds, None when the server did not say.
+    """
+
+    def __init__(self, message: str, retry_after: float | None = None) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+
+
+class HelmFailed(ControllerError):
+    """A Helm action ended badly. `message` is the cause as Helm tells it, not yet redacted."""
+
+
+class HelmCancelled(HelmFailed):
+    """A Helm action was cancelled by us, or reached its timeout; work may still be going on."""
+
+
+class ReleaseMissing(HelmFailed):
+    """The release or the revision asked for does not exist."""
+
+
+class ChartInvalid(ControllerError):
+    """A chart cannot be found, loaded or rendered. The message names the chart and the cause."""
+
+
+class SecretMissing(ControllerError):
+    """A `$secretRef` names a Secret or a key that is not there (yet)."""
+
+    def __init__(self, name: str, key: str, release: str = "") -> None:
+        self.name = name
+        self.key = key
+        what = f"release {release} needs it" if release else "it is referenced"
+        super().__init__(f'Secret "{name}" has no key "{key}", and {what}')

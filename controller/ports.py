@@ -1,0 +1,270 @@
+"""What the reconcilers need of the world, as protocols that adapters implement.
+
+Kubernetes objects and chart values are raw mappings; everything else that crosses a port is a frozen
+dataclass. Every call has a deadline of its own and raises errors of `controller.errors` only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from controller.domain.bundle import ChartRef, Values
+
+KubeObject = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Resource:
+    """A resource of the API: how its URL is made. `namespaced` False for cluster-scoped ones."""
+
+    api_version: str
+    kind: str
+    plural: str
+    namespaced: bool = True
+
+
+SECRET = Resource("v1", "Secret", "secrets")
+CONFIGMAP = Resource("v1", "ConfigMap", "configmaps")
+POD = Resource("v1", "Pod", "pods")
+PVC = Resource("v1", "PersistentVolumeClaim", "persistentvolumeclaims")
+EVENT = Resource("v1", "Event", "events")
+NODE = Resource("v1", "Node", "nodes", namespaced=False)
+NAMESPACE = Resource("v1", "Namespace", "namespaces", namespaced=False)
+DEPLOYMENT = Resource("apps/v1", "Deployment", "deployments")
+STATEFULSET = Resource("apps/v1", "StatefulSet", "statefulsets")
+DAEMONSET = Resource("apps/v1", "DaemonSet", "daemonsets")
+JOB = Resource("batch/v1", "Job", "jobs")
+LEASE = Resource("coordination.k8s.io/v1", "Lease", "leases")
+OSDPL = Resource("osctl.dev/v1alpha1", "OpenStackDeployment", "openstackdeployments")
+HELMBUNDLE = Resource("osctl.dev/v1alpha1", "HelmBundle", "helmbundles")
+
+
+class Kube(Protocol):
+    """The Kubernetes API. Retries 429 and 5xx itself, with jitter, inside the call's deadline."""
+
+    def get(self, resource: Resource, name: str, namespace: str | None = None) -> KubeObject | None:
+        """The object, or None when it does not exist."""
+        ...
+
+    def list(
+        self, resource: Resource, namespace: str | None = None, *, labels: str = "", fields: str = ""
+    ) -> list[KubeObject]:
+        """All objects that match the selectors, read in pages."""
+        ...
+
+    def list_metadata(
+        self, resource: Resource, namespace: str | None = None, *, labels: str = "", fields: str = ""
+    ) -> list[KubeObject]:
+        """As `list`, but only `metadata` of each (PartialObjectMetadata): cheap for big Secrets."""
+        ...
+
+    def apply(
+        self,
+        obj: Mapping[str, Any],
+        *,
+        manager: str,
+        subresource: str = "",
+        force: bool = True,
+        dry_run: bool = False,
+    ) -> KubeObject:
+        """Server-side apply under `manager`. Raises ObjectRefused where the server refuses for good."""
+        ...
+
+    def create(self, obj: Mapping[str, Any]) -> KubeObject:
+        """POST with fieldValidation=Strict. Raises Conflict when the object exists already."""
+        ...
+
+    def replace(self, obj: Mapping[str, Any], *, subresource: str = "") -> KubeObject:
+        """PUT; the object carries the resourceVersion it was read at. Raises Conflict if that moved."""
+        ...
+
+    def merge_patch(
+        self,
+        resource: Resource,
+        name: str,
+        namespace: str | None,
+        patch: Mapping[str, Any],
+        *,
+        subresource: str = "",
+    ) -> KubeObject | None:
+        """JSON merge patch, None when the object is gone. With metadata.resourceVersion: conditional."""
+        ...
+
+    def delete(
+        self,
+        resource: Resource,
+        name: str,
+        namespace: str | None = None,
+        *,
+        uid: str = "",
+        propagation: str = "Background",
+    ) -> bool:
+        """Asks for deletion; False when already gone. With `uid`, only that very object."""
+        ...
+
+    def pod_log(self, name: str, namespace: str, *, container: str = "", tail_lines: int = 20) -> str:
+        """Last lines of a container's log, empty when there is none."""
+        ...
+
+
+@dataclass(frozen=True)
+class Revision:
+    """One revision in a release's history.
+
+    `status` is Helm's word (`deployed`, `failed`, `pending-install`, `superseded`, `uninstalling` …).
+    `digest`, `chart_version` and `bundle` come from labels of the record, empty if it has none.
+    `modified` is in seconds since the epoch.
+    """
+
+    version: int
+    status: str
+    digest: str = ""
+    chart_version: str = ""
+    bundle: str = ""
+    modified: float = 0.0
+
+
+@dataclass(frozen=True)
+class HookRun:
+    """The last run of one hook: `phase` is Helm's (`Succeeded`, `Failed`, `Running`, `Unknown`)."""
+
+    name: str
+    kind: str
+    events: tuple[str, ...]
+    weight: int
+    phase: str
+
+
+@dataclass(frozen=True)
+class RenderedRelease:
+    """What Helm would send to the cluster. `manifest` and `hooks` are parsed Kubernetes objects."""
+
+    manifest: tuple[KubeObject, ...]
+    hooks: tuple[KubeObject, ...]
+
+
+@dataclass(frozen=True)
+class HelmRequest:
+    """One install or upgrade. `values` are resolved: they may hold secrets and are never logged.
+
+    `labels` are put on the release's record (at most 63 characters each). `timeout` in seconds.
+    """
+
+    release: str
+    namespace: str
+    chart_path: str
+    values: Values
+    labels: Mapping[str, str] = field(default_factory=dict)
+    timeout: int = 1800
+    max_history: int = 5
+    description: str = ""
+
+
+class Cancellation(Protocol):
+    """A token that ends a Helm action early, from any thread."""
+
+    def cancel(self) -> None: ...
+
+    @property
+    def cancelled(self) -> bool: ...
+
+
+class HelmClient(Protocol):
+    """Helm's actions on one cluster. Safe from several threads, one action per release at a time.
+
+    Never waits for workloads; a call lasts as long as the release's hooks. Raises HelmFailed,
+    HelmCancelled, ReleaseMissing, ChartInvalid.
+    """
+
+    def new_cancellation(self) -> Cancellation: ...
+
+    def install(self, request: HelmRequest, cancellation: Cancellation | None = None) -> Revision: ...
+
+    def upgrade(self, request: HelmRequest, cancellation: Cancellation | None = None) -> Revision:
+        """Replaces all values of the release and takes over fields that others edited by hand."""
+        ...
+
+    def uninstall(
+        self, release: str, namespace: str, *, timeout: int = 600, cancellation: Cancellation | None = None
+    ) -> None:
+        """Succeeds when the release is already gone. Objects with resource-policy keep stay."""
+        ...
+
+    def rollback(self, release: str, namespace: str, version: int, *, timeout: int = 1800) -> None: ...
+
+    def history(self, release: str, namespace: str) -> tuple[Revision, ...]:
+        """All revisions kept, oldest first; empty when there is no such release."""
+        ...
+
+    def hooks(self, release: str, namespace: str) -> tuple[HookRun, ...]:
+        """Hooks of the newest revision with their last run."""
+        ...
+
+    def render(self, request: HelmRequest, *, server: bool = False) -> RenderedRelease:
+        """The objects this request would make; with `server`, with the API server's capabilities."""
+        ...
+
+
+class ReleaseRecords(Protocol):
+    """Helm's own storage, read and repaired without Helm."""
+
+    def observe(self, namespace: str) -> Mapping[str, tuple[Revision, ...]]:
+        """History of every release in the namespace, oldest first, from one metadata-only list."""
+        ...
+
+    def mark_failed(self, release: str, namespace: str, version: int, reason: str) -> bool:
+        """Turns a `pending-*` or `uninstalling` record of a dead writer into `failed`.
+
+        Conditional on the record being as it was read; False when it has moved on meanwhile.
+        """
+        ...
+
+    def manifest(self, release: str, namespace: str, version: int) -> RenderedRelease:
+        """What that revision put into the cluster. Raises ReleaseMissing."""
+        ...
+
+
+class ChartSource(Protocol):
+    """Where charts come from."""
+
+    def locate(self, chart: ChartRef) -> str:
+        """A local path that Helm can load. Raises ChartInvalid with cause and remedy."""
+        ...
+
+    def digest(self, chart: ChartRef) -> str:
+        """Digest of the chart's content, `sha256:` and 64 hex digits."""
+        ...
+
+    def defaults(self, chart: ChartRef) -> Values:
+        """The chart's values.yaml."""
+        ...
+
+
+class Clock(Protocol):
+    def now(self) -> float:
+        """Seconds since the epoch."""
+        ...
+
+    def monotonic(self) -> float: ...
+
+
+class Randomness(Protocol):
+    def token(self, alphabet: str, length: int) -> str:
+        """A cryptographically random text."""
+        ...
+
+    def octets(self, length: int) -> bytes: ...
+
+    def jitter(self) -> float:
+        """Uniform in [0, 1): not for secrets."""
+        ...
+
+
+class Events(Protocol):
+    """Kubernetes Events, deduplicated. `message` is already redacted."""
+
+    def emit(self, obj: Mapping[str, Any], *, type_: str, reason: str, message: str) -> None: ...
+
+
