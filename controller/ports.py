@@ -13,6 +13,8 @@ from typing import Any, Protocol
 from controller.domain.bundle import ChartRef, Values
 
 KubeObject = dict[str, Any]
+#: At module scope because inside a class with a method `list` that name is the method.
+KubeObjects = list[KubeObject]
 
 
 @dataclass(frozen=True)
@@ -50,13 +52,13 @@ class Kube(Protocol):
 
     def list(
         self, resource: Resource, namespace: str | None = None, *, labels: str = "", fields: str = ""
-    ) -> list[KubeObject]:
+    ) -> KubeObjects:
         """All objects that match the selectors, read in pages."""
         ...
 
     def list_metadata(
         self, resource: Resource, namespace: str | None = None, *, labels: str = "", fields: str = ""
-    ) -> list[KubeObject]:
+    ) -> KubeObjects:
         """As `list`, but only `metadata` of each (PartialObjectMetadata): cheap for big Secrets."""
         ...
 

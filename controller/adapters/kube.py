@@ -1,0 +1,316 @@
+"""The Kubernetes API over pykube-ng, which serves here as an authenticated transport only.
+
+What pykube leaves to its callers is done here: deadlines, retries of 429 and 5xx with growing
+jittered pauses and respect for Retry-After, paging, a token that rotates, one client per thread,
+and errors of `controller.errors`.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlencode
+
+import pykube
+import requests
+import tenacity
+
+from controller.adapters.kube_connection import Connection
+from controller.errors import ApiUnavailable, Conflict, Forbidden, KubeError, ObjectRefused
+from controller.ports import POD, KubeObject, KubeObjects, Resource
+
+CONNECT_TIMEOUT, READ_TIMEOUT = 5.0, 30.0
+PAGE = 500
+RETRIES_WITHIN = 20.0
+METADATA_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+USER_AGENT = "openstack-controller"
+
+
+class PykubeClient:
+    """`controller.ports.Kube` on one API server. Usable from any thread.
+
+    `user_agent` names the container in the API server's audit log.
+    """
+
+    def __init__(self, connection: Connection, *, user_agent: str = USER_AGENT) -> None:
+        self._connection = connection
+        self._user_agent = user_agent
+        self._local = threading.local()
+
+    def get(self, resource: Resource, name: str, namespace: str | None = None) -> KubeObject | None:
+        return self._call("GET", _url(resource, namespace, name), missing_ok=True)
+
+    def list(
+        self, resource: Resource, namespace: str | None = None, *, labels: str = "", fields: str = ""
+    ) -> KubeObjects:
+        items = self._pages(resource, namespace, labels, fields, accept="application/json")
+        for item in items:
+            # Items of a list come without their own kind.
+            item.setdefault("apiVersion", resource.api_version)
+            item.setdefault("kind", resource.kind)
+        return items
+
+    def list_metadata(
+        self, resource: Resource, namespace: str | None = None, *, labels: str = "", fields: str = ""
+    ) -> KubeObjects:
+        return self._pages(resource, namespace, labels, fields, accept=METADATA_LIST)
+
+    def apply(
+        self,
+        obj: Mapping[str, Any],
+        *,
+        manager: str,
+        subresource: str = "",
+        force: bool = True,
+        dry_run: bool = False,
+    ) -> KubeObject:
+        query = {"fieldManager": manager, "force": str(force).lower()}
+        if dry_run:
+            query["dryRun"] = "All"
+        url = _url_of(obj, subresource=subresource)
+        return _present(
+            self._call("PATCH", url, query=query, body=obj, content="application/apply-patch+yaml")
+        )
+
+    def create(self, obj: Mapping[str, Any]) -> KubeObject:
+        url = _url_of(obj, collection=True)
+        return _present(self._call("POST", url, query={"fieldValidation": "Strict"}, body=obj))
+
+    def replace(self, obj: Mapping[str, Any], *, subresource: str = "") -> KubeObject:
+        url = _url_of(obj, subresource=subresource)
+        return _present(self._call("PUT", url, query={"fieldValidation": "Strict"}, body=obj))
+
+    def merge_patch(
+        self,
+        resource: Resource,
+        name: str,
+        namespace: str | None,
+        patch: Mapping[str, Any],
+        *,
+        subresource: str = "",
+    ) -> KubeObject | None:
+        return self._call(
+            "PATCH",
+            _url(resource, namespace, name, subresource),
+            query={"fieldValidation": "Strict"},
+            body=patch,
+            content="application/merge-patch+json",
+            missing_ok=True,
+        )
+
+    def delete(
+        self,
+        resource: Resource,
+        name: str,
+        namespace: str | None = None,
+        *,
+        uid: str = "",
+        propagation: str = "Background",
+    ) -> bool:
+        options: dict[str, Any] = {
+            "apiVersion": "v1",
+            "kind": "DeleteOptions",
+            "propagationPolicy": propagation,
+        }
+        if uid:
+            options["preconditions"] = {"uid": uid}
+        url = _url(resource, namespace, name)
+        return self._call("DELETE", url, body=options, missing_ok=True) is not None
+
+    def pod_log(self, name: str, namespace: str, *, container: str = "", tail_lines: int = 20) -> str:
+        query = {"tailLines": str(tail_lines), "limitBytes": "16384"}
+        if container:
+            query["container"] = container
+        try:
+            return self._send("GET", _url(POD, namespace, name, "log"), query=query).text
+        except KubeError:
+            # A pod that has not started, or is gone, has no log: the cause is told without it.
+            return ""
+
+    def _pages(
+        self, resource: Resource, namespace: str | None, labels: str, fields: str, *, accept: str
+    ) -> KubeObjects:
+        query = {"limit": str(PAGE)}
+        if labels:
+            query["labelSelector"] = labels
+        if fields:
+            query["fieldSelector"] = fields
+        items: KubeObjects = []
+        while True:
+            try:
+                page = _present(self._call("GET", _url(resource, namespace), query=query, accept=accept))
+            except _Expired:
+                # The snapshot behind a continue token is gone (410): a list is whole or it is nothing.
+                items.clear()
+                query.pop("continue", None)
+                query.pop("limit", None)
+                continue
+            items.extend(page.get("items") or [])
+            token = page.get("metadata", {}).get("continue")
+            if not token:
+                return items
+            query["continue"] = token
+
+    def _call(
+        self,
+        method: str,
+        url: str,
+        *,
+        query: Mapping[str, str] | None = None,
+        body: Mapping[str, Any] | None = None,
+        content: str = "application/json",
+        accept: str = "application/json",
+        missing_ok: bool = False,
+    ) -> KubeObject | None:
+        try:
+            response = self._send(method, url, query=query, body=body, content=content, accept=accept)
+        except _Missing as error:
+            if missing_ok:
+                return None
+            raise KubeError(str(error)) from None
+        decoded: KubeObject = response.json()
+        return decoded
+
+    def _send(
+        self,
+        method: str,
+        url: str,
+        *,
+        query: Mapping[str, str] | None = None,
+        body: Mapping[str, Any] | None = None,
+        content: str = "application/json",
+        accept: str = "application/json",
+    ) -> requests.Response:
+        target = f"{url}?{urlencode(query)}" if query else url
+        headers = {"Accept": accept, "User-Agent": self._user_agent}
+        data = None
+        if body is not None:
+            headers["Content-Type"] = content
+            data = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
+        attempts: tenacity.Retrying = tenacity.Retrying(
+            retry=tenacity.retry_if_exception_type(ApiUnavailable),
+            wait=_pause,
+            stop=tenacity.stop_after_delay(RETRIES_WITHIN),
+            reraise=True,
+        )
+        response: requests.Response = attempts(self._once, method, target, headers, data)
+        return response
+
+    def _once(
+        self, method: str, target: str, headers: dict[str, str], data: bytes | None
+    ) -> requests.Response:
+        client = self._client()
+        headers = dict(headers)
+        if self._connection.token_file:
+            headers["Authorization"] = f"Bearer {self._connection.token_file.read()}"
+        try:
+            response: requests.Response = client.session.request(
+                method,
+                f"{client.url.rstrip('/')}{target}",
+                headers=headers,
+                data=data,
+                timeout=(CONNECT_TIMEOUT, READ_TIMEOUT),
+            )
+        except requests.RequestException as error:
+            # The text of requests' errors holds the URL and nothing of headers or body.
+            raise ApiUnavailable(f"{method} {target.partition('?')[0]}: {_brief(error)}") from error
+        if response.status_code >= 400:
+            raise _error(method, target, response)
+        return response
+
+    def _client(self) -> pykube.HTTPClient:
+        client: pykube.HTTPClient | None = getattr(self._local, "client", None)
+        if client is None:
+            client = pykube.HTTPClient(self._connection.config)
+            self._local.client = client
+        return client
+
+
+class _Missing(KubeError):
+    """404."""
+
+
+class _Expired(KubeError):
+    """410: a continue token or a resourceVersion that is too old."""
+
+
+_MEANINGS: Mapping[int, type[KubeError]] = {
+    401: Forbidden,
+    403: Forbidden,
+    404: _Missing,
+    409: Conflict,
+    410: _Expired,
+} | dict.fromkeys((400, 405, 406, 413, 415, 422), ObjectRefused)
+
+
+def _pause(state: tenacity.RetryCallState) -> float:
+    error = state.outcome.exception() if state.outcome else None
+    asked = error.retry_after if isinstance(error, ApiUnavailable) else None
+    growing = tenacity.wait_random_exponential(multiplier=0.2, max=5)(state)
+    return max(growing, min(asked or 0.0, RETRIES_WITHIN))
+
+
+def _brief(error: Exception) -> str:
+    cause: BaseException = error
+    while cause.__context__ is not None:
+        cause = cause.__context__
+    return f"{type(error).__name__}: {cause}"[:300]
+
+
+def _error(method: str, target: str, response: requests.Response) -> KubeError:
+    """The error a response means. 500 "field not declared in schema" is server-side apply's way to
+    say 422 (FieldManager's typed conversion fails before validation), so it is not worth a retry."""
+    try:
+        text = str(response.json().get("message") or response.reason)
+    except (ValueError, AttributeError):
+        text = response.text[:300] or str(response.reason)
+    code = response.status_code
+    message = f"{method} {target.partition('?')[0]}: {code} {text}"
+    if code in _MEANINGS:
+        return _MEANINGS[code](message)
+    undeclared = code == 500 and ("field not declared" in text or "failed to create typed" in text)
+    if undeclared:
+        return ObjectRefused(message)
+    if code == 429 or code >= 500:
+        after = response.headers.get("Retry-After", "")
+        return ApiUnavailable(message, retry_after=float(after) if after.isdigit() else None)
+    return KubeError(message)
+
+
+def _present(obj: KubeObject | None) -> KubeObject:
+    if obj is None:
+        raise KubeError("the API server answered without an object")
+    return obj
+
+
+def _url(resource: Resource, namespace: str | None, name: str = "", subresource: str = "") -> str:
+    return _path(resource.api_version, resource.plural, namespace, name, subresource)
+
+
+def _url_of(obj: Mapping[str, Any], *, subresource: str = "", collection: bool = False) -> str:
+    """URL of an object from its own apiVersion and kind.
+
+    The plural is made by the rule that holds for every kind the controller writes: lower case and
+    an `s`, `y` becoming `ies`, `s` or `x` taking `es` (Kubernetes: UnsafeGuessKindToResource).
+    """
+    kind = str(obj["kind"]).lower()
+    if kind.endswith("y"):
+        plural = f"{kind[:-1]}ies"
+    elif kind.endswith(("s", "x")):
+        plural = f"{kind}es"
+    else:
+        plural = f"{kind}s"
+    meta = obj["metadata"]
+    name = "" if collection else str(meta["name"])
+    return _path(str(obj["apiVersion"]), plural, meta.get("namespace"), name, subresource)
+
+
+def _path(api_version: str, plural: str, namespace: str | None, name: str, subresource: str) -> str:
+    root = f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}"
+    parts = [root]
+    if namespace:
+        parts += ["namespaces", namespace]
+    parts += [part for part in (plural, name, subresource) if part]
+    return "/".join(parts)

@@ -1,0 +1,111 @@
+"""How a container reaches its API server: a kubeconfig file, or the pod's service account.
+
+A service account's token is a file that the kubelet replaces about every hour. It is read again
+when the file changes, by everything that talks to the API server through this module.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import kopf
+import pykube
+
+from controller.errors import KubeError
+
+SERVICE_ACCOUNT_DIR = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+
+
+@dataclass
+class TokenFile:
+    """A bearer token kept in a file that someone else rotates."""
+
+    path: Path
+    _text: str = field(default="", repr=False)
+    _stamp: tuple[int, int] = (0, 0)
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+
+    def read(self) -> str:
+        """The token as the file holds it now. Raises KubeError when it cannot be read."""
+        with self._lock:
+            try:
+                stat = self.path.stat()
+                stamp = (stat.st_mtime_ns, stat.st_ino)
+                if stamp != self._stamp:
+                    self._text = self.path.read_text(encoding="utf-8").strip()
+                    self._stamp = stamp
+            except OSError as error:
+                raise KubeError(f"cannot read the service account's token: {error.strerror}") from error
+            return self._text
+
+
+@dataclass(frozen=True)
+class Connection:
+    """Everything needed to open clients: pykube's configuration, and the token's file if there is one.
+
+    `kubeconfig` is the path given, None inside a pod.
+    """
+
+    config: pykube.KubeConfig
+    token_file: TokenFile | None
+    kubeconfig: Path | None
+
+    @property
+    def server(self) -> str:
+        """Base URL of the API server."""
+        return str(self.config.cluster["server"])
+
+
+def connect(kubeconfig: Path | None = None) -> Connection:
+    """The connection that `kubeconfig` (or KUBECONFIG, or the pod's service account) describes.
+
+    Raises KubeError when none of them is there. Nothing is sent yet.
+    """
+    path = kubeconfig
+    if path is None and os.environ.get("KUBECONFIG"):
+        path = Path(os.environ["KUBECONFIG"])
+    try:
+        if path is None and (SERVICE_ACCOUNT_DIR / "token").exists():
+            config = pykube.KubeConfig.from_service_account(str(SERVICE_ACCOUNT_DIR))
+            config.user.pop("token", None)
+            return Connection(config, TokenFile(SERVICE_ACCOUNT_DIR / "token"), None)
+        config = pykube.KubeConfig.from_file(str(path) if path else None)
+        named = config.user.get("tokenFile")
+    except (pykube.exceptions.PyKubeError, KeyError, OSError) as error:
+        raise KubeError(f"no usable kubeconfig and no service account: {error}") from error
+    token_file = None
+    if named:
+        # Relative paths in a kubeconfig are relative to its directory (Kubernetes documentation,
+        # "Organizing Cluster Access Using kubeconfig Files").
+        base = config.kubeconfig_path.parent if config.kubeconfig_path else Path()
+        token_file = TokenFile(base / named)
+        config.user.pop("token", None)
+    return Connection(config, token_file, config.kubeconfig_path)
+
+
+def kopf_login(connection: Connection) -> kopf.ConnectionInfo:
+    """The same connection for Kopf's watches, with the token as it is now."""
+    cluster, user = connection.config.cluster, connection.config.user
+    ca, certificate, key = (
+        section.get(name)
+        for section, name in (
+            (cluster, "certificate-authority"),
+            (user, "client-certificate"),
+            (user, "client-key"),
+        )
+    )
+    return kopf.ConnectionInfo(
+        server=connection.server,
+        ca_path=ca.filename() if ca else None,
+        insecure=bool(cluster.get("insecure-skip-tls-verify")),
+        certificate_path=certificate.filename() if certificate else None,
+        private_key_path=key.filename() if key else None,
+        token=connection.token_file.read() if connection.token_file else user.get("token"),
+        # Kopf keeps a login until the server refuses it; with an expiry it asks again, and gets the
+        # token that the kubelet has put there since.
+        expiration=None,
+        default_namespace=connection.config.namespace,
+    )
