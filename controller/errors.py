@@ -49,6 +49,10 @@ class Conflict(KubeError):
     """The object changed since it was read (409), or already exists on create."""
 
 
+class ObjectMissing(KubeError):
+    """The object to be written is not there, or not any more (404)."""
+
+
 class Forbidden(KubeError):
     """The service account may not do this (401, 403). The message names verb and resource."""
 

@@ -18,7 +18,7 @@ import requests
 import tenacity
 
 from controller.adapters.kube_connection import Connection
-from controller.errors import ApiUnavailable, Conflict, Forbidden, KubeError, ObjectRefused
+from controller.errors import ApiUnavailable, Conflict, Forbidden, KubeError, ObjectMissing, ObjectRefused
 from controller.ports import POD, KubeObject, KubeObjects, Resource
 
 CONNECT_TIMEOUT, READ_TIMEOUT = 5.0, 30.0
@@ -166,10 +166,10 @@ class PykubeClient:
     ) -> KubeObject | None:
         try:
             response = self._send(method, url, query=query, body=body, content=content, accept=accept)
-        except _Missing as error:
+        except ObjectMissing:
             if missing_ok:
                 return None
-            raise KubeError(str(error)) from None
+            raise
         decoded: KubeObject = response.json()
         return decoded
 
@@ -228,10 +228,6 @@ class PykubeClient:
         return client
 
 
-class _Missing(KubeError):
-    """404."""
-
-
 class _Expired(KubeError):
     """410: a continue token or a resourceVersion that is too old."""
 
@@ -239,7 +235,7 @@ class _Expired(KubeError):
 _MEANINGS: Mapping[int, type[KubeError]] = {
     401: Forbidden,
     403: Forbidden,
-    404: _Missing,
+    404: ObjectMissing,
     409: Conflict,
     410: _Expired,
 } | dict.fromkeys((400, 405, 406, 413, 415, 422), ObjectRefused)
