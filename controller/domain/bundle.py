@@ -21,12 +21,16 @@ class ChartRef:
     `path` is a directory or archive known to the helmbundle container (the charts shipped in the
     image are relative to its chart directory: `keystone`); `repository` an `https://`, `oci://` or
     `file://` address. Exactly one of the two is set. `version` is exact, empty for a shipped chart.
+    `credentials_secret` (keys username, password) and `ca_secret` (key ca.crt) name Secrets that open
+    the repository, empty where it needs none.
     """
 
     name: str
     version: str = ""
     path: str = ""
     repository: str = ""
+    credentials_secret: str = ""
+    ca_secret: str = ""
 
 
 @dataclass(frozen=True)

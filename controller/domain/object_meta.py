@@ -1,0 +1,83 @@
+"""What every resource of ours tells about itself beside its spec."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from controller.errors import Problem, SpecInvalid
+
+
+@dataclass(frozen=True)
+class ObjectMeta:
+    """The metadata that decisions depend on. `deleting` is true once deletion was asked for."""
+
+    name: str
+    namespace: str
+    uid: str = ""
+    generation: int = 0
+    deleting: bool = False
+    resource_version: str = ""
+    labels: Mapping[str, str] | None = None
+    annotations: Mapping[str, str] | None = None
+    finalizers: tuple[str, ...] = ()
+
+    def annotation(self, name: str) -> str:
+        """An annotation's value, empty when there is none."""
+        return (self.annotations or {}).get(name, "")
+
+
+def parse_meta(obj: object) -> ObjectMeta:
+    """Reads `metadata` of a raw Kubernetes object. Raises SpecInvalid when it is no such object."""
+    if not isinstance(obj, Mapping):
+        raise SpecInvalid([Problem("$", f"expected a map with apiVersion, kind and metadata, got {a(obj)}")])
+    metadata = obj.get("metadata")
+    if not isinstance(metadata, Mapping):
+        raise SpecInvalid(
+            [Problem("metadata", f"expected a map, got {a(metadata)}", "give at least metadata.name")]
+        )
+    problems = []
+    for field in ("name", "namespace"):
+        value = metadata.get(field)
+        if not isinstance(value, str | None) or (field == "name" and not value):
+            problems.append(Problem(f"metadata.{field}", f"expected a string, got {a(value)}"))
+    for field in ("labels", "annotations"):
+        if not isinstance(metadata.get(field), Mapping | None):
+            problems.append(Problem(f"metadata.{field}", f"expected a map, got {a(metadata[field])}"))
+    if problems:
+        raise SpecInvalid(problems)
+    return ObjectMeta(
+        name=metadata["name"],
+        namespace=metadata.get("namespace") or "",
+        uid=str(metadata.get("uid") or ""),
+        generation=_whole(metadata.get("generation")),
+        deleting=metadata.get("deletionTimestamp") is not None,
+        resource_version=str(metadata.get("resourceVersion") or ""),
+        labels=dict(metadata.get("labels") or {}),
+        annotations=dict(metadata.get("annotations") or {}),
+        finalizers=tuple(str(finalizer) for finalizer in metadata.get("finalizers") or ()),
+    )
+
+
+def a(value: Any) -> str:
+    """How messages speak of a value that is of the wrong type.
+
+    Strings, lists and maps are not quoted: an operator may have put a secret in the wrong place, and
+    messages end in statuses and logs.
+    """
+    if value is None:
+        return "nothing (null)"
+    if isinstance(value, bool):
+        return f"the boolean {str(value).lower()}"
+    if isinstance(value, int | float):
+        return f"the number {value}" if len(str(value)) <= 40 else "a number"
+    if isinstance(value, str):
+        return "a string"
+    if isinstance(value, Mapping):
+        return "a map"
+    return "a list" if isinstance(value, list | tuple) else f"a {type(value).__name__}"
+
+
+def _whole(value: object) -> int:
+    return value if isinstance(value, int) and not isinstance(value, bool) else 0
