@@ -1,0 +1,216 @@
+"""`python -m sandbox`: up, down, status, logs, kubeconfig, build."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from sandbox.build import BuildProgress, ensure_binaries, find_binaries
+from sandbox.cluster import ComponentStatus, Sandbox, list_sandboxes, take_down
+from sandbox.control_plane import COMPONENT_NAMES
+from sandbox.errors import SandboxError
+from sandbox.paths import Layout, sandbox_directory, state_root
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    help="A real Kubernetes control plane with simulated nodes, on loopback, without privileges.",
+)
+Name = Annotated[str, typer.Option("--name", "-n", help="Which sandbox; several run side by side.")]
+Directory = Annotated[
+    Path | None, typer.Option("--dir", help="Where all its files lie [default: one per name in the state home].")
+]
+DEFAULT_NAME = "default"
+PLAIN_LINE_SECONDS = 15.0
+
+
+class BuildDisplay:
+    """Shows a build: a bar on a terminal, else one plain line every few seconds. Silent if none is needed."""
+
+    def __init__(self, console: Console) -> None:
+        self.console = console
+        self.bar: Progress | None = None
+        self.task: TaskID | None = None
+        self.step = ""
+        self.told = 0.0
+
+    def __call__(self, progress: BuildProgress) -> None:
+        if self.console.is_terminal:
+            self._draw(progress)
+        elif progress.step != self.step or progress.seconds - self.told >= PLAIN_LINE_SECONDS:
+            self.told = progress.seconds
+            print(f"build: {describe(progress)}", file=sys.stderr, flush=True)
+        self.step = progress.step
+
+    def _draw(self, progress: BuildProgress) -> None:
+        if self.bar is None or self.task is None:
+            columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[note]}"))
+            self.bar = Progress(*columns, TimeElapsedColumn(), console=self.console)
+            self.bar.start()
+            self.task = self.bar.add_task("build", total=None, note="")
+        note = f"{progress.done} packages" if progress.step == "compiling" else (str(progress.done or ""))
+        self.bar.update(
+            self.task,
+            description=f"build: {progress.step}",
+            completed=progress.done,
+            total=progress.total or None,
+            note=note,
+        )
+
+    def close(self) -> None:
+        """Leaves the terminal in order."""
+        if self.bar is not None:
+            self.bar.stop()
+
+
+def describe(progress: BuildProgress) -> str:
+    """One line about a build, as `compiling, 120 packages, 31 s`."""
+    parts = [progress.step]
+    if progress.step == "compiling":
+        parts.append(f"{progress.done} packages (of {progress.total} at most)")
+    elif progress.done:
+        parts.append(str(progress.done))
+    parts.append(f"{progress.seconds:.0f} s")
+    return ", ".join(parts)
+
+
+def _console() -> Console:
+    return Console(stderr=True)
+
+
+@app.command()
+def build() -> None:
+    """Build the control plane's binaries, if these pins were not built before (about 6 minutes, once)."""
+    display = BuildDisplay(_console())
+    try:
+        binaries = ensure_binaries(display)
+    finally:
+        display.close()
+    print(binaries.sandbox.parent)
+
+
+@app.command()
+def up(
+    name: Name = DEFAULT_NAME,
+    directory: Directory = None,
+    profile: Annotated[
+        str | None, typer.Option(help="Nodes: single, small (3 control, 3 compute) or large:N [default: single].")
+    ] = None,
+    timeout: Annotated[float, typer.Option(help="Seconds that the boot may take, the build apart.")] = 60.0,
+) -> None:
+    """Start a sandbox, or repair one that is half dead; at once when it runs already."""
+    console = _console()
+    display = BuildDisplay(console)
+
+    def tell(text: str) -> None:
+        console.print(text, highlight=False, markup=False)
+
+    try:
+        box = Sandbox.up(name, directory, profile, timeout=timeout, report=display, tell=tell)
+    finally:
+        display.close()
+    tell(f'sandbox "{box.name}" is up, profile {box.state.profile}')
+    tell(f"  kubeconfig  export KUBECONFIG={box.kubeconfig}")
+    tell(f"  audit log   {box.audit_log}")
+    tell(f"  tools       {box.binaries.kubectl}, {box.helm}")
+    option = f" --dir {box.layout.directory}" if directory else ""
+    tell(f"  stop        python -m sandbox down --name {box.name}{option}")
+
+
+@app.command()
+def down(name: Name = DEFAULT_NAME, directory: Directory = None) -> None:
+    """Stop a sandbox and remove its files; nothing happens when there is none."""
+    gone = take_down(name, directory)
+    print(f'sandbox "{name}" is gone' if gone else f'there is no sandbox "{name}"')
+
+
+@app.command()
+def status(
+    name: Annotated[str | None, typer.Option("--name", "-n", help="Only this one [default: all].")] = None,
+    directory: Directory = None,
+    as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+) -> None:
+    """Show the sandboxes and the health of their components; exit code 1 when one is not healthy."""
+    boxes = _boxes(name, directory)
+    rows = [(box, box.status()) for box in boxes]
+    if as_json:
+        content = [
+            {
+                "name": box.name,
+                "directory": str(box.layout.directory),
+                "profile": box.state.profile,
+                "kubeconfig": str(box.kubeconfig),
+                "components": {one.name: {"pid": one.pid, "healthy": one.healthy} for one in seen},
+            }
+            for box, seen in rows
+        ]
+        print(json.dumps(content, indent=2))
+    else:
+        _print_status(rows)
+    if any(not one.healthy for _, seen in rows for one in seen) or (name is not None and not rows):
+        raise typer.Exit(1)
+
+
+def _boxes(name: str | None, directory: Path | None) -> list[Sandbox]:
+    if name is not None or directory is not None:
+        box = Sandbox.open(name or DEFAULT_NAME, directory)
+        return [box] if box is not None else []
+    opened = (Sandbox.open(found, place) for found, place in list_sandboxes(state_root()))
+    return [box for box in opened if box is not None]
+
+
+def _print_status(rows: list[tuple[Sandbox, tuple[ComponentStatus, ...]]]) -> None:
+    if not rows:
+        print("no sandbox" if find_binaries() else "no sandbox, and the binaries are not built yet")
+        return
+    table = Table("SANDBOX", "PROFILE", *COMPONENT_NAMES, "DIRECTORY", box=None)
+    for box, seen in rows:
+        marks = [("healthy" if one.healthy else "sick" if one.pid else "down") for one in seen]
+        table.add_row(box.name, box.state.profile, *marks, str(box.layout.directory))
+    Console(width=None if sys.stdout.isatty() else 200).print(table)
+
+
+@app.command()
+def logs(
+    component: Annotated[str, typer.Argument(help="etcd, apiserver, controller-manager, scheduler, kwok")],
+    name: Name = DEFAULT_NAME,
+    directory: Directory = None,
+    lines: Annotated[int, typer.Option(help="How many from the end; 0 for all.")] = 100,
+) -> None:
+    """Print the log of one component."""
+    layout = Layout(sandbox_directory(name, directory))
+    names = {one.removeprefix("kube-"): one for one in COMPONENT_NAMES}
+    full = names.get(component.removeprefix("kube-"))
+    if full is None:
+        raise SandboxError(f'no component "{component}": one of {", ".join(names)}')
+    try:
+        text = layout.log(full).read_text(errors="replace").splitlines()
+    except FileNotFoundError:
+        raise SandboxError(f'sandbox "{name}" has no log of {full}; is it up?') from None
+    print("\n".join(text[-lines:] if lines else text))
+
+
+@app.command()
+def kubeconfig(name: Name = DEFAULT_NAME, directory: Directory = None) -> None:
+    """Print the path of a sandbox's kubeconfig: export KUBECONFIG=$(python -m sandbox kubeconfig)."""
+    box = Sandbox.open(name, directory)
+    if box is None or not box.kubeconfig.exists():
+        raise SandboxError(f'there is no sandbox "{name}"; start it with: python -m sandbox up --name {name}')
+    print(box.kubeconfig)
+
+
+def main() -> None:
+    """Runs the command; a SandboxError becomes one message and exit code 1."""
+    try:
+        app()
+    except SandboxError as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(1)

@@ -1,0 +1,376 @@
+"""One sandbox: brought up, used, broken on purpose, taken down."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from sandbox import processes
+from sandbox.build import Binaries, Report, ensure_binaries, find_binaries
+from sandbox.certificates import ensure_certificates
+from sandbox.control_plane import (
+    COMPONENT_NAMES,
+    Component,
+    components,
+    write_kubeconfig,
+    write_kubeconfigs,
+    write_stages,
+)
+from sandbox.errors import ComponentFailed, PortTaken, SandboxError
+from sandbox.locks import locked
+from sandbox.paths import Layout, sandbox_directory
+from sandbox.ports import find_free_ports, is_free
+from sandbox.profiles import PROFILE_LABEL, STORAGE_CLASSES, node_object, parse_profile, storage_class_object
+from sandbox.state import State, read_state, write_state
+
+DEFAULT_PROFILE = "single"
+PORT_TRIES = 5
+LOCK_SECONDS = 300.0
+WEDGED_SECONDS = 5.0
+TOKEN_SECONDS = 24 * 3600
+
+Tell = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class ComponentStatus:
+    """What is seen of one component: its pid (0 when it does not run) and whether it says it is healthy."""
+
+    name: str
+    pid: int
+    healthy: bool
+
+
+class Sandbox:
+    """A Kubernetes control plane on loopback. Made by `up`, `open` or `existing`."""
+
+    def __init__(self, layout: Layout, state: State, binaries: Binaries) -> None:
+        self.layout = layout
+        self.state = state
+        self.binaries = binaries
+
+    # -- life ---------------------------------------------------------------------------------------
+
+    @classmethod
+    def up(
+        cls,
+        name: str,
+        directory: Path | None = None,
+        profile: str | None = None,
+        *,
+        timeout: float = 60.0,
+        private: bool = False,
+        report: Report = lambda _: None,
+        tell: Tell = lambda _: None,
+    ) -> Sandbox:
+        """The running, healthy sandbox `name`; started, or repaired where parts of it are dead.
+
+        `directory` holds all its files; `profile` as in `parse_profile` (default: what it has, else
+        `single`); `timeout` in seconds bounds the boot, not the build; `private`: its processes are
+        killed when the calling thread ends. Raises SandboxError.
+        """
+        parse_profile(profile or DEFAULT_PROFILE)
+        layout = Layout(sandbox_directory(name, directory))
+        binaries = ensure_binaries(report)
+        with locked(layout.lock, timeout=LOCK_SECONDS, remove=private):
+            state = read_state(layout.state)
+            if state is None:
+                _refuse_foreign(layout.directory)
+                state = State(name, profile or DEFAULT_PROFILE, find_free_ports(), private)
+                write_state(layout.state, state)
+            if state.name != name:
+                raise SandboxError(f'{layout.directory} is the sandbox "{state.name}", not "{name}"')
+            if profile is not None and profile != state.profile:
+                raise SandboxError(
+                    f'sandbox "{name}" has the profile {state.profile}; to change it, take it down first'
+                )
+            box = cls(layout, replace(state, private=private), binaries)
+            box._ensure_up(time.monotonic() + timeout, tell)
+        return box
+
+    @classmethod
+    def open(cls, name: str, directory: Path | None = None) -> Sandbox | None:
+        """The sandbox `name` as it is, running or not; None when there is none."""
+        layout = Layout(sandbox_directory(name, directory))
+        state = read_state(layout.state)
+        binaries = find_binaries()
+        return None if state is None or binaries is None else cls(layout, state, binaries)
+
+    def down(self) -> None:
+        """Ends its processes and removes its files. Nothing happens when that is done already."""
+        take_down(self.state.name, self.layout.directory)
+
+    # -- use ----------------------------------------------------------------------------------------
+
+    @property
+    def name(self) -> str:
+        """The name it was started under."""
+        return self.state.name
+
+    @property
+    def kubeconfig(self) -> Path:
+        """The administrator's kubeconfig."""
+        return self.layout.kubeconfig
+
+    @property
+    def audit_log(self) -> Path:
+        """The API server's audit log; read it with `sandbox.audit`."""
+        return self.layout.audit_log
+
+    @property
+    def helm(self) -> Path:
+        """The helm command built together with this control plane."""
+        return self.binaries.helm
+
+    def kubectl(self, *arguments: str, input: str | None = None, timeout: float = 60.0) -> str:
+        """The output of kubectl as administrator. Raises SandboxError with its error text."""
+        return run_kubectl([str(self.binaries.kubectl)], self.kubeconfig, arguments, input, timeout)
+
+    def service_account_kubeconfig(self, namespace: str, name: str, directory: Path) -> Path:
+        """A kubeconfig in `directory` that is this ServiceAccount: a real token in a `tokenFile`."""
+        directory.mkdir(parents=True, exist_ok=True)
+        token = self.kubectl("create", "token", name, "--namespace", namespace, f"--duration={TOKEN_SECONDS}s")
+        token_file = directory / f"{namespace}-{name}.token"
+        token_file.touch(mode=0o600)
+        token_file.write_text(token.strip())
+        path = directory / f"{namespace}-{name}.kubeconfig"
+        write_kubeconfig(
+            path, self.layout, self.state.ports, self.name, {"tokenFile": str(token_file.resolve())}
+        )
+        return path
+
+    # -- parts --------------------------------------------------------------------------------------
+
+    def stop_component(self, name: str) -> None:
+        """Ends one component in an orderly way; it stays down until started again."""
+        identity = self._identity(self._component(name).name)
+        if identity is not None:
+            processes.stop_processes([identity])
+
+    def kill_component(self, name: str) -> None:
+        """Ends one component with SIGKILL."""
+        identity = self._identity(self._component(name).name)
+        if identity is not None:
+            processes.kill_process(identity)
+
+    def start_component(self, name: str, timeout: float = 60.0) -> None:
+        """Starts one component that is down, on the port it had, and waits until it is healthy."""
+        component = self._component(name)
+        self._ensure_healthy(component, time.monotonic() + timeout)
+
+    def status(self) -> tuple[ComponentStatus, ...]:
+        """Each component as it is now."""
+        seen = []
+        for component in self._components():
+            identity = self._identity(component.name)
+            healthy = identity is not None and component.health.passes()
+            seen.append(ComponentStatus(component.name, identity.pid if identity else 0, healthy))
+        return tuple(seen)
+
+    def _components(self) -> tuple[Component, ...]:
+        return components(self.layout, self.state.ports, self.binaries)
+
+    def _component(self, name: str) -> Component:
+        """By its full name, or without `kube-` as in `apiserver`."""
+        for component in self._components():
+            if name in {component.name, component.name.removeprefix("kube-")}:
+                return component
+        raise SandboxError(f'no component "{name}": one of {", ".join(COMPONENT_NAMES)}')
+
+    def _identity(self, component: str) -> processes.ProcessIdentity | None:
+        identity = processes.read_pid_file(self.layout.pid_file(component))
+        return identity if identity is not None and processes.is_running(identity) else None
+
+    # -- boot ---------------------------------------------------------------------------------------
+
+    def _ensure_up(self, deadline: float, tell: Tell) -> None:
+        running = {name for name in COMPONENT_NAMES if self._identity(name) is not None}
+        if len(running) == len(COMPONENT_NAMES) and all(one.healthy for one in self.status()):
+            return
+        known = {self._identity(name) for name in running}
+        processes.stop_processes([one for one in processes.find_owned(self.layout.directory) if one not in known])
+        ensure_certificates(self.layout.pki)
+        write_stages(self.binaries.stages, self.layout.stages)
+        self.layout.audit_log.parent.mkdir(exist_ok=True)
+        for attempt in range(1, PORT_TRIES + 1):
+            try:
+                self._boot(deadline, tell)
+                break
+            except PortTaken as error:
+                if attempt == PORT_TRIES:
+                    raise
+                tell(f"{error}; trying other ports")
+                processes.stop_processes(processes.find_owned(self.layout.directory))
+                self.state = replace(self.state, ports=find_free_ports())
+        self._ensure_objects(deadline)
+
+    def _boot(self, deadline: float, tell: Tell) -> None:
+        write_state(self.layout.state, self.state)
+        write_kubeconfigs(self.layout, self.state.ports, self.name)
+        for component in self._components():
+            self._refuse_taken(component)
+        etcd, apiserver, *others = self._components()
+        for component in (etcd, apiserver):
+            tell(f"starting {component.name}")
+            self._ensure_healthy(component, deadline)
+        tell(f"starting {', '.join(component.name for component in others)}")
+        for component in others:
+            self._start(component)
+        for component in others:
+            self._ensure_healthy(component, deadline)
+
+    def _refuse_taken(self, component: Component) -> None:
+        if self._identity(component.name) is None:
+            for port in component.ports:
+                if not is_free(port):
+                    raise PortTaken(f"port {port} of {component.name} is taken")
+
+    def _start(self, component: Component) -> processes.ProcessIdentity:
+        """The running process of the component, started if it does not run."""
+        identity = self._identity(component.name)
+        if identity is None:
+            identity = processes.start_process(
+                component.argv,
+                log=self.layout.log(component.name),
+                owner=self.layout.directory,
+                die_with_parent=self.state.private,
+            )
+            processes.write_pid_file(self.layout.pid_file(component.name), identity)
+        return identity
+
+    def _ensure_healthy(self, component: Component, deadline: float) -> None:
+        """Starts the component if it does not run, restarts it once if it runs but does not answer."""
+        identity = self._identity(component.name)
+        if identity is not None:
+            if self._wait_healthy(component, identity, min(deadline, time.monotonic() + WEDGED_SECONDS)):
+                return
+            processes.stop_processes([identity])
+        log = self.layout.log(component.name)
+        before = log.stat().st_size if log.exists() else 0
+        identity = self._start(component)
+        if self._wait_healthy(component, identity, deadline):
+            return
+        output = _read_from(log, before)
+        if "address already in use" in output:
+            raise PortTaken(f"{component.name}: a port of {component.ports} was taken in the meantime")
+        state = "is not healthy in time" if processes.is_running(identity) else "ended at start"
+        tail = "\n".join(output.splitlines()[-12:])
+        raise ComponentFailed(f"{component.name} {state}; the end of {log}:\n{tail}")
+
+    def _wait_healthy(
+        self, component: Component, identity: processes.ProcessIdentity, deadline: float
+    ) -> bool:
+        """False when the process has ended, or the deadline passed."""
+        pause = 0.02
+        while not component.health.passes():
+            if not processes.is_running(identity) or time.monotonic() > deadline:
+                return False
+            time.sleep(pause)
+            pause = min(pause * 1.5, 0.25)
+        return processes.is_running(identity)
+
+    def _ensure_objects(self, deadline: float) -> None:
+        """Nodes and storage classes there, every node Ready, ServiceAccounts being made."""
+        shapes = parse_profile(self.state.profile)
+        objects = [node_object(shape, self.state.profile) for shape in shapes]
+        objects += [storage_class_object(name) for name in STORAGE_CLASSES]
+        manifest = json.dumps({"apiVersion": "v1", "kind": "List", "items": objects})
+        left = max(1.0, deadline - time.monotonic())
+        self.kubectl("apply", "--server-side", "--force-conflicts", "-f", "-", input=manifest, timeout=left)
+        for condition, target in (
+            ("condition=Ready", ("nodes", "--selector", PROFILE_LABEL)),
+            ("create", ("serviceaccount/default", "--namespace", "default")),
+        ):
+            left = max(1.0, deadline - time.monotonic())
+            self.kubectl("wait", f"--for={condition}", f"--timeout={left:.0f}s", *target, timeout=left + 5)
+
+
+def _read_from(path: Path, offset: int) -> str:
+    try:
+        with path.open("rb") as file:
+            file.seek(offset)
+            return file.read().decode(errors="replace")
+    except FileNotFoundError:
+        return ""
+
+
+def _refuse_foreign(directory: Path) -> None:
+    """A sandbox removes its directory when it goes: it never takes one with other files in it."""
+    if directory.exists() and any(directory.iterdir()):
+        raise SandboxError(
+            f"{directory} is not empty and holds no sandbox: name a directory that does not exist yet"
+        )
+
+
+def run_kubectl(
+    command: Sequence[str], kubeconfig: Path, arguments: Sequence[str], input: str | None, timeout: float
+) -> str:
+    """The output of kubectl. Raises SandboxError with what it printed on stderr, or at the timeout."""
+    environment = {key: value for key, value in os.environ.items() if key != "KUBECONFIG"}
+    try:
+        answer = subprocess.run(
+            [*command, "--kubeconfig", str(kubeconfig), *arguments],
+            input=input,
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+            check=False,
+            env=environment,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise SandboxError(f"kubectl {arguments[0]} did not end within {timeout:.0f} s") from error
+    if answer.returncode != 0:
+        raise SandboxError(f"kubectl {' '.join(arguments)}: {answer.stderr.strip()}")
+    return answer.stdout
+
+
+def take_down(name: str, directory: Path | None = None) -> bool:
+    """Ends the processes of the sandbox `name` and removes its files; works on a half-made one too.
+
+    False when there was nothing. Only processes that were started for this directory are ended.
+    """
+    layout = Layout(sandbox_directory(name, directory))
+    if not layout.state.exists() and not layout.lock.exists():
+        return False
+    with locked(layout.lock, timeout=LOCK_SECONDS, remove=True):
+        state = read_state(layout.state)
+        if state is None:
+            return False
+        if state.name != name:
+            raise SandboxError(f'{layout.directory} is the sandbox "{state.name}", not "{name}"')
+        recorded = [processes.read_pid_file(layout.pid_file(one)) for one in COMPONENT_NAMES]
+        running = [one for one in recorded if one is not None and processes.is_running(one)]
+        owned = processes.find_owned(layout.directory)
+        # The API server and its clients first: they would fill the log with complaints about etcd.
+        processes.stop_processes(list(dict.fromkeys([*reversed(running), *owned])), grace=3.0)
+        _remove_files(layout)
+    return True
+
+
+def _remove_files(layout: Layout) -> None:
+    """Removes the directory, the state file last: a killed removal is taken up again by the next one."""
+    for entry in layout.directory.iterdir():
+        if entry == layout.state:
+            continue
+        if entry.is_dir() and not entry.is_symlink():
+            shutil.rmtree(entry)
+        else:
+            entry.unlink()
+    layout.state.unlink()
+    layout.directory.rmdir()
+
+
+def list_sandboxes(root: Path) -> Iterator[tuple[str, Path]]:
+    """Name and directory of every sandbox under `root`."""
+    with contextlib.suppress(FileNotFoundError):
+        for entry in sorted(root.iterdir()):
+            state = read_state(entry / "sandbox.json") if entry.is_dir() else None
+            if state is not None:
+                yield state.name, entry

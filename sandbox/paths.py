@@ -1,0 +1,88 @@
+"""Where the sandbox keeps what it makes, by the XDG base directory rules."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from sandbox.errors import SandboxError
+
+PRODUCT = "openstack-controller"
+SOURCE = Path(__file__).resolve().parent
+NAME_PATTERN = re.compile(r"[a-z0-9]([-a-z0-9.]{0,61}[a-z0-9])?")
+
+
+def cache_root() -> Path:
+    """What can be made again: binaries and the Go wheel."""
+    base = os.environ.get("XDG_CACHE_HOME") or ""
+    root = Path(base) if base.startswith("/") else Path.home() / ".cache"
+    return root / PRODUCT
+
+
+def state_root() -> Path:
+    """Where sandboxes live that are given no directory of their own."""
+    base = os.environ.get("XDG_STATE_HOME") or ""
+    root = Path(base) / PRODUCT if base.startswith("/") else cache_root()
+    return root / "sandboxes"
+
+
+def sandbox_directory(name: str, directory: Path | None = None) -> Path:
+    """The absolute directory of the sandbox `name`. Raises SandboxError on a name that is no DNS label."""
+    if not NAME_PATTERN.fullmatch(name):
+        raise SandboxError(
+            f'"{name}" cannot name a sandbox: use up to 63 small letters, digits, "-" and "."'
+        )
+    return (directory if directory is not None else state_root() / name).expanduser().resolve()
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The files of one sandbox, all under `directory`."""
+
+    directory: Path
+
+    @property
+    def lock(self) -> Path:
+        """Beside the directory, for `down` removes the directory while it holds the lock."""
+        return self.directory.with_name(f".{self.directory.name}.lock")
+
+    @property
+    def state(self) -> Path:
+        return self.directory / "sandbox.json"
+
+    @property
+    def pki(self) -> Path:
+        return self.directory / "pki"
+
+    @property
+    def kubeconfig(self) -> Path:
+        return self.directory / "kubeconfig"
+
+    @property
+    def stages(self) -> Path:
+        return self.directory / "stages"
+
+    @property
+    def etcd(self) -> Path:
+        return self.directory / "etcd"
+
+    @property
+    def audit_log(self) -> Path:
+        return self.directory / "audit" / "audit.log"
+
+    @property
+    def logs(self) -> Path:
+        return self.directory / "logs"
+
+    def log(self, component: str) -> Path:
+        """The output of a component, all its starts one after the other."""
+        return self.logs / f"{component}.log"
+
+    def pid_file(self, component: str) -> Path:
+        return self.directory / "pids" / f"{component}.json"
+
+    def client_kubeconfig(self, client: str) -> Path:
+        """The kubeconfig of a component; `kubeconfig` is the one for people."""
+        return self.kubeconfig if client == "admin" else self.pki / f"{client}.kubeconfig"
