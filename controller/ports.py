@@ -117,7 +117,8 @@ class Revision:
 
     `status` is Helm's word (`deployed`, `failed`, `pending-install`, `superseded`, `uninstalling` …).
     `digest`, `chart_version` and `bundle` come from labels of the record, empty if it has none.
-    `modified` is in seconds since the epoch.
+    `modified` is in seconds since the epoch. `ours`: the revision label fits the version, so this very
+    revision was made by the controller and not by someone's `helm upgrade` or `helm rollback`.
     """
 
     version: int
@@ -126,6 +127,7 @@ class Revision:
     chart_version: str = ""
     bundle: str = ""
     modified: float = 0.0
+    ours: bool = False
 
 
 @dataclass(frozen=True)
@@ -177,12 +179,23 @@ class HelmClient(Protocol):
     """Helm's actions on one cluster. Safe from several threads, one action per release at a time.
 
     Never waits for workloads; a call lasts as long as the release's hooks. Raises HelmFailed,
-    HelmCancelled, ReleaseMissing, ChartInvalid.
+    HelmCancelled, ReleaseMissing, ChartInvalid (then nothing was changed, not even the history) and
+    ApiUnavailable.
     """
+
+    @property
+    def detached(self) -> int:
+        """Actions that could not be ended and may still write, although their call has returned.
+
+        Only the end of this process ends them: with one of them, exit and start again.
+        """
+        ...
 
     def new_cancellation(self) -> Cancellation: ...
 
-    def install(self, request: HelmRequest, cancellation: Cancellation | None = None) -> Revision: ...
+    def install(self, request: HelmRequest, cancellation: Cancellation | None = None) -> Revision:
+        """Makes the first revision; also anew where all revisions so far have failed."""
+        ...
 
     def upgrade(self, request: HelmRequest, cancellation: Cancellation | None = None) -> Revision:
         """Replaces all values of the release and takes over fields that others edited by hand."""
@@ -227,6 +240,21 @@ class ReleaseRecords(Protocol):
         """What that revision put into the cluster. Raises ReleaseMissing."""
         ...
 
+    def claims(self, release: str, namespace: str) -> tuple[str, ...]:
+        """Names of the PersistentVolumeClaims of the release that exist now, sorted.
+
+        Those of the newest revision's manifest and hooks, and those that its StatefulSets made.
+        """
+        ...
+
+    def retain_claims(self, release: str, namespace: str) -> tuple[str, ...]:
+        """Makes the coming uninstall leave the release's claims, and gives their names as `claims`.
+
+        Edits the newest revision's record (upstream charts do not ask Helm to keep their claims), and
+        takes the claims from a StatefulSet that would delete them with itself. Idempotent.
+        """
+        ...
+
 
 class ChartSource(Protocol):
     """Where charts come from."""
@@ -268,5 +296,3 @@ class Events(Protocol):
     """Kubernetes Events, deduplicated. `message` is already redacted."""
 
     def emit(self, obj: Mapping[str, Any], *, type_: str, reason: str, message: str) -> None: ...
-
-

@@ -18,7 +18,14 @@ MANAGED_BY_US = "openstack-controller"
 # --labels: a revision carries what it was made from, so that nothing else has to remember it.
 BUNDLE_LABEL = f"{GROUP}/bundle"  # name of the HelmBundle
 DIGEST_LABEL = f"{GROUP}/digest"  # digest of chart and resolved values, first 40 hex digits
+# The revision number we expected to make. `helm upgrade` by hand copies all labels of the revision
+# before, but not a number that fits its own: that is how a foreign revision is told from ours.
+REVISION_LABEL = f"{GROUP}/revision"
 CHART_VERSION_LABEL = f"{GROUP}/chart-version"
+
+# Under this name Helm applies the objects of releases, as the helm command line does. Drift is corrected
+# under it too, so that the next upgrade still owns every field of its manifest.
+HELM_FIELD_MANAGER = "helm"
 
 RECONCILE_ANNOTATION = f"{GROUP}/reconcile-requested-at"
 FORCE_ANNOTATION = f"{GROUP}/force-upgrade-requested-at"

@@ -1,0 +1,42 @@
+"""The token that ends a Helm action early, shared by both adapters."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+
+class CancellationToken:
+    """`controller.ports.Cancellation`: may be cancelled from any thread, any number of times.
+
+    `cancel` returns at once: the action ends, and its call raises HelmCancelled, some seconds later.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._cancelled = False
+        self._listeners: list[Callable[[], None]] = []
+
+    @property
+    def cancelled(self) -> bool:
+        return self._cancelled
+
+    def cancel(self) -> None:
+        with self._lock:
+            self._cancelled = True
+            listeners, self._listeners = self._listeners, []
+        for listener in listeners:
+            listener()
+
+    def listen(self, listener: Callable[[], None]) -> None:
+        """Has `listener` called once, when the token is cancelled; now, if it is already."""
+        with self._lock:
+            if not self._cancelled:
+                self._listeners.append(listener)
+                return
+        listener()
+
+    def forget(self, listener: Callable[[], None]) -> None:
+        with self._lock:
+            if listener in self._listeners:
+                self._listeners.remove(listener)

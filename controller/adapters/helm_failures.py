@@ -1,0 +1,42 @@
+"""What a failure of Helm means, told from its text: the same for the library and the command line.
+
+Helm has one error type for most things. The marks below are stable phrases of Helm 4 and its template
+engine; a text that matches none of them is a failed action. Nothing is decided from a text that the
+release's history could tell.
+"""
+
+from __future__ import annotations
+
+import re
+
+from controller.errors import ApiUnavailable, ChartInvalid, ControllerError, HelmFailed, ReleaseMissing
+
+LONGEST_MESSAGE = 8192
+
+_UNREACHABLE = re.compile(
+    r"kubernetes cluster unreachable|connection refused|connection reset by peer|TLS handshake timeout"
+    r"|the server is currently unable to handle the request|etcdserver: (?:request timed out|no leader)",
+    re.IGNORECASE,
+)
+_MISSING = re.compile(r"release: not found|has no deployed releases|release has no \d+ version")
+# None of these reaches the API server: rendering comes before the revision is recorded.
+_CHART = re.compile(
+    r"Chart\.yaml file is missing|cannot load Chart\.yaml|cannot load values\.yaml|no such file or directory"
+    r"|chart metadata|chart dependencies are missing|missing in charts/ directory|validation: chart"
+    r"|path .* not found|not a local path|does not appear to be a gzipped archive|empty chart"
+    r"|execution error at \(|parse error at \(|template: |error calling |YAML parse error on"
+    r"|values don't meet the specifications of the schema|failed to parse .*/templates/",
+    re.IGNORECASE,
+)
+
+
+def failure(text: str, chart: str = "") -> ControllerError:
+    """The error that Helm's `text` means; `chart` is the path of the chart acted on, if there is one."""
+    cause = text.strip().removeprefix("Error: ")[:LONGEST_MESSAGE] or "Helm failed and did not say why"
+    if _UNREACHABLE.search(cause):
+        return ApiUnavailable(f"Helm: {cause}")
+    if _MISSING.search(cause):
+        return ReleaseMissing(cause)
+    if chart and _CHART.search(cause):
+        return ChartInvalid(f"chart {chart}: {cause}")
+    return HelmFailed(cause)

@@ -1,0 +1,381 @@
+"""Helm inside this process: `controller.ports.HelmClient` on helm-python-sdk.
+
+**How an action is ended.** The library's own cancellation only abandons the action: a goroutine stays
+behind that waits for the same hook Job, and when the next upgrade's Job of that name completes it goes
+on, with the old manifest. So the hook that an action waits for is made to fail (a Job whose
+`activeDeadlineSeconds` has passed is failed by Kubernetes), upon which Helm records the failure and
+returns. That works for install, upgrade, rollback and uninstall alike. What does not end even so is
+counted in `detached`.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future
+from contextlib import contextmanager, suppress
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
+
+from controller.adapters import helm_library
+from controller.adapters.helm_cancellation import CancellationToken
+from controller.adapters.helm_failures import failure
+from controller.adapters.manifests import HOOK_ANNOTATION, annotations_of, parse_manifests
+from controller.adapters.release_records import revision
+from controller.domain.bundle import Values
+from controller.errors import (
+    ApiUnavailable,
+    ChartInvalid,
+    ControllerError,
+    HelmCancelled,
+    HelmFailed,
+    KubeError,
+    ReleaseMissing,
+)
+from controller.ports import (
+    JOB,
+    POD,
+    Cancellation,
+    HelmRequest,
+    HookRun,
+    Kube,
+    RenderedRelease,
+    Resource,
+    Revision,
+)
+
+import helm_python  # isort: skip - after helm_library, which loads it under Helm's name
+
+T = TypeVar("T")
+
+# A connection caches what the API server can do; new kinds and a newer server are seen after this.
+CONNECTION_SECONDS = 900.0
+LOOK_EVERY_SECONDS = 0.5
+_HOOK_KINDS: Mapping[str, Resource] = {"Job": JOB, "Pod": POD}
+_CHART_CODES = frozenset(
+    int(code)
+    for code in (
+        helm_python.ErrorCode.IO,
+        helm_python.ErrorCode.CHART_LOAD,
+        helm_python.ErrorCode.CHART_INVALID,
+        helm_python.ErrorCode.RENDER,
+        helm_python.ErrorCode.VALUES,
+    )
+)
+
+
+class SdkClient:
+    """Helm on the cluster of `kubeconfig` (None: KUBECONFIG, or the pod's service account).
+
+    `qps` and `burst` bound the requests per second of each namespace. `grace`: seconds that an action
+    has to end once it was cancelled or timed out. `max_history` bounds the history at a rollback.
+    """
+
+    def __init__(
+        self,
+        kube: Kube,
+        kubeconfig: Path | None = None,
+        *,
+        qps: float = 100.0,
+        burst: int = 200,
+        grace: float = 90.0,
+        max_history: int = 5,
+    ) -> None:
+        self._kube = kube
+        self._kubeconfig = kubeconfig
+        self._qps, self._burst = qps, burst
+        self._grace = grace
+        self._max_history = max_history
+        self._lock = threading.Lock()
+        self._connections: dict[str, tuple[float, helm_python.Config]] = {}
+        self._detached = 0
+
+    @property
+    def detached(self) -> int:
+        return self._detached
+
+    def new_cancellation(self) -> CancellationToken:
+        return CancellationToken()
+
+    def install(self, request: HelmRequest, cancellation: Cancellation | None = None) -> Revision:
+        # Without `replace` Helm refuses a name all of whose revisions have failed.
+        return self._release(request, cancellation, "helm_install", {"replace": True})
+
+    def upgrade(self, request: HelmRequest, cancellation: Cancellation | None = None) -> Revision:
+        # Without `reset_values` empty values mean "as before".
+        options = {"reset_values": True, "max_history": request.max_history}
+        return self._release(request, cancellation, "helm_upgrade", options)
+
+    def uninstall(
+        self, release: str, namespace: str, *, timeout: int = 600, cancellation: Cancellation | None = None
+    ) -> None:
+        def act() -> None:
+            # Not `ignore_not_found`: it takes every failure to read the history for "not found".
+            helm_library.call(
+                "helm_uninstall",
+                self._connection(namespace),
+                release,
+                {"timeout_seconds": timeout, "deletion_propagation": "background"},
+            )
+
+        try:
+            self._act(release, namespace, timeout, cancellation, act)
+        except ReleaseMissing:
+            return
+
+    def rollback(self, release: str, namespace: str, version: int, *, timeout: int = 1800) -> None:
+        options = {
+            "version": version,
+            "timeout_seconds": timeout,
+            "force_conflicts": True,
+            "max_history": self._max_history,
+        }
+
+        def act() -> None:
+            helm_library.call("helm_rollback", self._connection(namespace), release, options)
+
+        self._act(release, namespace, timeout, None, act)
+
+    def history(self, release: str, namespace: str) -> tuple[Revision, ...]:
+        try:
+            with _translated():
+                found = self._connection(namespace).history(release)
+        except ReleaseMissing:
+            return ()
+        return tuple(_revision(one) for one in found)
+
+    def hooks(self, release: str, namespace: str) -> tuple[HookRun, ...]:
+        return tuple(
+            HookRun(
+                name=str(hook.get("name", "")),
+                kind=str(hook.get("kind", "")),
+                events=tuple(hook.get("events") or ()),
+                weight=int(hook.get("weight") or 0),
+                phase=_phase(hook),
+            )
+            for hook in self._recorded_hooks(release, namespace)
+        )
+
+    def render(self, request: HelmRequest, *, server: bool = False) -> RenderedRelease:
+        """See the port. On the server, hooks are rendered with lookups, but for the API versions that
+        this Helm knows by itself: the library does not hand out the hooks of a dry run."""
+        _require_chart(request.chart_path)
+        values = json.loads(_json(request.values))
+        facts: dict[str, Any] = {"name": request.release, "namespace": request.namespace}
+        with _translated(request.chart_path):
+            connection = self._connection(request.namespace)
+            with helm_python.Chart.load(request.chart_path) as chart:
+                render = partial(connection.render, chart) if server else chart.render
+                files: dict[str, str] = render(values, **facts)
+            objects = [
+                obj for path, text in files.items() if _is_manifest(path) for obj in parse_manifests(text)
+            ]
+            hooks = tuple(obj for obj in objects if HOOK_ANNOTATION in annotations_of(obj))
+            if not server:
+                plain = tuple(obj for obj in objects if HOOK_ANNOTATION not in annotations_of(obj))
+                return RenderedRelease(plain, hooks)
+            manifest = self._dry_run(connection, request)
+        return RenderedRelease(parse_manifests(manifest), hooks)
+
+    def _dry_run(self, connection: helm_python.Config, request: HelmRequest) -> str:
+        options: dict[str, Any] = {"dry_run": "server", "take_ownership": True}
+        known = bool(self.history(request.release, request.namespace))
+        function = "helm_upgrade" if known else "helm_install"
+        if known:
+            options["reset_values"] = True
+        answer = helm_library.call(
+            function,
+            connection,
+            request.release,
+            options,
+            chart=request.chart_path,
+            values=_json(request.values),
+        )
+        return str(answer.get("manifest", ""))
+
+    def _release(
+        self,
+        request: HelmRequest,
+        cancellation: Cancellation | None,
+        function: str,
+        more: Mapping[str, Any],
+    ) -> Revision:
+        _require_chart(request.chart_path)
+        values = _json(request.values)
+        options = {
+            "timeout_seconds": request.timeout,
+            "labels": dict(request.labels),
+            "description": request.description,
+            # Fields that others edited by hand, and objects left by a release that is gone, are ours.
+            "force_conflicts": True,
+            "take_ownership": True,
+            **more,
+        }
+
+        def act() -> Revision:
+            connection = self._connection(request.namespace)
+            return _revision(
+                helm_library.call(
+                    function, connection, request.release, options, chart=request.chart_path, values=values
+                )
+            )
+
+        return self._act(
+            request.release, request.namespace, request.timeout, cancellation, act, chart=request.chart_path
+        )
+
+    def _act(
+        self,
+        release: str,
+        namespace: str,
+        timeout: int,
+        cancellation: Cancellation | None,
+        act: Callable[[], T],
+        *,
+        chart: str = "",
+    ) -> T:
+        """Runs one action of Helm until it ends, is cancelled or times out, and the grace after that."""
+        if cancellation is not None and cancellation.cancelled:
+            raise HelmCancelled(f"{release}: cancelled before it began")
+        outcome: Future[T] = Future()
+        wake = threading.Event()
+        outcome.add_done_callback(lambda _: wake.set())
+        token = cancellation if isinstance(cancellation, CancellationToken) else None
+        if token:
+            token.listen(wake.set)
+        # A thread of its own, because a call into Go that never returns cannot be taken back.
+        threading.Thread(target=_settle, args=(outcome, act), name=f"helm-{release}", daemon=True).start()
+        try:
+            wake.wait(timeout)
+            if outcome.done():
+                return _result(outcome, chart)
+            why = "cancelled" if token and token.cancelled else f"not done within {timeout} s"
+            self._make_it_end(release, namespace, outcome)
+        finally:
+            if token:
+                token.forget(wake.set)
+        if not outcome.done():
+            self._detached += 1
+            raise HelmCancelled(f"{release}: {why}, and Helm could not be stopped within {self._grace:g} s")
+        if outcome.exception() is None:
+            return outcome.result()
+        raise HelmCancelled(f"{release}: {why}: {outcome.exception()}")
+
+    def _make_it_end(self, release: str, namespace: str, outcome: Future[T]) -> None:
+        """Fails the hooks that run, one after the other, until the action has ended or grace is over."""
+        until = time.monotonic() + self._grace
+        ended = threading.Event()
+        outcome.add_done_callback(lambda _: ended.set())
+        while time.monotonic() < until:
+            # Where one look fails the next one tries again, and grace bounds them all.
+            with suppress(KubeError, HelmFailed):
+                self._fail_running_hooks(release, namespace)
+            if ended.wait(LOOK_EVERY_SECONDS):
+                return
+
+    def _fail_running_hooks(self, release: str, namespace: str) -> None:
+        for hook in self._recorded_hooks(release, namespace):
+            resource = _HOOK_KINDS.get(str(hook.get("kind", "")))
+            if resource is None or _phase(hook) != "Running":
+                continue
+            for obj in parse_manifests(str(hook.get("manifest", ""))):
+                metadata = obj["metadata"]
+                self._kube.merge_patch(
+                    resource,
+                    str(metadata["name"]),
+                    str(metadata.get("namespace") or namespace),
+                    {"spec": {"activeDeadlineSeconds": 1}},
+                )
+
+    def _recorded_hooks(self, release: str, namespace: str) -> list[dict[str, Any]]:
+        try:
+            with _translated():
+                hooks: list[dict[str, Any]] | None = self._connection(namespace).get_all(release).get("hooks")
+        except ReleaseMissing:
+            return []
+        return hooks or []
+
+    def _connection(self, namespace: str) -> helm_python.Config:
+        with self._lock:
+            made, connection = self._connections.get(namespace, (0.0, None))
+            if connection is None or time.monotonic() - made > CONNECTION_SECONDS:
+                # The former one is freed when the last action on it has ended.
+                connection = helm_python.Config(
+                    kubeconfig_path=self._kubeconfig,
+                    namespace=namespace,
+                    qps=self._qps,
+                    burst_limit=self._burst,
+                    storage_driver="secret",
+                )
+                self._connections[namespace] = (time.monotonic(), connection)
+            return connection
+
+
+def _settle(outcome: Future[T], act: Callable[[], T]) -> None:
+    try:
+        outcome.set_result(act())
+    except Exception as error:  # noqa: BLE001 - raised again by the thread that waits for it
+        outcome.set_exception(error)
+
+
+def _result(outcome: Future[T], chart: str) -> T:
+    with _translated(chart):
+        return outcome.result()
+
+
+@contextmanager
+def _translated(chart: str = "") -> Iterator[None]:
+    """Turns the library's errors into ours; `chart` is the path of the chart acted on, if any."""
+    try:
+        yield
+    except helm_python.HelmError as error:
+        raise _meaning(error, chart) from None
+
+
+def _meaning(error: helm_python.HelmError, chart: str) -> ControllerError:
+    text = str(error.detail)
+    code = helm_python.ErrorCode(error.code) if error.code is not None else helm_python.ErrorCode.UNKNOWN
+    if code is helm_python.ErrorCode.CANCELLED:
+        return HelmCancelled(text)
+    if code is helm_python.ErrorCode.NOT_FOUND:
+        return ReleaseMissing(text)
+    if code is helm_python.ErrorCode.KUBE:
+        return ApiUnavailable(f"Helm: {text}")
+    if code in _CHART_CODES:
+        return ChartInvalid(f"chart {chart}: {text}")
+    return failure(text, chart)
+
+
+def _require_chart(path: str) -> None:
+    if not Path(path).exists():
+        raise ChartInvalid(f"chart {path}: there is no such file or directory")
+
+
+def _json(values: Values) -> str:
+    try:
+        return json.dumps(values, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        # The text of these errors tells a type, never a value.
+        raise HelmFailed(f"the values cannot be written as JSON: {error}") from None
+
+
+def _revision(summary: Mapping[str, Any]) -> Revision:
+    made = str(summary.get("deployed_at") or "")
+    return revision(
+        int(summary["revision"]),
+        str(summary["status"]),
+        summary.get("labels") or {},
+        datetime.fromisoformat(made).timestamp() if made else 0.0,
+    )
+
+
+def _phase(hook: Mapping[str, Any]) -> str:
+    return str((hook.get("last_run") or {}).get("phase") or "Unknown")
+
+
+def _is_manifest(path: str) -> bool:
+    return path.endswith((".yaml", ".yml", ".json"))

@@ -1,0 +1,243 @@
+"""Helm's own storage, read and repaired without Helm.
+
+A revision is one Secret `sh.helm.release.v1.<release>.v<version>` of type `helm.sh/release.v1`. Its
+labels say name, version and status; `data.release` is JSON, gzipped, in base64, in the Secret's own
+base64 (helm.sh/helm/v4/pkg/storage/driver).
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import gzip
+import json
+import re
+import zlib
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from controller.adapters.manifests import (
+    KEEP_ANNOTATION,
+    annotations_of,
+    parse_document,
+    parse_manifests,
+    split_documents,
+)
+from controller.domain.names import BUNDLE_LABEL, CHART_VERSION_LABEL, DIGEST_LABEL, REVISION_LABEL
+from controller.errors import ChartInvalid, Conflict, HelmFailed, ReleaseMissing
+from controller.ports import PVC, SECRET, STATEFULSET, Kube, KubeObject, RenderedRelease, Revision
+
+RECORD_TYPE = "helm.sh/release.v1"
+# More than any Secret can hold once unpacked: the API server's limit is 1 MiB packed, and YAML packs
+# about 1:10. What grows beyond this is no release but a bomb.
+LARGEST_RECORD = 64 * 1024 * 1024
+_ATTEMPTS = 5
+
+
+def revision(version: int, status: str, labels: Mapping[str, str], modified: float) -> Revision:
+    """A revision from what its record and the record's labels say."""
+    return Revision(
+        version=version,
+        status=status,
+        digest=labels.get(DIGEST_LABEL, ""),
+        chart_version=labels.get(CHART_VERSION_LABEL, ""),
+        bundle=labels.get(BUNDLE_LABEL, ""),
+        modified=modified,
+        ours=labels.get(REVISION_LABEL) == str(version),
+    )
+
+
+class SecretRecords:
+    """`controller.ports.ReleaseRecords` on the Secrets in which Helm keeps releases."""
+
+    def __init__(self, kube: Kube) -> None:
+        self._kube = kube
+
+    def observe(self, namespace: str) -> Mapping[str, tuple[Revision, ...]]:
+        histories: dict[str, list[Revision]] = {}
+        for record in self._kube.list_metadata(
+            SECRET, namespace, labels="owner=helm", fields=f"type={RECORD_TYPE}"
+        ):
+            labels = record.get("metadata", {}).get("labels") or {}
+            name, version = labels.get("name", ""), labels.get("version", "")
+            if name and version.isdigit():
+                found = revision(int(version), labels.get("status", ""), labels, _modified(labels))
+                histories.setdefault(name, []).append(found)
+        return {name: tuple(sorted(found, key=lambda one: one.version)) for name, found in histories.items()}
+
+    def mark_failed(self, release: str, namespace: str, version: int, reason: str) -> bool:
+        def fail(record: dict[str, Any]) -> bool:
+            info = record.setdefault("info", {})
+            if not _cut_off(str(info.get("status", ""))):
+                return False
+            info["status"] = "failed"
+            info["description"] = reason
+            for hook in record.get("hooks") or []:
+                run = hook.get("last_run") or {}
+                if run.get("phase") == "Running":
+                    run["phase"] = "Unknown"
+            return True
+
+        try:
+            return self._rewrite(release, namespace, version, fail)
+        except (Conflict, ReleaseMissing):
+            return False
+
+    def manifest(self, release: str, namespace: str, version: int) -> RenderedRelease:
+        _, record = self._read(release, namespace, version)
+        hooks = [obj for hook in record.get("hooks") or [] for obj in parse_manifests(hook["manifest"])]
+        return RenderedRelease(parse_manifests(str(record.get("manifest", ""))), tuple(hooks))
+
+    def retain_claims(self, release: str, namespace: str) -> tuple[str, ...]:
+        self._release_claims_of_statefulsets(release, namespace)
+        for _ in range(_ATTEMPTS):
+            version = self._newest(release, namespace)
+            if version is None:
+                return ()
+            try:
+                self._rewrite(release, namespace, version, _keep_claims)
+            except (Conflict, ReleaseMissing):
+                continue  # Helm wrote in between: what counts is what the record says now
+            return self.claims(release, namespace)
+        raise Conflict(f"the record of release {release} changes faster than it can be read")
+
+    def claims(self, release: str, namespace: str) -> tuple[str, ...]:
+        version = self._newest(release, namespace)
+        if version is None:
+            return ()
+        objects = self.manifest(release, namespace, version)
+        named = {
+            str(obj["metadata"]["name"])
+            for obj in (*objects.manifest, *objects.hooks)
+            if obj["kind"] == "PersistentVolumeClaim" and _belongs(obj, namespace)
+        }
+        patterns = [pattern for obj in _statefulsets(objects, namespace) for pattern in _claim_patterns(obj)]
+        if not named and not patterns:
+            return ()
+        present = [str(one["metadata"]["name"]) for one in self._kube.list_metadata(PVC, namespace)]
+        return tuple(
+            sorted(name for name in present if name in named or any(p.fullmatch(name) for p in patterns))
+        )
+
+    def _release_claims_of_statefulsets(self, release: str, namespace: str) -> None:
+        """Frees claims that a StatefulSet would take along: its `whenDeleted: Delete` makes it an owner."""
+        version = self._newest(release, namespace)
+        if version is None:
+            return
+        for wanted in _statefulsets(self.manifest(release, namespace, version), namespace):
+            policy = wanted.get("spec", {}).get("persistentVolumeClaimRetentionPolicy") or {}
+            if policy.get("whenDeleted") != "Delete":
+                continue
+            name = str(wanted["metadata"]["name"])
+            # First the policy: else the StatefulSet's controller makes itself the owner again.
+            patch = {"spec": {"persistentVolumeClaimRetentionPolicy": {"whenDeleted": "Retain"}}}
+            self._kube.merge_patch(STATEFULSET, name, namespace, patch)
+            patterns = _claim_patterns(wanted)
+            for claim in self._kube.list_metadata(PVC, namespace):
+                metadata = claim["metadata"]
+                if metadata.get("ownerReferences") and any(p.fullmatch(metadata["name"]) for p in patterns):
+                    self._kube.merge_patch(
+                        PVC, metadata["name"], namespace, {"metadata": {"ownerReferences": None}}
+                    )
+
+    def _newest(self, release: str, namespace: str) -> int | None:
+        records = self._kube.list_metadata(
+            SECRET, namespace, labels=f"owner=helm,name={release}", fields=f"type={RECORD_TYPE}"
+        )
+        versions = [str(one["metadata"]["labels"].get("version", "")) for one in records]
+        return max((int(version) for version in versions if version.isdigit()), default=None)
+
+    def _read(self, release: str, namespace: str, version: int) -> tuple[KubeObject, dict[str, Any]]:
+        name = f"sh.helm.release.v1.{release}.v{version}"
+        secret = self._kube.get(SECRET, name, namespace)
+        if secret is None:
+            raise ReleaseMissing(f"release {release} has no revision {version} in namespace {namespace}")
+        return secret, decode_record(str((secret.get("data") or {}).get("release", "")), name)
+
+    def _rewrite(
+        self, release: str, namespace: str, version: int, change: Callable[[dict[str, Any]], bool]
+    ) -> bool:
+        """Changes a record if `change` says so, on condition that it is still as it was read."""
+        secret, record = self._read(release, namespace, version)
+        if not change(record):
+            return False
+        secret["data"]["release"] = encode_record(record)
+        secret["metadata"].setdefault("labels", {})["status"] = str(record["info"]["status"])
+        secret["metadata"].pop("managedFields", None)
+        self._kube.replace({"apiVersion": "v1", "kind": "Secret", **secret})
+        return True
+
+
+def decode_record(data: str, name: str) -> dict[str, Any]:
+    """The release that a record holds. `data` as in the Secret. Raises HelmFailed when unreadable."""
+    try:
+        packed = base64.b64decode(base64.b64decode(data, validate=True), validate=True)
+        if packed[:2] == b"\x1f\x8b":
+            unpacking = zlib.decompressobj(wbits=31)
+            packed = unpacking.decompress(packed, LARGEST_RECORD)
+            if unpacking.unconsumed_tail:
+                raise ValueError("too large")
+        record = json.loads(packed)
+    except (binascii.Error, zlib.error, ValueError, RecursionError) as error:
+        # The error's text could quote the record, and the record holds secrets.
+        raise HelmFailed(f"Helm's record {name} cannot be read ({type(error).__name__})") from None
+    if not isinstance(record, dict):
+        raise HelmFailed(f"Helm's record {name} holds no release")
+    return record
+
+
+def encode_record(record: Mapping[str, Any]) -> str:
+    """The record as `data.release` of its Secret. The same record gives the same text."""
+    text = json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode()
+    return base64.b64encode(base64.b64encode(gzip.compress(text, mtime=0))).decode()
+
+
+def _modified(labels: Mapping[str, str]) -> float:
+    stamp = labels.get("modifiedAt") or labels.get("createdAt") or ""
+    return float(stamp) if stamp.isdigit() else 0.0
+
+
+def _cut_off(status: str) -> bool:
+    return status.startswith("pending-") or status == "uninstalling"
+
+
+def _keep_claims(record: dict[str, Any]) -> bool:
+    """Marks the claims in the manifest as Helm's to keep; every other document stays as it is."""
+    documents = split_documents(str(record.get("manifest", "")))
+    kept = [_kept(document) for document in documents]
+    if kept == list(documents):
+        return False
+    record["manifest"] = "".join(f"---\n{document.strip()}\n" for document in kept)
+    return True
+
+
+def _kept(document: str) -> str:
+    if "PersistentVolumeClaim" not in document:
+        return document
+    try:
+        obj = parse_document(document)
+    except ChartInvalid:
+        return document
+    if not isinstance(obj, dict) or obj.get("kind") != "PersistentVolumeClaim":
+        return document
+    if annotations_of(obj).get(KEEP_ANNOTATION) == "keep":
+        return document
+    obj.setdefault("metadata", {})["annotations"] = {**annotations_of(obj), KEEP_ANNOTATION: "keep"}
+    comments = [line for line in document.strip().splitlines() if line.startswith("# Source:")]
+    # JSON is YAML that Go and Python read alike: no plain `y` that turns into true.
+    return "\n".join([*comments, json.dumps(obj, ensure_ascii=False)])
+
+
+def _statefulsets(objects: RenderedRelease, namespace: str) -> Iterable[KubeObject]:
+    return [obj for obj in objects.manifest if obj["kind"] == "StatefulSet" and _belongs(obj, namespace)]
+
+
+def _belongs(obj: KubeObject, namespace: str) -> bool:
+    return str(obj.get("metadata", {}).get("namespace") or namespace) == namespace
+
+
+def _claim_patterns(statefulset: KubeObject) -> list[re.Pattern[str]]:
+    """Names of its claims: `<template>-<set>-<ordinal>` (Kubernetes: StatefulSet, Stable Storage)."""
+    name = re.escape(str(statefulset["metadata"]["name"]))
+    templates = statefulset.get("spec", {}).get("volumeClaimTemplates") or []
+    return [re.compile(rf"{re.escape(str(one['metadata']['name']))}-{name}-[0-9]+") for one in templates]
