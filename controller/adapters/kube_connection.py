@@ -87,7 +87,10 @@ def connect(kubeconfig: Path | None = None) -> Connection:
 
 
 def kopf_login(connection: Connection) -> kopf.ConnectionInfo:
-    """The same connection for Kopf's watches, with the token as it is now."""
+    """The same connection for Kopf's watches, with the token as it is now.
+
+    Kopf keeps it until the server answers 401, then asks here again and gets the rotated token.
+    """
     cluster, user = connection.config.cluster, connection.config.user
     ca, certificate, key = (
         section.get(name)
@@ -104,8 +107,5 @@ def kopf_login(connection: Connection) -> kopf.ConnectionInfo:
         certificate_path=certificate.filename() if certificate else None,
         private_key_path=key.filename() if key else None,
         token=connection.token_file.read() if connection.token_file else user.get("token"),
-        # Kopf keeps a login until the server refuses it; with an expiry it asks again, and gets the
-        # token that the kubelet has put there since.
-        expiration=None,
         default_namespace=connection.config.namespace,
     )

@@ -79,7 +79,9 @@ def bundle_object(
                 "name": owner.name,
                 "uid": owner.uid,
                 "controller": True,
-                "blockOwnerDeletion": True,
+                # Not blocking: that would need the right to update the owner's finalizers, which
+                # clusters with OwnerReferencesPermissionEnforcement ask for.
+                "blockOwnerDeletion": False,
             }
         ]
     return {

@@ -1,0 +1,69 @@
+"""What every container starts with: settings, logs, a connection, a queue and its Lease."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from controller.adapters.clock import SystemClock
+from controller.adapters.events import KubeEvents
+from controller.adapters.kube import PykubeClient
+from controller.adapters.kube_connection import Connection, connect
+from controller.adapters.logs import configure_logs
+from controller.adapters.randomness import SystemRandomness
+from controller.errors import ControllerError
+from controller.operator import Container, Key, exit_container, run_container
+from controller.ports import Clock, Events, Kube, Randomness
+from controller.reconcile.lease import WriterLease
+from controller.reconcile.work_queue import WorkQueue
+from controller.settings import Settings, read_settings
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The shared parts of a container, ready to be wired."""
+
+    settings: Settings
+    connection: Connection
+    kube: Kube
+    clock: Clock
+    randomness: Randomness
+    events: Events
+    queue: WorkQueue[Key]
+
+
+def run(name: str, compose: Callable[[Parts], Container]) -> None:
+    """Starts a container and does not return: the process ends with its exit code.
+
+    What cannot work without an edit of the installation (a setting, a broken file in the image, no
+    API server in the kubeconfig) ends it with one clear line and code 78 (EX_CONFIG of sysexits.h).
+    """
+    try:
+        settings = read_settings()
+        configure_logs(name, level=settings.log_level)
+        connection = connect()
+        kube = PykubeClient(connection, user_agent=f"openstack-controller/{name}")
+        clock, randomness = SystemClock(), SystemRandomness()
+        parts = Parts(
+            settings=settings,
+            connection=connection,
+            kube=kube,
+            clock=clock,
+            randomness=randomness,
+            events=KubeEvents(kube, clock, component=name, instance=settings.pod_name),
+            queue=WorkQueue(clock, randomness),
+        )
+        container = compose(parts)
+    except ControllerError as error:
+        sys.stderr.write(f"osctl-{name}: {error}\n")
+        exit_container(78)
+        raise
+    lease = WriterLease(
+        kube,
+        clock,
+        name=f"osctl-{name}",
+        namespace=settings.pod_namespace,
+        holder=settings.pod_name,
+    )
+    exit_container(run_container(container, settings, connection, lease))

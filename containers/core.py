@@ -1,0 +1,65 @@
+"""core: from the OpenStackDeployment to HelmBundles, and the summary of what became of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from containers.composition import Parts, run
+from controller.adapters.chart_source import LocalCharts
+from controller.adapters.crd_files import load_schema
+from controller.adapters.values_files import load_library
+from controller.domain.deployment import parse_deployment
+from controller.domain.names import DEPLOYMENT_LABEL
+from controller.operator import Container, Key, Watch
+from controller.ports import HELMBUNDLE, OSDPL
+from controller.reconcile.deployment import DeploymentReconciler
+from controller.render import Region, render_region
+
+
+def main() -> None:
+    """Entry point of the `osctl-core` command."""
+    run("core", compose)
+
+
+def compose(parts: Parts) -> Container:
+    """Wires the reconciler of the region to the API server and to the files of the image."""
+    settings = parts.settings
+    schema = load_schema(settings.crds_dir, OSDPL.plural)
+    library = load_library(settings.values_dir)
+    charts = LocalCharts(settings.charts_dir)
+
+    def render(osdpl: Mapping[str, Any]) -> Region:
+        return render_region(parse_deployment(osdpl, schema), library, charts)
+
+    reconciler = DeploymentReconciler(
+        kube=parts.kube,
+        clock=parts.clock,
+        events=parts.events,
+        render=render,
+        containers=settings.containers,
+        version=settings.version,
+        resync=settings.resync,
+    )
+    return Container(
+        name="core",
+        watches=(Watch(OSDPL, _of_region), Watch(HELMBUNDLE, _of_bundle)),
+        reconcilers={"region": lambda namespace, name: reconciler.reconcile((namespace, name))},
+        queue=parts.queue,
+    )
+
+
+def _of_region(osdpl: Mapping[str, Any]) -> Iterable[Key]:
+    meta = osdpl["metadata"]
+    yield ("region", meta["namespace"], meta["name"])
+
+
+def _of_bundle(bundle: Mapping[str, Any]) -> Iterable[Key]:
+    meta = bundle["metadata"]
+    owner = (meta.get("labels") or {}).get(DEPLOYMENT_LABEL)
+    if owner:
+        yield ("region", meta["namespace"], owner)
+
+
+if __name__ == "__main__":
+    main()

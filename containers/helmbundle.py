@@ -1,0 +1,69 @@
+"""helmbundle: keeps the Helm releases of every HelmBundle as its spec says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from containers.composition import Parts, run
+from controller.adapters.chart_source import LocalCharts
+from controller.adapters.helm_sdk import SdkHelm
+from controller.adapters.release_records import KubeReleaseRecords
+from controller.domain.names import DEPLOYMENT_LABEL
+from controller.operator import Container, Key, Watch
+from controller.ports import HELMBUNDLE, OSDPL
+from controller.reconcile.action_slots import ActionSlots
+from controller.reconcile.bundle import BundleReconciler
+from controller.reconcile.children import ChildrenReporter
+from controller.reconcile.installation_key import InstallationKey
+
+
+def main() -> None:
+    """Entry point of the `osctl-helmbundle` command."""
+    run("helmbundle", compose)
+
+
+def compose(parts: Parts) -> Container:
+    """Wires the reconciler of bundles to Helm, its records and the charts of the image."""
+    settings, queue = parts.settings, parts.queue
+    key = InstallationKey(parts.kube, parts.randomness, settings.pod_namespace)
+    bundles = BundleReconciler(
+        kube=parts.kube,
+        helm=SdkHelm(parts.connection.kubeconfig, qps=settings.qps),
+        records=KubeReleaseRecords(parts.kube),
+        charts=LocalCharts(settings.charts_dir),
+        clock=parts.clock,
+        events=parts.events,
+        slots=ActionSlots(settings.concurrency),
+        digest_key=key.read,
+        requeue=lambda bundle: queue.add(("bundle", *bundle)),
+        resync=settings.resync,
+    )
+    children = ChildrenReporter(parts.kube, parts.clock)
+    return Container(
+        name="helmbundle",
+        watches=(Watch(HELMBUNDLE, _of_bundle), Watch(OSDPL, _of_region)),
+        reconcilers={
+            "bundle": lambda namespace, name: bundles.reconcile((namespace, name)),
+            "region": lambda namespace, name: children.reconcile((namespace, name)),
+        },
+        queue=queue,
+        workers=4,
+    )
+
+
+def _of_bundle(bundle: Mapping[str, Any]) -> Iterable[Key]:
+    meta = bundle["metadata"]
+    yield ("bundle", meta["namespace"], meta["name"])
+    owner = (meta.get("labels") or {}).get(DEPLOYMENT_LABEL)
+    if owner:
+        yield ("region", meta["namespace"], owner)
+
+
+def _of_region(osdpl: Mapping[str, Any]) -> Iterable[Key]:
+    meta = osdpl["metadata"]
+    yield ("region", meta["namespace"], meta["name"])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,159 @@
+"""What a HelmBundle's status says of its releases, and what the region's status says of bundles."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from controller.domain.conditions import Condition, shorten, timestamp
+from controller.domain.reasons import Reason
+
+
+class ReleaseState(StrEnum):
+    """The one word for a release in `status.releases[].state`."""
+
+    WAITING = "Waiting"
+    INSTALLING = "Installing"
+    UPGRADING = "Upgrading"
+    DEPLOYED = "Deployed"
+    FAILED = "Failed"
+    UNINSTALLING = "Uninstalling"
+    SUSPENDED = "Suspended"
+
+
+@dataclass(frozen=True)
+class ReleaseView:
+    """One release as its bundle's status shows it.
+
+    `last_attempt` is the status entry as written (time, duration, action, error, failures …).
+    """
+
+    name: str
+    namespace: str
+    state: ReleaseState
+    reason: Reason
+    message: str = ""
+    revision: int = 0
+    chart_version: str = ""
+    digest: str = ""
+    last_attempt: Mapping[str, Any] = field(default_factory=dict)
+    hooks: tuple[Mapping[str, Any], ...] = ()
+
+    def entry(self) -> dict[str, Any]:
+        """The entry of `status.releases`; what is not known is left out."""
+        entry = {
+            "name": self.name,
+            "namespace": self.namespace,
+            "state": str(self.state),
+            "reason": str(self.reason),
+            "message": shorten(self.message, 1000),
+            "revision": self.revision or None,
+            "chartVersion": self.chart_version or None,
+            "valuesDigest": self.digest or None,
+            "lastAttempt": dict(self.last_attempt) or None,
+            "hooks": [dict(hook) for hook in self.hooks] or None,
+        }
+        return {key: value for key, value in entry.items() if value not in (None, "")}
+
+
+def attempt_entry(
+    *,
+    action: str,
+    digest: str,
+    started: float,
+    duration: float,
+    finished: float,
+    failures: int,
+    error: str,
+    force: str,
+) -> dict[str, Any]:
+    """`lastAttempt` of one release. Times in seconds since the epoch, duration in seconds."""
+    entry: dict[str, Any] = {
+        "action": action,
+        "time": timestamp(started),
+        "finished": timestamp(finished),
+        "duration": f"{duration:.1f}s",
+        "failures": failures,
+    }
+    if digest:
+        entry["digest"] = digest
+    if error:
+        entry["error"] = error
+    if force:
+        entry["force"] = force
+    return entry
+
+
+def bundle_conditions(views: Sequence[ReleaseView], generation: int, *, deleting: bool) -> list[Condition]:
+    """Ready, Reconciling and Stalled of a bundle from its releases."""
+    failed = [view for view in views if view.state == ReleaseState.FAILED]
+    open_ = [view for view in views if view.state not in (ReleaseState.DEPLOYED, ReleaseState.SUSPENDED)]
+    working = [view for view in open_ if view not in failed]
+    if deleting:
+        ready = Condition("Ready", "False", Reason.DELETING, _listing(views), generation)
+    elif failed:
+        ready = Condition("Ready", "False", Reason.RELEASES_FAILING, _listing(failed), generation)
+    elif open_:
+        ready = Condition("Ready", "False", Reason.RELEASES_PENDING, _listing(open_), generation)
+    else:
+        text = f"{len(views)} release(s) deployed"
+        ready = Condition("Ready", "True", Reason.RELEASES_DEPLOYED, text, generation)
+    busy = bool(open_) or deleting
+    # A failing release is retried for ever, so the bundle is never stalled by it: Stalled would tell
+    # kstatus readers to give up.
+    reconciling = Condition(
+        "Reconciling",
+        "True" if busy else "False",
+        Reason.DELETING if deleting else Reason.APPLYING,
+        _listing(working or failed),
+        generation,
+    )
+    return [ready, reconciling]
+
+
+def _listing(views: Iterable[ReleaseView], limit: int = 5) -> str:
+    """`keystone Waiting (waits for mariadb …)`, a few of them."""
+    shown = list(views)
+    parts = [
+        f"{view.name} {view.state}{f' ({view.message})' if view.message else ''}" for view in shown[:limit]
+    ]
+    more = len(shown) - limit
+    return "; ".join(parts) + (f"; and {more} more" if more > 0 else "")
+
+
+def child_entry(bundle: Mapping[str, Any]) -> dict[str, Any]:
+    """A bundle's entry in `status.children` of its osdpl."""
+    status = bundle.get("status") or {}
+    releases = status.get("releases") or []
+    wanted = len((bundle.get("spec") or {}).get("releases") or [])
+    ready: Mapping[str, Any] = next(
+        (c for c in status.get("conditions") or [] if c.get("type") == "Ready"), {}
+    )
+    current = status.get("observedGeneration") == bundle["metadata"].get("generation")
+    done = sum(1 for release in releases if release.get("state") == ReleaseState.DEPLOYED)
+    entry = {
+        "ready": current and ready.get("status") == "True",
+        "releases": f"{done}/{wanted}",
+        "reason": ready.get("reason") if current else str(Reason.APPLYING),
+        "message": shorten(str(ready.get("message") or ""), 1000) if current else "",
+    }
+    return {key: value for key, value in entry.items() if value not in (None, "")}
+
+
+def releases_condition(children: Mapping[str, Mapping[str, Any]], generation: int) -> Condition:
+    """`ReleasesReady` of the osdpl from its children."""
+    open_ = {name: child for name, child in children.items() if not child.get("ready")}
+    if not children:
+        return Condition("ReleasesReady", "Unknown", Reason.INITIALIZING, "no bundle yet", generation)
+    if not open_:
+        text = f"{len(children)} bundle(s) deployed"
+        return Condition("ReleasesReady", "True", Reason.RELEASES_DEPLOYED, text, generation)
+    failing = {n: c for n, c in open_.items() if c.get("reason") == Reason.RELEASES_FAILING}
+    shown = failing or open_
+    text = "; ".join(
+        f"{name}: {child.get('message') or child.get('reason')}" for name, child in sorted(shown.items())
+    )
+    reason = Reason.RELEASES_FAILING if failing else Reason.RELEASES_PENDING
+    return Condition("ReleasesReady", "False", reason, shorten(text, 4000), generation)

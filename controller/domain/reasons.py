@@ -1,0 +1,70 @@
+"""Reasons: the single words that conditions and events carry. docs/conditions.md explains each."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Reason(StrEnum):
+    """Why something is as it is. The value is what a person reads in `kubectl get`."""
+
+    INITIALIZING = "Initializing"
+
+    # the spec
+    SPEC_ACCEPTED = "SpecAccepted"
+    SPEC_INVALID = "SpecInvalid"
+    ANOTHER_DEPLOYMENT_MANAGED = "AnotherDeploymentManaged"
+
+    # the region as a whole
+    READY = "RegionReady"
+    APPLYING = "Applying"
+    RELEASES_PENDING = "ReleasesPending"
+    RELEASES_FAILING = "ReleasesFailing"
+    RELEASES_DEPLOYED = "ReleasesDeployed"
+    DELETING = "Deleting"
+    NOT_DELETING = "NotDeleting"
+    PAUSED = "PausedBySpec"
+    NOT_PAUSED = "NotPaused"
+
+    # workloads, nodes and secrets
+    WORKLOADS_HEALTHY = "WorkloadsHealthy"
+    WORKLOADS_PROGRESSING = "WorkloadsProgressing"
+    WORKLOADS_FAILING = "WorkloadsFailing"
+    NODES_READY = "NodesReady"
+    NODES_NOT_READY = "NodesNotReady"
+    SECRETS_READY = "SecretsReady"
+    SECRET_MISSING = "SecretMissing"  # noqa: S105 - a word, not a secret
+
+    # one release
+    INSTALLING = "Installing"
+    UPGRADING = "Upgrading"
+    UNINSTALLING = "Uninstalling"
+    IN_SYNC = "InSync"
+    SPEC_CHANGED = "SpecChanged"
+    NOT_INSTALLED = "NotInstalled"
+    NO_LONGER_WANTED = "NoLongerWanted"
+    GONE = "Gone"
+    SUSPENDED = "Suspended"
+    WAITING_FOR_DEPENDENCY = "WaitingForDependency"
+    WAITING_FOR_DEPENDENTS = "WaitingForDependents"
+    BACKING_OFF = "BackingOff"
+    RETRYING = "Retrying"
+    UNLOCKING = "Unlocking"
+    UNLOCKED = "Unlocked"
+    BUSY_ELSEWHERE = "BusyElsewhere"
+    FOREIGN_CHANGE = "ForeignChange"
+    FORCED = "Forced"
+    INSTALL_SUCCEEDED = "InstallSucceeded"
+    UPGRADE_SUCCEEDED = "UpgradeSucceeded"
+    UNINSTALL_SUCCEEDED = "UninstallSucceeded"
+    INSTALL_FAILED = "InstallFailed"
+    UPGRADE_FAILED = "UpgradeFailed"
+    UNINSTALL_FAILED = "UninstallFailed"
+    CHART_NOT_FOUND = "ChartNotFound"
+    RELEASE_NAME_TAKEN = "ReleaseNameTaken"
+    API_UNAVAILABLE = "ApiUnavailable"
+
+
+def known_reason(word: str, otherwise: Reason) -> Reason:
+    """The reason that a word from a status stands for; `otherwise` if another version wrote it."""
+    return Reason(word) if word in Reason._value2member_map_ else otherwise

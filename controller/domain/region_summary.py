@@ -1,0 +1,231 @@
+"""The summary that core computes of a region: state, progress, Ready and its companions. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from controller.domain.bundle_status import ReleaseState
+from controller.domain.conditions import Condition, Status, find, shorten
+from controller.domain.reasons import Reason, known_reason
+
+# Which condition each container answers for. Ready needs those of the containers that are deployed.
+ANSWERED_BY = {
+    "helmbundle": "ReleasesReady",
+    "health": "WorkloadsHealthy",
+    "secrets": "SecretsExchanged",
+    "node": "NodesReady",
+}
+OWN_CONDITIONS = ("Ready", "Reconciling", "Stalled", "SpecValid", "Paused", "Deleting")
+
+
+@dataclass(frozen=True)
+class RegionFacts:
+    """What core knows when it sums up.
+
+    `before` is the osdpl's status as read; `bundles` the HelmBundles as read after they were applied;
+    `wanted` the names of those that the spec asks for; `problem` why the spec cannot be served, empty
+    when it can; `containers` those that the chart deploys.
+    """
+
+    generation: int
+    version: str
+    openstack_version: str
+    fingerprint: str
+    containers: tuple[str, ...]
+    before: Mapping[str, Any]
+    bundles: Sequence[Mapping[str, Any]]
+    wanted: frozenset[str] = frozenset()
+    problem: str = ""
+    warnings: str = ""
+    paused: bool = False
+    deleting: bool = False
+    remaining: tuple[str, ...] = field(default=())
+
+
+@dataclass(frozen=True)
+class RegionSummary:
+    """What core writes: `fields` of the status beside the conditions, and its own conditions."""
+
+    fields: Mapping[str, Any]
+    conditions: tuple[Condition, ...]
+
+
+@dataclass(frozen=True)
+class _Progress:
+    done: int
+    total: int
+    failing: int
+    moving: int
+    current: bool  # every bundle's status is about its present spec
+
+    @property
+    def complete(self) -> bool:
+        return self.current and self.done == self.total
+
+
+def summarize(facts: RegionFacts) -> RegionSummary:
+    """State, progress, versions and conditions of the region."""
+    progress = _progress(facts)
+    ready = _ready(facts, progress)
+    provisioned = bool((facts.before.get("initialization") or {}).get("provisioned"))
+    running_version = str(facts.before.get("openstackVersion") or "")
+    if progress.complete and facts.openstack_version and not facts.problem and not facts.deleting:
+        running_version = facts.openstack_version
+    fields: dict[str, Any] = {
+        "observedGeneration": facts.generation,
+        "state": _state(facts, progress, running_version),
+        "deployed": progress.complete and progress.total > 0,
+        "version": facts.version,
+        "openstackVersion": running_version,
+        "fingerprint": facts.fingerprint or str(facts.before.get("fingerprint") or ""),
+        "progress": f"{progress.done}/{progress.total}",
+        "healthy": _healthy(facts.before.get("health") or {}),
+        "services": {
+            str(bundle["metadata"]["name"]): _service(bundle, facts.before, facts.openstack_version)
+            for bundle in facts.bundles
+        },
+        # Latched: once true it is repeated for ever, and the CRD refuses a status without it.
+        "initialization": {"provisioned": True} if provisioned or ready.status == "True" else None,
+    }
+    present = {key: value for key, value in fields.items() if value not in (None, "", {})}
+    return RegionSummary(present, (ready, *_others(facts, progress)))
+
+
+def _ready(facts: RegionFacts, progress: _Progress) -> Condition:
+    def no(reason: Reason, message: str) -> Condition:
+        return Condition("Ready", "False", reason, shorten(message, 4000), facts.generation)
+
+    if facts.deleting:
+        return no(Reason.DELETING, _remaining(facts))
+    if facts.problem:
+        return no(Reason.SPEC_INVALID, facts.problem)
+    if not progress.current:
+        return no(Reason.APPLYING, "bundles are taking up the spec")
+    known = facts.before.get("conditions") or []
+    for container, type_ in ANSWERED_BY.items():
+        if container not in facts.containers:
+            continue
+        entry = find(known, type_)
+        status, reason = entry.get("status"), str(entry.get("reason") or Reason.INITIALIZING)
+        if status != "True":
+            return no(known_reason(reason, Reason.APPLYING), _words(type_, entry))
+        if container == "helmbundle" and entry.get("observedGeneration") != facts.generation:
+            return no(Reason.APPLYING, "releases are being compared with the spec")
+    if not progress.complete:
+        return no(Reason.APPLYING, f"{progress.done} of {progress.total} releases deployed")
+    text = f"{progress.total} releases deployed"
+    return Condition("Ready", "True", Reason.READY, text, facts.generation)
+
+
+def _words(type_: str, entry: Mapping[str, Any]) -> str:
+    message = str(entry.get("message") or "")
+    return message or f"{type_} is {entry.get('status') or 'Unknown'}"
+
+
+def _others(facts: RegionFacts, progress: _Progress) -> list[Condition]:
+    generation = facts.generation
+    deleting: Status = "True" if facts.deleting else "False"
+    paused: Status = "True" if facts.paused and not facts.deleting else "False"
+    busy = facts.deleting or not (progress.complete or facts.problem or facts.paused)
+    valid = (
+        Condition("SpecValid", "False", Reason.SPEC_INVALID, facts.problem, generation)
+        if facts.problem
+        else Condition("SpecValid", "True", Reason.SPEC_ACCEPTED, facts.warnings, generation)
+    )
+    return [
+        valid,
+        Condition(
+            "Reconciling",
+            "True" if busy else "False",
+            Reason.DELETING if facts.deleting else Reason.APPLYING,
+            _remaining(facts) if facts.deleting else f"{progress.done} of {progress.total} releases deployed",
+            generation,
+        ),
+        Condition(
+            "Stalled",
+            "True" if facts.problem and not facts.deleting else "False",
+            Reason.SPEC_INVALID,
+            "nothing happens before the spec is edited as SpecValid says; what ran is untouched",
+            generation,
+        ),
+        Condition(
+            "Paused",
+            paused,
+            Reason.PAUSED if paused == "True" else Reason.NOT_PAUSED,
+            "spec.mode is Paused: nothing is changed" if paused == "True" else "",
+            generation,
+        ),
+        Condition(
+            "Deleting",
+            deleting,
+            Reason.DELETING if facts.deleting else Reason.NOT_DELETING,
+            _remaining(facts) if facts.deleting else "",
+            generation,
+        ),
+    ]
+
+
+def _remaining(facts: RegionFacts) -> str:
+    return f"still there: {', '.join(facts.remaining)}" if facts.remaining else "all releases are gone"
+
+
+def _state(facts: RegionFacts, progress: _Progress, running_version: str) -> str:
+    if facts.deleting:
+        return "Deleting"
+    if facts.problem:
+        return "Failed"
+    if facts.paused:
+        return "Paused"
+    if progress.complete:
+        return "Applied"
+    if progress.failing:
+        return "Failed"
+    if running_version and running_version != facts.openstack_version:
+        return "Upgrading"
+    return "Applying" if progress.done or progress.moving else "Waiting"
+
+
+def _progress(facts: RegionFacts) -> _Progress:
+    done = total = failing = moving = 0
+    names = {str(bundle["metadata"]["name"]) for bundle in facts.bundles}
+    # A bundle that goes away, or that has not been seen yet, is work that is left.
+    current = names == facts.wanted
+    for bundle in facts.bundles:
+        status = bundle.get("status") or {}
+        wanted = {str(item["name"]) for item in (bundle.get("spec") or {}).get("releases") or []}
+        total += len(wanted)
+        if status.get("observedGeneration") != bundle["metadata"].get("generation"):
+            current = False
+        for release in status.get("releases") or []:
+            state = release.get("state")
+            if release.get("name") in wanted:
+                done += state == ReleaseState.DEPLOYED
+            else:
+                current = False
+            failing += state == ReleaseState.FAILED
+            moving += state in (ReleaseState.INSTALLING, ReleaseState.UPGRADING)
+    return _Progress(done, total, failing, moving, current)
+
+
+def _healthy(health: Mapping[str, Any]) -> str:
+    components = [item for application in health.values() for item in application.values()]
+    good = sum(1 for item in components if item.get("status") == "Ready")
+    return f"{good}/{len(components)}" if components else ""
+
+
+def _service(bundle: Mapping[str, Any], before: Mapping[str, Any], target: str) -> dict[str, str]:
+    name = str(bundle["metadata"]["name"])
+    status = bundle.get("status") or {}
+    current = status.get("observedGeneration") == bundle["metadata"].get("generation")
+    ready = find(status.get("conditions") or [], "Ready")
+    deployed = current and ready.get("status") == "True"
+    known = str(((before.get("services") or {}).get(name) or {}).get("openstackVersion") or "")
+    state = (
+        "Applied" if deployed else "Failed" if ready.get("reason") == Reason.RELEASES_FAILING else "Applying"
+    )
+    if bundle["metadata"].get("deletionTimestamp"):
+        state = "Deleting"
+    version = target if deployed and target else known
+    return {"state": state, "openstackVersion": version} if version else {"state": state}

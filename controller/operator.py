@@ -1,0 +1,209 @@
+"""Runs one container: Kopf watches, a queue of keys, threads that reconcile them, and the Lease.
+
+Kopf serves as a watcher only. Its handlers put keys into the queue and return; it never patches an
+object, keeps no annotations and sets no finalizers, so that several containers on one object cannot
+disturb each other.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import threading
+import time
+import traceback
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import kopf
+
+from controller.adapters.health_endpoint import serve_health
+from controller.adapters.kube_connection import Connection, kopf_login
+from controller.errors import ApiUnavailable, ControllerError
+from controller.ports import Resource
+from controller.reconcile.lease import RENEW_EVERY, WriterLease
+from controller.reconcile.work_queue import WorkQueue
+from controller.settings import Settings
+
+log = logging.getLogger(__name__)
+
+# What a reconciler is asked to look at: the kind of look, a namespace, a name.
+Key = tuple[str, str, str]
+Reconcile = Callable[[str, str], float | None]
+
+# Work that takes longer than this without an end, or a loop that stands still, is a broken container.
+STUCK_AFTER = 600.0
+LOOP_STILL_AFTER = 60.0
+
+
+@dataclass(frozen=True)
+class Watch:
+    """One resource to watch in the region's namespace, and the keys that a change of an object concerns."""
+
+    resource: Resource
+    keys: Callable[[Mapping[str, Any]], Iterable[Key]]
+
+
+@dataclass(frozen=True)
+class Container:
+    """All that differs between containers. `reconcilers` maps the first part of a key to its reconciler."""
+
+    name: str
+    watches: tuple[Watch, ...]
+    reconcilers: Mapping[str, Reconcile]
+    queue: WorkQueue[Key]
+    workers: int = 2
+
+
+class _Heartbeat:
+    """When Kopf's event loop last turned."""
+
+    def __init__(self) -> None:
+        self.last = time.monotonic()
+
+    async def beat(self) -> None:
+        while True:
+            self.last = time.monotonic()
+            await asyncio.sleep(1)
+
+    def still(self) -> str:
+        age = time.monotonic() - self.last
+        return f"the event loop stands still for {age:.0f} s" if age > LOOP_STILL_AFTER else ""
+
+
+def run_container(
+    container: Container, settings: Settings, connection: Connection, lease: WriterLease
+) -> int:
+    """Runs until a signal ends it or the Lease is lost; the exit code (0 after a signal).
+
+    Nothing is written before the Lease is held. Work under way is not waited for: whatever it leaves
+    half done is found and finished by the next run, which must be able to do so after a kill anyway.
+    """
+    heartbeat = _Heartbeat()
+    ended = threading.Event()
+    lost = threading.Event()
+    registry = _registry(container, connection, heartbeat)
+    stop = threading.Event()
+    if settings.health_port:
+        serve_health(settings.health_port, {"loop": heartbeat.still, "queue": lambda: _stuck(container)})
+
+    def on_lost() -> None:
+        lost.set()
+        stop.set()
+
+    threading.Thread(
+        target=_keep_lease, args=(lease, container, ended, on_lost), name="lease", daemon=True
+    ).start()
+    kopf.run(
+        registry=registry,
+        settings=_kopf_settings(),
+        standalone=True,
+        namespaces=[settings.region_namespace],
+        stop_flag=stop,
+    )
+    ended.set()
+    container.queue.close()
+    if lost.is_set():
+        log.error("the Lease is lost: another pod may be at work, so this container ends")
+    return 70 if lost.is_set() else 0
+
+
+def exit_container(code: int) -> None:
+    """Ends the process now: threads inside a Helm call cannot be joined."""
+    logging.shutdown()
+    os._exit(code)
+
+
+def _kopf_settings() -> kopf.OperatorSettings:
+    settings = kopf.OperatorSettings()
+    settings.posting.enabled = False
+    settings.scanning.disabled = True
+    # A watch that the network cut silently ends with the server's time-out at the latest.
+    settings.watching.server_timeout = 240
+    settings.watching.client_timeout = 300
+    settings.watching.connect_timeout = 10
+    settings.watching.reconnect_backoff = 1
+    settings.networking.connect_timeout = 5
+    settings.networking.request_timeout = 60
+    return settings
+
+
+def _registry(container: Container, connection: Connection, heartbeat: _Heartbeat) -> kopf.OperatorRegistry:
+    registry = kopf.OperatorRegistry()
+
+    @kopf.on.login(registry=registry)
+    def login(**_: Any) -> kopf.ConnectionInfo:
+        return kopf_login(connection)
+
+    @kopf.on.startup(registry=registry)
+    async def start(memo: kopf.Memo, **_: Any) -> None:
+        memo.heartbeat = asyncio.create_task(heartbeat.beat())
+
+    for watch in container.watches:
+        _register(registry, container.queue, watch)
+    return registry
+
+
+def _register(registry: kopf.OperatorRegistry, queue: WorkQueue[Key], watch: Watch) -> None:
+    group, _, version = watch.resource.api_version.rpartition("/")
+
+    @kopf.on.event(
+        group, version, watch.resource.plural, registry=registry, id=f"watch-{watch.resource.plural}"
+    )
+    def changed(event: Mapping[str, Any], **_: Any) -> None:
+        for key in watch.keys(event["object"]):
+            queue.add(key)
+
+
+def _keep_lease(
+    lease: WriterLease, container: Container, ended: threading.Event, on_lost: Callable[[], None]
+) -> None:
+    """Takes the Lease, lets the workers begin, renews it, and reports its loss."""
+    waiting = False
+    while not lease.try_take():
+        if not waiting:
+            log.info("waiting for the Lease: another pod holds it, or the API server does not answer")
+            waiting = True
+        if ended.wait(1.0):
+            return
+    log.info("holding the Lease of %s", container.name)
+    for number in range(container.workers):
+        threading.Thread(target=_work, args=(container,), name=f"worker-{number}", daemon=True).start()
+    while not ended.wait(RENEW_EVERY):
+        if not lease.try_take() and lease.lost():
+            # Workers end first, the process right after: a write now could meet another pod's.
+            container.queue.close()
+            on_lost()
+            return
+
+
+def _work(container: Container) -> None:
+    queue = container.queue
+    while (key := queue.take()) is not None:
+        kind, namespace, name = key
+        began = time.monotonic()
+        extra = {"object": f"{namespace}/{name}"}
+        try:
+            again = container.reconcilers[kind](namespace, name)
+        except ControllerError as error:
+            asked = error.retry_after if isinstance(error, ApiUnavailable) else None
+            pause = queue.failed(key, not_before=asked or 0.0)
+            log.warning("%s %s: %s; again in %.1f s", kind, name, error, pause, extra=extra)
+        except Exception as error:  # noqa: BLE001 - the edge of a thread: one object must not stop all
+            pause = queue.failed(key)
+            # Without the error's own text, which may hold what a library was given.
+            stack = "".join(traceback.format_tb(error.__traceback__))
+            log.error(
+                "%s %s: %s; again in %.1f s\n%s", kind, name, type(error).__name__, pause, stack, extra=extra
+            )
+        else:
+            queue.done(key, again_after=again)
+            took = time.monotonic() - began
+            log.debug("looked at %s %s", kind, name, extra={**extra, "duration": round(took, 3)})
+
+
+def _stuck(container: Container) -> str:
+    age = container.queue.oldest()
+    return f"the oldest work waits for {age:.0f} s" if age > STUCK_AFTER else ""

@@ -1,0 +1,101 @@
+"""A bounded number of long Helm actions at a time, at most one for any release."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from controller.domain.release_state import Attempt
+from controller.ports import Cancellation
+
+log = logging.getLogger(__name__)
+
+ReleaseKey = tuple[str, str]  # namespace, release
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How an action ended: what goes into `status.releases[].lastAttempt`.
+
+    `error` is redacted and empty after a success; `started` and `duration` are in seconds.
+    """
+
+    attempt: Attempt
+    started: float
+    duration: float
+    error: str = ""
+
+
+@dataclass(frozen=True)
+class Running:
+    """An action under way, for `digest` (empty for an uninstall)."""
+
+    action: str
+    digest: str
+    started: float
+    cancellation: Cancellation
+
+
+class ActionSlots:
+    """Runs actions on threads of their own and remembers how each release's last one ended."""
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._lock = threading.Lock()
+        self._running: dict[ReleaseKey, Running] = {}
+        self._outcomes: dict[ReleaseKey, Outcome] = {}
+
+    def running(self, key: ReleaseKey) -> Running | None:
+        with self._lock:
+            return self._running.get(key)
+
+    def outcome(self, key: ReleaseKey) -> Outcome | None:
+        """How the last action of this process on the release ended."""
+        with self._lock:
+            return self._outcomes.get(key)
+
+    def forget(self, key: ReleaseKey) -> None:
+        """The release is gone, and with it the memory of its failures."""
+        with self._lock:
+            self._outcomes.pop(key, None)
+
+    def start(
+        self,
+        key: ReleaseKey,
+        running: Running,
+        work: Callable[[], Outcome],
+        *,
+        crashed: Callable[[Exception], Outcome],
+        finished: Callable[[], None],
+    ) -> bool:
+        """Starts the work unless all slots are taken or the release has one; says whether it did.
+
+        `crashed` turns an error that nobody foresaw into an outcome, so that it backs off like any
+        other. `finished` is called on the work's thread once the outcome can be read.
+        """
+        with self._lock:
+            if key in self._running or len(self._running) >= self._size:
+                return False
+            self._running[key] = running
+        # Daemon threads: a Helm action must not keep a container alive that was told to stop. What it
+        # leaves half done is found in Helm's records by the next one.
+        name = f"helm {running.action} {key[1]}"
+
+        def run() -> None:
+            try:
+                outcome = work()
+            except Exception as error:  # noqa: BLE001 - the edge of a thread: nothing above to raise to
+                # The stack without the error's text, which may hold what a library was given.
+                stack = "".join(traceback.format_tb(error.__traceback__))
+                log.error("%s of release %s: %s\n%s", running.action, key[1], type(error).__name__, stack)
+                outcome = crashed(error)
+            with self._lock:
+                self._outcomes[key] = outcome
+                del self._running[key]
+            finished()
+
+        threading.Thread(target=run, name=name, daemon=True).start()
+        return True

@@ -1,0 +1,253 @@
+"""Turns one OpenStackDeployment into HelmBundles, and sums up what became of them."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from controller.domain.bundle_object import Owner, bundle_object
+from controller.domain.conditions import Condition, entries, find
+from controller.domain.digests import fingerprint
+from controller.domain.names import (
+    API_VERSION,
+    DEPLOYMENT_LABEL,
+    MANAGED_BY,
+    MANAGED_BY_US,
+    SERVICE_LABEL,
+    field_manager,
+    finalizer,
+)
+from controller.domain.reasons import Reason
+from controller.domain.region_summary import OWN_CONDITIONS, RegionFacts, summarize
+from controller.errors import ChartInvalid, ObjectRefused, SpecInvalid
+from controller.ports import HELMBUNDLE, OSDPL, Clock, Events, Kube, KubeObject, KubeObjects
+from controller.reconcile.region_status import apply_region_status
+from controller.render import Region
+
+log = logging.getLogger(__name__)
+
+MANAGER = field_manager("core")
+FINALIZER = finalizer("core")
+
+RegionKey = tuple[str, str]  # namespace, name of the osdpl
+
+
+class DeploymentReconciler:
+    """Level-triggered: every look reads the osdpl and its bundles and compares with what is rendered.
+
+    `render` turns an osdpl object into a Region; it raises SpecInvalid or ChartInvalid.
+    """
+
+    def __init__(
+        self,
+        *,
+        kube: Kube,
+        clock: Clock,
+        events: Events,
+        render: Callable[[Mapping[str, Any]], Region],
+        containers: tuple[str, ...],
+        version: str,
+        resync: float,
+    ) -> None:
+        self._kube = kube
+        self._clock = clock
+        self._events = events
+        self._render = render
+        self._containers = containers
+        self._version = version
+        self._resync = resync
+
+    def reconcile(self, key: RegionKey) -> float | None:
+        """One look; seconds until the next that no event will announce."""
+        namespace, name = key
+        osdpl = self._kube.get(OSDPL, name, namespace)
+        if osdpl is None:
+            return None
+        if osdpl["metadata"].get("deletionTimestamp"):
+            return self._delete(osdpl)
+        managed = self._managed(namespace)
+        if managed and managed != name:
+            self._refuse_second(osdpl, managed)
+            return 30.0
+        try:
+            region = self._render(osdpl)
+        except (SpecInvalid, ChartInvalid) as error:
+            self._sum_up(osdpl, self._bundles(osdpl), problem=str(error))
+            return self._resync
+        if FINALIZER not in (osdpl["metadata"].get("finalizers") or []):
+            self._set_finalizers(osdpl, [FINALIZER])
+        paused = (osdpl.get("spec") or {}).get("mode") == "Paused"
+        bundles = self._bundles(osdpl)
+        problem = ""
+        try:
+            bundles = self._pause(bundles) if paused else self._apply(osdpl, region, bundles)
+        except ObjectRefused as error:
+            problem = f"a HelmBundle was refused: {error}"
+        warnings = "; ".join(str(warning) for warning in region.warnings)
+        self._sum_up(osdpl, bundles, region=region, problem=problem, warnings=warnings, paused=paused)
+        return self._resync
+
+    def _managed(self, namespace: str) -> str:
+        """The one osdpl that is served: the oldest, by name where two were made in the same second.
+
+        One that is being deleted is served until it is gone, else two regions would share releases.
+        """
+        living = self._kube.list(OSDPL, namespace)
+        order = sorted((o["metadata"].get("creationTimestamp") or "", o["metadata"]["name"]) for o in living)
+        return order[0][1] if order else ""
+
+    def _bundles(self, osdpl: KubeObject) -> KubeObjects:
+        meta = osdpl["metadata"]
+        return self._kube.list(
+            HELMBUNDLE,
+            meta["namespace"],
+            labels=f"{DEPLOYMENT_LABEL}={meta['name']},{MANAGED_BY}={MANAGED_BY_US}",
+        )
+
+    def _apply(self, osdpl: KubeObject, region: Region, existing: KubeObjects) -> KubeObjects:
+        """Applies what differs, asks for the deletion of what is no longer wanted; what is there now."""
+        there = {bundle["metadata"]["name"]: bundle for bundle in existing}
+        result = []
+        for bundle in region.bundles:
+            wanted = bundle_object(
+                name=bundle.name,
+                namespace=osdpl["metadata"]["namespace"],
+                spec=bundle.spec,
+                labels={
+                    DEPLOYMENT_LABEL: osdpl["metadata"]["name"],
+                    SERVICE_LABEL: bundle.service,
+                    MANAGED_BY: MANAGED_BY_US,
+                },
+                owner=Owner(API_VERSION, OSDPL.kind, osdpl["metadata"]["name"], osdpl["metadata"]["uid"]),
+            )
+            current = there.pop(bundle.name, None)
+            if current is None or not _same(current, wanted):
+                current = self._kube.apply(wanted, manager=MANAGER)
+                log.info(
+                    "applied HelmBundle %s", bundle.name, extra={"action": "apply", "bundle": bundle.name}
+                )
+            result.append(current)
+        for gone in there.values():
+            self._remove(gone, str((osdpl.get("spec") or {}).get("volumes") or "Retain"))
+        return result + list(there.values())
+
+    def _pause(self, existing: KubeObjects) -> KubeObjects:
+        """Has helmbundle stop too, and leaves everything else as it is."""
+        return [self._patch_spec(bundle, {"mode": "Paused"}) for bundle in existing]
+
+    def _patch_spec(self, bundle: KubeObject, fields: dict[str, str]) -> KubeObject:
+        spec = bundle.get("spec") or {}
+        if all(spec.get(name) == value for name, value in fields.items()):
+            return bundle
+        meta = bundle["metadata"]
+        patched = self._kube.merge_patch(HELMBUNDLE, meta["name"], meta["namespace"], {"spec": fields})
+        return patched or bundle
+
+    def _remove(self, bundle: KubeObject, volumes: str) -> None:
+        """Asks for deletion once; helmbundle uninstalls in reverse order and lets the object go."""
+        meta = bundle["metadata"]
+        if meta.get("deletionTimestamp"):
+            return
+        self._patch_spec(bundle, {"volumes": volumes, "mode": "Apply"})
+        self._kube.delete(HELMBUNDLE, meta["name"], meta["namespace"], uid=meta.get("uid", ""))
+        log.info("asked for deletion of HelmBundle %s", meta["name"], extra={"action": "delete"})
+
+    def _delete(self, osdpl: KubeObject) -> float | None:
+        if FINALIZER not in (osdpl["metadata"].get("finalizers") or []):
+            return None
+        volumes = str((osdpl.get("spec") or {}).get("volumes") or "Retain")
+        bundles = self._bundles(osdpl)
+        for bundle in bundles:
+            self._remove(bundle, volumes)
+        if not bundles:
+            self._set_finalizers(osdpl, [])
+            return None
+        self._sum_up(osdpl, bundles, deleting=True)
+        return self._resync
+
+    def _set_finalizers(self, osdpl: KubeObject, wanted: list[str]) -> None:
+        meta = {"name": osdpl["metadata"]["name"], "namespace": osdpl["metadata"]["namespace"]}
+        body = {"apiVersion": API_VERSION, "kind": OSDPL.kind, "metadata": {**meta, "finalizers": wanted}}
+        self._kube.apply(body, manager=MANAGER)
+
+    def _refuse_second(self, osdpl: KubeObject, managed: str) -> None:
+        """Says why nothing happens. The object is not touched otherwise: no finalizer, no bundles."""
+        generation = int(osdpl["metadata"].get("generation") or 0)
+        before = osdpl.get("status") or {}
+        text = (
+            f'this controller runs "{managed}"; delete one of the two, '
+            "or run another controller in a namespace of its own"
+        )
+        wanted = [
+            Condition("Ready", "False", Reason.ANOTHER_DEPLOYMENT_MANAGED, text, generation),
+            Condition("Stalled", "True", Reason.ANOTHER_DEPLOYMENT_MANAGED, text, generation),
+        ]
+        status = {
+            "observedGeneration": generation,
+            "conditions": entries(wanted, before.get("conditions") or [], self._clock.now()),
+        }
+        apply_region_status(self._kube, osdpl, status, manager=MANAGER, own_conditions=OWN_CONDITIONS)
+
+    def _sum_up(
+        self,
+        osdpl: KubeObject,
+        bundles: KubeObjects,
+        *,
+        region: Region | None = None,
+        problem: str = "",
+        warnings: str = "",
+        paused: bool = False,
+        deleting: bool = False,
+    ) -> None:
+        before = osdpl.get("status") or {}
+        spec = osdpl.get("spec") or {}
+        names = frozenset(b.name for b in region.bundles) if region else _names(bundles)
+        facts = RegionFacts(
+            generation=int(osdpl["metadata"].get("generation") or 0),
+            version=self._version,
+            openstack_version="" if problem else str(spec.get("openstackVersion") or ""),
+            fingerprint=fingerprint(spec) if region and not problem else "",
+            containers=self._containers,
+            before=before,
+            bundles=bundles,
+            wanted=names,
+            problem=problem,
+            warnings=warnings,
+            paused=paused,
+            deleting=deleting,
+            remaining=tuple(sorted(_names(bundles))) if deleting else (),
+        )
+        summary = summarize(facts)
+        conditions = entries(summary.conditions, before.get("conditions") or [], self._clock.now())
+        status = {**summary.fields, "conditions": conditions}
+        written = apply_region_status(
+            self._kube, osdpl, status, manager=MANAGER, own_conditions=OWN_CONDITIONS
+        )
+        if written:
+            self._announce(osdpl, before, conditions)
+
+    def _announce(
+        self, osdpl: KubeObject, before: Mapping[str, Any], conditions: list[dict[str, Any]]
+    ) -> None:
+        """An Event when Ready turns over or changes its reason, and only then."""
+        old, new = find(before.get("conditions") or [], "Ready"), find(conditions, "Ready")
+        if (old.get("status"), old.get("reason")) == (new["status"], new["reason"]):
+            return
+        kind = "Normal" if new["status"] == "True" or new["reason"] == Reason.APPLYING else "Warning"
+        self._events.emit(osdpl, type_=kind, reason=new["reason"], message=new["message"])
+
+
+def _names(bundles: KubeObjects) -> frozenset[str]:
+    return frozenset(str(bundle["metadata"]["name"]) for bundle in bundles)
+
+
+def _same(current: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
+    """Whether applying `wanted` would change nothing."""
+    meta, target = current["metadata"], wanted["metadata"]
+    labels = meta.get("labels") or {}
+    return (
+        current.get("spec") == wanted["spec"]
+        and all(labels.get(key) == value for key, value in target.get("labels", {}).items())
+        and meta.get("ownerReferences") == target.get("ownerReferences")
+    )

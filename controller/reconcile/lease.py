@@ -1,0 +1,101 @@
+"""The Lease that makes a container the only writer of its kind.
+
+Two pods run for a minute when a node dies and its pod is replaced; both must not act. A container
+takes the Lease of its own name before its first write and ends itself when it cannot renew it in
+time. The holder is the pod, so that a restarted container takes its own Lease again at once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from controller.errors import Conflict, KubeError
+from controller.ports import LEASE, Clock, Kube
+
+DURATION = 15
+RENEW_EVERY = 5.0
+# A holder gives up well before others may take over: client-go keeps the same distance
+# (leaderelection: RenewDeadline 10 s under LeaseDuration 15 s).
+GIVE_UP_AFTER = 10.0
+
+
+@dataclass
+class _Seen:
+    stamp: str = ""
+    since: float = 0.0
+
+
+class WriterLease:
+    """One container's Lease. Not thread-safe: one thread acquires and renews."""
+
+    def __init__(self, kube: Kube, clock: Clock, *, name: str, namespace: str, holder: str) -> None:
+        self._kube = kube
+        self._clock = clock
+        self._name = name
+        self._namespace = namespace
+        self._holder = holder
+        self._seen = _Seen()
+        self._renewed = clock.monotonic()
+
+    def try_take(self) -> bool:
+        """Takes or renews the Lease; False while someone else holds it or the API does not answer.
+
+        Another pod's Lease is taken over only after we ourselves saw it unchanged for its whole
+        duration: clocks of two nodes are never compared.
+        """
+        asked_at = self._clock.monotonic()
+        try:
+            held = self._take()
+        except KubeError:
+            held = False
+        if held:
+            self._renewed = asked_at
+        return held
+
+    def lost(self) -> bool:
+        """Whether the last renewal is so long ago that another pod may soon believe us dead."""
+        return self._clock.monotonic() - self._renewed > GIVE_UP_AFTER
+
+    def _take(self) -> bool:
+        lease = self._kube.get(LEASE, self._name, self._namespace)
+        if lease is None:
+            try:
+                self._kube.create(self._object({}, transitions=0))
+            except Conflict:
+                return False
+            return True
+        spec = lease.get("spec") or {}
+        holder = spec.get("holderIdentity") or ""
+        if holder not in ("", self._holder) and not self._expired(lease):
+            return False
+        transitions = int(spec.get("leaseTransitions") or 0) + (holder != self._holder)
+        try:
+            self._kube.replace(self._object(lease["metadata"], transitions=transitions))
+        except Conflict:
+            return False
+        return True
+
+    def _expired(self, lease: dict[str, Any]) -> bool:
+        now = self._clock.monotonic()
+        stamp = str(lease["metadata"].get("resourceVersion"))
+        if stamp != self._seen.stamp:
+            self._seen = _Seen(stamp, now)
+        duration = int((lease.get("spec") or {}).get("leaseDurationSeconds") or DURATION)
+        return now - self._seen.since > duration
+
+    def _object(self, metadata: dict[str, Any], *, transitions: int) -> dict[str, Any]:
+        moment = datetime.fromtimestamp(self._clock.now(), UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        kept = {key: metadata[key] for key in ("resourceVersion", "uid") if key in metadata}
+        return {
+            "apiVersion": LEASE.api_version,
+            "kind": LEASE.kind,
+            "metadata": {"name": self._name, "namespace": self._namespace, **kept},
+            "spec": {
+                "holderIdentity": self._holder,
+                "leaseDurationSeconds": DURATION,
+                "leaseTransitions": transitions,
+                "renewTime": moment,
+            },
+        }

@@ -1,0 +1,38 @@
+"""How every container writes its own part of an osdpl's status."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from controller.domain.conditions import find
+from controller.domain.names import API_VERSION
+from controller.ports import OSDPL, Kube
+
+
+def apply_region_status(
+    kube: Kube,
+    osdpl: Mapping[str, Any],
+    status: Mapping[str, Any],
+    *,
+    manager: str,
+    own_conditions: Iterable[str] = (),
+) -> bool:
+    """Server-side apply of `status` under `manager`, if it differs from what the object says now.
+
+    `status` is all that the manager owns: what it wrote before and leaves out now is removed, and
+    entries of others are not touched. `own_conditions` names condition types that count as a
+    difference when they are there and `status` leaves them out. Says whether something was written.
+    """
+    before = osdpl.get("status") or {}
+    known = before.get("conditions") or []
+    wanted = status.get("conditions") or []
+    same_conditions = all(find(known, entry["type"]) == entry for entry in wanted)
+    left_over = any(find(known, type_) and not find(wanted, type_) for type_ in own_conditions)
+    same_fields = all(before.get(name) == value for name, value in status.items() if name != "conditions")
+    if same_conditions and same_fields and not left_over:
+        return False
+    meta = {"name": osdpl["metadata"]["name"], "namespace": osdpl["metadata"]["namespace"]}
+    body = {"apiVersion": API_VERSION, "kind": OSDPL.kind, "metadata": meta, "status": dict(status)}
+    kube.apply(body, manager=manager, subresource="status")
+    return True

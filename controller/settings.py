@@ -1,0 +1,86 @@
+"""Settings of a container: read once from the environment that the chart sets, never at import."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from controller.domain.names import CONTAINERS
+from controller.errors import ControllerError
+
+# In a checkout the data lies beside the package; in the image the chart sets both variables.
+ROOT = Path(__file__).resolve().parent.parent
+
+
+class SettingInvalid(ControllerError):
+    """An environment variable holds something that cannot be used."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a container needs to know beyond the cluster.
+
+    `region_namespace`: where the osdpl, its bundles and releases live. `pod_namespace`: where our own
+    Leases live. `pod_name`: the holder's name in the Lease. `containers`: those that the chart deploys.
+    `concurrency`: Helm actions at a time. `qps`: Helm's requests per second to the API server.
+    `resync`: seconds between looks without an event. `health_port`: liveness on this port, 0 for none.
+    """
+
+    region_namespace: str
+    pod_namespace: str
+    pod_name: str
+    containers: tuple[str, ...]
+    charts_dir: Path
+    values_dir: Path
+    crds_dir: Path
+    health_port: int
+    log_level: str
+    concurrency: int
+    qps: float
+    resync: float
+    version: str
+
+
+def read_settings(environment: Mapping[str, str] | None = None) -> Settings:
+    """The settings; every variable has a default that suits a checkout.
+
+    Raises SettingInvalid naming the variable.
+    """
+    env = os.environ if environment is None else environment
+    namespace = env.get("REGION_NAMESPACE") or "openstack"
+    return Settings(
+        region_namespace=namespace,
+        pod_namespace=env.get("POD_NAMESPACE") or namespace,
+        pod_name=env.get("POD_NAME") or env.get("HOSTNAME") or "openstack-controller",
+        containers=_containers(env.get("DEPLOYED_CONTAINERS", "")),
+        charts_dir=Path(env.get("CHARTS_DIR") or ROOT / "charts"),
+        values_dir=Path(env.get("VALUES_DIR") or ROOT / "values"),
+        crds_dir=Path(env.get("CRDS_DIR") or ROOT / "charts" / "openstack-controller" / "files" / "crds"),
+        health_port=int(_number(env, "HEALTH_PORT", 0, 0, 65535)),
+        log_level=env.get("LOG_LEVEL") or "INFO",
+        concurrency=int(_number(env, "HELM_CONCURRENCY", 8, 1, 64)),
+        qps=_number(env, "HELM_QPS", 100, 1, 10000),
+        resync=_number(env, "RESYNC_SECONDS", 300, 5, 86400),
+        version=env.get("CONTROLLER_VERSION") or "0.1.0",
+    )
+
+
+def _containers(text: str) -> tuple[str, ...]:
+    named = tuple(part.strip() for part in text.split(",") if part.strip())
+    for name in named:
+        if name not in CONTAINERS:
+            raise SettingInvalid(f'DEPLOYED_CONTAINERS: "{name}" is none of {", ".join(CONTAINERS)}')
+    return named or CONTAINERS
+
+
+def _number(env: Mapping[str, str], name: str, default: float, lowest: float, highest: float) -> float:
+    text = env.get(name) or str(default)
+    try:
+        value = float(text)
+    except ValueError:
+        raise SettingInvalid(f'{name}: "{text}" is not a number') from None
+    if not lowest <= value <= highest:
+        raise SettingInvalid(f"{name}: {text} is not between {lowest:g} and {highest:g}")
+    return value
