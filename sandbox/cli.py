@@ -26,7 +26,7 @@ app = typer.Typer(
 )
 Name = Annotated[str, typer.Option("--name", "-n", help="Which sandbox; several run side by side.")]
 Directory = Annotated[
-    Path | None, typer.Option("--dir", help="Where all its files lie [default: one per name in the state home].")
+    Path | None, typer.Option("--dir", help="Where its files lie [default: one place per name].")
 ]
 DEFAULT_NAME = "default"
 PLAIN_LINE_SECONDS = 15.0
@@ -82,14 +82,15 @@ def describe(progress: BuildProgress) -> str:
     return ", ".join(parts)
 
 
-def _console() -> Console:
+def stderr_console() -> Console:
+    """Where progress is shown; results go to stdout."""
     return Console(stderr=True)
 
 
 @app.command()
 def build() -> None:
     """Build the control plane's binaries, if these pins were not built before (about 6 minutes, once)."""
-    display = BuildDisplay(_console())
+    display = BuildDisplay(stderr_console())
     try:
         binaries = ensure_binaries(display)
     finally:
@@ -102,16 +103,16 @@ def up(
     name: Name = DEFAULT_NAME,
     directory: Directory = None,
     profile: Annotated[
-        str | None, typer.Option(help="Nodes: single, small (3 control, 3 compute) or large:N [default: single].")
+        str | None, typer.Option(help="Nodes: single, small (3 control, 3 compute), large:N [single].")
     ] = None,
     timeout: Annotated[float, typer.Option(help="Seconds that the boot may take, the build apart.")] = 60.0,
 ) -> None:
     """Start a sandbox, or repair one that is half dead; at once when it runs already."""
-    console = _console()
+    console = stderr_console()
     display = BuildDisplay(console)
 
     def tell(text: str) -> None:
-        console.print(text, highlight=False, markup=False)
+        console.print(text, highlight=False, markup=False, soft_wrap=True)
 
     try:
         box = Sandbox.up(name, directory, profile, timeout=timeout, report=display, tell=tell)
@@ -175,7 +176,7 @@ def _print_status(rows: list[tuple[Sandbox, tuple[ComponentStatus, ...]]]) -> No
     for box, seen in rows:
         marks = [("healthy" if one.healthy else "sick" if one.pid else "down") for one in seen]
         table.add_row(box.name, box.state.profile, *marks, str(box.layout.directory))
-    Console(width=None if sys.stdout.isatty() else 200).print(table)
+    Console(width=None if sys.stdout.isatty() else 240).print(table)
 
 
 @app.command()

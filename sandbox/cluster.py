@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import shutil
-import subprocess
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -18,12 +16,13 @@ from sandbox.certificates import ensure_certificates
 from sandbox.control_plane import (
     COMPONENT_NAMES,
     Component,
+    cluster_entry,
     components,
-    write_kubeconfig,
     write_kubeconfigs,
     write_stages,
 )
 from sandbox.errors import ComponentFailed, PortTaken, SandboxError
+from sandbox.kubectl import create_namespace, run_kubectl, write_service_account_kubeconfig
 from sandbox.locks import locked
 from sandbox.paths import Layout, sandbox_directory
 from sandbox.ports import find_free_ports, is_free
@@ -34,7 +33,6 @@ DEFAULT_PROFILE = "single"
 PORT_TRIES = 5
 LOCK_SECONDS = 300.0
 WEDGED_SECONDS = 5.0
-TOKEN_SECONDS = 24 * 3600
 
 Tell = Callable[[str], None]
 
@@ -131,20 +129,16 @@ class Sandbox:
 
     def kubectl(self, *arguments: str, input: str | None = None, timeout: float = 60.0) -> str:
         """The output of kubectl as administrator. Raises SandboxError with its error text."""
-        return run_kubectl([str(self.binaries.kubectl)], self.kubeconfig, arguments, input, timeout)
+        return run_kubectl(self.binaries.kubectl, self.kubeconfig, arguments, input, timeout)
+
+    def create_namespace(self, name: str, labels: Mapping[str, str]) -> None:
+        """A namespace in which pods can be made at once."""
+        create_namespace(self.kubectl, name, labels)
 
     def service_account_kubeconfig(self, namespace: str, name: str, directory: Path) -> Path:
         """A kubeconfig in `directory` that is this ServiceAccount: a real token in a `tokenFile`."""
-        directory.mkdir(parents=True, exist_ok=True)
-        token = self.kubectl("create", "token", name, "--namespace", namespace, f"--duration={TOKEN_SECONDS}s")
-        token_file = directory / f"{namespace}-{name}.token"
-        token_file.touch(mode=0o600)
-        token_file.write_text(token.strip())
-        path = directory / f"{namespace}-{name}.kubeconfig"
-        write_kubeconfig(
-            path, self.layout, self.state.ports, self.name, {"tokenFile": str(token_file.resolve())}
-        )
-        return path
+        cluster = cluster_entry(self.layout, self.state.ports)
+        return write_service_account_kubeconfig(self.kubectl, cluster, namespace, name, directory)
 
     # -- parts --------------------------------------------------------------------------------------
 
@@ -195,7 +189,9 @@ class Sandbox:
         if len(running) == len(COMPONENT_NAMES) and all(one.healthy for one in self.status()):
             return
         known = {self._identity(name) for name in running}
-        processes.stop_processes([one for one in processes.find_owned(self.layout.directory) if one not in known])
+        # Those of an earlier try that was killed before it noted them.
+        strays = [one for one in processes.find_owned(self.layout.directory) if one not in known]
+        processes.stop_processes(strays)
         ensure_certificates(self.layout.pki)
         write_stages(self.binaries.stages, self.layout.stages)
         self.layout.audit_log.parent.mkdir(exist_ok=True)
@@ -309,28 +305,6 @@ def _refuse_foreign(directory: Path) -> None:
         )
 
 
-def run_kubectl(
-    command: Sequence[str], kubeconfig: Path, arguments: Sequence[str], input: str | None, timeout: float
-) -> str:
-    """The output of kubectl. Raises SandboxError with what it printed on stderr, or at the timeout."""
-    environment = {key: value for key, value in os.environ.items() if key != "KUBECONFIG"}
-    try:
-        answer = subprocess.run(
-            [*command, "--kubeconfig", str(kubeconfig), *arguments],
-            input=input,
-            capture_output=True,
-            text=True,
-            timeout=timeout,
-            check=False,
-            env=environment,
-        )
-    except subprocess.TimeoutExpired as error:
-        raise SandboxError(f"kubectl {arguments[0]} did not end within {timeout:.0f} s") from error
-    if answer.returncode != 0:
-        raise SandboxError(f"kubectl {' '.join(arguments)}: {answer.stderr.strip()}")
-    return answer.stdout
-
-
 def take_down(name: str, directory: Path | None = None) -> bool:
     """Ends the processes of the sandbox `name` and removes its files; works on a half-made one too.
 
@@ -346,10 +320,10 @@ def take_down(name: str, directory: Path | None = None) -> bool:
         if state.name != name:
             raise SandboxError(f'{layout.directory} is the sandbox "{state.name}", not "{name}"')
         recorded = [processes.read_pid_file(layout.pid_file(one)) for one in COMPONENT_NAMES]
-        running = [one for one in recorded if one is not None and processes.is_running(one)]
         owned = processes.find_owned(layout.directory)
-        # The API server and its clients first: they would fill the log with complaints about etcd.
-        processes.stop_processes(list(dict.fromkeys([*reversed(running), *owned])), grace=3.0)
+        # Their data goes too: there is nothing that an orderly end would save.
+        for identity in dict.fromkeys([*(one for one in recorded if one is not None), *owned]):
+            processes.kill_process(identity)
         _remove_files(layout)
     return True
 

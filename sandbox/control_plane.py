@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import http.client
-import json
 import ssl
 from dataclasses import dataclass
 from pathlib import Path
 
 from sandbox.build import Binaries
 from sandbox.certificates import CLIENTS
+from sandbox.kubectl import write_kubeconfig
 from sandbox.paths import SOURCE, Layout
 from sandbox.ports import Ports
 from sandbox.profiles import STORAGE_CLASSES
@@ -73,7 +73,8 @@ def _etcd(layout: Layout, ports: Ports, binaries: Binaries) -> Component:
     argv += ["--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer]
     argv += ["--initial-cluster", f"default={peer}"]
     for prefix in ("", "peer-"):
-        argv += [f"--{prefix}cert-file", str(pki / "server.crt"), f"--{prefix}key-file", str(pki / "server.key")]
+        argv += [f"--{prefix}cert-file", str(pki / "server.crt")]
+        argv += [f"--{prefix}key-file", str(pki / "server.key")]
         argv += [f"--{prefix}trusted-ca-file", str(pki / "ca.crt"), f"--{prefix}client-cert-auth"]
     # The data of a sandbox need not outlive a power cut.
     argv += ["--unsafe-no-fsync", "--quota-backend-bytes", str(4 * 1024**3)]
@@ -156,33 +157,20 @@ def write_stages(source: Path, target: Path) -> None:
         (target / f"sandbox-{stage.name}").write_text(stage.read_text())
 
 
+def cluster_entry(layout: Layout, ports: Ports) -> dict[str, str]:
+    """The cluster's entry in a kubeconfig."""
+    return {
+        "server": f"https://127.0.0.1:{ports.apiserver}",
+        "certificate-authority": str(layout.pki / "ca.crt"),
+    }
+
+
 def write_kubeconfigs(layout: Layout, ports: Ports, name: str) -> None:
-    """One kubeconfig per client certificate (JSON is YAML), readable by the owner only."""
+    """One kubeconfig per client certificate."""
     for client in CLIENTS:
-        path = layout.client_kubeconfig(client)
         user = {
             "client-certificate": str(layout.pki / f"{client}.crt"),
             "client-key": str(layout.pki / f"{client}.key"),
         }
-        write_kubeconfig(path, layout, ports, name, user)
-
-
-def write_kubeconfig(path: Path, layout: Layout, ports: Ports, name: str, user: dict[str, str]) -> None:
-    """A kubeconfig with one cluster, this sandbox, and one user; replaced in one step."""
-    cluster = {
-        "server": f"https://127.0.0.1:{ports.apiserver}",
-        "certificate-authority": str(layout.pki / "ca.crt"),
-    }
-    context = f"sandbox-{name}"
-    content = {
-        "apiVersion": "v1",
-        "kind": "Config",
-        "clusters": [{"name": context, "cluster": cluster}],
-        "users": [{"name": context, "user": user}],
-        "contexts": [{"name": context, "context": {"cluster": context, "user": context}}],
-        "current-context": context,
-    }
-    draft = path.with_name(f".{path.name}.draft")
-    draft.touch(mode=0o600)
-    draft.write_text(json.dumps(content, indent=2) + "\n")
-    draft.replace(path)
+        path = layout.client_kubeconfig(client)
+        write_kubeconfig(path, cluster_entry(layout, ports), user, f"sandbox-{name}")

@@ -31,9 +31,7 @@ def state_root() -> Path:
 def sandbox_directory(name: str, directory: Path | None = None) -> Path:
     """The absolute directory of the sandbox `name`. Raises SandboxError on a name that is no DNS label."""
     if not NAME_PATTERN.fullmatch(name):
-        raise SandboxError(
-            f'"{name}" cannot name a sandbox: use up to 63 small letters, digits, "-" and "."'
-        )
+        raise SandboxError(f'"{name}" cannot name a sandbox: use up to 63 small letters, digits, "-" and "."')
     return (directory if directory is not None else state_root() / name).expanduser().resolve()
 
 

@@ -1,0 +1,126 @@
+"""Fixtures for tests that need a real API server.
+
+`sandbox`: one control plane shared by all tests, all xdist workers and all pytest sessions of the user;
+the last session that leaves takes it down, if tests had started it. `namespace`: a clean namespace of
+one test. `private_sandbox`: a control plane of one test's own, for tests that kill servers.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from sandbox.build import ensure_binaries
+from sandbox.cli import BuildDisplay, stderr_console
+from sandbox.cluster import Sandbox, take_down
+from sandbox.existing import ExistingCluster
+from sandbox.paths import Layout, sandbox_directory
+from sandbox.visitors import Visitors
+
+DEFAULT_NAME = "tests"
+TEST_LABEL = "sandbox.osctl.dev/test"
+_SESSION_PID = "sandbox_session_pid"
+_FIXTURES = {"sandbox", "private_sandbox"}
+
+AnyCluster = Sandbox | ExistingCluster
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Which cluster the tests use."""
+    group = parser.getgroup("sandbox")
+    group.addoption(
+        "--sandbox",
+        default=os.environ.get("OSCTL_SANDBOX_NAME", DEFAULT_NAME),
+        metavar="NAME",
+        help="the sandbox shared by the tests, started if it does not run [tests]",
+    )
+    group.addoption(
+        "--keep-sandbox", action="store_true", help="leave the shared sandbox running for the next session"
+    )
+    group.addoption(
+        "--existing-cluster",
+        nargs="?",
+        const="",
+        default=None,
+        metavar="KUBECONFIG",
+        help="use this cluster and build nothing; without a value, the one that $KUBECONFIG names",
+    )
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Tells each xdist worker which process the session is."""
+    node.workerinput[_SESSION_PID] = os.getpid()
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Builds the binaries if a test needs them: minutes that must not count in that test's own timeout."""
+    if session.config.getoption("existing_cluster") is not None or session.config.option.collectonly:
+        return
+    if any(_FIXTURES & set(getattr(item, "fixturenames", ())) for item in session.items):
+        with _shown(session.config) as report:
+            ensure_binaries(report)
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """The session leaves; the last one out takes down what tests had started."""
+    if hasattr(config, "workerinput") or config.getoption("existing_cluster") is not None:
+        return
+    name = config.getoption("sandbox")
+    keep = bool(config.getoption("keep_sandbox"))
+    Visitors(Layout(sandbox_directory(name))).leave(os.getpid(), None if keep else lambda: take_down(name))
+
+
+@contextlib.contextmanager
+def _shown(config: pytest.Config) -> Iterator[BuildDisplay]:
+    """A display of a build that is seen in spite of pytest's capture."""
+    capture = config.pluginmanager.getplugin("capturemanager")
+    display = BuildDisplay(stderr_console())
+    with capture.global_and_fixture_disabled() if capture else contextlib.nullcontext():
+        try:
+            yield display
+        finally:
+            display.close()
+
+
+@pytest.fixture(scope="session")
+def sandbox(request: pytest.FixtureRequest) -> AnyCluster:
+    """The shared control plane, running and healthy (or the existing cluster that was asked for)."""
+    config = request.config
+    existing = config.getoption("existing_cluster")
+    if existing is not None:
+        return ExistingCluster.open(existing)
+    name = config.getoption("sandbox")
+    session_pid = getattr(config, "workerinput", {}).get(_SESSION_PID, os.getpid())
+    with _shown(config) as report:
+        visitors = Visitors(Layout(sandbox_directory(name)))
+        return visitors.enter(session_pid, lambda: Sandbox.up(name, report=report))
+
+
+@pytest.fixture
+def namespace(sandbox: AnyCluster) -> Iterator[str]:
+    """The name of a new, empty namespace; deleted after the test without waiting for it."""
+    name = f"test-{secrets.token_hex(4)}"
+    sandbox.create_namespace(name, {TEST_LABEL: "true"})
+    yield name
+    sandbox.kubectl("delete", "namespace", name, "--wait=false", "--ignore-not-found")
+
+
+@pytest.fixture
+def private_sandbox(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Sandbox]:
+    """A control plane of this test's own, which may be broken at will; it dies with the test process."""
+    if request.config.getoption("existing_cluster") is not None:
+        pytest.skip("the test kills servers: not on an existing cluster")
+    name = f"private-{secrets.token_hex(3)}"
+    directory = tmp_path_factory.mktemp("sandbox") / name
+    try:
+        yield Sandbox.up(name, directory, private=True)
+    finally:
+        take_down(name, directory)
