@@ -8,18 +8,15 @@ import yaml
 
 from controller.domain.crd_schema import DefinitionInvalid, ResourceSchema, compile_schema
 
-CONTROLLER_CHART = "openstack-controller"
-_FILES = {
-    "OpenStackDeployment": "openstackdeployments.yaml",
-    "HelmBundle": "helmbundles.yaml",
-}
 
+def load_schema(crds_dir: Path, plural: str) -> ResourceSchema:
+    """The schema of a resource of ours, such as `helmbundles`, from the chart's directory of definitions.
 
-def load_schema(charts_dir: Path, kind: str = "OpenStackDeployment") -> ResourceSchema:
-    """The schema of a kind of ours from the directory of charts. Raises DefinitionInvalid."""
-    path = charts_dir / CONTROLLER_CHART / "files" / "crds" / _FILES[kind]
+    Raises DefinitionInvalid when there is no usable definition of it.
+    """
+    path = crds_dir / f"{plural}.yaml"
     try:
         crd = yaml.load(path.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader)
     except (OSError, ValueError, yaml.YAMLError) as error:
-        raise DefinitionInvalid(f"cannot read the definition of {kind} in {path}: {error}") from error
+        raise DefinitionInvalid(f"cannot read the definition of {plural} in {path}: {error}") from error
     return compile_schema(crd)
