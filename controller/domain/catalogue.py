@@ -1,0 +1,207 @@
+"""The catalogue: which services there are, what each needs, and which chart source offers it."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from controller.domain.values import DocumentPath, format_path
+from controller.errors import ControllerError, Problem
+
+GROUPS = ("openstack", "infra")
+EMBEDDED = "embedded"
+UPSTREAM = "upstream"
+SOURCES = (EMBEDDED, UPSTREAM)
+# What the secrets container knows to generate; documented there.
+CREDENTIAL_KINDS = ("password", "hex32", "uuid", "fernet", "ssh-private-key", "ssh-public-key")
+
+
+class CatalogueInvalid(ControllerError):
+    """Our own data under values/ is broken: a defect of the product, not of the operator's input."""
+
+
+@dataclass(frozen=True)
+class ServiceEntry:
+    """One service. `name` is the OpenStack service type, or what an infrastructure service is called.
+
+    `charts` maps the chart names a service may use to the chart sources that offer them. `requires` are
+    services without which this one cannot work; `credentials` maps names to kinds (CREDENTIAL_KINDS).
+    """
+
+    name: str
+    description: str
+    group: str
+    charts: Mapping[str, tuple[str, ...]]
+    requires: tuple[str, ...] = ()
+    credentials: Mapping[str, str] = field(default_factory=dict)
+
+    def offered_by(self, source: str) -> bool:
+        """Whether every chart of the service is in this chart source."""
+        return all(source in sources for sources in self.charts.values())
+
+    @property
+    def secret_name(self) -> str:
+        """The Secret that holds the credentials of the service."""
+        return f"{self.name}-credentials"
+
+
+@dataclass(frozen=True)
+class CredentialSecret:
+    """A Secret that must exist before the region can start: credential name → kind."""
+
+    name: str
+    service: str
+    credentials: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Catalogue:
+    """All services, in the order in which people list them (infrastructure first)."""
+
+    services: Mapping[str, ServiceEntry]
+
+    def __getitem__(self, service: str) -> ServiceEntry:
+        return self.services[service]
+
+    def __contains__(self, service: object) -> bool:
+        return service in self.services
+
+
+def parse_catalogue(raw: Any, source: str) -> Catalogue:
+    """Reads values/catalogue.yaml. Raises CatalogueInvalid on anything that is not as documented."""
+    try:
+        services = {name: _entry(name, body) for name, body in raw["services"].items()}
+    except (KeyError, TypeError, AttributeError) as error:
+        raise CatalogueInvalid(f"{source}: not a catalogue ({error!r})") from error
+    for entry in services.values():
+        unknown = [name for name in entry.requires if name not in services]
+        if unknown:
+            raise CatalogueInvalid(f"{source}: {entry.name} requires the unknown {unknown[0]}")
+    return Catalogue(services)
+
+
+def _entry(name: str, body: Mapping[str, Any]) -> ServiceEntry:
+    credentials = dict(body.get("credentials", {}))
+    charts = {chart: tuple(about["sources"]) for chart, about in body["charts"].items()}
+    wrong = [kind for kind in credentials.values() if kind not in CREDENTIAL_KINDS]
+    wrong += [source for sources in charts.values() for source in sources if source not in SOURCES]
+    if body["group"] not in GROUPS:
+        wrong.append(body["group"])
+    if wrong:
+        raise CatalogueInvalid(f"catalogue: service {name} uses the unknown word {wrong[0]!r}")
+    return ServiceEntry(
+        name=name,
+        description=str(body["description"]),
+        group=str(body["group"]),
+        charts=charts,
+        requires=tuple(body.get("requires", ())),
+        credentials=credentials,
+    )
+
+
+def suggestion(key: str, known: Iterable[str]) -> str:
+    """A remedy for a key that is unknown: the nearest known one, or all of them when none is near."""
+    names = sorted(known)
+    near = difflib.get_close_matches(key, names, n=1, cutoff=0.6)
+    if near:
+        return f'did you mean "{near[0]}"?'
+    return f"known are {', '.join(names)}" if names else "none is known here"
+
+
+def unknown_key(path: DocumentPath, what: str, key: str, known: Iterable[str]) -> Problem:
+    """The problem of an unknown key: `no chart "nvoa" in service compute; did you mean "nova"?`"""
+    return Problem(format_path((*path, key)), f"no {what.replace('%', key)}", suggestion(key, known))
+
+
+def decide_services(
+    catalogue: Catalogue,
+    *,
+    preset: str,
+    preset_services: Sequence[str],
+    enabled: Sequence[str],
+    disabled: Sequence[str],
+    source: str,
+) -> tuple[tuple[ServiceEntry, ...], tuple[Problem, ...]]:
+    """The services of a region, in catalogue order, and what is wrong with the choice.
+
+    `enabled` and `disabled` change what the preset brings; `source` is the chart source in use.
+    """
+    problems: list[Problem] = []
+    base: DocumentPath = ("spec", "features", "services")
+    for field_name, names in (("enabled", enabled), ("disabled", disabled)):
+        problems += [
+            Problem(
+                format_path((*base, field_name, index)),
+                f'no service "{name}"',
+                suggestion(name, catalogue.services),
+            )
+            for index, name in enumerate(names)
+            if name not in catalogue
+        ]
+    problems += [
+        Problem(
+            format_path((*base, "disabled", index)),
+            f'service "{name}" is enabled and disabled at once',
+            "remove it from one of the two lists",
+        )
+        for index, name in enumerate(disabled)
+        if name in enabled
+    ]
+    wanted = (set(preset_services) | set(enabled)) - set(disabled)
+    chosen = tuple(entry for name, entry in catalogue.services.items() if name in wanted)
+    for entry in chosen:
+        problems += _what_it_lacks(entry, wanted, preset, enabled, disabled)
+        if not entry.offered_by(source):
+            problems.append(_not_offered(entry, enabled, source))
+    return chosen, tuple(problems)
+
+
+def _what_it_lacks(
+    entry: ServiceEntry, wanted: set[str], preset: str, enabled: Sequence[str], disabled: Sequence[str]
+) -> list[Problem]:
+    problems = []
+    for name in entry.requires:
+        if name in wanted:
+            continue
+        if name in disabled:
+            path = format_path(("spec", "features", "services", "disabled", list(disabled).index(name)))
+            problems.append(
+                Problem(
+                    path,
+                    f'service "{entry.name}" needs "{name}"',
+                    f'keep "{name}", or disable "{entry.name}" too',
+                )
+            )
+        else:
+            path = _where_enabled(entry.name, enabled)
+            problems.append(
+                Problem(
+                    path,
+                    f'service "{entry.name}" needs "{name}", which preset {preset} does not bring',
+                    f'add "{name}" to spec.features.services.enabled',
+                )
+            )
+    return problems
+
+
+def _not_offered(entry: ServiceEntry, enabled: Sequence[str], source: str) -> Problem:
+    missing = ", ".join(chart for chart, sources in entry.charts.items() if source not in sources)
+    where = (
+        "the charts shipped with the controller" if source == EMBEDDED else "the OpenStack-Helm repository"
+    )
+    remedy = (
+        "set spec.charts.repository to an OpenStack-Helm repository, or disable the service"
+        if source == EMBEDDED
+        else "leave spec.charts empty to use the charts shipped with the controller, or disable the service"
+    )
+    return Problem(
+        _where_enabled(entry.name, enabled), f'service "{entry.name}": {where} do not have {missing}', remedy
+    )
+
+
+def _where_enabled(name: str, enabled: Sequence[str]) -> str:
+    if name in enabled:
+        return format_path(("spec", "features", "services", "enabled", list(enabled).index(name)))
+    return "spec.preset"

@@ -1,0 +1,48 @@
+"""The values library: the data under values/, read once, that says what a region needs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from controller.domain.bundle import Values
+from controller.domain.catalogue import Catalogue
+from controller.domain.merge import Layer
+from controller.domain.values import DocumentPath
+
+
+@dataclass(frozen=True)
+class ValuesFile:
+    """One file of values/. `charts` has values by chart; `features` are defaults it brings for features.
+
+    `services` is the list of services of a preset. `name` is the file as people find it in the source
+    tree (`values/sizes/small.yaml`), `lines` its line numbers.
+    """
+
+    name: str
+    charts: Mapping[str, Values] = field(default_factory=dict)
+    features: Values = field(default_factory=dict)
+    services: tuple[str, ...] = ()
+    lines: Mapping[DocumentPath, int] = field(default_factory=dict)
+
+    def layer(self, name: str, chart: str) -> Layer | None:
+        """The layer of this file for one chart, None if the file says nothing about it."""
+        if chart not in self.charts:
+            return None
+        return Layer(name, self.charts[chart], self.name, ("charts", chart), self.lines)
+
+
+@dataclass(frozen=True)
+class Library:
+    """Everything under values/. `templates` are Jinja texts by service.
+
+    `every_release` is the template of what all releases get, `features` the defaults of all features.
+    """
+
+    catalogue: Catalogue
+    features: ValuesFile
+    versions: Mapping[str, ValuesFile]
+    presets: Mapping[str, ValuesFile]
+    sizes: Mapping[str, ValuesFile]
+    templates: Mapping[str, str]
+    every_release: str = ""

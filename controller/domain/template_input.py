@@ -1,0 +1,156 @@
+"""What service templates see: the listed inputs, and nothing else.
+
+    main        the main fields of the spec, defaults filled in (main.region, main.publicDomainName …)
+    features    spec.features over the defaults of values/features.yaml, the preset and the size
+    enabled(s)  whether the region has the service s
+    credential(name, service=…)  the reference to a generated (or the operator's own) secret
+    storage_class(service=…)     the StorageClass for a service's volumes, "default": the cluster's own
+    value_of(release, path)      the final value of a release of a service that this one requires
+    pairs(list, key, value)      "a:b,c:d" from a list of maps, as many oslo options want it
+    refuse(path, message, remedy)  ends the rendering with a problem of the input
+
+The template of every release also sees `service`, `release`, `chart` and `defaults(path)`: the chart's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from controller.domain.bundle import Values
+from controller.domain.catalogue import CatalogueInvalid, CredentialSecret, ServiceEntry, unknown_key
+from controller.domain.layers import SpecSource
+from controller.domain.library import Library
+from controller.domain.merge import Layer, MergedValues, merge_layers
+from controller.domain.values import DocumentPath, lookup, parse_path, secret_ref
+from controller.errors import Problem
+
+ValueOf = Callable[[str, DocumentPath], Any]
+
+MAIN_DEFAULTS: Mapping[str, Any] = {
+    "region": "RegionOne",
+    "publicDomainName": "",
+    "internalDomainName": "cluster.local",
+    "storageClass": "",
+}
+
+
+@dataclass
+class RegionInput:
+    """The inputs of all templates of one region."""
+
+    main: Mapping[str, Any]
+    features: MergedValues
+    services: tuple[ServiceEntry, ...]
+    own_secrets: Mapping[str, Mapping[str, Mapping[str, str]]]
+    value_of: ValueOf
+    problems: list[Problem] = field(default_factory=list)
+    warnings: list[Problem] = field(default_factory=list)
+
+    @classmethod
+    def of(
+        cls,
+        spec: Mapping[str, Any],
+        source: SpecSource,
+        library: Library,
+        services: tuple[ServiceEntry, ...],
+        value_of: ValueOf,
+    ) -> RegionInput:
+        """Gathers the inputs from the spec and the library. Problems are collected in `problems`."""
+        main = {**MAIN_DEFAULTS, **{k: v for k, v in spec.items() if k not in _NOT_MAIN and v is not None}}
+        own = lookup(spec, ("features", "credentials"), {}) or {}
+        features = _merge_features(spec, source, library)
+        region_input = cls(main, features, services, own, value_of)
+        region_input.problems += _check_own_secrets(own, services, library)
+        return region_input
+
+    def context(self, entry: ServiceEntry) -> dict[str, Any]:
+        """What the template of one service sees."""
+        names = frozenset(service.name for service in self.services)
+        by_name = {service.name: service for service in self.services}
+
+        def credential(name: str, service: str = entry.name) -> dict[str, Any]:
+            return self._reference(by_name, service, name)
+
+        def storage_class(service: str = entry.name) -> str:
+            classes = self.main.get("storageClasses") or {}
+            return classes.get(service) or self.main["storageClass"] or "default"
+
+        return {
+            "main": self.main,
+            "storage_class": storage_class,
+            "features": self.features.values,
+            "enabled": lambda service: service in names,
+            "credential": credential,
+            "value_of": lambda release, path: self.value_of(release, parse_path(path)),
+            "pairs": lambda items, key, value: ",".join(f"{item[key]}:{item[value]}" for item in items),
+        }
+
+    def release_context(
+        self, entry: ServiceEntry, release: str, chart: str, defaults: Values
+    ) -> dict[str, Any]:
+        """What the template of every release sees."""
+        return {
+            **self.context(entry),
+            "service": entry.name,
+            "release": release,
+            "chart": chart,
+            "defaults": lambda path: lookup(defaults, parse_path(path), {}),
+        }
+
+    def credentials(self) -> tuple[CredentialSecret, ...]:
+        """The Secrets to generate for this region, in the order of the catalogue."""
+        wanted = []
+        for entry in self.services:
+            own = self.own_secrets.get(entry.name, {})
+            ours = {name: kind for name, kind in entry.credentials.items() if name not in own}
+            if ours:
+                wanted.append(CredentialSecret(entry.secret_name, entry.name, ours))
+        return tuple(wanted)
+
+    def _reference(self, by_name: Mapping[str, ServiceEntry], service: str, name: str) -> dict[str, Any]:
+        entry = by_name.get(service)
+        if entry is None or name not in entry.credentials:
+            raise CatalogueInvalid(
+                f'a template uses the credential "{name}" of {service}, unknown to the catalogue'
+            )
+        own = self.own_secrets.get(service, {}).get(name)
+        if own is not None:
+            return secret_ref(own["name"], own["key"])
+        return secret_ref(entry.secret_name, name)
+
+
+_NOT_MAIN = frozenset(("features", "common", "services", "nodes"))
+
+
+def _merge_features(spec: Mapping[str, Any], source: SpecSource, library: Library) -> MergedValues:
+    preset, size = library.presets[spec["preset"]], library.sizes[spec["size"]]
+    written = {
+        key: value
+        for key, value in (spec.get("features") or {}).items()
+        if key not in ("services", "credentials")
+    }
+    layers = [
+        Layer(f"preset {spec['preset']}", preset.features, preset.name, ("features",), preset.lines),
+        Layer(f"size {spec['size']}", size.features, size.name, ("features",), size.lines),
+        Layer("features", written, source.source, ("spec", "features"), source.lines),
+    ]
+    return merge_layers(library.features.features, layers)
+
+
+def _check_own_secrets(own: Any, services: Sequence[ServiceEntry], library: Library) -> list[Problem]:
+    base: DocumentPath = ("spec", "features", "credentials")
+    problems = []
+    enabled = {entry.name for entry in services}
+    for service, credentials in own.items():
+        if service not in library.catalogue:
+            problems.append(unknown_key(base, 'service "%"', service, enabled))
+            continue
+        known = library.catalogue[service].credentials
+        problems += [
+            unknown_key((*base, service), f'credential "%" in service {service}', name, known)
+            for name in credentials
+            if name not in known
+        ]
+    return problems

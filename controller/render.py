@@ -1,0 +1,326 @@
+"""From one OpenStackDeployment to the releases of a region: pure, and the same for the same input.
+
+core, `osctl render`, `explain` and `diff` all call `render_region`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from controller.domain.bundle import DEFAULT_TIMEOUT_SECONDS, BundleSpec, ChartRef, ReleaseSpec, Values
+from controller.domain.catalogue import (
+    EMBEDDED,
+    UPSTREAM,
+    CredentialSecret,
+    ServiceEntry,
+    decide_services,
+    suggestion,
+)
+from controller.domain.layers import SpecSource, check_overrides, library_layers, spec_layers
+from controller.domain.library import Library
+from controller.domain.merge import Layer, MergedValues, merge_layers, nearest_line
+from controller.domain.password_guard import literal_secrets
+from controller.domain.service_template import RenderedTemplate, ServiceTemplates
+from controller.domain.template_input import RegionInput
+from controller.domain.values import DocumentPath, format_path, parse_path
+from controller.errors import Problem, SpecInvalid
+
+_TEMPLATES = ServiceTemplates()
+
+
+class Deployment(Protocol):
+    """What rendering needs of an osdpl: its identity and its spec as the API server holds it."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def namespace(self) -> str: ...
+    @property
+    def spec(self) -> Mapping[str, Any]: ...
+
+
+class ChartDefaults(Protocol):
+    """Where the values.yaml of a chart comes from; `controller.ports.ChartSource` is one."""
+
+    def defaults(self, chart: ChartRef) -> Values:
+        """The chart's values.yaml. Raises ChartInvalid."""
+        ...
+
+
+@dataclass(frozen=True)
+class RegionRelease:
+    """One release: what is sent to Helm (`spec.values`, never with chart defaults) and how it came to be."""
+
+    spec: ReleaseSpec
+    merged: MergedValues
+
+
+@dataclass(frozen=True)
+class RegionBundle:
+    """The releases of one service; `name` is the name of its HelmBundle."""
+
+    service: str
+    name: str
+    releases: tuple[RegionRelease, ...]
+    spec: BundleSpec
+
+
+@dataclass(frozen=True)
+class Region:
+    """Everything that a deployment asks for.
+
+    `bundles` are in the order of the catalogue. `credentials` are the Secrets that must be generated;
+    those that the operator names a Secret for are left out.
+    """
+
+    bundles: tuple[RegionBundle, ...]
+    credentials: tuple[CredentialSecret, ...]
+    warnings: tuple[Problem, ...] = ()
+
+    def release(self, name: str) -> RegionRelease | None:
+        """The release of this name, None if the region has none."""
+        found = (r for bundle in self.bundles for r in bundle.releases if r.spec.name == name)
+        return next(found, None)
+
+
+def render_region(
+    deployment: Deployment,
+    library: Library,
+    charts: ChartDefaults,
+    *,
+    lines: Mapping[DocumentPath, int] | None = None,
+    source: str = "",
+) -> Region:
+    """Renders every service of the deployment and merges all layers of every release.
+
+    `lines` and `source` are given when the deployment was read from a file: problems and provenance
+    then carry `file:line`. Raises SpecInvalid with every problem found, and ChartInvalid.
+    """
+    spec = SpecSource(deployment.spec, source, lines or {})
+    try:
+        return _RegionRenderer(deployment, library, charts, spec).render()
+    except SpecInvalid as error:
+        raise SpecInvalid([_located(problem, spec) for problem in error.problems]) from error
+
+
+def _located(problem: Problem, spec: SpecSource) -> Problem:
+    """The problem with the line of its path, when the spec came from a file and no line is known yet."""
+    if problem.source or not spec.source or not problem.path.startswith("spec"):
+        return problem
+    line = nearest_line(spec.lines, parse_path(problem.path))
+    return Problem(problem.path, problem.message, problem.remedy, f"{spec.source}:{line or 1}")
+
+
+@dataclass
+class _RegionRenderer:
+    """One rendering. Services are rendered after those they require, whose final values they may read."""
+
+    deployment: Deployment
+    library: Library
+    charts: ChartDefaults
+    spec: SpecSource
+    problems: list[Problem] = field(default_factory=list)
+    done: dict[str, RegionRelease] = field(default_factory=dict)
+
+    def render(self) -> Region:
+        self._check_main_fields()
+        spec = self.deployment.spec
+        preset = self.library.presets[spec["preset"]]
+        chosen_services = _mapping(_mapping(spec.get("features")).get("services"))
+        services, problems = decide_services(
+            self.library.catalogue,
+            preset=spec["preset"],
+            preset_services=preset.services,
+            enabled=chosen_services.get("enabled") or (),
+            disabled=chosen_services.get("disabled") or (),
+            source=self._chart_source(),
+        )
+        self.problems += problems
+        self._stop_on_problems()
+        region_input = RegionInput.of(self.deployment.spec, self.spec, self.library, services, self._value_of)
+        self.problems += region_input.problems
+        self._stop_on_problems()
+        bundles = self._render_services(services, region_input)
+        self._check_overrides(services, bundles)
+        self._stop_on_problems()
+        in_order = tuple(bundles[entry.name] for entry in services)
+        return Region(in_order, region_input.credentials(), tuple(region_input.warnings))
+
+    def _render_services(
+        self, services: tuple[ServiceEntry, ...], region_input: RegionInput
+    ) -> dict[str, RegionBundle]:
+        bundles: dict[str, RegionBundle] = {}
+        for entry in _in_order_of_need(services):
+            try:
+                bundles[entry.name] = self._render_service(entry, region_input)
+            except SpecInvalid as error:
+                self.problems += [p for p in error.problems if p not in self.problems]
+                self._check_overrides(services, bundles)
+                self._stop_on_problems()
+        return bundles
+
+    def _render_service(self, entry: ServiceEntry, region_input: RegionInput) -> RegionBundle:
+        name = f"values/services/{entry.name}.yaml.j2"
+        template = _TEMPLATES.render(name, self.library.templates[entry.name], region_input.context(entry))
+        releases = template.value.get("releases", {})
+        problems: list[Problem] = []
+        rendered: list[RegionRelease] = []
+        for release in releases:
+            try:
+                rendered.append(self._render_release(entry, release, template, region_input))
+                self.done[release] = rendered[-1]
+            except SpecInvalid as error:
+                problems += error.problems
+        if problems:
+            raise SpecInvalid(problems)
+        spec = BundleSpec(
+            releases=tuple(release.spec for release in rendered),
+            mode=self.deployment.spec.get("mode") or "Apply",
+            volumes=self.deployment.spec.get("volumes") or "Retain",
+        )
+        return RegionBundle(entry.name, entry.name, tuple(rendered), spec)
+
+    def _render_release(
+        self,
+        entry: ServiceEntry,
+        release: str,
+        template: RenderedTemplate,
+        region_input: RegionInput,
+    ) -> RegionRelease:
+        body = template.value["releases"][release]
+        chart = self._chart(body["chart"])
+        defaults = self.charts.defaults(chart)
+        spec = self.deployment.spec
+        every = _TEMPLATES.render(
+            "values/every-release.yaml.j2",
+            self.library.every_release,
+            region_input.release_context(entry, release, chart.name, defaults),
+        )
+        root: DocumentPath = ("releases", release, "values")
+        layers = [
+            Layer("every release", every.value, "values/every-release.yaml.j2", (), every.lines),
+            *library_layers(self.library, spec["openstackVersion"], spec["preset"], spec["size"], chart.name),
+            Layer(f"service {entry.name}", body.get("values") or {}, template.name, root, template.lines),
+            *spec_layers(self.spec, entry, chart.name, release),
+        ]
+        merged = merge_layers(defaults, [layer for layer in layers if layer.values])
+        self._guard_passwords(release, merged)
+        return RegionRelease(
+            ReleaseSpec(
+                name=release,
+                namespace=self.deployment.namespace,
+                chart=chart,
+                values=merged.overlay,
+                depends_on=tuple(body.get("dependsOn", ())),
+                timeout=int(body.get("timeout", DEFAULT_TIMEOUT_SECONDS)),
+                drift=spec.get("drift") or "Correct",
+            ),
+            merged,
+        )
+
+    def _guard_passwords(self, release: str, merged: MergedValues) -> None:
+        found = list(literal_secrets(merged.values))
+        problems = []
+        for path in found:
+            keys = tuple(key for key in path if isinstance(key, str))
+            settings = merged.history.get(keys, ())
+            where = settings[-1] if settings else None
+            problems.append(
+                Problem(
+                    where.path if where else f"{release}: {format_path(path)}",
+                    f"release {release} would get a secret in clear"
+                    + ("" if where else ", from the chart's defaults"),
+                    "refer to a Secret instead: {$secretRef: {name: <Secret>, key: <key>}}",
+                    where.place if where else "",
+                )
+            )
+        if problems:
+            raise SpecInvalid(problems)
+
+    def _value_of(self, release: str, path: DocumentPath) -> Any:
+        """The final value of a release that was rendered before; None if there is none."""
+        known = self.done.get(release)
+        if known is None:
+            return None
+        current: Any = known.merged.values
+        for key in path:
+            current = current.get(key) if isinstance(current, Mapping) else None
+        return current
+
+    def _chart_source(self) -> str:
+        charts = _mapping(self.deployment.spec.get("charts"))
+        return UPSTREAM if charts.get("repository") or charts.get("path") else EMBEDDED
+
+    def _chart(self, name: str) -> ChartRef:
+        charts = _mapping(self.deployment.spec.get("charts"))
+        repository = charts.get("repository")
+        if not repository:
+            directory = str(charts.get("path") or "").rstrip("/")
+            return ChartRef(name=name, path=f"{directory}/{name}" if directory else name)
+        version = _mapping(charts.get("versions")).get(name, "")
+        return ChartRef(name=name, version=version, repository=repository)
+
+    def _check_main_fields(self) -> None:
+        spec = self.deployment.spec
+        choices = (
+            ("openstackVersion", self.library.versions),
+            ("preset", self.library.presets),
+            ("size", self.library.sizes),
+        )
+        for name, known in choices:
+            value = spec.get(name)
+            if not isinstance(value, str):
+                self.problems.append(
+                    Problem(
+                        f"spec.{name}",
+                        "is missing" if value is None else "must be a string",
+                        f"one of {', '.join(sorted(known))} (in quotes)",
+                    )
+                )
+            elif value not in known:
+                self.problems.append(
+                    Problem(f"spec.{name}", f'unknown value "{value}"', suggestion(value, known))
+                )
+        self._stop_on_problems()
+
+    def _check_overrides(
+        self, services: tuple[ServiceEntry, ...], bundles: Mapping[str, RegionBundle]
+    ) -> None:
+        groups = {
+            release.spec.name: self.library.catalogue[name].group
+            for name, bundle in bundles.items()
+            for release in bundle.releases
+        }
+        if len(bundles) < len(services):  # a service that failed to render still has its charts' names
+            groups.update({chart: entry.group for entry in services for chart in entry.charts})
+        enabled = frozenset(entry.name for entry in services)
+        found = check_overrides(self.deployment.spec, self.library.catalogue, enabled, groups)
+        self.problems += [problem for problem in found if problem not in self.problems]
+
+    def _stop_on_problems(self) -> None:
+        if self.problems:
+            raise SpecInvalid(self.problems)
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _in_order_of_need(services: tuple[ServiceEntry, ...]) -> list[ServiceEntry]:
+    """Services so that each comes after those it requires."""
+    by_name = {entry.name: entry for entry in services}
+    ordered: dict[str, ServiceEntry] = {}
+
+    def visit(entry: ServiceEntry, above: tuple[str, ...]) -> None:
+        if entry.name in ordered or entry.name in above:
+            return
+        for name in entry.requires:
+            if name in by_name:
+                visit(by_name[name], (*above, entry.name))
+        ordered[entry.name] = entry
+
+    for entry in services:
+        visit(entry, ())
+    return list(ordered.values())

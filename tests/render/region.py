@@ -1,0 +1,80 @@
+"""Regions for the tests: small specs, and the charts that they are rendered with."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from controller.adapters.values_files import DirectoryCharts, load_library
+from controller.domain.bundle import ChartRef, Values
+from controller.domain.library import Library
+from controller.errors import ChartInvalid
+from controller.render import ChartDefaults, Region, render_region
+
+ROOT = Path(__file__).parents[2]
+UPSTREAM_KEYS = ROOT / "tests" / "data" / "upstream-keys"
+UPSTREAM_REPOSITORY = "https://charts.example.org/openstack-helm"
+_STAND_INS = {"str": "text", "harmless": "", "int": 1, "float": 1.5, "bool": False, "null": None, "list": []}
+
+
+@dataclass(frozen=True)
+class SpecOnly:
+    """A deployment, as far as rendering needs one."""
+
+    spec: Mapping[str, Any]
+    name: str = "region-one"
+    namespace: str = "openstack"
+
+
+@cache
+def library() -> Library:
+    return load_library(ROOT / "values")
+
+
+class UpstreamCharts:
+    """Values of the upstream charts, with stand-ins of the same type: keys and types are facts."""
+
+    def defaults(self, chart: ChartRef) -> Values:
+        return upstream_defaults(chart.name)
+
+
+@cache
+def upstream_defaults(chart: str) -> dict[str, Any]:
+    path = UPSTREAM_KEYS / f"{chart}.json"
+    if not path.exists():
+        raise ChartInvalid(f"no upstream chart {chart}")
+    found = _stand_in(json.loads(path.read_text()))
+    assert isinstance(found, dict)
+    return found
+
+
+def _stand_in(shape: Any) -> Any:
+    if isinstance(shape, dict):
+        return {key: _stand_in(item) for key, item in shape.items()}
+    return "password" if shape == "secret" else _STAND_INS[shape]
+
+
+@cache
+def embedded() -> DirectoryCharts:
+    return DirectoryCharts(ROOT / "charts")
+
+
+def core_spec(**more: Any) -> dict[str, Any]:
+    """The smallest spec, rendered with the upstream charts unless `charts` says otherwise."""
+    return {
+        "openstackVersion": "2025.2",
+        "preset": "core",
+        "size": "single",
+        "publicDomainName": "it.just.works",
+        "charts": {"repository": UPSTREAM_REPOSITORY},
+        **more,
+    }
+
+
+def render(spec: Mapping[str, Any], **more: Any) -> Region:
+    charts: ChartDefaults = UpstreamCharts() if (spec.get("charts") or {}).get("repository") else embedded()
+    return render_region(SpecOnly(spec), library(), charts, **more)
