@@ -42,16 +42,25 @@ class WorkQueue(Generic[Key]):
         with self._wake:
             while not self._closed:
                 now = self._clock.monotonic()
-                # A scan, not a heap: keys are few (bundles, not pods), and those being worked on are
-                # passed over wherever they stand.
-                waiting = ((due, key) for key, due in self._due.items() if key not in self._working)
-                first = min(waiting, key=lambda item: item[0], default=None)
+                first = self._first()
                 if first and first[0] <= now:
                     del self._due[first[1]]
                     self._working[first[1]] = now
                     return first[1]
                 self._wake.wait(first[0] - now if first else None)
             return None
+
+    def _first(self) -> tuple[float, Key] | None:
+        # A scan, not a heap: keys are few (bundles, not pods), and those being worked on are passed
+        # over wherever they stand.
+        waiting = ((due, key) for key, due in self._due.items() if key not in self._working)
+        return min(waiting, key=lambda item: item[0], default=None)
+
+    def oldest_due(self) -> Key | None:
+        """The key that `take` would hand out without waiting, None when it would wait."""
+        with self._wake:
+            first = self._first()
+            return first[1] if first and first[0] <= self._clock.monotonic() else None
 
     def done(self, key: Key, *, again_after: float | None = None) -> None:
         """The key was looked at and all went well."""

@@ -1,0 +1,103 @@
+"""The queue: each key once, never in two hands, back after growing pauses."""
+
+from __future__ import annotations
+
+import pytest
+
+from controller.reconcile.work_queue import WorkQueue
+from tests.fakes.world import FakeClock, FakeRandomness
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    return FakeClock()
+
+
+@pytest.fixture
+def queue(clock: FakeClock) -> WorkQueue[str]:
+    return WorkQueue(clock, FakeRandomness())
+
+
+def due(queue: WorkQueue[str]) -> list[str]:
+    """Everything that can be taken now, without waiting."""
+    taken = []
+    while queue.oldest_due() is not None:
+        key = queue.take()
+        assert key is not None
+        taken.append(key)
+    return taken
+
+
+def test_a_key_added_many_times_is_handed_out_once(queue: WorkQueue[str]) -> None:
+    for _ in range(5):
+        queue.add("a")
+    assert due(queue) == ["a"]
+
+
+def test_a_key_added_while_it_is_worked_on_comes_back_afterwards(queue: WorkQueue[str]) -> None:
+    queue.add("a")
+    queue.take()
+    queue.add("a")
+    assert due(queue) == []
+    queue.done("a")
+    assert due(queue) == ["a"]
+
+
+def test_a_key_in_work_does_not_hold_up_the_others(queue: WorkQueue[str]) -> None:
+    queue.add("a")
+    queue.take()
+    queue.add("a")
+    queue.add("b")
+    assert due(queue) == ["b"]
+
+
+def test_an_earlier_time_wins_over_a_later_one(queue: WorkQueue[str], clock: FakeClock) -> None:
+    queue.add("a", after=100)
+    queue.add("a", after=10)
+    queue.add("a", after=50)
+    clock.advance(10)
+    assert due(queue) == ["a"]
+
+
+def test_failures_come_back_after_growing_pauses(queue: WorkQueue[str], clock: FakeClock) -> None:
+    pauses = []
+    for _ in range(10):
+        queue.add("a")
+        clock.advance(100)
+        assert due(queue) == ["a"]
+        pauses.append(queue.failed("a"))
+    assert pauses[:6] == sorted(pauses[:6])
+    assert pauses[0] <= 1
+    assert 30 <= pauses[-1] <= 60
+
+
+def test_success_ends_the_memory_of_failures(queue: WorkQueue[str], clock: FakeClock) -> None:
+    for _ in range(5):
+        queue.add("a")
+        clock.advance(100)
+        due(queue)
+        queue.failed("a")
+    clock.advance(100)
+    due(queue)
+    queue.done("a")
+    queue.add("a")
+    due(queue)
+    assert queue.failed("a") <= 1
+
+
+def test_a_closed_queue_hands_out_nothing(queue: WorkQueue[str]) -> None:
+    queue.add("a")
+    queue.close()
+    assert queue.take() is None
+
+
+def test_the_oldest_age_counts_overdue_keys_and_work_under_way(
+    queue: WorkQueue[str], clock: FakeClock
+) -> None:
+    queue.add("a")
+    queue.add("later", after=1000)
+    clock.advance(30)
+    assert queue.oldest() == 30
+    queue.take()
+    clock.advance(40)
+    assert queue.oldest() == 40
