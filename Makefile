@@ -1,0 +1,56 @@
+# Everything a fresh machine needs: Python 3.11 or newer and make. See README.md.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+export PYTHONDONTWRITEBYTECODE = 1
+
+.PHONY: help setup demo demo-down test test-fast test-cluster test-exhaustive lint lock bench clean
+
+help: ## what can be made
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: $(READY) ## the virtual environment with everything pinned
+
+$(READY): requirements-dev.lock pyproject.toml
+	@test -d $(VENV) || { echo "setting up $(VENV)"; $(PYTHON) -m venv $(VENV); }
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $@
+
+demo: setup ## a region from one resource on a real Kubernetes, on this machine
+	@$(BIN)/python -m sandbox demo
+
+demo-down: setup ## removes every process and file of the demo
+	@$(BIN)/python -m sandbox demo-down
+
+test: lint test-fast test-cluster ## every test, cluster tests included
+
+test-fast: setup ## no servers: under half a minute
+	@$(BIN)/python -m pytest -q -n 2 -m "not cluster and not exhaustive"
+
+test-cluster: setup ## with a real Kubernetes control plane on loopback
+	@$(BIN)/python -m sandbox build
+	@$(BIN)/python -m pytest -q -n 4 --dist worksteal -m "cluster and not exhaustive"
+
+test-exhaustive: setup ## the long sweeps
+	@$(BIN)/python -m sandbox build
+	@$(BIN)/python -m pytest -q -n 2 -m exhaustive
+
+lint: setup ## style, types and layering
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports --no-cache
+
+lock: ## renews the lock files from pyproject.toml (needs uv)
+	uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-header --python-version 3.11 \
+	  pyproject.toml -o requirements.lock
+	uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-header --python-version 3.11 \
+	  --group dev pyproject.toml -o requirements-dev.lock
+
+bench: setup ## figures against a named baseline of the same run
+	@$(BIN)/python -m tests.bench
+
+clean: ## removes the virtual environment
+	rm -rf $(VENV)
