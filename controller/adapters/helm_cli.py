@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -169,7 +170,7 @@ class CliClient:
             raise HelmCancelled(f"helm {arguments[0]}: cancelled before it began")
         text = _json(values)
         process = subprocess.Popen(
-            [str(self._binary), *arguments, "--namespace", namespace, *self._limits],
+            [*_dies_with_us(), str(self._binary), *arguments, "--namespace", namespace, *self._limits],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -247,6 +248,16 @@ class _Ending:
         if self._process.poll() is None:
             with suppress(ProcessLookupError):
                 os.killpg(self._process.pid, number)
+
+
+def _dies_with_us() -> tuple[str, ...]:
+    """Words before a command that end it when we are killed: nobody would be left to end it then.
+
+    util-linux's setpriv sets the signal that the kernel sends when the starting thread is gone; that
+    thread waits for the command. Where there is no setpriv, the container's own end has to do.
+    """
+    setpriv = shutil.which("setpriv")
+    return (setpriv, "--pdeathsig", "KILL", "--") if setpriv else ()
 
 
 def _require_chart(path: str) -> None:

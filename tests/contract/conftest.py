@@ -1,0 +1,97 @@
+"""What the contract suites of the Helm adapters share."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from controller.adapters.helm_cli import CliClient
+from controller.adapters.helm_sdk import SdkClient
+from controller.adapters.kube import PykubeClient
+from controller.adapters.kube_connection import connect
+from controller.adapters.release_records import SecretRecords
+from controller.domain.names import BUNDLE_LABEL, DIGEST_LABEL, REVISION_LABEL
+from controller.ports import HelmClient, HelmRequest, Kube
+from sandbox.cluster import Sandbox
+
+CHARTS = Path(__file__).parent / "charts"
+
+
+def wait_until(condition: Callable[[], Any], what: str, timeout: float = 30.0) -> Any:
+    """The first true answer of `condition`; fails the test when there is none in time."""
+    until = time.monotonic() + timeout
+    while time.monotonic() < until:
+        answer = condition()
+        if answer:
+            return answer
+        time.sleep(0.05)
+    pytest.fail(f"not within {timeout:g} s: {what}")
+
+
+def make_client(adapter: str, sandbox: Sandbox, kube: Kube) -> HelmClient:
+    if adapter == "sdk":
+        return SdkClient(kube, sandbox.kubeconfig, grace=30.0)
+    return CliClient(sandbox.helm, sandbox.kubeconfig)
+
+
+@dataclass(frozen=True)
+class Bench:
+    """One namespace, one Helm adapter, and short ways to say what a test asks of them."""
+
+    adapter: str
+    helm: HelmClient
+    kube: Kube
+    records: SecretRecords
+    namespace: str
+    sandbox: Sandbox
+
+    def request(
+        self, release: str, values: Mapping[str, Any] | None = None, *, chart: str = "small", **more: Any
+    ) -> HelmRequest:
+        more.setdefault("timeout", 60)
+        return HelmRequest(release, self.namespace, str(CHARTS / chart), values or {}, **more)
+
+    def labelled(self, version: int, digest: str = "0" * 40) -> dict[str, str]:
+        return {BUNDLE_LABEL: "identity", DIGEST_LABEL: digest, REVISION_LABEL: str(version)}
+
+    def statuses(self, release: str) -> list[str]:
+        return [one.status for one in self.helm.history(release, self.namespace)]
+
+    def config(self, release: str) -> dict[str, str]:
+        found = self.object("configmap", release)
+        return {} if found is None else dict(found.get("data") or {})
+
+    def object(self, kind: str, name: str) -> dict[str, Any] | None:
+        return self.kube.get(KINDS[kind], name, self.namespace)
+
+
+def kinds() -> dict[str, Any]:
+    from controller import ports
+
+    return {
+        "configmap": ports.CONFIGMAP,
+        "secret": ports.SECRET,
+        "claim": ports.PVC,
+        "job": ports.JOB,
+        "statefulset": ports.STATEFULSET,
+    }
+
+
+KINDS = kinds()
+
+
+@pytest.fixture
+def kube(sandbox: Sandbox) -> Kube:
+    return PykubeClient(connect(sandbox.kubeconfig))
+
+
+@pytest.fixture(params=["sdk", "cli"])
+def bench(request: pytest.FixtureRequest, sandbox: Sandbox, namespace: str, kube: Kube) -> Iterator[Bench]:
+    helm = make_client(request.param, sandbox, kube)
+    yield Bench(request.param, helm, kube, SecretRecords(kube), namespace, sandbox)
+    assert helm.detached == 0

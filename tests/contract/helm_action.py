@@ -1,0 +1,30 @@
+"""One Helm action in a process of its own, for tests that kill it: ADAPTER HELM KUBECONFIG NAMESPACE."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from controller.adapters.helm_cli import CliClient
+from controller.adapters.helm_sdk import SdkClient
+from controller.adapters.kube import PykubeClient
+from controller.adapters.kube_connection import connect
+from controller.ports import HelmClient, HelmRequest
+
+
+def main() -> None:
+    adapter, helm, kubeconfig, namespace = sys.argv[1:5]
+    path = Path(kubeconfig)
+    client: HelmClient = (
+        SdkClient(PykubeClient(connect(path)), path) if adapter == "sdk" else CliClient(Path(helm), path)
+    )
+    values = {
+        "hook": {"events": "post-install,post-upgrade", "outcome": "job-hangs"},
+        "secret": {"password": "sw0rdfish-planted"},
+    }
+    chart = Path(__file__).parent / "charts" / "small"
+    client.install(HelmRequest("web", namespace, str(chart), values, timeout=300))
+
+
+if __name__ == "__main__":
+    main()
