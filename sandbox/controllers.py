@@ -1,0 +1,224 @@
+"""Our controllers as real processes beside a cluster, each with the token of the chart's ServiceAccount.
+
+KWOK's pods run nothing, so the pod that our chart installs is played by these processes: the same
+commands, the same environment, the same rights.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Protocol, Self
+
+from sandbox import processes
+from sandbox.errors import SandboxError
+from sandbox.paths import SOURCE
+from sandbox.ports import find_free_port
+
+SERVICE_ACCOUNT = "openstack-controller"
+POD_NAME = "openstack-controller-0"
+# Of our own environment, only what a process needs to run at all: no proxy, no kubeconfig of the user.
+INHERITED = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "TZ", "LD_LIBRARY_PATH")
+HELM_HOMES = ("CACHE", "CONFIG", "DATA")
+
+
+class Cluster(Protocol):
+    """A cluster that the chart is installed in: a `Sandbox` or an `ExistingCluster`."""
+
+    def service_account_kubeconfig(self, namespace: str, name: str, directory: Path) -> Path:
+        """A kubeconfig in `directory` that is this ServiceAccount."""
+        ...
+
+
+class Controllers:
+    """The containers of one installation of our chart.
+
+    `namespace`: where the chart is installed, and where the Leases live; `region_namespace`: what it
+    watches, the same by default. `directory` holds kubeconfig, token, logs and pid files, and marks the
+    processes as this installation's. `containers`: those that run, and are told to be deployed.
+    `environment` is added to that of each process. `die_with_parent`: the kernel kills them when the
+    thread that started them ends; for tests, which may be killed themselves.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        namespace: str,
+        directory: Path,
+        *,
+        containers: Sequence[str] = ("core", "helmbundle", "secrets"),
+        region_namespace: str = "",
+        service_account: str = SERVICE_ACCOUNT,
+        pod_name: str = POD_NAME,
+        environment: Mapping[str, str] | None = None,
+        die_with_parent: bool = False,
+    ) -> None:
+        self.containers = tuple(containers)
+        self.namespace = namespace
+        self.region_namespace = region_namespace or namespace
+        self.directory = directory.resolve()
+        self._cluster = cluster
+        self._service_account = service_account
+        self._pod_name = pod_name
+        self._environment = dict(environment or {})
+        self._die_with_parent = die_with_parent
+        self._ports: dict[str, int] = {}
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    # -- life ---------------------------------------------------------------------------------------
+
+    def start(self, *names: str) -> None:
+        """Starts those that do not run (all by default), with a new token that is valid for a day."""
+        kubeconfig = self._cluster.service_account_kubeconfig(
+            self.namespace, self._service_account, self.directory
+        )
+        for name in self._chosen(names):
+            if self._identity(name) is None:
+                self._start(name, kubeconfig)
+
+    def stop(self, *names: str, grace: float = 10.0) -> None:
+        """SIGTERM, and SIGKILL for what still runs after `grace` seconds; all by default.
+
+        Without names, also those that an earlier run started here and never noted.
+        """
+        identities = [self._identity(name) for name in self._chosen(names)]
+        running = [one for one in identities if one is not None]
+        if not names:
+            running += [one for one in processes.find_owned(self.directory) if one not in running]
+        processes.stop_processes(running, grace=grace)
+
+    def kill(self, name: str) -> None:
+        """SIGKILL, as the kernel's out-of-memory killer would; nothing happens if it does not run."""
+        identity = self._identity(self._known(name))
+        if identity is not None:
+            processes.kill_process(identity)
+
+    def restart(self, name: str) -> None:
+        """An orderly end and a new start."""
+        self.stop(name)
+        self.start(name)
+
+    # -- what is seen of them -----------------------------------------------------------------------
+
+    def pid(self, name: str) -> int:
+        """The process id, 0 while it does not run."""
+        identity = self._identity(self._known(name))
+        return identity.pid if identity is not None else 0
+
+    def running(self) -> tuple[str, ...]:
+        """Names of those that run now."""
+        return tuple(name for name in self.containers if self._identity(name) is not None)
+
+    def log_file(self, name: str) -> Path:
+        """The output of all its starts, one after the other; stdout and stderr together."""
+        return self.directory / "logs" / f"{self._known(name)}.log"
+
+    def log(self, name: str) -> str:
+        """What it has written so far, empty before its first start."""
+        path = self.log_file(name)
+        return path.read_text(errors="replace") if path.exists() else ""
+
+    def rss(self, name: str) -> int:
+        """Resident memory in bytes, 0 while it does not run."""
+        try:
+            lines = Path(f"/proc/{self.pid(name) or 'none'}/status").read_text().splitlines()
+        except (FileNotFoundError, ProcessLookupError):
+            return 0
+        found = [line.split()[1] for line in lines if line.startswith("VmRSS:")]
+        return int(found[0]) * 1024 if found else 0
+
+    def healthy(self, name: str) -> bool:
+        """Whether its liveness endpoint answers 200, as the kubelet would ask."""
+        port = self._ports.get(self._known(name))
+        if port is None or self._identity(name) is None:
+            return False
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/healthz", timeout=2) as answer:  # noqa: S310
+                return bool(answer.status == 200)
+        except (urllib.error.URLError, OSError):
+            return False
+
+    def wait_healthy(self, timeout: float = 30.0) -> None:
+        """Until all of them answer. Raises SandboxError with the end of the log of one that does not."""
+        deadline = time.monotonic() + timeout
+        for name in self.containers:
+            pause = 0.05
+            while not self.healthy(name):
+                runs = self._identity(name) is not None
+                if not runs or time.monotonic() > deadline:
+                    raise SandboxError(self._why(name, "does not answer" if runs else "ended at start"))
+                time.sleep(pause)
+                pause = min(pause * 1.5, 0.5)
+
+    def check(self) -> None:
+        """Raises SandboxError, with the end of its log, when one of them does not run any more."""
+        for name in self.containers:
+            if self._identity(name) is None:
+                raise SandboxError(self._why(name, "does not run any more"))
+
+    # -- parts --------------------------------------------------------------------------------------
+
+    def _start(self, name: str, kubeconfig: Path) -> None:
+        port = find_free_port(self._ports.values())
+        identity = processes.start_process(
+            [sys.executable, "-m", f"containers.{name}"],
+            log=self.log_file(name),
+            owner=self.directory,
+            environment=self._process_environment(kubeconfig, port),
+            die_with_parent=self._die_with_parent,
+        )
+        self._ports[name] = port
+        processes.write_pid_file(self._pid_file(name), identity)
+
+    def _process_environment(self, kubeconfig: Path, port: int) -> dict[str, str]:
+        inherited = {key: os.environ[key] for key in INHERITED if key in os.environ}
+        helm = {f"HELM_{kind}_HOME": str(self.directory / "helm" / kind.lower()) for kind in HELM_HOMES}
+        return {
+            **inherited,
+            **helm,
+            "PYTHONPATH": str(SOURCE.parent),
+            "PYTHONUNBUFFERED": "1",
+            "KUBECONFIG": str(kubeconfig),
+            "REGION_NAMESPACE": self.region_namespace,
+            "POD_NAMESPACE": self.namespace,
+            "POD_NAME": self._pod_name,
+            "DEPLOYED_CONTAINERS": ",".join(self.containers),
+            "HEALTH_PORT": str(port),
+            **self._environment,
+        }
+
+    def _pid_file(self, name: str) -> Path:
+        return self.directory / "pids" / f"{name}.json"
+
+    def _identity(self, name: str) -> processes.ProcessIdentity | None:
+        identity = processes.read_pid_file(self._pid_file(name))
+        return identity if identity is not None and processes.is_running(identity) else None
+
+    def _known(self, name: str) -> str:
+        if name not in self.containers:
+            raise SandboxError(f'no container "{name}" here: one of {", ".join(self.containers)}')
+        return name
+
+    def _chosen(self, names: Sequence[str]) -> tuple[str, ...]:
+        return tuple(self._known(name) for name in names) or self.containers
+
+    def _why(self, name: str, state: str) -> str:
+        tail = "\n".join(self.log(name).splitlines()[-12:])
+        return f"the container {name} {state}; the end of {self.log_file(name)}:\n{tail}"
