@@ -1,0 +1,95 @@
+#!/usr/bin/env python3
+"""Fill or rotate a key repository of Keystone that lives in a Secret: keys.py fernet|credential setup|rotate.
+
+The Secret is the truth. Keys are made by keystone-manage in a scratch directory and written back with the
+Secret's resourceVersion, so that of two writers one fails and repeats.
+"""
+import base64
+import json
+import os
+import pathlib
+import ssl
+import subprocess
+import sys
+import time
+import urllib.request
+
+ACCOUNT = pathlib.Path("/var/run/secrets/kubernetes.io/serviceaccount")
+REPOSITORY = pathlib.Path(os.environ["KEY_REPOSITORY"])
+
+
+def call(method: str, body: dict | None = None) -> dict:
+    host = os.environ["KUBERNETES_SERVICE_HOST"]
+    host = f"[{host}]" if ":" in host else host
+    address = f"https://{host}:{os.environ.get('KUBERNETES_SERVICE_PORT', '443')}"
+    path = f"/api/v1/namespaces/{os.environ['NAMESPACE']}/secrets/{os.environ['KEY_SECRET']}"
+    request = urllib.request.Request(
+        address + path,
+        method=method,
+        data=json.dumps(body).encode() if body is not None else None,
+        headers={
+            "Authorization": f"Bearer {(ACCOUNT / 'token').read_text()}",
+            "Content-Type": "application/merge-patch+json",
+        },
+    )
+    trusted = ssl.create_default_context(cafile=str(ACCOUNT / "ca.crt"))
+    with urllib.request.urlopen(request, context=trusted, timeout=30) as answer:
+        return json.load(answer)
+
+
+def keystone_manage(*arguments: str) -> None:
+    subprocess.run(
+        ["keystone-manage", "--config-file=/etc/keystone/keystone.conf", *arguments],
+        check=True,
+        timeout=600,
+    )
+
+
+def owned(command: str) -> None:
+    keystone_manage(
+        command, "--keystone-user", os.environ["KEY_USER"], "--keystone-group", os.environ["KEY_GROUP"]
+    )
+
+
+def unpack(data: dict[str, str]) -> None:
+    REPOSITORY.mkdir(parents=True, exist_ok=True)
+    for name, value in data.items():
+        key = REPOSITORY / name
+        key.touch(mode=0o600)
+        key.write_bytes(base64.b64decode(value))
+
+
+def write_back(secret: dict) -> None:
+    made = {
+        key.name: base64.b64encode(key.read_bytes()).decode()
+        for key in REPOSITORY.iterdir()
+        if key.name.isdigit()
+    }
+    gone = dict.fromkeys(set(secret.get("data") or {}) - set(made))
+    version = secret["metadata"]["resourceVersion"]
+    call("PATCH", {"metadata": {"resourceVersion": version}, "data": {**made, **gone}})
+    print(f"{os.environ['KEY_SECRET']} holds {len(made)} keys")
+
+
+def main() -> int:
+    kind, action = sys.argv[1:3]
+    secret = call("GET")
+    if action == "setup":
+        if secret.get("data"):
+            print(f"{os.environ['KEY_SECRET']} has its keys already")
+            return 0
+        owned(f"{kind}_setup")
+        write_back(secret)
+        return 0
+    unpack(secret.get("data") or {})
+    owned(f"{kind}_rotate")
+    write_back(secret)
+    if kind == "credential":
+        # The running services have to see the new key before credentials are encrypted with it.
+        time.sleep(int(os.environ.get("MIGRATE_WAIT_SECONDS", "120")))
+        owned("credential_migrate")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

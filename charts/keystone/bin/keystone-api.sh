@@ -1,0 +1,17 @@
+#!/bin/bash
+# Run Keystone's WSGI application under Apache in the foreground, or tell it to finish what it serves.
+set -eo pipefail
+if [ -f /etc/apache2/envvars ]; then
+  # shellcheck disable=SC1091
+  source /etc/apache2/envvars
+fi
+case "${1:-start}" in
+  start)
+    # A process id left by a killed server would keep a new one from starting.
+    rm -f /var/run/apache2/*.pid
+    exec {{ .Values.conf.software.apache2.binary }} {{ .Values.conf.software.apache2.start_parameters }}
+    ;;
+  stop)
+    {{ .Values.conf.software.apache2.binary }} -k graceful-stop
+    ;;
+esac
