@@ -18,27 +18,29 @@ from controller.domain.catalogue import (
     decide_services,
     suggestion,
 )
+from controller.domain.images import check_image_overrides, image_layer
 from controller.domain.layers import SpecSource, check_overrides, library_layers, spec_layers
 from controller.domain.library import Library
-from controller.domain.merge import Layer, MergedValues, merge_layers, nearest_line
+from controller.domain.merge import Layer, MergedValues, merge_layers, merge_onto, nearest_line
+from controller.domain.node_overrides import check_nodes, node_layer
 from controller.domain.password_guard import literal_secrets
 from controller.domain.service_template import RenderedTemplate, ServiceTemplates
 from controller.domain.template_input import RegionInput
-from controller.domain.values import DocumentPath, format_path, parse_path
+from controller.domain.values import DocumentPath, format_path, lookup, parse_path
 from controller.errors import Problem, SpecInvalid
 
 _TEMPLATES = ServiceTemplates()
 
 
 class Deployment(Protocol):
-    """What rendering needs of an osdpl: its identity and its spec as the API server holds it."""
+    """What rendering needs of an osdpl: its identity, and its spec as the API server holds it."""
 
     @property
     def name(self) -> str: ...
     @property
     def namespace(self) -> str: ...
     @property
-    def spec(self) -> Mapping[str, Any]: ...
+    def document(self) -> Mapping[str, Any]: ...
 
 
 class ChartDefaults(Protocol):
@@ -98,7 +100,7 @@ def render_region(
     `lines` and `source` are given when the deployment was read from a file: problems and provenance
     then carry `file:line`. Raises SpecInvalid with every problem found, and ChartInvalid.
     """
-    spec = SpecSource(deployment.spec, source, lines or {})
+    spec = SpecSource(deployment.document, source, lines or {})
     try:
         return _RegionRenderer(deployment, library, charts, spec).render()
     except SpecInvalid as error:
@@ -126,7 +128,7 @@ class _RegionRenderer:
 
     def render(self) -> Region:
         self._check_main_fields()
-        spec = self.deployment.spec
+        spec = self.deployment.document
         preset = self.library.presets[spec["preset"]]
         chosen_services = _mapping(_mapping(spec.get("features")).get("services"))
         services, problems = decide_services(
@@ -139,7 +141,9 @@ class _RegionRenderer:
         )
         self.problems += problems
         self._stop_on_problems()
-        region_input = RegionInput.of(self.deployment.spec, self.spec, self.library, services, self._value_of)
+        region_input = RegionInput.of(
+            self.deployment.document, self.spec, self.library, services, self._value_of
+        )
         self.problems += region_input.problems
         self._stop_on_problems()
         bundles = self._render_services(services, region_input)
@@ -177,8 +181,8 @@ class _RegionRenderer:
             raise SpecInvalid(problems)
         spec = BundleSpec(
             releases=tuple(release.spec for release in rendered),
-            mode=self.deployment.spec.get("mode") or "Apply",
-            volumes=self.deployment.spec.get("volumes") or "Retain",
+            mode=self.deployment.document.get("mode") or "Apply",
+            volumes=self.deployment.document.get("volumes") or "Retain",
         )
         return RegionBundle(entry.name, entry.name, tuple(rendered), spec)
 
@@ -192,7 +196,7 @@ class _RegionRenderer:
         body = template.value["releases"][release]
         chart = self._chart(body["chart"])
         defaults = self.charts.defaults(chart)
-        spec = self.deployment.spec
+        spec = self.deployment.document
         every = _TEMPLATES.render(
             "values/every-release.yaml.j2",
             self.library.every_release,
@@ -203,9 +207,13 @@ class _RegionRenderer:
             Layer("every release", every.value, "values/every-release.yaml.j2", (), every.lines),
             *library_layers(self.library, spec["openstackVersion"], spec["preset"], spec["size"], chart.name),
             Layer(f"service {entry.name}", body.get("values") or {}, template.name, root, template.lines),
-            *spec_layers(self.spec, entry, chart.name, release),
         ]
-        merged = merge_layers(defaults, [layer for layer in layers if layer.values])
+        lower = merge_layers(defaults, [layer for layer in layers if layer.values])
+        images = image_layer(self.spec, chart.name, lower.values)
+        nodes, problems = node_layer(self.spec, entry, chart.name)
+        self.problems += problems
+        upper = [images, *spec_layers(self.spec, entry, chart.name, release), nodes]
+        merged = merge_onto(lower, [layer for layer in upper if layer is not None])
         self._guard_passwords(release, merged)
         return RegionRelease(
             ReleaseSpec(
@@ -250,11 +258,11 @@ class _RegionRenderer:
         return current
 
     def _chart_source(self) -> str:
-        charts = _mapping(self.deployment.spec.get("charts"))
+        charts = _mapping(self.deployment.document.get("charts"))
         return UPSTREAM if charts.get("repository") or charts.get("path") else EMBEDDED
 
     def _chart(self, name: str) -> ChartRef:
-        charts = _mapping(self.deployment.spec.get("charts"))
+        charts = _mapping(self.deployment.document.get("charts"))
         repository = charts.get("repository")
         if not repository:
             directory = str(charts.get("path") or "").rstrip("/")
@@ -263,7 +271,7 @@ class _RegionRenderer:
         return ChartRef(name=name, version=version, repository=repository)
 
     def _check_main_fields(self) -> None:
-        spec = self.deployment.spec
+        spec = self.deployment.document
         choices = (
             ("openstackVersion", self.library.versions),
             ("preset", self.library.presets),
@@ -296,8 +304,15 @@ class _RegionRenderer:
         if len(bundles) < len(services):  # a service that failed to render still has its charts' names
             groups.update({chart: entry.group for entry in services for chart in entry.charts})
         enabled = frozenset(entry.name for entry in services)
-        found = check_overrides(self.deployment.spec, self.library.catalogue, enabled, groups)
+        found = check_overrides(self.deployment.document, self.library.catalogue, enabled, groups)
+        found += check_nodes(self.deployment.document, {entry.name: entry for entry in services})
+        if len(bundles) == len(services):
+            found += check_image_overrides(self.deployment.document, self._image_tags(bundles))
         self.problems += [problem for problem in found if problem not in self.problems]
+
+    def _image_tags(self, bundles: Mapping[str, RegionBundle]) -> frozenset[str]:
+        values = (r.merged.values for bundle in bundles.values() for r in bundle.releases)
+        return frozenset(name for each in values for name in lookup(each, ("images", "tags")) or {})
 
     def _stop_on_problems(self) -> None:
         if self.problems:
