@@ -1,0 +1,52 @@
+{{/* Name of all objects of this installation. */}}
+{{- define "controller.name" -}}
+{{- .Values.nameOverride | default .Release.Name | trunc 52 | trimSuffix "-" -}}
+{{- end -}}
+
+{{- define "controller.account" -}}
+{{- .Values.serviceAccount.name | default (include "controller.name" .) -}}
+{{- end -}}
+
+{{- define "controller.region" -}}
+{{- .Values.region.namespace | default .Release.Namespace -}}
+{{- end -}}
+
+{{- define "controller.selector" -}}
+app.kubernetes.io/name: openstack-controller
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end -}}
+
+{{- define "controller.labels" -}}
+{{ include "controller.selector" . }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
+{{- end -}}
+
+{{- define "controller.image" -}}
+{{- $image := .Values.image -}}
+{{- if $image.digest -}}
+{{ $image.repository }}@{{ $image.digest }}
+{{- else -}}
+{{ $image.repository }}:{{ $image.tag | default .Chart.AppVersion }}
+{{- end -}}
+{{- end -}}
+
+{{/* Names of the containers that are deployed, in a fixed order, as a JSON list. */}}
+{{- define "controller.deployed" -}}
+{{- $deployed := list -}}
+{{- range $name := list "core" "helmbundle" "health" "secrets" "node" -}}
+{{- if (get $.Values.containers $name).enabled -}}
+{{- $deployed = append $deployed $name -}}
+{{- end -}}
+{{- end -}}
+{{- $deployed | toJson -}}
+{{- end -}}
+
+{{/* Subjects of every binding: the one account of all containers. */}}
+{{- define "controller.subjects" -}}
+subjects:
+  - kind: ServiceAccount
+    name: {{ include "controller.account" . }}
+    namespace: {{ .Release.Namespace }}
+{{- end -}}
