@@ -203,7 +203,8 @@ class Sandbox:
                 if attempt == PORT_TRIES:
                     raise
                 tell(f"{error}; trying other ports")
-                processes.stop_processes(processes.find_owned(self.layout.directory))
+                for identity in processes.find_owned(self.layout.directory):
+                    processes.kill_process(identity)
                 self.state = replace(self.state, ports=find_free_ports())
         self._ensure_objects(deadline)
 

@@ -6,11 +6,10 @@ commands, the same environment, the same rights.
 
 from __future__ import annotations
 
+import http.client
 import os
 import sys
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -68,7 +67,6 @@ class Controllers:
         self._pod_name = pod_name
         self._environment = dict(environment or {})
         self._die_with_parent = die_with_parent
-        self._ports: dict[str, int] = {}
 
     def __enter__(self) -> Self:
         self.start()
@@ -146,14 +144,17 @@ class Controllers:
 
     def healthy(self, name: str) -> bool:
         """Whether its liveness endpoint answers 200, as the kubelet would ask."""
-        port = self._ports.get(self._known(name))
-        if port is None or self._identity(name) is None:
+        port = self._port(self._known(name))
+        if port == 0 or self._identity(name) is None:
             return False
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=2)
         try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{port}/healthz", timeout=2) as answer:  # noqa: S310
-                return bool(answer.status == 200)
-        except (urllib.error.URLError, OSError):
+            connection.request("GET", "/healthz")
+            return connection.getresponse().status == 200
+        except (http.client.HTTPException, OSError):
             return False
+        finally:
+            connection.close()
 
     def wait_healthy(self, timeout: float = 30.0) -> None:
         """Until all of them answer. Raises SandboxError with the end of the log of one that does not."""
@@ -176,7 +177,7 @@ class Controllers:
     # -- parts --------------------------------------------------------------------------------------
 
     def _start(self, name: str, kubeconfig: Path) -> None:
-        port = find_free_port(self._ports.values())
+        port = find_free_port([self._port(other) for other in self.containers])
         identity = processes.start_process(
             [sys.executable, "-m", f"containers.{name}"],
             log=self.log_file(name),
@@ -184,7 +185,8 @@ class Controllers:
             environment=self._process_environment(kubeconfig, port),
             die_with_parent=self._die_with_parent,
         )
-        self._ports[name] = port
+        self._port_file(name).parent.mkdir(parents=True, exist_ok=True)
+        self._port_file(name).write_text(str(port))
         processes.write_pid_file(self._pid_file(name), identity)
 
     def _process_environment(self, kubeconfig: Path, port: int) -> dict[str, str]:
@@ -206,6 +208,16 @@ class Controllers:
 
     def _pid_file(self, name: str) -> Path:
         return self.directory / "pids" / f"{name}.json"
+
+    def _port_file(self, name: str) -> Path:
+        return self.directory / "pids" / f"{name}.port"
+
+    def _port(self, name: str) -> int:
+        """The port of its liveness endpoint, 0 before its first start."""
+        try:
+            return int(self._port_file(name).read_text())
+        except (FileNotFoundError, ValueError):
+            return 0
 
     def _identity(self, name: str) -> processes.ProcessIdentity | None:
         identity = processes.read_pid_file(self._pid_file(name))

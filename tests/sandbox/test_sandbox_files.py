@@ -1,0 +1,144 @@
+"""Names, places, locks, state and certificates of a sandbox."""
+
+from __future__ import annotations
+
+import stat
+import threading
+from pathlib import Path
+
+import pytest
+from cryptography import x509
+
+from sandbox import cluster
+from sandbox.certificates import CLIENTS, ensure_certificates
+from sandbox.errors import SandboxError
+from sandbox.locks import locked
+from sandbox.paths import Layout, sandbox_directory, state_root
+from sandbox.ports import Ports
+from sandbox.state import State, read_state, write_state
+
+
+@pytest.mark.parametrize("name", ["", "..", "a/b", "A", "-a", "a" * 64, "a\nb"])
+def test_a_name_that_could_leave_its_place_is_refused(name: str) -> None:
+    with pytest.raises(SandboxError, match="cannot name a sandbox"):
+        sandbox_directory(name)
+
+
+def test_sandboxes_lie_in_the_state_home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    assert sandbox_directory("one") == tmp_path / "openstack-controller" / "sandboxes" / "one"
+
+
+def test_a_relative_state_home_is_ignored(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", "relative")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert state_root() == tmp_path / "openstack-controller" / "sandboxes"
+
+
+def test_state_is_read_back_as_written(tmp_path: Path) -> None:
+    state = State("one", "small", Ports(1, 2, 3, 4, 5, 6))
+    write_state(tmp_path / "box" / "sandbox.json", state)
+    assert read_state(tmp_path / "box" / "sandbox.json") == state
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{}", '{"name": "x", "profile": "y", "ports": {}}'])
+def test_a_file_that_is_no_state_is_named_in_the_error(tmp_path: Path, content: str) -> None:
+    (tmp_path / "sandbox.json").write_text(content)
+    with pytest.raises(SandboxError, match="is not the state of a sandbox"):
+        read_state(tmp_path / "sandbox.json")
+
+
+def test_a_directory_with_other_files_is_not_taken(tmp_path: Path) -> None:
+    (tmp_path / "letter.txt").write_text("dear")
+    with pytest.raises(SandboxError, match="is not empty and holds no sandbox"):
+        cluster._refuse_foreign(tmp_path)
+
+
+def test_taking_down_what_was_never_up_leaves_everything_as_it_was(tmp_path: Path) -> None:
+    (tmp_path / "letter.txt").write_text("dear")
+    assert not cluster.take_down("one", tmp_path)
+    assert not cluster.take_down("one", tmp_path / "missing")
+    assert [path.name for path in tmp_path.iterdir()] == ["letter.txt"]
+
+
+def test_taking_down_under_a_wrong_name_is_refused(tmp_path: Path) -> None:
+    write_state(tmp_path / "box" / "sandbox.json", State("one", "single", Ports(1, 2, 3, 4, 5, 6)))
+    with pytest.raises(SandboxError, match='is the sandbox "one", not "two"'):
+        cluster.take_down("two", tmp_path / "box")
+    assert (tmp_path / "box" / "sandbox.json").exists()
+
+
+def test_taking_down_finishes_a_removal_that_was_killed(tmp_path: Path) -> None:
+    box = tmp_path / "box"
+    write_state(box / "sandbox.json", State("one", "single", Ports(1, 2, 3, 4, 5, 6)))
+    (box / "etcd").mkdir()
+    (box / "etcd" / "db").write_text("half")
+    assert cluster.take_down("one", box)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_lock_keeps_a_second_holder_out_until_its_deadline(tmp_path: Path) -> None:
+    waited: list[bool] = []
+    path = tmp_path / "lock"
+    with (
+        locked(path, timeout=1),
+        pytest.raises(SandboxError, match="another process has held"),
+        locked(path, timeout=0.2, on_wait=lambda: waited.append(True)),
+    ):
+        pass
+    assert waited == [True]
+
+
+def test_a_lock_file_removed_by_its_holder_does_not_let_two_in(tmp_path: Path) -> None:
+    path = tmp_path / "lock"
+    inside = 0
+    most = 0
+    guard = threading.Lock()
+
+    def enter() -> None:
+        nonlocal inside, most
+        for _ in range(30):
+            with locked(path, timeout=30, remove=True):
+                with guard:
+                    inside += 1
+                    most = max(most, inside)
+                with guard:
+                    inside -= 1
+
+    threads = [threading.Thread(target=enter) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert most == 1
+    assert not path.exists()
+
+
+def test_certificates_are_made_once_and_keys_are_private(tmp_path: Path) -> None:
+    ensure_certificates(tmp_path / "pki")
+    before = (tmp_path / "pki" / "admin.crt").read_bytes()
+    ensure_certificates(tmp_path / "pki")
+    assert (tmp_path / "pki" / "admin.crt").read_bytes() == before
+    for key in (tmp_path / "pki").glob("*.key"):
+        assert stat.S_IMODE(key.stat().st_mode) == 0o600
+
+
+def test_certificates_half_made_are_made_anew(tmp_path: Path) -> None:
+    ensure_certificates(tmp_path / "pki")
+    (tmp_path / "pki" / "complete").unlink()
+    (tmp_path / "pki" / "server.key").unlink()
+    ensure_certificates(tmp_path / "pki")
+    assert (tmp_path / "pki" / "server.key").exists()
+
+
+def test_each_component_is_a_user_of_its_own(tmp_path: Path) -> None:
+    ensure_certificates(tmp_path / "pki")
+    users = set()
+    for client in CLIENTS:
+        certificate = x509.load_pem_x509_certificate((tmp_path / "pki" / f"{client}.crt").read_bytes())
+        users.add(certificate.subject.rfc4514_string())
+    assert len(users) == len(CLIENTS)
+
+
+def test_the_lock_lies_beside_the_directory(tmp_path: Path) -> None:
+    assert Layout(tmp_path / "box").lock == tmp_path / ".box.lock"

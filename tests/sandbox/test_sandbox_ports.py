@@ -1,0 +1,54 @@
+"""Ports are free when they are chosen, and each listener gets its own."""
+
+from __future__ import annotations
+
+import dataclasses
+import socket
+from collections.abc import Iterator
+
+import pytest
+
+from sandbox import ports
+from sandbox.errors import SandboxError
+
+
+@pytest.fixture
+def listener() -> Iterator[socket.socket]:
+    """A socket that listens on some port of 127.0.0.1."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen(1)
+        yield taken
+
+
+def test_a_port_that_someone_listens_on_is_not_free(listener: socket.socket) -> None:
+    assert not ports.is_free(listener.getsockname()[1])
+
+
+def test_a_port_listened_on_at_all_addresses_is_not_free() -> None:
+    with socket.socket() as taken:
+        taken.bind(("0.0.0.0", 0))
+        taken.listen(1)
+        assert not ports.is_free(taken.getsockname()[1])
+
+
+def test_every_listener_of_a_control_plane_gets_a_port_of_its_own() -> None:
+    chosen = dataclasses.astuple(ports.find_free_ports())
+    assert len(set(chosen)) == len(chosen)
+    assert all(ports.FIRST_PORT <= port <= ports.LAST_PORT for port in chosen)
+
+
+def test_a_taken_port_is_passed_over(listener: socket.socket, monkeypatch: pytest.MonkeyPatch) -> None:
+    taken = listener.getsockname()[1]
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        free = probe.getsockname()[1]
+    answers = iter([taken, free])
+    monkeypatch.setattr(ports.random.SystemRandom, "randint", lambda *_: next(answers))
+    assert ports.find_free_port() == free
+
+
+def test_no_free_port_is_an_error_with_the_range(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ports, "is_free", lambda _: False)
+    with pytest.raises(SandboxError, match="no free port between 20000 and 32000"):
+        ports.find_free_port()
