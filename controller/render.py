@@ -18,6 +18,7 @@ from controller.domain.catalogue import (
     decide_services,
     suggestion,
 )
+from controller.domain.deployment import OpenStackDeployment
 from controller.domain.images import check_image_overrides, image_layer
 from controller.domain.layers import SpecSource, check_overrides, library_layers, spec_layers
 from controller.domain.library import Library
@@ -30,17 +31,6 @@ from controller.domain.values import DocumentPath, format_path, lookup, parse_pa
 from controller.errors import Problem, SpecInvalid
 
 _TEMPLATES = ServiceTemplates()
-
-
-class Deployment(Protocol):
-    """What rendering needs of an osdpl: its identity, and its spec as the API server holds it."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def namespace(self) -> str: ...
-    @property
-    def document(self) -> Mapping[str, Any]: ...
 
 
 class ChartDefaults(Protocol):
@@ -88,7 +78,7 @@ class Region:
 
 
 def render_region(
-    deployment: Deployment,
+    deployment: OpenStackDeployment,
     library: Library,
     charts: ChartDefaults,
     *,
@@ -119,7 +109,7 @@ def _located(problem: Problem, spec: SpecSource) -> Problem:
 class _RegionRenderer:
     """One rendering. Services are rendered after those they require, whose final values they may read."""
 
-    deployment: Deployment
+    deployment: OpenStackDeployment
     library: Library
     charts: ChartDefaults
     spec: SpecSource
@@ -142,7 +132,7 @@ class _RegionRenderer:
         self.problems += problems
         self._stop_on_problems()
         region_input = RegionInput.of(
-            self.deployment.document, self.spec, self.library, services, self._value_of
+            self.deployment.document, self.deployment.spec.features, self.library, services, self._value_of
         )
         self.problems += region_input.problems
         self._stop_on_problems()

@@ -27,7 +27,6 @@ def load_library(directory: Path) -> Library:
         raise CatalogueInvalid(f"values/services: no template for {', '.join(missing)}")
     return Library(
         catalogue=catalogue,
-        features=_values_file(directory, directory / "features.yaml"),
         versions=_values_files(directory, "versions"),
         presets=_values_files(directory, "presets"),
         sizes=_values_files(directory, "sizes"),

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from controller.domain.credentials import KINDS
 from controller.domain.values import DocumentPath, format_path
 from controller.errors import ControllerError, Problem
 
@@ -14,32 +15,47 @@ GROUPS = ("openstack", "infra")
 EMBEDDED = "embedded"
 UPSTREAM = "upstream"
 SOURCES = (EMBEDDED, UPSTREAM)
-# What the secrets container knows to generate; documented there.
-CREDENTIAL_KINDS = ("password", "hex32", "uuid", "fernet", "ssh-private-key", "ssh-public-key")
 
 
 class CatalogueInvalid(ControllerError):
     """Our own data under values/ is broken: a defect of the product, not of the operator's input."""
 
 
+NODE_FORM_CONF = "conf"
+NODE_FORM_VALUES = "values"
+NODE_FORMS = (NODE_FORM_CONF, NODE_FORM_VALUES)
+
+
+@dataclass(frozen=True)
+class ChartEntry:
+    """One chart of a service: who offers it, and which of its DaemonSets can differ by node.
+
+    `node_form` is the way in which the chart wants that said (controller.domain.node_overrides).
+    """
+
+    sources: tuple[str, ...]
+    daemonsets: tuple[str, ...] = ()
+    node_form: str = NODE_FORM_CONF
+
+
 @dataclass(frozen=True)
 class ServiceEntry:
     """One service. `name` is the OpenStack service type, or what an infrastructure service is called.
 
-    `charts` maps the chart names a service may use to the chart sources that offer them. `requires` are
-    services without which this one cannot work; `credentials` maps names to kinds (CREDENTIAL_KINDS).
+    `charts` are those it may use. `requires` are services without which it cannot work; `credentials`
+    maps names to kinds (controller.domain.credentials).
     """
 
     name: str
     description: str
     group: str
-    charts: Mapping[str, tuple[str, ...]]
+    charts: Mapping[str, ChartEntry]
     requires: tuple[str, ...] = ()
     credentials: Mapping[str, str] = field(default_factory=dict)
 
     def offered_by(self, source: str) -> bool:
         """Whether every chart of the service is in this chart source."""
-        return all(source in sources for sources in self.charts.values())
+        return all(source in chart.sources for chart in self.charts.values())
 
     @property
     def secret_name(self) -> str:
@@ -84,9 +100,17 @@ def parse_catalogue(raw: Any, source: str) -> Catalogue:
 
 def _entry(name: str, body: Mapping[str, Any]) -> ServiceEntry:
     credentials = dict(body.get("credentials", {}))
-    charts = {chart: tuple(about["sources"]) for chart, about in body["charts"].items()}
-    wrong = [kind for kind in credentials.values() if kind not in CREDENTIAL_KINDS]
-    wrong += [source for sources in charts.values() for source in sources if source not in SOURCES]
+    charts = {
+        chart: ChartEntry(
+            sources=tuple(about["sources"]),
+            daemonsets=tuple(about.get("daemonsets", ())),
+            node_form=str(about.get("nodeForm", NODE_FORM_CONF)),
+        )
+        for chart, about in body["charts"].items()
+    }
+    wrong = [kind for kind in credentials.values() if kind not in KINDS]
+    wrong += [source for chart in charts.values() for source in chart.sources if source not in SOURCES]
+    wrong += [chart.node_form for chart in charts.values() if chart.node_form not in NODE_FORMS]
     if body["group"] not in GROUPS:
         wrong.append(body["group"])
     if wrong:
@@ -187,7 +211,7 @@ def _what_it_lacks(
 
 
 def _not_offered(entry: ServiceEntry, enabled: Sequence[str], source: str) -> Problem:
-    missing = ", ".join(chart for chart, sources in entry.charts.items() if source not in sources)
+    missing = ", ".join(name for name, chart in entry.charts.items() if source not in chart.sources)
     where = (
         "the charts shipped with the controller" if source == EMBEDDED else "the OpenStack-Helm repository"
     )

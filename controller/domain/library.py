@@ -13,8 +13,9 @@ from controller.domain.values import DocumentPath
 
 @dataclass(frozen=True)
 class ValuesFile:
-    """One file of values/. `charts` has values by chart; `features` are defaults it brings for features.
+    """One file of values/.
 
+    `charts` has values by chart; `features` are defaults for features that the spec leaves open;
     `services` is the list of services of a preset. `name` is the file as people find it in the source
     tree (`values/sizes/small.yaml`), `lines` its line numbers.
     """
@@ -36,11 +37,10 @@ class ValuesFile:
 class Library:
     """Everything under values/. `templates` are Jinja texts by service.
 
-    `every_release` is the template of what all releases get, `features` the defaults of all features.
+    `every_release` is the template of what all releases get.
     """
 
     catalogue: Catalogue
-    features: ValuesFile
     versions: Mapping[str, ValuesFile]
     presets: Mapping[str, ValuesFile]
     sizes: Mapping[str, ValuesFile]

@@ -129,14 +129,19 @@ def merge_layers(defaults: Values, layers: Sequence[Layer]) -> MergedValues:
 
     Raises SpecInvalid with every type conflict and every malformed mark found, naming both layers.
     """
-    history: dict[Path, tuple[Setting, ...]] = {}
+    return merge_onto(MergedValues(defaults=defaults, values=dict(defaults), history={}), layers)
+
+
+def merge_onto(lower: MergedValues, layers: Sequence[Layer]) -> MergedValues:
+    """Merges further layers over what was merged already; as `merge_layers`."""
+    history = dict(lower.history)
     problems: list[Problem] = []
-    merged: Any = dict(defaults)
+    merged: Any = lower.values
     for layer in layers:
         merged = _LayerMerge(layer, history, problems).over(merged)
     if problems:
         raise SpecInvalid(problems)
-    return MergedValues(defaults=defaults, values=merged, history=history)
+    return MergedValues(defaults=lower.defaults, values=merged, history=history)
 
 
 class _LayerMerge:

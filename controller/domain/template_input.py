@@ -1,7 +1,7 @@
 """What service templates see: the listed inputs, and nothing else.
 
     main        the main fields of the spec, defaults filled in (main.region, main.publicDomainName …)
-    features    spec.features over the defaults of values/features.yaml, the preset and the size
+    features    spec.features with every known field; what is not set is as size and preset say, else none
     enabled(s)  whether the region has the service s
     credential(name, service=…)  the reference to a generated (or the operator's own) secret
     storage_class(service=…)     the StorageClass for a service's volumes, "default": the cluster's own
@@ -20,9 +20,7 @@ from typing import Any
 
 from controller.domain.bundle import Values
 from controller.domain.catalogue import CatalogueInvalid, CredentialSecret, ServiceEntry, unknown_key
-from controller.domain.layers import SpecSource
 from controller.domain.library import Library
-from controller.domain.merge import Layer, MergedValues, merge_layers
 from controller.domain.values import DocumentPath, lookup, parse_path, secret_ref
 from controller.errors import Problem
 
@@ -41,7 +39,7 @@ class RegionInput:
     """The inputs of all templates of one region."""
 
     main: Mapping[str, Any]
-    features: MergedValues
+    features: Mapping[str, Any]
     services: tuple[ServiceEntry, ...]
     own_secrets: Mapping[str, Mapping[str, Mapping[str, str]]]
     value_of: ValueOf
@@ -52,16 +50,19 @@ class RegionInput:
     def of(
         cls,
         spec: Mapping[str, Any],
-        source: SpecSource,
+        features: Mapping[str, Any],
         library: Library,
         services: tuple[ServiceEntry, ...],
         value_of: ValueOf,
     ) -> RegionInput:
-        """Gathers the inputs from the spec and the library. Problems are collected in `problems`."""
+        """Gathers the inputs from the spec and the library. Problems are collected in `problems`.
+
+        `features` are the completed ones: every known field is there, None where it is not set.
+        """
         main = {**MAIN_DEFAULTS, **{k: v for k, v in spec.items() if k not in _NOT_MAIN and v is not None}}
         own = lookup(spec, ("features", "credentials"), {}) or {}
-        features = _merge_features(spec, source, library)
-        region_input = cls(main, features, services, own, value_of)
+        size, preset = library.sizes[spec["size"]], library.presets[spec["preset"]]
+        region_input = cls(main, _filled(features, size.features, preset.features), services, own, value_of)
         region_input.problems += _check_own_secrets(own, services, library)
         return region_input
 
@@ -80,7 +81,7 @@ class RegionInput:
         return {
             "main": self.main,
             "storage_class": storage_class,
-            "features": self.features.values,
+            "features": self.features,
             "enabled": lambda service: service in names,
             "credential": credential,
             "value_of": lambda release, path: self.value_of(release, parse_path(path)),
@@ -124,19 +125,16 @@ class RegionInput:
 _NOT_MAIN = frozenset(("features", "common", "services", "nodes"))
 
 
-def _merge_features(spec: Mapping[str, Any], source: SpecSource, library: Library) -> MergedValues:
-    preset, size = library.presets[spec["preset"]], library.sizes[spec["size"]]
-    written = {
-        key: value
-        for key, value in (spec.get("features") or {}).items()
-        if key not in ("services", "credentials")
-    }
-    layers = [
-        Layer(f"preset {spec['preset']}", preset.features, preset.name, ("features",), preset.lines),
-        Layer(f"size {spec['size']}", size.features, size.name, ("features",), size.lines),
-        Layer("features", written, source.source, ("spec", "features"), source.lines),
-    ]
-    return merge_layers(library.features.features, layers)
+def _filled(features: Any, *defaults: Any) -> Any:
+    """Features in which what is not set (None) has the value of the first of `defaults` that has one."""
+    if isinstance(features, Mapping):
+        return {
+            key: _filled(value, *(d[key] for d in defaults if isinstance(d, Mapping) and key in d))
+            for key, value in features.items()
+        }
+    if features is None:
+        return next((default for default in defaults if default is not None), None)
+    return features
 
 
 def _check_own_secrets(own: Any, services: Sequence[ServiceEntry], library: Library) -> list[Problem]:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+from controller.adapters.crd_files import load_schema
 from controller.adapters.values_files import DirectoryCharts, load_library
 from controller.domain.bundle import ChartRef, Values
+from controller.domain.crd_schema import ResourceSchema
+from controller.domain.deployment import OpenStackDeployment, parse_deployment
 from controller.domain.library import Library
 from controller.errors import ChartInvalid
 from controller.render import ChartDefaults, Region, render_region
@@ -21,13 +24,16 @@ UPSTREAM_REPOSITORY = "https://charts.example.org/openstack-helm"
 _STAND_INS = {"str": "text", "harmless": "", "int": 1, "float": 1.5, "bool": False, "null": None, "list": []}
 
 
-@dataclass(frozen=True)
-class SpecOnly:
-    """A deployment, as far as rendering needs one."""
+@cache
+def schema() -> ResourceSchema:
+    return load_schema(ROOT / "charts" / "openstack-controller" / "files" / "crds", "openstackdeployments")
 
-    spec: Mapping[str, Any]
-    name: str = "region-one"
-    namespace: str = "openstack"
+
+def deployment(spec: Mapping[str, Any]) -> OpenStackDeployment:
+    """What core makes of an object with this spec."""
+    metadata = {"name": "region-one", "namespace": "openstack", "uid": "1", "generation": 1}
+    head = {"apiVersion": "osctl.dev/v1alpha1", "kind": "OpenStackDeployment", "metadata": metadata}
+    return parse_deployment({**head, "spec": copy.deepcopy(dict(spec))}, schema())
 
 
 @cache
@@ -77,4 +83,4 @@ def core_spec(**more: Any) -> dict[str, Any]:
 
 def render(spec: Mapping[str, Any], **more: Any) -> Region:
     charts: ChartDefaults = UpstreamCharts() if (spec.get("charts") or {}).get("repository") else embedded()
-    return render_region(SpecOnly(spec), library(), charts, **more)
+    return render_region(deployment(spec), library(), charts, **more)

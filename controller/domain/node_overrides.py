@@ -1,0 +1,155 @@
+"""Values for labelled nodes: one way to write them, both of OpenStack-Helm's ways to say them.
+
+    nodes:
+      "role::gpu": {services: {compute: {nova: {compute: {values: {conf: {…}}}}}}}
+
+Form `conf` (nova, neutron, octavia): `conf.overrides.<chart>_<daemonset>.labels`, a list of labels with
+conf; only `conf` can differ, and the name of every DaemonSet of the set is a digest of all its labels.
+Form `values` (libvirt, ovn): `overrides.<chart>_<daemonset>.labels."<label>::<value>".values`; any value
+can differ, and the default DaemonSet keeps its name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from controller.domain.bundle import Values
+from controller.domain.catalogue import NODE_FORM_CONF, ChartEntry, ServiceEntry, suggestion, unknown_key
+from controller.domain.layers import SpecSource
+from controller.domain.merge import Layer
+from controller.domain.values import DocumentPath, format_path, lookup, type_name
+from controller.errors import Problem
+
+_LABEL = re.compile(
+    r"^(?:[a-z0-9](?:[-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$"
+)
+_LABEL_VALUE = re.compile(r"^(?:[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?$")
+SEPARATOR = "::"
+
+
+@dataclass(frozen=True)
+class _NodeValues:
+    """Values of one DaemonSet on the nodes with one label."""
+
+    label: str
+    daemonset: str
+    values: Mapping[str, Any]
+    path: DocumentPath
+
+
+def node_layer(spec: SpecSource, service: ServiceEntry, chart: str) -> tuple[Layer | None, list[Problem]]:
+    """The layer that puts the values of `spec.nodes` into a release, None where nothing is said about it.
+
+    Labels are taken in alphabetical order, which for form `conf` is their precedence: a node that has two
+    of them follows the last.
+    """
+    entry = service.charts[chart]
+    found = list(_of_chart(spec.spec, service.name, chart))
+    if not found:
+        return None, []
+    problems = [problem for item in found for problem in _check(item, chart, entry)]
+    if problems:
+        return None, problems
+    values = _as_conf(chart, found) if entry.node_form == NODE_FORM_CONF else _as_values(chart, found)
+    return Layer("nodes", values, spec.source, ("spec", "nodes"), spec.lines), []
+
+
+def _of_chart(spec: Mapping[str, Any], service: str, chart: str) -> Iterator[_NodeValues]:
+    for label, body in sorted((spec.get("nodes") or {}).items()):
+        daemonsets = lookup(body, ("services", service, chart)) or {}
+        for daemonset, content in sorted(daemonsets.items()) if isinstance(daemonsets, dict) else ():
+            path = ("spec", "nodes", label, "services", service, chart, daemonset)
+            values = content.get("values") if isinstance(content, dict) else content
+            yield _NodeValues(label, daemonset, values if values is not None else {}, (*path, "values"))
+
+
+def _check(item: _NodeValues, chart: str, entry: ChartEntry) -> Iterator[Problem]:
+    where = format_path(item.path)
+    if item.daemonset not in entry.daemonsets:
+        remedy = suggestion(item.daemonset, entry.daemonsets)
+        yield Problem(
+            where, f'chart {chart} has no DaemonSet "{item.daemonset}" that can differ by node', remedy
+        )
+    elif not isinstance(item.values, dict):
+        yield Problem(where, f"expected a map, got {type_name(item.values)}", "give a map of chart values")
+    elif entry.node_form == NODE_FORM_CONF:
+        for key in item.values:
+            if key != "conf":
+                yield Problem(
+                    format_path((*item.path, key)),
+                    f'chart {chart} cannot have "{key}" differ by node',
+                    "only conf can differ there",
+                )
+
+
+def check_nodes(spec: Mapping[str, Any], services: Mapping[str, ServiceEntry]) -> list[Problem]:
+    """Keys of `spec.nodes` that are no `<label>::<value>`, and services and charts that are not there.
+
+    `services` are those of the region, by name.
+    """
+    problems = []
+    for key, body in (spec.get("nodes") or {}).items():
+        path: DocumentPath = ("spec", "nodes", key, "services")
+        for service, charts in (lookup(body, ("services",)) or {}).items():
+            if service not in services:
+                problems.append(unknown_key(path, 'service "%" in this region', service, services))
+                continue
+            known = services[service].charts
+            problems += [
+                unknown_key((*path, service), f'chart "%" in service {service}', chart, known)
+                for chart in charts or {}
+                if chart not in known
+            ]
+        label, separator, value = key.partition(SEPARATOR)
+        if not separator or not _LABEL.match(label) or not _LABEL_VALUE.match(value):
+            problems.append(
+                Problem(
+                    format_path(("spec", "nodes", key)),
+                    f'"{key}" is no label with a value',
+                    'write "<label>::<value>", as "openstack-compute-node::gpu"',
+                )
+            )
+    return problems
+
+
+def _as_conf(chart: str, found: list[_NodeValues]) -> Values:
+    overrides: dict[str, Any] = {}
+    for item in found:
+        key, _, value = item.label.partition(SEPARATOR)
+        labels = overrides.setdefault(f"{chart}_{item.daemonset}", {"labels": []})["labels"]
+        labels.append({"label": {"key": key, "values": [value]}, "conf": item.values.get("conf") or {}})
+    return {"conf": {"overrides": overrides}}
+
+
+def _as_values(chart: str, found: list[_NodeValues]) -> Values:
+    overrides: dict[str, Any] = {}
+    for item in found:
+        labels = overrides.setdefault(f"{chart}_{item.daemonset}", {"labels": {}})["labels"]
+        labels[item.label] = {"values": item.values}
+    return {"overrides": overrides}
+
+
+def renamed_daemonsets(chart: str, before: Values, after: Values) -> tuple[str, ...]:
+    """DaemonSets of form `conf` that a change of values renames, so that all their pods restart at once.
+
+    helm-toolkit puts a digest of all labels into the name of every DaemonSet of a set, the default one
+    included: adding or removing one label replaces them all. Names are those of the default DaemonSets.
+    """
+    old, new = _label_sets(before), _label_sets(after)
+    changed = [key for key in sorted(old.keys() | new.keys()) if old.get(key) != new.get(key)]
+    prefix = f"{chart}_"
+    return tuple(f"{chart}-{key.removeprefix(prefix)}" for key in changed)
+
+
+def _label_sets(values: Values) -> dict[str, list[Any]]:
+    overrides = lookup(values, ("conf", "overrides")) or {}
+    sets = {}
+    for key, body in overrides.items():
+        labels = lookup(body, ("labels",)) or []
+        hosts = lookup(body, ("hosts",)) or []
+        if labels or hosts:
+            sets[key] = [[entry.get("label") for entry in labels], [entry.get("name") for entry in hosts]]
+    return sets
