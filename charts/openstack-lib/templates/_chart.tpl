@@ -42,6 +42,9 @@ data:
 {{- end }}
 {{ include "openstack-lib.credential_secrets" (dict "root" $root "chart" $chart) }}
 {{- $jobs := concat (include "openstack-lib.standard_jobs" (dict "root" $root "chart" $chart) | fromYamlArray) ($chart.jobs | default list) }}
+{{- $rendered := list }}
+{{- range $jobs }}{{- if include "openstack-lib.enabled" (list $root .manifest) }}{{- $rendered = append $rendered .name }}{{- end }}{{- end }}
+{{- $_ := set $chart "rendered" $rendered }}
 {{- $accounts := dict }}
 {{- range $x := concat $chart.components $jobs }}
 {{- if include "openstack-lib.enabled" (list $root $x.manifest) }}

@@ -17,12 +17,12 @@ its pods are not all replaced at once.
   {{- $values := include "openstack-lib.overlay" (list $root.Values $variant.values) | fromJson -}}
   {{- $own := set (omit $root "Values") "Values" $values -}}
   {{- $daemonset := printf "%s-%s-%s" $base ($variant.key | lower | replace "_" "-" | trunc 20 | trimAll "-.") (toJson $variant.match | sha256sum | trunc 8) }}
-{{ include "openstack-lib.variant" (dict "root" $own "name" $.x.name "daemonset" $daemonset "match" (concat (list $variant.match) $taken)) }}
+{{ include "openstack-lib.variant" (dict "root" $own "rendered" $.chart.rendered "name" $.x.name "daemonset" $daemonset "match" (concat (list $variant.match) $taken)) }}
   {{- $taken = append $taken (dict "key" $variant.match.key "operator" "NotIn" "values" $variant.match.values) -}}
 {{- end -}}
 {{- $switch := (include "openstack-lib.get" (list $root.Values (printf "overrides.%s_%s.overrides_default" $root.Chart.Name $name)) | fromJson).v -}}
 {{- if not (and (kindIs "bool" $switch) (not $switch)) }}
-{{ include "openstack-lib.variant" (dict "root" $root "name" .x.name "daemonset" (printf "%s-default" $base) "match" $taken) }}
+{{ include "openstack-lib.variant" (dict "root" $root "rendered" .chart.rendered "name" .x.name "daemonset" (printf "%s-default" $base) "match" $taken) }}
 {{- end }}
 {{- end -}}
 
@@ -57,9 +57,10 @@ its pods are not all replaced at once.
 {{- toJson $out -}}
 {{- end -}}
 
-{{/* One DaemonSet with its Secret. Dict: root (with the values that hold for it), name, daemonset, match. */}}
+{{/* One DaemonSet with its Secret. Dict: root (with the values that hold for it), rendered
+(names of the Jobs that exist), name, daemonset, match. */}}
 {{- define "openstack-lib.variant" -}}
-{{- $chart := include "openstack-lib.description" .root | fromYaml -}}
+{{- $chart := set (include "openstack-lib.description" .root | fromYaml) "rendered" .rendered -}}
 {{- $x := dict -}}
 {{- range $chart.components -}}{{- if eq .name $.name -}}{{- $x = . -}}{{- end -}}{{- end -}}
 {{- range $file := ($chart.config | default dict).files -}}

@@ -24,7 +24,10 @@ app.kubernetes.io/part-of: openstack
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end -}}
 
-{{/* What the pod waits for, as {jobs, services, pods}: dependencies.static.<x>, and what the network backend adds. JSON. */}}
+{{/*
+What the pod waits for, as {jobs, services, pods} in JSON: dependencies.static.<x>, and what the network backend
+adds. A Job of this chart that is switched off, or that the lean chart does not have, is not waited for.
+*/}}
 {{- define "openstack-lib.dependencies" -}}
 {{- $v := .root.Values -}}
 {{- $jobs := list -}}{{- $services := list -}}{{- $pods := list -}}
@@ -36,8 +39,7 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
   {{- end -}}
   {{- range $sources -}}
     {{- range .jobs | default list -}}
-      {{- $switch := . | trimPrefix (printf "%s-" $.root.Chart.Name) | replace "-" "_" | printf "job_%s" -}}
-      {{- if or (not (hasKey $v.manifests $switch)) (get $v.manifests $switch) -}}{{- $jobs = append $jobs . -}}{{- end -}}
+      {{- if or (not (hasPrefix (printf "%s-" $.root.Chart.Name) .)) (has . $.chart.rendered) -}}{{- $jobs = append $jobs . -}}{{- end -}}
     {{- end -}}
     {{- range .services | default list -}}
       {{- $where := list $.root .service .endpoint -}}

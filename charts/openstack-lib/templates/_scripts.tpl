@@ -112,37 +112,58 @@ if ! token_with_service_password; then
 fi
 {{- end }}
 
-{{- define "openstack-lib.script.rabbit-init.sh" -}}
-#!/bin/bash
-# Make the service's virtual host, user and policies through the broker's management API. Safe to repeat.
-# The broker's image ships no HTTP client that every version shares: bash speaks HTTP itself.
-set -euo pipefail
+{{- define "openstack-lib.script.http.sh" -}}
+# Calls of the broker's management API. The broker's image ships no HTTP client that every version shares:
+# bash speaks HTTP itself. RABBITMQ_ADMIN_CONNECTION is http://user:password@host:port/.
 decoded() { printf '%b' "${1//%/\\x}"; }
 json_text() { local text=${1//\\/\\\\}; printf '"%s"' "${text//\"/\\\"}"; }
 login=${RABBITMQ_ADMIN_CONNECTION#*://}
 address=${login##*@}; address=${address%%/*}; login=${login%@*}
+authorization=$(printf '%s:%s' "$(decoded "${login%%:*}")" "$(decoded "${login#*:}")" | base64 -w0)
+# broker METHOD PATH [BODY]: prints the body of the answer; fails unless the answer is a 2xx.
+broker() {
+  local body=${3:-} status line
+  exec 3<>"/dev/tcp/${address%%:*}/${address##*:}"
+  printf '%s /api/%s HTTP/1.0\r\nHost: %s\r\nAuthorization: Basic %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s' \
+    "$1" "$2" "${address}" "${authorization}" "$(printf '%s' "${body}" | wc -c)" "${body}" >&3
+  IFS=' ' read -r _ status _ <&3
+  while IFS= read -r line <&3 && [ -n "${line%$'\r'}" ]; do :; done
+  cat <&3
+  exec 3>&-
+  case "${status}" in
+    2*) ;;
+    *) echo "$1 $2: the broker answered ${status}" >&2; return 1 ;;
+  esac
+}
+{{- end }}
+
+{{- define "openstack-lib.script.rabbit-init.sh" -}}
+#!/bin/bash
+# Make the service's virtual host, user and policies through the broker's management API. Safe to repeat.
+set -euo pipefail
+# shellcheck disable=SC1091
+source /scripts/http.sh
 user=${RABBITMQ_USER_CONNECTION#*://}
 virtual_host=${user##*@}; virtual_host=${virtual_host#*/}; user=${user%@*}
-authorization=$(printf '%s:%s' "$(decoded "${login%%:*}")" "$(decoded "${login#*:}")" | base64 -w0)
-put() {
-  local status
-  exec 3<>"/dev/tcp/${address%%:*}/${address##*:}"
-  printf 'PUT /api/%s HTTP/1.0\r\nHost: %s\r\nAuthorization: Basic %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s' \
-    "$1" "${address}" "${authorization}" "$(printf '%s' "$2" | wc -c)" "$2" >&3
-  IFS=' ' read -r _ status _ <&3
-  exec 3>&-
-  case "${status}" in 2*) echo "$1: ${status}" ;; *) echo "$1: the broker answered ${status}" >&2; return 1 ;; esac
-}
-put "vhosts/${virtual_host}" '{}'
-put "users/${user%%:*}" "{\"password\": $(json_text "$(decoded "${user#*:}")"), \"tags\": \"\"}"
-put "permissions/${virtual_host}/${user%%:*}" '{"configure": ".*", "write": ".*", "read": ".*"}'
+broker PUT "vhosts/${virtual_host}" '{}'
+broker PUT "users/${user%%:*}" "{\"password\": $(json_text "$(decoded "${user#*:}")"), \"tags\": \"\"}"
+broker PUT "permissions/${virtual_host}/${user%%:*}" '{"configure": ".*", "write": ".*", "read": ".*"}'
 while read -r policy definition; do
-  if [ -n "${policy}" ]; then put "policies/${policy}" "${definition}"; fi
+  if [ -n "${policy}" ]; then broker PUT "policies/${policy}" "${definition}"; fi
 done <<< "${RABBITMQ_POLICIES:-}"
+echo "${virtual_host} is ready for ${user%%:*}"
 {{- end }}
 
 {{- define "openstack-lib.script.bootstrap.sh" -}}
 #!/bin/bash
 set -euo pipefail
 {{ tpl (.Values.bootstrap.script | default "true") . }}
+{{- end }}
+
+{{- define "openstack-lib.script.ceph-keyring.sh" -}}
+#!/bin/bash
+# Write the keyring of the Ceph user RBD_USER from its bare key.
+set -euo pipefail
+umask 022
+printf '[client.%s]\n  key = %s\n' "${RBD_USER}" "${RBD_KEY}" > "/etc/ceph/ceph.client.${RBD_USER}.keyring"
 {{- end }}

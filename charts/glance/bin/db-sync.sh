@@ -1,0 +1,3 @@
+#!/bin/bash
+set -euo pipefail
+glance-manage --config-file /etc/glance/glance-api.conf db_sync
