@@ -1,0 +1,39 @@
+# One image for the five containers of the controller and for osctl.
+#   docker build -t openstack-controller:0.1.0 .
+# What is installed is locked and hashed; the base image is chosen by its tag, or by a digest:
+#   --build-arg PYTHON_IMAGE=python@sha256:…
+ARG PYTHON_IMAGE=python:3.12-slim-trixie
+
+FROM ${PYTHON_IMAGE} AS build
+ENV PIP_NO_CACHE_DIR=1 \
+    PIP_DISABLE_PIP_VERSION_CHECK=1
+RUN python -m venv /opt/osctl
+WORKDIR /src
+# Dependencies first: they change less often than our code. The locked setuptools among them builds our
+# wheel, so that nothing is fetched that is not hashed.
+COPY requirements.lock ./
+RUN /opt/osctl/bin/pip install --require-hashes --only-binary :all: --requirement requirements.lock
+COPY pyproject.toml README.md ./
+COPY controller ./controller
+COPY containers ./containers
+RUN /opt/osctl/bin/pip install --no-deps --no-index --no-build-isolation . \
+    && /opt/osctl/bin/pip uninstall --yes pip
+COPY charts /opt/osctl/share/charts
+COPY values /opt/osctl/share/values
+
+FROM ${PYTHON_IMAGE}
+LABEL org.opencontainers.image.title="openstack-controller" \
+      org.opencontainers.image.description="Runs one OpenStack region on Kubernetes from one resource"
+COPY --from=build /opt/osctl /opt/osctl
+ENV PATH=/opt/osctl/bin:/usr/local/bin:/usr/bin:/bin \
+    PYTHONUNBUFFERED=1 \
+    PYTHONDONTWRITEBYTECODE=1 \
+    CHARTS_DIR=/opt/osctl/share/charts \
+    VALUES_DIR=/opt/osctl/share/values \
+    CRDS_DIR=/opt/osctl/share/charts/openstack-controller/files/crds
+# By number, so that Kubernetes can see that it is not root.
+USER 65532:65532
+WORKDIR /tmp
+# The chart names the command of each container: osctl-core, osctl-helmbundle, osctl-health,
+# osctl-secrets or osctl-node.
+CMD ["osctl", "--help"]
