@@ -75,7 +75,12 @@ def core(kube: FakeKube, clock: FakeClock, events: SilentEvents) -> DeploymentRe
 
 
 def osdpl(name: str = "region-one", **spec: Any) -> dict[str, Any]:
-    base = {"openstackVersion": "2026.1", "preset": "core", "size": "single", "publicDomainName": "example.org"}
+    base = {
+        "openstackVersion": "2026.1",
+        "preset": "core",
+        "size": "single",
+        "publicDomainName": "example.org",
+    }
     return {
         "apiVersion": OSDPL.api_version,
         "kind": OSDPL.kind,
@@ -108,7 +113,13 @@ def deploy_all(kube: FakeKube) -> None:
     for bundle in kube.objects("HelmBundle"):
         generation = bundle["metadata"]["generation"]
         releases = [
-            {"name": r["name"], "namespace": "openstack", "state": "Deployed", "reason": "InSync", "revision": 1}
+            {
+                "name": r["name"],
+                "namespace": "openstack",
+                "state": "Deployed",
+                "reason": "InSync",
+                "revision": 1,
+            }
             for r in bundle["spec"]["releases"]
         ]
         entry = {
@@ -224,7 +235,10 @@ def test_a_disabled_service_loses_its_bundle_by_comparison_with_what_is_there(
         ({"preset": "cor"}, "spec.preset"),
         ({"services": {"compute": {"nvoa": {"values": {}}}}}, "spec.services.compute.nvoa"),
         ({"services": {"compue": {"nova": {"values": {}}}}}, "spec.services.compue"),
-        ({"services": {"identity": {"keystone": {"values": {"pod": "x"}}}}}, "spec.services.identity.keystone"),
+        (
+            {"services": {"identity": {"keystone": {"values": {"pod": "x"}}}}},
+            "spec.services.identity.keystone",
+        ),
     ],
 )
 def test_a_spec_that_cannot_be_served_is_reported_and_touches_nothing(

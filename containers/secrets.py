@@ -1,0 +1,67 @@
+"""secrets: makes and keeps the credentials that the region cannot start without."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from containers.composition import Parts, run
+from controller.adapters.crd_files import load_schema
+from controller.adapters.values_files import load_library
+from controller.domain.catalogue import CredentialSecret
+from controller.domain.deployment import parse_deployment
+from controller.domain.names import DEPLOYMENT_LABEL
+from controller.domain.region_credentials import region_credentials
+from controller.operator import Container, Key, Watch
+from controller.ports import HELMBUNDLE, OSDPL
+from controller.reconcile.installation_key import InstallationKey
+from controller.reconcile.secrets import SecretsReconciler
+
+
+def main() -> None:
+    """Entry point of the `osctl-secrets` command."""
+    run("secrets", compose)
+
+
+def compose(parts: Parts) -> Container:
+    """Wires the reconciler of credentials to the API server and to the catalogue of the image."""
+    settings = parts.settings
+    schema = load_schema(settings.crds_dir, OSDPL.plural)
+    library = load_library(settings.values_dir)
+
+    def credentials_of(osdpl: Mapping[str, Any]) -> tuple[CredentialSecret, ...]:
+        return region_credentials(parse_deployment(osdpl, schema).document, library)
+
+    reconciler = SecretsReconciler(
+        kube=parts.kube,
+        clock=parts.clock,
+        randomness=parts.randomness,
+        events=parts.events,
+        credentials_of=credentials_of,
+        digest_key=InstallationKey(parts.kube, parts.randomness, settings.pod_namespace).read,
+        resync=settings.resync,
+    )
+    return Container(
+        name="secrets",
+        watches=(Watch(OSDPL, _of_region), Watch(HELMBUNDLE, _of_bundle)),
+        reconcilers={"region": lambda namespace, name: reconciler.reconcile((namespace, name))},
+        queue=parts.queue,
+        workers=1,
+    )
+
+
+def _of_region(osdpl: Mapping[str, Any]) -> Iterable[Key]:
+    meta = osdpl["metadata"]
+    yield ("region", meta["namespace"], meta["name"])
+
+
+def _of_bundle(bundle: Mapping[str, Any]) -> Iterable[Key]:
+    # Its disappearance may be what the removal of a Secret waits for.
+    meta = bundle["metadata"]
+    owner = (meta.get("labels") or {}).get(DEPLOYMENT_LABEL)
+    if owner:
+        yield ("region", meta["namespace"], owner)
+
+
+if __name__ == "__main__":
+    main()

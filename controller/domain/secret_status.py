@@ -1,0 +1,70 @@
+"""`status.secrets` of the osdpl and the condition SecretsExchanged: names and digests, never values."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from controller.domain.conditions import Condition, shorten, timestamp
+from controller.domain.credential_plan import Trouble
+from controller.domain.reasons import Reason
+
+CONDITION = "SecretsExchanged"
+READY = "Ready"
+INCOMPLETE = "Incomplete"
+
+
+@dataclass(frozen=True)
+class SecretView:
+    """One Secret as it is published. `keys` are those it has or is known to have had.
+
+    `digest` is keyed and empty while the Secret is not there.
+    """
+
+    name: str
+    keys: frozenset[str]
+    digest: str
+    troubles: tuple[str, ...] = ()
+
+
+def secret_entries(
+    views: Iterable[SecretView], before: Mapping[str, Any], now: float
+) -> dict[str, dict[str, Any]]:
+    """`status.secrets` by name. `rotated` moves to `now` (seconds since the epoch) with the digest."""
+    entries: dict[str, dict[str, Any]] = {}
+    for view in sorted(views, key=lambda item: item.name):
+        known = before.get(view.name) or {}
+        entry: dict[str, Any] = {
+            "state": INCOMPLETE if view.troubles else READY,
+            "keys": sorted(view.keys),
+        }
+        if view.digest:
+            same = known.get("digest") == view.digest and known.get("rotated")
+            entry["digest"] = view.digest
+            entry["rotated"] = same or timestamp(now)
+        if view.troubles:
+            entry["message"] = shorten("; ".join(view.troubles), 32768)
+        entries[view.name] = entry
+    return entries
+
+
+def recorded_keys(status: Mapping[str, Any]) -> dict[str, Collection[str]]:
+    """The keys that each Secret is known to have had, from the osdpl's status."""
+    return {name: tuple(entry.get("keys") or ()) for name, entry in (status.get("secrets") or {}).items()}
+
+
+def secrets_condition(
+    troubles: Iterable[Trouble], secrets: int, credentials: int, generation: int
+) -> Condition:
+    """Whether everything is in place: `secrets` and `credentials` count what the region needs."""
+    texts = [f'Secret "{trouble.secret}": {trouble.message}' for trouble in troubles]
+    if texts:
+        return Condition(CONDITION, "False", Reason.SECRET_MISSING, "; ".join(texts), generation)
+    message = f"{credentials} credentials in {secrets} Secrets are in place"
+    return Condition(CONDITION, "True", Reason.SECRETS_READY, message, generation)
+
+
+def waiting_condition(problem: str, generation: int) -> Condition:
+    """The spec cannot be read, so nobody knows which credentials are needed; those there are kept."""
+    return Condition(CONDITION, "Unknown", Reason.SPEC_INVALID, problem, generation)

@@ -1,0 +1,220 @@
+"""Sees to it that every credential of the region is there, and says so in the status of the osdpl."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import Any
+
+from controller.domain.bundle import VolumePolicy
+from controller.domain.catalogue import CredentialSecret
+from controller.domain.conditions import Condition, entries, find
+from controller.domain.credential_plan import (
+    CredentialPlan,
+    OwnSecret,
+    Trouble,
+    own_secrets,
+    plan_credentials,
+    plan_farewell,
+)
+from controller.domain.credentials import CredentialUnusable
+from controller.domain.names import DEPLOYMENT_LABEL, SERVICE_LABEL, field_manager
+from controller.domain.secret_status import (
+    CONDITION,
+    SecretView,
+    recorded_keys,
+    secret_entries,
+    secrets_condition,
+    waiting_condition,
+)
+from controller.errors import Conflict, ObjectMissing, ObjectRefused, SpecInvalid
+from controller.ports import HELMBUNDLE, OSDPL, Clock, Events, Kube, KubeObject, Randomness
+from controller.reconcile.credential_store import CredentialStore
+from controller.reconcile.managed_region import managed_region
+from controller.reconcile.region_status import apply_region_status
+
+log = logging.getLogger(__name__)
+
+MANAGER = field_manager("secrets")
+# Someone else's write between our read and our write: read again at once, a few times.
+ATTEMPTS = 5
+# An operator's own Secret may come at any time, and nothing tells us: Secrets are not watched, since
+# Helm's releases are Secrets too and come at every revision with all their bulk.
+LOOK_AGAIN = 10.0
+
+RegionKey = tuple[str, str]  # namespace, name of the osdpl
+
+
+class SecretsReconciler:
+    """Level-triggered and killable anywhere: a Secret is made in one write, with all its keys.
+
+    `credentials_of` says which credentials an osdpl needs and raises SpecInvalid; `digest_key` gives
+    the installation's key for published digests; `resync` is in seconds.
+    """
+
+    def __init__(
+        self,
+        *,
+        kube: Kube,
+        clock: Clock,
+        randomness: Randomness,
+        events: Events,
+        credentials_of: Callable[[Mapping[str, Any]], tuple[CredentialSecret, ...]],
+        digest_key: Callable[[], bytes],
+        resync: float,
+    ) -> None:
+        self._kube = kube
+        self._clock = clock
+        self._randomness = randomness
+        self._events = events
+        self._credentials_of = credentials_of
+        self._digest_key = digest_key
+        self._resync = resync
+
+    def reconcile(self, key: RegionKey) -> float | None:
+        """One look; seconds until the next that no event will announce, None when the osdpl is gone.
+
+        Raises KubeError when the API server cannot be asked, or others write all the time.
+        """
+        for attempt in range(ATTEMPTS):
+            try:
+                return self._look(key)
+            except ObjectMissing:
+                return None
+            except Conflict:
+                if attempt == ATTEMPTS - 1:
+                    raise
+                log.debug("someone else wrote meanwhile: looking again")
+        return None
+
+    def _look(self, key: RegionKey) -> float | None:
+        namespace, name = key
+        osdpl = self._kube.get(OSDPL, name, namespace)
+        if osdpl is None:
+            return None
+        if managed_region(self._kube, namespace) != name or _spec(osdpl).get("mode") == "Paused":
+            return self._resync
+        store = CredentialStore(self._kube, self._randomness, osdpl)
+        if osdpl["metadata"].get("deletionTimestamp"):
+            self._say_farewell(store, osdpl)
+            return self._resync
+        try:
+            wanted = self._credentials_of(osdpl)
+        except SpecInvalid as error:
+            # What was published stays: it says which keys there are.
+            known = (osdpl.get("status") or {}).get("secrets") or {}
+            self._publish(osdpl, known, waiting_condition(str(error), _generation(osdpl)))
+            return self._resync
+        troubles = self._ensure(store, osdpl, wanted)
+        return LOOK_AGAIN if troubles else self._resync
+
+    def _ensure(
+        self, store: CredentialStore, osdpl: KubeObject, wanted: tuple[CredentialSecret, ...]
+    ) -> list[Trouble]:
+        """Makes what is missing, publishes what there is, removes what nobody needs any more."""
+        before = osdpl.get("status") or {}
+        recorded = recorded_keys(before)
+        plan = plan_credentials(
+            wanted,
+            store.observe(secret.name for secret in wanted),
+            volumes=_volumes(osdpl),
+            recorded=recorded,
+            bundles=self._services_with_bundle(osdpl),
+        )
+        troubles = list(plan.troubles)
+        for change in plan.changes:
+            try:
+                store.apply(change)
+            except (CredentialUnusable, ObjectRefused) as error:
+                troubles.append(Trouble(change.name, str(error)))
+        own = own_secrets(_spec(osdpl))
+        troubles += [_own_missing(secret) for secret in own if not store.has(secret.name, secret.key)]
+        views = self._views_of_ours(store, wanted, plan, troubles, recorded)
+        views = {**self._views_of_own(store, own, troubles), **views}
+        credentials = sum(len(secret.credentials) for secret in wanted) + len(own)
+        needed = {secret.name for secret in wanted} | {secret.name for secret in own}
+        condition = secrets_condition(troubles, len(needed), credentials, _generation(osdpl))
+        known = before.get("secrets") or {}
+        # Published before anything is deleted: what is recorded and not there counts as lost.
+        self._publish(osdpl, secret_entries(views.values(), known, self._clock.now()), condition)
+        for secret in plan.remove:
+            store.remove(secret)
+        return troubles
+
+    def _views_of_ours(
+        self,
+        store: CredentialStore,
+        wanted: Iterable[CredentialSecret],
+        plan: CredentialPlan,
+        troubles: Iterable[Trouble],
+        recorded: Mapping[str, Collection[str]],
+    ) -> dict[str, SecretView]:
+        wanted_keys = {secret.name: frozenset(secret.credentials) for secret in wanted}
+        there = store.stored()
+        going = {secret.name for secret in plan.remove}
+        kept = {name for name, secret in there.items() if secret.ours} - going
+        views = {}
+        for name in wanted_keys.keys() | kept:
+            ours = name in there and not there[name].foreign
+            filled = there[name].filled if ours else frozenset[str]()
+            keys = filled | (wanted_keys.get(name, frozenset()) & frozenset(recorded.get(name, ())))
+            digest = store.digest(name, self._digest_key()) if ours else ""
+            views[name] = SecretView(name, keys, digest, _messages(name, troubles))
+        return views
+
+    def _views_of_own(
+        self, store: CredentialStore, own: Iterable[OwnSecret], troubles: Iterable[Trouble]
+    ) -> dict[str, SecretView]:
+        keys: dict[str, set[str]] = {}
+        for secret in own:
+            keys.setdefault(secret.name, set()).add(secret.key)
+        return {
+            name: SecretView(
+                name,
+                frozenset(used),
+                store.digest(name, self._digest_key(), used),
+                _messages(name, troubles),
+            )
+            for name, used in keys.items()
+        }
+
+    def _say_farewell(self, store: CredentialStore, osdpl: KubeObject) -> None:
+        """The region goes: only who goes with it is put right."""
+        for change in plan_farewell(store.observe(()).values(), _volumes(osdpl)).changes:
+            store.apply(change)
+
+    def _services_with_bundle(self, osdpl: KubeObject) -> frozenset[str]:
+        labels = f"{DEPLOYMENT_LABEL}={osdpl['metadata']['name']},{SERVICE_LABEL}"
+        bundles = self._kube.list(HELMBUNDLE, osdpl["metadata"]["namespace"], labels=labels)
+        return frozenset(str(bundle["metadata"]["labels"][SERVICE_LABEL]) for bundle in bundles)
+
+    def _publish(self, osdpl: KubeObject, secrets: Mapping[str, Any], condition: Condition) -> None:
+        known = (osdpl.get("status") or {}).get("conditions") or []
+        conditions = entries([condition], known, self._clock.now())
+        status = {"secrets": dict(secrets), "conditions": conditions}
+        written = apply_region_status(self._kube, osdpl, status, manager=MANAGER, own_conditions=(CONDITION,))
+        before = find(known, CONDITION)
+        if written and (before.get("status"), before.get("reason")) != (condition.status, condition.reason):
+            kind = "Normal" if condition.status == "True" else "Warning"
+            self._events.emit(osdpl, type_=kind, reason=condition.reason, message=condition.message)
+
+
+def _spec(osdpl: Mapping[str, Any]) -> Mapping[str, Any]:
+    return osdpl.get("spec") or {}
+
+
+def _volumes(osdpl: Mapping[str, Any]) -> VolumePolicy:
+    return "Delete" if _spec(osdpl).get("volumes") == "Delete" else "Retain"
+
+
+def _generation(osdpl: Mapping[str, Any]) -> int:
+    return int(osdpl["metadata"].get("generation") or 0)
+
+
+def _own_missing(secret: OwnSecret) -> Trouble:
+    path = f"spec.features.credentials.{secret.service}.{secret.credential}"
+    return Trouble(secret.name, f'it has no key "{secret.key}", which {path} names; create it')
+
+
+def _messages(name: str, troubles: Iterable[Trouble]) -> tuple[str, ...]:
+    return tuple(trouble.message for trouble in troubles if trouble.secret == name)
