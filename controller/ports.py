@@ -247,6 +247,14 @@ class ReleaseRecords(Protocol):
         """
         ...
 
+    def delete_claims(self, release: str, namespace: str) -> tuple[str, ...]:
+        """Asks for the deletion of the release's claims, and gives their names.
+
+        To be called before the uninstall, whose end forgets which they are: claims end with the pods
+        that use them. StatefulSets, which would make them anew, are deleted first. Idempotent.
+        """
+        ...
+
     def retain_claims(self, release: str, namespace: str) -> tuple[str, ...]:
         """Makes the coming uninstall leave the release's claims, and gives their names as `claims`.
 

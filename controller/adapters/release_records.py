@@ -12,6 +12,7 @@ import binascii
 import gzip
 import json
 import re
+import time
 import zlib
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -32,6 +33,7 @@ RECORD_TYPE = "helm.sh/release.v1"
 # about 1:10. What grows beyond this is no release but a bomb.
 LARGEST_RECORD = 64 * 1024 * 1024
 _ATTEMPTS = 5
+DELETION_SECONDS = 30.0
 
 
 def revision(version: int, status: str, labels: Mapping[str, str], modified: float) -> Revision:
@@ -118,6 +120,27 @@ class SecretRecords:
         return tuple(
             sorted(name for name in present if name in named or any(p.fullmatch(name) for p in patterns))
         )
+
+    def delete_claims(self, release: str, namespace: str) -> tuple[str, ...]:
+        version = self._newest(release, namespace)
+        if version is None:
+            return ()
+        # A StatefulSet makes claims anew that are deleted before it.
+        for obj in _statefulsets(self.manifest(release, namespace, version), namespace):
+            self._delete_statefulset(str(obj["metadata"]["name"]), namespace)
+        deleted = self.claims(release, namespace)
+        for name in deleted:
+            self._kube.delete(PVC, name, namespace)
+        return deleted
+
+    def _delete_statefulset(self, name: str, namespace: str) -> None:
+        until = time.monotonic() + DELETION_SECONDS
+        while self._kube.delete(STATEFULSET, name, namespace):
+            if time.monotonic() > until:
+                raise HelmFailed(
+                    f"StatefulSet {name} is still there {DELETION_SECONDS:g} s after its deletion"
+                )
+            time.sleep(0.2)
 
     def _release_claims_of_statefulsets(self, release: str, namespace: str) -> None:
         """Frees claims that a StatefulSet would take along: its `whenDeleted: Delete` makes it an owner."""

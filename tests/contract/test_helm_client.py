@@ -273,7 +273,9 @@ def test_rollback_makes_a_new_revision_of_an_old_manifest(bench: Bench) -> None:
     [("nowhere", {}), ("", {}), ("small", {"broken": "yes"}), ("schema", {"size": "huge"})],
     ids=["missing", "no Chart.yaml", "does not render", "against its schema"],
 )
-def test_a_chart_that_cannot_be_used_changes_nothing(bench: Bench, chart: str, values: dict[str, str]) -> None:
+def test_a_chart_that_cannot_be_used_changes_nothing(
+    bench: Bench, chart: str, values: dict[str, str]
+) -> None:
     with pytest.raises(ChartInvalid) as caught:
         bench.helm.install(bench.request("web", values, chart=chart))
 

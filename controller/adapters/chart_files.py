@@ -1,0 +1,98 @@
+"""The files of a chart, as Helm would load them: links followed, within bounds."""
+
+from __future__ import annotations
+
+import os
+import tarfile
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from controller.errors import ChartInvalid
+
+# Helm's own bounds are 100 MiB for a chart and 5 MiB for a file; a release must fit into 1 MiB packed.
+LARGEST_CHART = 100 * 1024 * 1024
+LARGEST_FILE = 5 * 1024 * 1024
+MOST_FILES = 10_000
+
+Stamp = tuple[int, int, int, int]
+
+
+@dataclass(frozen=True)
+class ChartFiles:
+    """Files by their name in the chart, sorted, and what changes when one of them does."""
+
+    files: tuple[tuple[str, Path], ...]
+    stamp: tuple[tuple[str, Stamp], ...]
+
+
+def stamp_of(path: Path) -> Stamp:
+    """What changes when the file is written or replaced. Raises ChartInvalid when it cannot be seen."""
+    try:
+        stat = path.stat()
+    except OSError as error:
+        raise ChartInvalid(f"{path} cannot be read: {error.strerror}") from None
+    return stat.st_mtime_ns, stat.st_ino, stat.st_size, stat.st_ctime_ns
+
+
+def walk(chart: Path, root: Path) -> ChartFiles:
+    """All files of the chart. Links may point elsewhere below `root`, and nowhere else.
+
+    Raises ChartInvalid for links that leave `root` or go round in a circle, and beyond the bounds.
+    """
+    found: dict[str, Path] = {}
+    stamps: dict[str, Stamp] = {}
+    limit = root.resolve()
+    # A directory's name in the chart, its path, and the real directories on the way to it.
+    pending: list[tuple[str, Path, frozenset[Path]]] = [("", chart, frozenset())]
+    size = 0
+    while pending:
+        prefix, directory, above = pending.pop()
+        real = directory.resolve()
+        if not real.is_relative_to(limit):
+            raise ChartInvalid(f"chart {chart}: {prefix or '.'} is a link out of {root}")
+        if real in above:
+            raise ChartInvalid(f"chart {chart}: {prefix} is a link in a circle")
+        for entry in _entries(chart, directory):
+            name = f"{prefix}{entry.name}"
+            path = Path(entry.path)
+            if entry.is_dir():
+                pending.append((f"{name}/", path, above | {real}))
+                continue
+            if entry.is_symlink() and not path.resolve().is_relative_to(limit):
+                raise ChartInvalid(f"chart {chart}: {name} is a link out of {root}")
+            if not entry.is_file():
+                raise ChartInvalid(f"chart {chart}: {name} is a dead link or no file")
+            stamps[name] = stamp_of(path)
+            found[name] = path
+            size += stamps[name][2]
+            if stamps[name][2] > LARGEST_FILE or size > LARGEST_CHART or len(found) > MOST_FILES:
+                raise ChartInvalid(f"chart {chart}: too large at {name} for Helm to load")
+    return ChartFiles(tuple(sorted(found.items())), tuple(sorted(stamps.items())))
+
+
+def _entries(chart: Path, directory: Path) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(directory) as entries:
+            return list(entries)
+    except OSError as error:
+        raise ChartInvalid(f"chart {chart}: {directory} cannot be read: {error.strerror}") from None
+
+
+def read_archive_member(archive: Path, names: Iterable[str]) -> dict[str, bytes]:
+    """Content of the chart's own files of these names, without unpacking; absent ones left out."""
+    wanted = set(names)
+    found: dict[str, bytes] = {}
+    with tarfile.open(archive, mode="r:gz") as content:
+        for number, member in enumerate(content):
+            if number > MOST_FILES:
+                raise ChartInvalid(f"chart {archive}: more than {MOST_FILES} files")
+            parts = PurePosixPath(member.name).parts
+            if len(parts) != 2 or parts[1] not in wanted or not member.isfile():
+                continue
+            if member.size > LARGEST_FILE:
+                raise ChartInvalid(f"chart {archive}: {parts[1]} is too large for Helm to load")
+            reader = content.extractfile(member)
+            if reader is not None:
+                found[parts[1]] = reader.read()
+    return found

@@ -1,0 +1,288 @@
+"""Helm's records, read and repaired without Helm."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+from typing import Any
+
+import pytest
+
+from controller.adapters.release_records import RECORD_TYPE, SecretRecords, decode_record, encode_record
+from controller.domain.names import BUNDLE_LABEL, CHART_VERSION_LABEL, DIGEST_LABEL, REVISION_LABEL
+from controller.errors import ChartInvalid, HelmFailed, ReleaseMissing
+from controller.ports import PVC, SECRET, STATEFULSET, KubeObject
+from tests.fakes.kube import FakeKube, Request
+
+SPACE = "openstack"
+CLAIM = "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: web-data, labels: {'y': 'n'}}\n"
+CONFIG = "# Source: web/templates/a.yaml\napiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: web  # kept\n"
+
+
+def record(
+    version: int = 1,
+    status: str = "deployed",
+    manifest: str = f"---\n{CONFIG}",
+    release: str = "web",
+    **labels: str,
+) -> KubeObject:
+    body = {
+        "name": release,
+        "info": {"status": status, "description": "at work"},
+        "manifest": manifest,
+        "hooks": [
+            {"name": "h", "manifest": "kind: Job\nmetadata: {name: h}", "last_run": {"phase": "Running"}}
+        ],
+        "version": version,
+        "namespace": SPACE,
+    }
+    return {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {
+            "name": f"sh.helm.release.v1.{release}.v{version}",
+            "namespace": SPACE,
+            "labels": {
+                "owner": "helm",
+                "name": release,
+                "status": status,
+                "version": str(version),
+                "createdAt": "1700000000",
+                **labels,
+            },
+        },
+        "type": RECORD_TYPE,
+        "data": {"release": encode_record(body)},
+    }
+
+
+def claim(name: str, **metadata: Any) -> KubeObject:
+    return {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": name, "namespace": SPACE, **metadata},
+    }
+
+
+def stored(kube: FakeKube, version: int = 1) -> dict[str, Any]:
+    secret = kube.get(SECRET, f"sh.helm.release.v1.web.v{version}", SPACE)
+    assert secret is not None
+    return decode_record(secret["data"]["release"], "web")
+
+
+def test_histories_come_from_labels_oldest_first() -> None:
+    kube = FakeKube()
+    ours = {
+        DIGEST_LABEL: "abc",
+        BUNDLE_LABEL: "identity",
+        CHART_VERSION_LABEL: "0.1.0",
+        REVISION_LABEL: "10",
+        "modifiedAt": "1700000009",
+    }
+    kube.create(record(10, "deployed", **ours))
+    kube.create(record(9, "superseded"))
+    kube.create(record(1, "failed", release="other"))
+
+    histories = SecretRecords(kube).observe(SPACE)
+    assert [one.version for one in histories["web"]] == [9, 10]
+    newest = histories["web"][-1]
+    assert (newest.status, newest.digest, newest.bundle, newest.chart_version) == (
+        "deployed",
+        "abc",
+        "identity",
+        "0.1.0",
+    )
+    assert (newest.modified, newest.ours) == (1700000009.0, True)
+    assert (histories["web"][0].modified, histories["web"][0].ours) == (1700000000.0, False)
+    assert [one.status for one in histories["other"]] == ["failed"]
+
+
+def test_a_copied_revision_label_does_not_make_a_revision_ours() -> None:
+    kube = FakeKube()
+    kube.create(record(2, **{REVISION_LABEL: "1"}))
+
+    assert SecretRecords(kube).observe(SPACE)["web"][0].ours is False
+
+
+def test_what_is_no_record_is_passed_over() -> None:
+    kube = FakeKube()
+    kube.create({**record(1), "type": "Opaque"})
+    broken = record(2)
+    broken["metadata"]["labels"]["version"] = "two"
+    kube.create(broken)
+
+    assert SecretRecords(kube).observe(SPACE) == {}
+
+
+@pytest.mark.parametrize("status", ["pending-install", "pending-upgrade", "pending-rollback", "uninstalling"])
+def test_a_cut_off_revision_is_marked_failed(status: str) -> None:
+    kube = FakeKube()
+    kube.create(record(status=status, **{DIGEST_LABEL: "abc"}))
+
+    assert SecretRecords(kube).mark_failed("web", SPACE, 1, "its writer is gone")
+    after = stored(kube)
+    assert after["info"] == {"status": "failed", "description": "its writer is gone"}
+    assert after["hooks"][0]["last_run"]["phase"] == "Unknown"
+    (newest,) = SecretRecords(kube).observe(SPACE)["web"]
+    assert (newest.status, newest.digest) == ("failed", "abc")
+
+
+@pytest.mark.parametrize("status", ["deployed", "failed", "superseded"])
+def test_a_revision_that_has_ended_is_left_alone(status: str) -> None:
+    kube = FakeKube()
+    kube.create(record(status=status))
+    kube.forget_requests()
+
+    assert not SecretRecords(kube).mark_failed("web", SPACE, 1, "its writer is gone")
+    assert kube.writes == []
+
+
+def test_a_revision_that_moves_on_meanwhile_is_left_alone() -> None:
+    kube = FakeKube()
+    kube.create(record(status="pending-upgrade"))
+    moved: list[Request] = []
+
+    def helm_finishes(request: Request) -> None:
+        if request.verb == "replace" and not moved:
+            moved.append(request)
+            kube.merge_patch(SECRET, request.name, SPACE, {"metadata": {"labels": {"status": "deployed"}}})
+
+    kube.before_write = helm_finishes
+    assert not SecretRecords(kube).mark_failed("web", SPACE, 1, "its writer is gone")
+    assert SecretRecords(kube).observe(SPACE)["web"][0].status == "deployed"
+    assert moved
+
+
+def test_a_revision_that_is_gone_is_left_alone() -> None:
+    assert not SecretRecords(FakeKube()).mark_failed("web", SPACE, 1, "its writer is gone")
+
+
+def test_the_manifest_is_read_as_objects_and_hooks() -> None:
+    kube = FakeKube()
+    kube.create(record(manifest=f"---\n{CONFIG}---\n# only a comment\n---\n{CLAIM}"))
+
+    rendered = SecretRecords(kube).manifest("web", SPACE, 1)
+    assert [obj["kind"] for obj in rendered.manifest] == ["ConfigMap", "PersistentVolumeClaim"]
+    assert [obj["metadata"]["name"] for obj in rendered.hooks] == ["h"]
+
+
+def test_a_missing_revision_is_told() -> None:
+    with pytest.raises(ReleaseMissing):
+        SecretRecords(FakeKube()).manifest("web", SPACE, 1)
+
+
+def test_a_manifest_that_is_not_yaml_is_told_without_quoting_it() -> None:
+    kube = FakeKube()
+    kube.create(record(manifest="password: [sw0rdfish\n---"))
+
+    with pytest.raises(ChartInvalid) as caught:
+        SecretRecords(kube).manifest("web", SPACE, 1)
+    assert "sw0rdfish" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        "",
+        "%%%",
+        base64.b64encode(b"not base64 inside!").decode(),
+        base64.b64encode(base64.b64encode(b"\x1f\x8bgarbage")).decode(),
+        base64.b64encode(base64.b64encode(gzip.compress(b"{"))).decode(),
+        base64.b64encode(base64.b64encode(b"[1]")).decode(),
+        base64.b64encode(base64.b64encode(gzip.compress(b"[" * 200_000))).decode(),
+        base64.b64encode(base64.b64encode(gzip.compress(b" " * (65 * 1024 * 1024)))).decode(),
+    ],
+    ids=["empty", "no base64", "one base64", "no gzip", "cut JSON", "no object", "deep", "bomb"],
+)
+def test_an_unreadable_record_is_an_error_of_ours(data: str) -> None:
+    with pytest.raises(HelmFailed, match=r"v1\.web"):
+        decode_record(data, "sh.helm.release.v1.web")
+
+
+def test_claims_are_those_of_the_manifest_and_of_stateful_sets() -> None:
+    kube = FakeKube()
+    workload = {
+        "apiVersion": "apps/v1",
+        "kind": "StatefulSet",
+        "metadata": {"name": "db"},
+        "spec": {"volumeClaimTemplates": [{"metadata": {"name": "data"}}]},
+    }
+    kube.create(record(manifest=f"---\n{CLAIM}---\n{json.dumps(workload)}\n"))
+    for name in ("web-data", "data-db-0", "data-db-12", "data-db-x", "data-dbx-0", "other"):
+        kube.create(claim(name))
+
+    assert SecretRecords(kube).claims("web", SPACE) == ("data-db-0", "data-db-12", "web-data")
+
+
+def test_a_release_without_records_has_no_claims() -> None:
+    assert SecretRecords(FakeKube()).claims("web", SPACE) == ()
+    assert SecretRecords(FakeKube()).retain_claims("web", SPACE) == ()
+
+
+def test_retaining_marks_the_claims_of_the_newest_revision_and_nothing_else() -> None:
+    kube = FakeKube()
+    kube.create(record(1, manifest=f"---\n{CLAIM}"))
+    kube.create(record(2, manifest=f"---\n{CONFIG}---\n# Source: web/templates/b.yaml\n{CLAIM}"))
+    kube.create(claim("web-data"))
+
+    assert SecretRecords(kube).retain_claims("web", SPACE) == ("web-data",)
+    manifest = stored(kube, 2)["manifest"]
+    assert CONFIG.strip() in manifest  # to the letter, comments included
+    assert "# Source: web/templates/b.yaml" in manifest
+    config, kept = SecretRecords(kube).manifest("web", SPACE, 2).manifest
+    assert kept["metadata"]["annotations"] == {"helm.sh/resource-policy": "keep"}
+    assert kept["metadata"]["labels"] == {"y": "n"}
+    assert "annotations" not in config["metadata"]
+    assert "keep" not in stored(kube, 1)["manifest"]
+
+
+def test_retaining_twice_writes_once() -> None:
+    kube = FakeKube()
+    kube.create(record(manifest=f"---\n{CLAIM}"))
+    SecretRecords(kube).retain_claims("web", SPACE)
+    kube.forget_requests()
+    SecretRecords(kube).retain_claims("web", SPACE)
+
+    assert kube.writes == []
+
+
+def test_retaining_takes_claims_from_a_set_that_would_delete_them() -> None:
+    kube = FakeKube()
+    workload = {
+        "apiVersion": "apps/v1",
+        "kind": "StatefulSet",
+        "metadata": {"name": "db", "namespace": SPACE},
+        "spec": {
+            "persistentVolumeClaimRetentionPolicy": {"whenDeleted": "Delete", "whenScaled": "Delete"},
+            "volumeClaimTemplates": [{"metadata": {"name": "data"}}],
+        },
+    }
+    made = kube.create(workload)
+    owner = {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "db", "uid": made["metadata"]["uid"]}
+    kube.create(claim("data-db-0", ownerReferences=[owner]))
+    kube.create(record(manifest=f"---\n{json.dumps(workload)}\n"))
+
+    assert SecretRecords(kube).retain_claims("web", SPACE) == ("data-db-0",)
+    policy = (kube.get(STATEFULSET, "db", SPACE) or {})["spec"]["persistentVolumeClaimRetentionPolicy"]
+    assert policy == {"whenDeleted": "Retain", "whenScaled": "Delete"}
+    assert not (kube.get(PVC, "data-db-0", SPACE) or {})["metadata"].get("ownerReferences")
+
+
+def test_deleting_claims_takes_the_sets_that_would_make_them_anew() -> None:
+    kube = FakeKube()
+    workload = {
+        "apiVersion": "apps/v1",
+        "kind": "StatefulSet",
+        "metadata": {"name": "db", "namespace": SPACE},
+        "spec": {"volumeClaimTemplates": [{"metadata": {"name": "data"}}]},
+    }
+    kube.create(workload)
+    for name in ("data-db-0", "web-data", "other"):
+        kube.create(claim(name))
+    kube.create(record(manifest=f"---\n{CLAIM}---\n{json.dumps(workload)}\n"))
+
+    assert SecretRecords(kube).delete_claims("web", SPACE) == ("data-db-0", "web-data")
+    assert kube.get(STATEFULSET, "db", SPACE) is None
+    assert [one["metadata"]["name"] for one in kube.list(PVC, SPACE)] == ["other"]
+    assert SecretRecords(kube).delete_claims("web", SPACE) == ()

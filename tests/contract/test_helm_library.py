@@ -1,0 +1,133 @@
+"""Guards what we use of helm-python-sdk beyond its typed interface."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import helm_python
+import pytest
+
+from controller.adapters import helm_library
+from controller.adapters.helm_pull import pull_chart
+from controller.domain.names import HELM_FIELD_MANAGER
+from controller.errors import ChartInvalid
+from tests.contract.conftest import CHARTS
+
+ROOT = Path(__file__).parents[2]
+PROGRAM = """
+from pathlib import Path
+before = Path("/proc/self/cmdline").read_bytes()
+from controller.adapters import helm_library
+assert Path("/proc/self/cmdline").read_bytes() == before
+print(helm_library.FIELD_MANAGER)
+"""
+
+
+def nowhere() -> helm_python.Config:
+    """A connection to a port on which nothing listens."""
+    return helm_python.Config(kube_apiserver="http://127.0.0.1:9", namespace="a")
+
+
+@pytest.mark.parametrize(
+    ("function", "options"),
+    [
+        ("helm_install", {"replace": True, "labels": {"a": "b"}, "disable_hooks": True}),
+        ("helm_upgrade", {"reset_values": True, "max_history": 5, "labels": {"a": "b"}}),
+    ],
+)
+def test_the_options_we_need_are_known_to_the_library(function: str, options: dict[str, object]) -> None:
+    common = {"timeout_seconds": 1, "force_conflicts": True, "take_ownership": True, "description": "x"}
+    with pytest.raises(helm_python.HelmKubeError):
+        helm_library.call(
+            function, nowhere(), "web", {**common, **options}, chart=str(CHARTS / "small"), values="{}"
+        )
+
+
+@pytest.mark.parametrize(
+    ("function", "options"),
+    [
+        ("helm_uninstall", {"timeout_seconds": 1, "deletion_propagation": "background"}),
+        ("helm_rollback", {"timeout_seconds": 1, "version": 1, "force_conflicts": True, "max_history": 5}),
+    ],
+)
+def test_the_options_to_go_back_are_known_to_the_library(function: str, options: dict[str, object]) -> None:
+    with pytest.raises(helm_python.HelmKubeError):
+        helm_library.call(function, nowhere(), "web", options)
+
+
+@pytest.mark.parametrize("function", ["helm_install", "helm_upgrade"])
+def test_an_unknown_option_is_refused_by_the_library(function: str) -> None:
+    with pytest.raises(helm_python.HelmInvalidArgError):
+        helm_library.call(
+            function, nowhere(), "web", {"no_such_option": True}, chart=str(CHARTS / "small"), values="{}"
+        )
+
+
+@pytest.mark.parametrize("way", ["script", "module", "renamed"])
+def test_the_field_manager_is_helm_however_the_process_is_started(tmp_path: Path, way: str) -> None:
+    program = tmp_path / "some_program.py"
+    program.write_text(PROGRAM)
+    if way == "script":
+        command = [sys.executable, str(program)]
+    elif way == "module":
+        command = [sys.executable, "-m", "some_program"]
+    else:
+        (tmp_path / "bin").mkdir()
+        named = tmp_path / "bin" / "osctl-helmbundle"
+        named.write_text(f"#!{sys.executable}\n{PROGRAM}")
+        named.chmod(0o755)
+        command = [str(named)]
+    done = subprocess.run(
+        command,
+        env={"PYTHONPATH": f"{ROOT}:{tmp_path}", "PATH": "/usr/bin"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.stdout.strip(), done.returncode) == (HELM_FIELD_MANAGER, 0), done.stderr
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Iterator[str]:
+    """An HTTP repository on loopback with the chart `small` 0.1.0 in it."""
+    helm_python.package(CHARTS / "small", destination=tmp_path)
+    handler = partial(_Quiet, directory=str(tmp_path))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        address = f"http://127.0.0.1:{server.server_address[1]}"
+        helm_python.repo_index_generate(tmp_path, base_url=address)
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
+        thread.start()
+        yield address
+        server.shutdown()
+        thread.join()
+
+
+def test_a_chart_is_pulled_from_a_repository(repository: str, tmp_path: Path) -> None:
+    target = tmp_path / "target"
+    target.mkdir()
+    pull_chart("small", "0.1.0", repository, target)
+
+    assert [path.name for path in target.iterdir()] == ["small-0.1.0.tgz"]
+
+
+def test_a_version_that_is_not_there_is_told(repository: str, tmp_path: Path) -> None:
+    with pytest.raises(ChartInvalid, match=r"9\.9\.9"):
+        pull_chart("small", "9.9.9", repository, tmp_path)
+
+
+def test_a_repository_that_is_down_is_told(tmp_path: Path) -> None:
+    for address in ("http://127.0.0.1:9", "oci://127.0.0.1:9/charts"):
+        with pytest.raises(ChartInvalid, match=r"127\.0\.0\.1:9"):
+            pull_chart("small", "0.1.0", address, tmp_path)
+
+
+class _Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, format: str, *args: object) -> None:
+        del format, args
