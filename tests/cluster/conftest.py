@@ -1,0 +1,47 @@
+"""A region to test with: a clean namespace, our chart, our containers."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sandbox.cluster import Sandbox
+from tests.cluster.region import Region
+
+
+@pytest.fixture
+def region(sandbox: Sandbox, namespace: str, tmp_path: Path) -> Iterator[Region]:
+    """Installed and running; no OpenStackDeployment applied yet."""
+    yield from _installed(sandbox, namespace, tmp_path)
+
+
+@pytest.fixture(scope="module")
+def shared_region(sandbox: Sandbox, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Region]:
+    """One Ready region for the tests of a module; each leaves it Ready."""
+    namespace = f"test-{secrets.token_hex(4)}"
+    sandbox.create_namespace(namespace, {})
+    for region in _installed(sandbox, namespace, tmp_path_factory.mktemp("region")):
+        region.apply()
+        region.wait_ready()
+        yield region
+    sandbox.kubectl("delete", "namespace", namespace, "--wait=false", "--ignore-not-found")
+
+
+def _installed(sandbox: Sandbox, namespace: str, directory: Path) -> Iterator[Any]:
+    region = Region(sandbox, namespace, directory)
+    try:
+        region.install()
+        yield region
+    finally:
+        region.controllers.stop(grace=2.0)
+        # What holds finalizers would keep the namespace; cluster-wide objects would outlive it.
+        sandbox.kubectl("-n", namespace, "delete", "osdpl,hb", "--all", "--wait=false", "--ignore-not-found")
+        for kind in ("osdpl", "hb"):
+            for name in sandbox.kubectl("-n", namespace, "get", kind, "-o", "name").split():
+                patch = '{"metadata":{"finalizers":null}}'
+                sandbox.kubectl("-n", namespace, "patch", name, "--type=merge", "-p", patch)
+        region.helm("uninstall", f"osctl-{namespace}", "--ignore-not-found")

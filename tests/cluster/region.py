@@ -1,0 +1,159 @@
+"""One installation of our chart in a namespace, its containers as real processes, and one region in it."""
+
+from __future__ import annotations
+
+import base64
+import json
+import subprocess
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from sandbox import audit
+from sandbox.cluster import Sandbox
+from sandbox.controllers import Controllers
+
+ROOT = Path(__file__).parents[2]
+CHART = ROOT / "charts" / "openstack-controller"
+EXAMPLE = CHART / "examples" / "core-single.yaml"
+NAME = "region-one"
+RELEASES = {
+    *("mariadb", "rabbitmq", "memcached", "keystone", "placement", "glance"),
+    *("openvswitch", "libvirt", "nova", "neutron"),
+}
+CONTAINERS = ("core", "helmbundle", "health", "secrets", "node")
+
+
+class NeverHappened(AssertionError):
+    """A wait reached its deadline."""
+
+
+def wait_until(
+    what: str, check: Callable[[], Any], timeout: float = 60.0, show: Callable[[], str] = str
+) -> Any:
+    """The first true result of `check`; NeverHappened with `show()` after `timeout` seconds."""
+    deadline = time.monotonic() + timeout
+    while True:
+        if result := check():
+            return result
+        if time.monotonic() > deadline:
+            raise NeverHappened(f"{what}: not within {timeout:.0f} s\n{show()}")
+        time.sleep(0.2)
+
+
+@dataclass
+class Region:
+    """What a test does with a region: as a person would, through kubectl, helm and signals."""
+
+    sandbox: Sandbox
+    namespace: str
+    directory: Path
+    containers: tuple[str, ...] = CONTAINERS
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.controllers = Controllers(
+            self.sandbox,
+            self.namespace,
+            self.directory,
+            containers=self.containers,
+            environment=self.environment,
+            die_with_parent=True,
+            service_account=f"osctl-{self.namespace}",
+        )
+
+    def install(self) -> None:
+        """Our definitions, our chart, our containers."""
+        crds = [str(path) for path in sorted((CHART / "files" / "crds").glob("*.yaml"))]
+        for path in crds:
+            self.sandbox.kubectl("apply", "--server-side", "--force-conflicts", "-f", path)
+        # The release's name is in the names of cluster-wide objects: one per namespace.
+        self.helm(
+            "upgrade", "--install", f"osctl-{self.namespace}", str(CHART), "--set", "crds.install=false"
+        )
+        self.controllers.start()
+        self.controllers.wait_healthy()
+
+    def helm(self, *arguments: str) -> str:
+        command = [str(self.sandbox.helm), "--kubeconfig", str(self.sandbox.kubeconfig)]
+        command += ["--namespace", self.namespace, *arguments]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def kubectl(self, *arguments: str, input: str | None = None) -> str:
+        return self.sandbox.kubectl("--namespace", self.namespace, *arguments, input=input)
+
+    def get(self, *arguments: str) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(self.kubectl("get", *arguments, "-o", "json"))
+        return found
+
+    def manifest(self, **spec: Any) -> dict[str, Any]:
+        """The example that `make demo` applies, in this namespace, with some fields of its spec replaced."""
+        osdpl: dict[str, Any] = yaml.safe_load(EXAMPLE.read_text(encoding="utf-8"))
+        osdpl["metadata"]["namespace"] = self.namespace
+        osdpl["spec"].update(spec)
+        return osdpl
+
+    def apply(self, osdpl: Mapping[str, Any] | None = None) -> None:
+        self.kubectl("apply", "-f", "-", input=json.dumps(osdpl or self.manifest()))
+
+    def edit(self, **spec: Any) -> None:
+        self.kubectl("patch", "osdpl", NAME, "--type=merge", "-p", json.dumps({"spec": spec}))
+
+    def osdpl(self) -> dict[str, Any]:
+        return self.get("osdpl", NAME)
+
+    def status(self) -> dict[str, Any]:
+        found: dict[str, Any] = self.osdpl().get("status") or {}
+        return found
+
+    def condition(self, type_: str, name: str = NAME) -> dict[str, Any]:
+        status = self.get("osdpl", name).get("status") or {}
+        entries = (entry for entry in status.get("conditions") or [] if entry["type"] == type_)
+        return next(entries, {})
+
+    def ready(self) -> bool:
+        osdpl = self.osdpl()
+        entries = (osdpl.get("status") or {}).get("conditions") or []
+        entry = next((entry for entry in entries if entry["type"] == "Ready"), {})
+        current = entry.get("observedGeneration") == osdpl["metadata"]["generation"]
+        return bool(current and entry.get("status") == "True")
+
+    def wait_ready(self, timeout: float = 150.0) -> None:
+        def show() -> str:
+            status = self.status()
+            logs = "\n".join(self.controllers.log(name)[-1500:] for name in self.containers)
+            return f"{json.dumps(status, indent=1)}\n{logs}"
+
+        wait_until("Ready", self.ready, timeout, show)
+
+    def revisions(self) -> dict[str, tuple[int, str]]:
+        """Newest revision and status of every release of the region, as Helm tells."""
+        listed = json.loads(self.helm("list", "--all", "-o", "json", "--max", "0"))
+        rows = {row["name"]: (int(row["revision"]), row["status"]) for row in listed}
+        rows.pop(f"osctl-{self.namespace}", None)
+        return rows
+
+    def writes_since(self, moment: datetime) -> list[audit.Write]:
+        """Writes of our ServiceAccount, without leases and dry runs, events counted."""
+        user = f"system:serviceaccount:{self.namespace}:osctl-{self.namespace}"
+        return audit.writes(self.sandbox.audit_log, moment, user, events=True)
+
+    def secret_texts(self) -> dict[str, str]:
+        """Every generated credential, decoded, by `<Secret>/<key>`."""
+        secrets = self.get("secrets", "-l", "app.kubernetes.io/managed-by=openstack-controller")["items"]
+        return {
+            f"{secret['metadata']['name']}/{key}": base64.b64decode(text).decode("utf-8", "replace")
+            for secret in secrets
+            for key, text in (secret.get("data") or {}).items()
+            if secret["metadata"]["name"].endswith("-credentials")
+        }
+
+    def claims(self) -> set[str]:
+        return {item["metadata"]["name"] for item in self.get("pvc")["items"]}

@@ -1,0 +1,89 @@
+"""A region is deleted, comes back, is killed at work, and is described badly."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable
+
+import pytest
+
+from tests.cluster.region import NAME, RELEASES, Region, wait_until
+
+pytestmark = pytest.mark.cluster
+
+
+def test_a_deleted_region_leaves_volumes_and_credentials_and_takes_them_up_again(region: Region) -> None:
+    region.apply()
+    region.wait_ready()
+    secrets, claims = region.secret_texts(), region.claims()
+    assert secrets
+    assert claims
+    region.kubectl("delete", "osdpl", NAME, "--timeout=120s")
+    assert region.revisions() == {}
+    assert region.get("hb")["items"] == []
+    workloads = region.get("deploy,sts,ds,jobs,cm,svc,pdb", "-l", "application")["items"]
+    assert [item["metadata"]["name"] for item in workloads] == []
+    assert region.claims() == claims
+    assert region.secret_texts() == secrets
+    region.apply()
+    region.wait_ready()
+    assert region.secret_texts() == secrets
+    assert region.claims() == claims
+
+
+def test_a_region_deleted_with_its_volumes_leaves_nothing(region: Region) -> None:
+    region.apply(region.manifest(volumes="Delete"))
+    region.wait_ready()
+    region.kubectl("delete", "osdpl", NAME, "--timeout=120s")
+    wait_until(
+        "volumes and credentials are gone",
+        lambda: not region.claims() and not region.secret_texts(),
+        show=lambda: region.kubectl("get", "pvc,secrets"),
+    )
+
+
+def test_uninstalling_goes_against_the_order_of_need(region: Region) -> None:
+    region.apply()
+    region.wait_ready()
+    region.kubectl("delete", "osdpl", NAME, "--timeout=120s")
+    log = region.controllers.log("helmbundle")
+    gone = [
+        name for line in log.splitlines() for name in RELEASES if f"Uninstall of release {name} succ" in line
+    ]
+    assert set(gone) == RELEASES
+    assert gone.index("nova") < gone.index("keystone") < gone.index("mariadb")
+    assert gone.index("glance") < gone.index("keystone") < gone.index("rabbitmq")
+
+
+def _killed_while_installing(region: Region, seed: int, kills: int = 20) -> None:
+    chance = random.Random(seed)
+    region.apply()
+    for _ in range(kills):
+        pause = chance.uniform(0.05, 1.2)
+        name = chance.choice(region.containers)
+        wait_until("the next kill is due", _after(pause), timeout=5)
+        region.controllers.kill(name)
+        region.controllers.start(name)
+    region.wait_ready(240)
+    revisions = region.revisions()
+    assert set(revisions) == RELEASES
+    assert all(status == "deployed" for _, status in revisions.values()), revisions
+    records = region.get("secrets", "-l", "owner=helm")["items"]
+    pending = [r["metadata"]["name"] for r in records if "pending" in r["metadata"]["labels"]["status"]]
+    assert pending == []
+
+
+def _after(seconds: float) -> Callable[[], bool]:
+    due = time.monotonic() + seconds
+    return lambda: time.monotonic() >= due
+
+
+def test_twenty_kills_during_the_first_install_end_in_a_ready_region(region: Region) -> None:
+    _killed_while_installing(region, seed=1)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("seed", range(2, 22))
+def test_kills_at_other_moments_end_the_same(region: Region, seed: int) -> None:
+    _killed_while_installing(region, seed, kills=10)
