@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from pathlib import Path
 
 import pytest
 
@@ -158,3 +159,10 @@ def test_a_backoff_message_does_not_change_while_it_waits() -> None:
     later = decide(dataclasses.replace(at(there=recorded("failed"), attempt=attempt), now=NOW + 7))
     assert isinstance(first, Decision)
     assert first.message == later.message
+
+
+def test_the_documented_table_is_the_one_tested() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "releases.md").read_text(encoding="utf-8")
+    documented = [line for line in page.splitlines() if line.startswith("| ")][1:]
+    tested = [f"| {name} | {action} | `{reason}` |" for name, (_, action, reason) in TABLE.items()]
+    assert documented == tested
