@@ -14,11 +14,15 @@ NOW = 1_000_000.0
 WANTED = "aaaa"
 
 
-def recorded(status: str = "deployed", digest: str = WANTED, *, ours: bool = True, age: float = 60) -> Recorded:
+def recorded(
+    status: str = "deployed", digest: str = WANTED, *, ours: bool = True, age: float = 60
+) -> Recorded:
     return Recorded(3, status, digest, ours, NOW - age, any_deployed=status == "deployed")
 
 
-def failed_attempt(failures: int = 1, digest: str = WANTED, age: float = 0, action: str = "Upgrade") -> Attempt:
+def failed_attempt(
+    failures: int = 1, digest: str = WANTED, age: float = 0, action: str = "Upgrade"
+) -> Attempt:
     return Attempt(action, digest, NOW - age, failures)
 
 
