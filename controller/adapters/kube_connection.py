@@ -13,6 +13,7 @@ from pathlib import Path
 
 import kopf
 import pykube
+import yaml
 
 from controller.errors import KubeError
 
@@ -59,10 +60,11 @@ class Connection:
         return str(self.config.cluster["server"])
 
 
-def connect(kubeconfig: Path | None = None) -> Connection:
+def connect(kubeconfig: Path | None = None, context: str = "") -> Connection:
     """The connection that `kubeconfig` (or KUBECONFIG, or the pod's service account) describes.
 
-    Raises KubeError when none of them is there. Nothing is sent yet.
+    `context` is one of the file's contexts, its current one when empty. Raises KubeError when there is
+    no such file or context, or the file is no kubeconfig. Nothing is sent yet.
     """
     path = kubeconfig
     if path is None and os.environ.get("KUBECONFIG"):
@@ -73,9 +75,18 @@ def connect(kubeconfig: Path | None = None) -> Connection:
             config.user.pop("token", None)
             return Connection(config, TokenFile(SERVICE_ACCOUNT_DIR / "token"), None)
         config = pykube.KubeConfig.from_file(str(path) if path else None)
+        if context:
+            config.set_current_context(context)
+        if config.current_context not in config.contexts:
+            known = ", ".join(sorted(config.contexts)) or "none"
+            raise KubeError(f'the kubeconfig has no context "{config.current_context}"; it has: {known}')
+        config.cluster["server"]
         named = config.user.get("tokenFile")
     except (pykube.exceptions.PyKubeError, KeyError, OSError) as error:
         raise KubeError(f"no usable kubeconfig and no service account: {error}") from error
+    except (yaml.YAMLError, TypeError, ValueError, AttributeError) as error:
+        # Without the error's text, which may quote a token from the file.
+        raise KubeError(f"{path or 'the kubeconfig'} is no kubeconfig ({type(error).__name__})") from None
     token_file = None
     if named:
         # Relative paths in a kubeconfig are relative to its directory (Kubernetes documentation,

@@ -1,0 +1,88 @@
+"""The cluster that a command works on, chosen as kubectl chooses it."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from controller.adapters.kube import PykubeClient
+from controller.adapters.kube_connection import connect
+from controller.cli.exit_codes import NoCluster
+from controller.domain.names import DEPLOYMENT_LABEL
+from controller.errors import Forbidden, KubeError, ObjectMissing
+from controller.ports import HELMBUNDLE, OSDPL, Kube, KubeObject, KubeObjects
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """An API server. `namespace` is that of -n, else the context's, empty when neither says one."""
+
+    kube: Kube
+    namespace: str = ""
+
+    def find_region(self, name: str = "") -> KubeObject:
+        """The region of that name, or the only one there is.
+
+        Without a namespace all are searched. Raises ObjectMissing, naming the candidates if there are
+        several.
+        """
+        if name and self.namespace:
+            found = self.kube.get(OSDPL, name, self.namespace)
+            if found is None:
+                where = f'in namespace "{self.namespace}"{self._others(name)}'
+                raise ObjectMissing(f'there is no OpenStackDeployment "{name}" {where}')
+            return found
+        regions = self._all()
+        chosen = [region for region in regions if name in ("", region["metadata"]["name"])]
+        if len(chosen) == 1:
+            return chosen[0]
+        where = f'in namespace "{self.namespace}"' if self.namespace else "in any namespace"
+        if not chosen:
+            what = f'OpenStackDeployment "{name}"' if name else "OpenStackDeployment"
+            raise ObjectMissing(f"there is no {what} {where}{_listing(regions) if name else ''}")
+        raise ObjectMissing(f"there are several regions: give name and namespace{_listing(chosen)}")
+
+    def bundles(self, region: KubeObject) -> KubeObjects:
+        """The HelmBundles of the region."""
+        meta = region["metadata"]
+        return self.kube.list(HELMBUNDLE, meta["namespace"], labels=f"{DEPLOYMENT_LABEL}={meta['name']}")
+
+    def _all(self) -> KubeObjects:
+        try:
+            return self.kube.list(OSDPL, self.namespace or None)
+        except ObjectMissing:
+            raise ObjectMissing(
+                "the cluster knows no OpenStackDeployment: install the controller's chart first"
+            ) from None
+        except Forbidden as error:
+            if self.namespace:
+                raise
+            raise Forbidden(f"{error}; name the region's namespace with -n") from None
+
+    def _others(self, name: str) -> str:
+        """Where a region of that name is instead, if we may know."""
+        try:
+            found = [one for one in self.kube.list(OSDPL) if one["metadata"]["name"] == name]
+        except KubeError:
+            return ""
+        return _listing(found)
+
+
+def _listing(regions: KubeObjects) -> str:
+    names = [f"{one['metadata']['name']} (-n {one['metadata'].get('namespace')})" for one in regions]
+    return f"; there is: {', '.join(sorted(names))}" if names else ""
+
+
+def open_cluster(kubeconfig: Path | None, context: str, namespace: str) -> Cluster:
+    """The cluster of the kubeconfig; nothing is sent yet. Raises NoCluster when there is none to use."""
+    named = kubeconfig or (Path(os.environ["KUBECONFIG"]) if os.environ.get("KUBECONFIG") else None)
+    if kubeconfig is None and named is not None and os.pathsep in str(named):
+        raise NoCluster("KUBECONFIG names several files; osctl reads one: choose it with --kubeconfig")
+    try:
+        connection = connect(named.expanduser() if named else None, context)
+    except KubeError as error:
+        raise NoCluster(str(error)) from None
+    contexts = connection.config.contexts
+    chosen = contexts[connection.config.current_context].get("namespace") or ""
+    return Cluster(PykubeClient(connection, user_agent="osctl"), namespace or chosen)

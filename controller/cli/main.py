@@ -1,0 +1,53 @@
+"""osctl: runs one OpenStack region on Kubernetes from the command line."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+
+from controller.cli.apply import apply
+from controller.cli.exit_codes import epilog, exit_code
+from controller.cli.output import count, print_problems, soft_wrapped, stderr
+from controller.cli.status import status
+from controller.cli.wait import wait
+from controller.errors import ControllerError, SpecInvalid
+
+
+class _Commands(TyperGroup):
+    """Turns the product's errors into messages and exit codes, wherever a command raises them."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except SpecInvalid as error:
+            print_problems(error.problems)
+            stderr().print(count(len(error.problems), "error"), style="bold red")
+            raise typer.Exit(exit_code(error)) from None
+        except ControllerError as error:
+            stderr().print(f"error: {soft_wrapped(str(error))}", style="red", soft_wrap=True)
+            raise typer.Exit(exit_code(error)) from None
+
+
+app = typer.Typer(
+    name="osctl",
+    cls=_Commands,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    rich_markup_mode=None,
+    help="One OpenStack region on Kubernetes, from one OpenStackDeployment.",
+    epilog=epilog(),
+)
+for _command in (apply, status, wait):
+    app.command()(_command)
+
+
+def main() -> None:
+    """Entry point of the `osctl` command."""
+    app()
+
+
+if __name__ == "__main__":
+    main()

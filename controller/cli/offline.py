@@ -1,0 +1,145 @@
+"""Renders regions from files as core renders them from the cluster, with the line of every value."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+
+from controller.adapters.chart_source import ChartStore
+from controller.adapters.crd_files import load_schema
+from controller.adapters.values_files import load_library
+from controller.cli.input_files import InputObject
+from controller.domain.bundle_object import bundle_object, parse_bundle
+from controller.domain.crd_schema import ResourceSchema
+from controller.domain.deployment import OpenStackDeployment, parse_deployment
+from controller.domain.library import Library
+from controller.domain.names import API_VERSION, DEPLOYMENT_LABEL, SERVICE_LABEL
+from controller.errors import Problem, SpecInvalid
+from controller.ports import HELMBUNDLE, OSDPL, KubeObject
+from controller.render import Region, render_region
+from controller.settings import Settings, read_settings
+
+DEFAULT_NAMESPACE = "openstack"
+
+
+@dataclass(frozen=True)
+class OfflineRegion:
+    """A region rendered from a file."""
+
+    item: InputObject
+    deployment: OpenStackDeployment
+    region: Region
+
+    def objects(self) -> list[KubeObject]:
+        """The HelmBundles that core would write, without what only a cluster knows."""
+        return [
+            bundle_object(
+                name=bundle.name,
+                namespace=self.deployment.namespace,
+                spec=bundle.spec,
+                labels={DEPLOYMENT_LABEL: self.deployment.name, SERVICE_LABEL: bundle.service},
+            )
+            for bundle in self.region.bundles
+        ]
+
+
+@dataclass
+class OfflineRenderer:
+    """Definitions, values library and charts of this installation; each read when first needed."""
+
+    settings: Settings = field(default_factory=read_settings)
+
+    @cached_property
+    def charts(self) -> ChartStore:
+        """The charts that releases are made of."""
+        return ChartStore(self.settings.charts_dir, cache=chart_cache(), pull=_pull)
+
+    @cached_property
+    def library(self) -> Library:
+        """The catalogue and all values of ours."""
+        return load_library(self.settings.values_dir)
+
+    @cached_property
+    def _region_schema(self) -> ResourceSchema:
+        return load_schema(self.settings.crds_dir, OSDPL.plural)
+
+    @cached_property
+    def _bundle_schema(self) -> ResourceSchema:
+        return load_schema(self.settings.crds_dir, HELMBUNDLE.plural)
+
+    def render(self, item: InputObject) -> OfflineRegion:
+        """Raises SpecInvalid, every problem with file and line, and ChartInvalid."""
+        try:
+            deployment = parse_deployment(item.obj, self._region_schema)
+            deployment = replace(deployment, namespace=deployment.namespace or DEFAULT_NAMESPACE)
+            region = render_region(
+                deployment, self.library, self.charts, lines=item.lines, source=item.source
+            )
+        except SpecInvalid as error:
+            raise SpecInvalid([item.locate(problem) for problem in error.problems]) from None
+        return OfflineRegion(item, deployment, region)
+
+    def check_bundle(self, item: InputObject) -> None:
+        """Raises SpecInvalid when a HelmBundle is wrong."""
+        try:
+            problems = self._bundle_schema.problems(self._bundle_schema.defaulted(item.obj))
+            if problems:
+                raise SpecInvalid(problems)
+            parse_bundle(item.obj)
+        except SpecInvalid as error:
+            raise SpecInvalid([item.locate(problem) for problem in error.problems]) from None
+
+    def render_all(self, items: Sequence[InputObject]) -> tuple[OfflineRegion, ...]:
+        """All regions among the objects. Raises SpecInvalid with the problems of all, or if there is none."""
+        regions: list[OfflineRegion] = []
+        problems: list[Problem] = []
+        for item in items:
+            if not is_region(item):
+                continue
+            try:
+                regions.append(self.render(item))
+            except SpecInvalid as error:
+                problems += error.problems
+        if not regions and not problems:
+            kinds = ", ".join(sorted({item.kind for item in items}))
+            problems.append(Problem("kind", f"no {OSDPL.kind} among the objects", f"there is: {kinds}"))
+        if problems:
+            raise SpecInvalid(problems)
+        return tuple(regions)
+
+    def render_one(self, items: Sequence[InputObject]) -> OfflineRegion:
+        """The only region among the objects. Raises SpecInvalid also when there are several."""
+        regions = self.render_all(items)
+        if len(regions) > 1:
+            second = regions[1].item
+            raise SpecInvalid(
+                [second.locate(Problem("kind", "a second region", "give one region at a time"))]
+            )
+        return regions[0]
+
+
+def is_region(item: InputObject) -> bool:
+    """Whether the object is an OpenStackDeployment of ours."""
+    return item.kind == OSDPL.kind and item.obj.get("apiVersion") == API_VERSION
+
+
+def is_bundle(item: InputObject) -> bool:
+    """Whether the object is a HelmBundle of ours."""
+    return item.kind == HELMBUNDLE.kind and item.obj.get("apiVersion") == API_VERSION
+
+
+def chart_cache() -> Path:
+    """Where charts pulled from repositories are kept for the next command (XDG base directories)."""
+    base = os.environ.get("XDG_CACHE_HOME") or ""
+    root = Path(base) if base.startswith("/") else Path.home() / ".cache"
+    return root / "openstack-controller" / "charts"
+
+
+def _pull(name: str, version: str, repository: str, directory: Path) -> None:
+    # Helm's library takes half a second to load: only who needs a repository waits for it.
+    from controller.adapters.helm_pull import pull_chart
+
+    pull_chart(name, version, repository, directory)

@@ -1,0 +1,70 @@
+"""Options that several commands share, named as kubectl names them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from controller.cli.output import Format
+from controller.domain.durations import parse_duration
+
+Namespace = Annotated[
+    str,
+    typer.Option(
+        "--namespace", "-n", metavar="NAMESPACE", help="Namespace of the region.", show_default=False
+    ),
+]
+Kubeconfig = Annotated[
+    Path | None,
+    typer.Option(
+        "--kubeconfig", metavar="FILE", help="Kubeconfig to use [default: $KUBECONFIG, ~/.kube/config]."
+    ),
+]
+Context = Annotated[
+    str,
+    typer.Option("--context", metavar="NAME", help="Context of the kubeconfig.", show_default=False),
+]
+Output = Annotated[Format, typer.Option("--output", "-o", help="How to print the result.")]
+Filenames = Annotated[
+    list[str],
+    typer.Option(
+        "--filename", "-f", metavar="FILE", help="File, directory, or - for stdin; may be repeated."
+    ),
+]
+Recursive = Annotated[
+    bool, typer.Option("--recursive", "-R", help="Also read the directories below a given directory.")
+]
+FileArgument = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="[FILE]...", help="Files, directories, or - for stdin.", show_default=False),
+]
+
+
+DEFAULT_TIMEOUT = 1800.0
+
+
+def parse_wait(given: str | float) -> float:
+    """Seconds of `90s`, `1h30m` or `90`. Raises BadParameter on anything else."""
+    if isinstance(given, float | int):
+        return float(given)
+    try:
+        return float(parse_duration(given))
+    except ValueError:
+        pass
+    if not given.isascii() or not given.isdigit() or len(given) > 9:
+        raise typer.BadParameter(f'"{given}" is no duration: write 90s, 20m or 1h30m')
+    return float(given)
+
+
+Timeout = Annotated[
+    float,
+    typer.Option(
+        "--timeout",
+        metavar="DURATION",
+        parser=parse_wait,
+        show_default="30m",
+        help="How long to wait, such as 90s, 20m or 1h30m.",
+    ),
+]

@@ -1,0 +1,148 @@
+"""Where osctl writes, and how: tables for people, JSON and YAML for programs, no colour without a TTY.
+
+Results go to stdout, progress and errors to stderr. Rich reads NO_COLOR, TERM and the width of the
+terminal itself.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+import yaml
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from controller.errors import Problem
+
+# Wide enough that nothing is ever wrapped where no one has a terminal.
+UNBOUNDED = 100_000
+
+
+class Format(StrEnum):
+    """How a result is printed."""
+
+    TABLE = "table"
+    JSON = "json"
+    YAML = "yaml"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """Text of a table in a style of rich, such as `red`; plain without one."""
+
+    text: str
+    style: str = ""
+
+
+Row = Sequence[Cell | str]
+
+
+def stdout() -> Console:
+    """The console for results, made anew so that it follows a redirected sys.stdout."""
+    return _console(stderr=False)
+
+
+def stderr() -> Console:
+    """The console for progress and errors."""
+    return _console(stderr=True)
+
+
+def _console(*, stderr: bool) -> Console:
+    stream = sys.stderr if stderr else sys.stdout
+    width = None if stream.isatty() else UNBOUNDED
+    return Console(file=stream, width=width, highlight=False, markup=False, emoji=False)
+
+
+def print_data(data: Any, format_: Format) -> None:
+    """Prints plain data as JSON or YAML on stdout, never coloured, keys in their own order."""
+    if format_ == Format.JSON:
+        sys.stdout.write(json.dumps(data, indent=2, ensure_ascii=False) + "\n")
+    else:
+        sys.stdout.write(yaml_text(data))
+
+
+def print_documents(documents: Sequence[Any], format_: Format) -> None:
+    """Kubernetes objects as kubectl prints several: a YAML stream, or a List in JSON."""
+    if format_ == Format.JSON:
+        print_data({"apiVersion": "v1", "kind": "List", "items": list(documents)}, Format.JSON)
+    else:
+        sys.stdout.write("---\n".join(yaml_text(document) for document in documents))
+
+
+def yaml_text(data: Any) -> str:
+    """Block YAML; maps and lists that appear twice are written twice, not as aliases."""
+    return yaml.dump(data, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=110)
+
+
+class _Dumper(yaml.CSafeDumper):
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+
+def _represent_text(dumper: Any, text: str) -> Any:
+    style = "|" if "\n" in text else None
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+
+_Dumper.add_representer(str, _represent_text)
+
+
+def print_table(console: Console, headers: Sequence[str], rows: Iterable[Row]) -> None:
+    """Columns as kubectl prints them; on a terminal the last column wraps, elsewhere nothing does."""
+    lines = [[_cell(cell) for cell in row] for row in rows]
+    if not console.is_terminal:
+        _print_plain(console, headers, lines)
+        return
+    table = Table(box=None, padding=(0, 3, 0, 0), header_style="bold", pad_edge=False)
+    for index, header in enumerate(headers):
+        last = index == len(headers) - 1
+        table.add_column(header, no_wrap=not last, overflow="fold" if last else "ellipsis")
+    for line in lines:
+        table.add_row(*(Text(cell.text, cell.style) for cell in line))
+    console.print(table)
+
+
+def _print_plain(console: Console, headers: Sequence[str], lines: Sequence[Sequence[Cell]]) -> None:
+    texts = [list(headers), *([cell.text for cell in line] for line in lines)]
+    widths = [max(len(line[index]) for line in texts) for index in range(len(headers))]
+    for line in texts:
+        padded = (text.ljust(width + 3) for text, width in zip(line, widths, strict=True))
+        console.print("".join(padded).rstrip(), soft_wrap=True)
+
+
+def _cell(cell: Cell | str) -> Cell:
+    return cell if isinstance(cell, Cell) else Cell(cell)
+
+
+def print_problems(problems: Sequence[Problem], *, style: str = "red") -> None:
+    """One line for each on stderr: `file:line  path: message; remedy`."""
+    console = stderr()
+    for problem in problems:
+        text = str(problem)
+        if problem.path == "$":  # the whole file: it is named already
+            text = text.replace("$: ", "", 1)
+        line = Text(soft_wrapped(text))
+        if problem.source:
+            line.stylize("bold", 0, len(problem.source))
+        start = line.plain.find(problem.path)
+        if start >= 0 and problem.path != "$":
+            line.stylize(style, start, start + len(problem.path))
+        console.print(line, soft_wrap=True)
+
+
+def soft_wrapped(text: str) -> str:
+    """The text without characters that would move a terminal's cursor."""
+    return "".join(
+        char if char.isprintable() or char == "\n" else "\N{REPLACEMENT CHARACTER}" for char in text
+    )
+
+
+def count(number: int, noun: str) -> str:
+    """`1 error`, `2 errors`."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -1,0 +1,123 @@
+"""Waits until a region is Ready or gone, and tells how it goes meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from enum import StrEnum
+from typing import Any
+
+from controller.cli.cluster import Cluster
+from controller.cli.exit_codes import ExitCode
+from controller.cli.output import stderr, stdout
+from controller.cli.progress_display import ProgressDisplay, progress_display
+from controller.cli.progress_text import reasons_against
+from controller.cli.region_progress import Progress, ProgressTracker
+from controller.cli.release_rows import short_duration
+from controller.cli.verdict import Standing, explain_silence
+from controller.errors import ApiUnavailable
+from controller.ports import OSDPL, Clock, KubeObject
+
+LOOK_EVERY = 0.5
+
+
+class Goal(StrEnum):
+    """What is waited for."""
+
+    READY = "ready"
+    DELETED = "deleted"
+
+
+def wait_for_region(
+    cluster: Cluster,
+    region: KubeObject,
+    *,
+    goal: Goal,
+    timeout: float,
+    clock: Clock,
+    sleep: Callable[[float], None],
+) -> ExitCode:
+    """Looks at the region until the goal, the timeout (seconds), or until only an edit can help.
+
+    Progress goes to stderr, the end of it to stdout. While the API server does not answer, waiting goes
+    on: it may be one of the things that come back.
+    """
+    meta = region["metadata"]
+    started = clock.monotonic()
+    tracker = ProgressTracker(meta["name"], meta["namespace"], int(meta.get("generation") or 0), started)
+    display = progress_display(stderr(), clock)
+    progress: Progress | None = None
+    try:
+        while True:
+            progress = _look(cluster, region, tracker, display, clock) or progress
+            code = _decide(progress, goal)
+            if code is not None:
+                break
+            left = started + timeout - clock.monotonic()
+            if left <= 0:
+                code = ExitCode.NOT_READY
+                break
+            sleep(min(LOOK_EVERY, left))
+    except KeyboardInterrupt:
+        code = ExitCode.INTERRUPTED
+    finally:
+        display.close()
+    _conclude(meta, progress, code, goal, clock.monotonic() - started)
+    return code
+
+
+def _look(
+    cluster: Cluster, region: KubeObject, tracker: ProgressTracker, display: ProgressDisplay, clock: Clock
+) -> Progress | None:
+    meta = region["metadata"]
+    try:
+        found = cluster.kube.get(OSDPL, meta["name"], meta["namespace"])
+        if found is not None and found["metadata"].get("uid") != meta.get("uid"):
+            found = None  # another one of the same name
+        bundles = cluster.bundles(region)
+    except ApiUnavailable:
+        return None
+    progress = tracker.look(found, bundles, clock.monotonic())
+    display.show(progress, explain_silence(found, progress.waited) if found is not None else "")
+    return progress
+
+
+def _decide(progress: Progress | None, goal: Goal) -> ExitCode | None:
+    """The code to end with, None to go on."""
+    if progress is None:
+        return None
+    standing = progress.verdict.standing
+    if goal == Goal.DELETED:
+        return ExitCode.OK if standing == Standing.GONE and not progress.rows else None
+    if standing == Standing.READY:
+        return ExitCode.OK
+    if standing == Standing.NEEDS_EDIT:
+        return ExitCode.NEEDS_EDIT
+    return ExitCode.REFUSED if standing == Standing.GONE else None
+
+
+def _conclude(
+    meta: Mapping[str, Any], progress: Progress | None, code: ExitCode, goal: Goal, waited: float
+) -> None:
+    name, namespace = meta["name"], meta["namespace"]
+    console = stdout()
+    took = short_duration(waited)
+    if code == ExitCode.OK:
+        done = f"deleted, in {took}"
+        if goal == Goal.READY and progress is not None:
+            done = f"Ready, {progress.done} releases installed, in {took}"
+        console.print(f"{name}: {done}", style="green", soft_wrap=True)
+        return
+    if code == ExitCode.INTERRUPTED:
+        again = f"osctl wait {name} -n {namespace}"
+        stderr().print(f"stopped waiting; the controller goes on. Wait again: {again}", soft_wrap=True)
+        return
+    wanted = "Ready" if goal == Goal.READY else "deleted"
+    ending = {
+        ExitCode.NOT_READY: f"not {wanted} after {took}; the controller goes on",
+        ExitCode.NEEDS_EDIT: f"will not become {wanted} before something is edited",
+        ExitCode.REFUSED: "was deleted meanwhile",
+    }[code]
+    console.print(f"{name}: {ending}", style="bold red", soft_wrap=True)
+    lines = reasons_against(progress) if progress is not None else ("the API server does not answer",)
+    for line in lines if code != ExitCode.REFUSED else ():
+        console.print(f"  {line}", soft_wrap=True)
