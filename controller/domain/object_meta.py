@@ -40,7 +40,9 @@ def parse_meta(obj: object) -> ObjectMeta:
     problems = []
     for field in ("name", "namespace"):
         value = metadata.get(field)
-        if not isinstance(value, str | None) or (field == "name" and not value):
+        if value == "" and field == "name":
+            problems.append(Problem("metadata.name", "must not be empty"))
+        elif not isinstance(value, str | None) or (field == "name" and value is None):
             problems.append(Problem(f"metadata.{field}", f"expected a string, got {a(value)}"))
     for field in ("labels", "annotations"):
         if not isinstance(metadata.get(field), Mapping | None):

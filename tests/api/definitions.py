@@ -1,0 +1,72 @@
+"""The resource definitions as files, and short ways to write objects of them."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from controller.adapters.crd_files import load_schema
+from controller.domain.crd_schema import ResourceSchema
+
+CRDS = Path(__file__).parents[2] / "charts" / "openstack-controller" / "files" / "crds"
+PLURALS = {"OpenStackDeployment": "openstackdeployments", "HelmBundle": "helmbundles"}
+SCHEMAS: Mapping[str, ResourceSchema] = {kind: load_schema(CRDS, plural) for kind, plural in PLURALS.items()}
+DEFINITIONS: Mapping[str, Any] = {
+    kind: yaml.safe_load((CRDS / f"{plural}.yaml").read_text(encoding="utf-8"))
+    for kind, plural in PLURALS.items()
+}
+
+REGION: Mapping[str, Any] = {
+    "openstackVersion": "2026.1",
+    "preset": "core",
+    "size": "single",
+    "publicDomainName": "it.just.works",
+}
+RELEASE: Mapping[str, Any] = {"name": "keystone", "chart": {"name": "keystone", "path": "keystone"}}
+
+
+def osdpl(name: str = "region-one", namespace: str = "openstack", **spec: Any) -> dict[str, Any]:
+    """An OpenStackDeployment with what is required, and `spec` over it."""
+    return _obj("OpenStackDeployment", name, namespace, {**copy.deepcopy(dict(REGION)), **spec})
+
+
+def bundle(bundle_name: str = "identity", **release: Any) -> dict[str, Any]:
+    """A HelmBundle of one release, with `release` over it."""
+    return _obj(
+        "HelmBundle", bundle_name, "openstack", {"releases": [{**copy.deepcopy(dict(RELEASE)), **release}]}
+    )
+
+
+def features(**given: Any) -> dict[str, Any]:
+    """An OpenStackDeployment with these features."""
+    return osdpl(features=given)
+
+
+def nodes(kind: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Every schema below the root of a definition with its path: items are `[]`, free keys `*`."""
+    for version in DEFINITIONS[kind]["spec"]["versions"]:
+        yield from _below(version["schema"]["openAPIV3Schema"], "")
+
+
+def _below(node: Mapping[str, Any], path: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    for name, child in node.get("properties", {}).items():
+        here = f"{path}.{name}" if path else name
+        yield here, child
+        yield from _below(child, here)
+    for key, mark in (("items", "[]"), ("additionalProperties", ".*")):
+        if isinstance(node.get(key), Mapping):
+            yield path + mark, node[key]
+            yield from _below(node[key], path + mark)
+
+
+def _obj(kind: str, name: str, namespace: str, spec: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "apiVersion": "osctl.dev/v1alpha1",
+        "kind": kind,
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": dict(spec),
+    }

@@ -1,0 +1,263 @@
+"""For each rule of the definitions, objects that keep it and objects that break it.
+
+Used twice: offline against our twins of the rules, and against a real API server.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tests.api.definitions import bundle, features, osdpl
+
+SECRET = {"name": "vault", "key": "id"}
+VAULT = {"url": "https://vault.example.org", "roleID": SECRET, "secretID": SECRET}
+EXTERNAL = {"name": "public", "bridge": "br-ex"}
+SUBNET = {"range": "203.0.113.0/24"}
+
+
+@dataclass(frozen=True)
+class RuleCase:
+    """`message` is how the rule answers; `good` objects are accepted and `bad` ones refused with it."""
+
+    message: str
+    good: Sequence[dict[str, Any]]
+    bad: Sequence[dict[str, Any]]
+
+
+def _backend(**given: Any) -> dict[str, Any]:
+    return features(blockStorage={"backends": [{"name": "one", **given}]})
+
+
+def _store(**given: Any) -> dict[str, Any]:
+    return features(image={"backends": [{"name": "one", **given}]})
+
+
+def _charts(**given: Any) -> dict[str, Any]:
+    return osdpl(charts=given)
+
+
+def _nodes(*labels: str) -> dict[str, Any]:
+    return osdpl(nodes={label: {"services": {}} for label in labels})
+
+
+def _address(**subnet: Any) -> dict[str, Any]:
+    return features(networking={"floatingNetwork": {"subnet": {**SUBNET, **subnet}}})
+
+
+REPOSITORY = "https://charts.example.org"
+
+CASES: Sequence[RuleCase] = (
+    RuleCase(
+        "the name must have at most 63 characters",
+        [osdpl(name="r" * 63), bundle(bundle_name="b" * 63)],
+        [osdpl(name="r" * 64), bundle(bundle_name="b" * 64)],
+    ),
+    RuleCase(
+        "a release cannot depend on itself", [bundle(dependsOn=["a"])], [bundle(dependsOn=["keystone"])]
+    ),
+    RuleCase(
+        "exactly one of path and repository must be set",
+        [bundle(chart={"name": "a", "repository": REPOSITORY, "version": "1"})],
+        [
+            bundle(chart={"name": "a"}),
+            bundle(chart={"name": "a", "repository": REPOSITORY, "path": "a", "version": "1"}),
+        ],
+    ),
+    RuleCase(
+        "a chart from a repository needs an exact version",
+        [bundle(chart={"name": "a", "repository": "oci://r.example.org/a", "version": "1.2.3"})],
+        [bundle(chart={"name": "a", "repository": "oci://r.example.org/a"})],
+    ),
+    RuleCase(
+        "the timeout must lie between 10s and 24h",
+        [bundle(timeout=text) for text in ("10s", "1h30m", "24h", "23h60m")],
+        [bundle(timeout=text) for text in ("9s", "24h1s", "99999h")],
+    ),
+    RuleCase(
+        "path and repository exclude each other",
+        [_charts(path="/charts"), _charts(repository=REPOSITORY)],
+        [_charts(path="/charts", repository=REPOSITORY)],
+    ),
+    RuleCase(
+        "credentialsSecret and caSecret need a repository",
+        [_charts(repository=REPOSITORY, credentialsSecret="c", caSecret="c")],
+        [_charts(credentialsSecret="c"), _charts(path="/charts", caSecret="c")],
+    ),
+    RuleCase(
+        "each key must be a node label and its value",
+        [_nodes("example.org/role::compute", "gpu::", "a_B.c::1.2-3")],
+        [
+            _nodes("gpu"),
+            _nodes("gpu:yes"),
+            _nodes("::x"),
+            _nodes("a::b::c"),
+            _nodes("a::b\n"),
+            _nodes("A/b::c"),
+        ],
+    ),
+    RuleCase(
+        "a service cannot be enabled and disabled at once",
+        [features(services={"enabled": ["dns"], "disabled": ["image"]})],
+        [features(services={"enabled": ["dns", "image"], "disabled": ["image"]})],
+    ),
+    RuleCase(
+        "physicalNetwork must be the name of one of externalNetworks",
+        [
+            features(
+                networking={"externalNetworks": [EXTERNAL], "floatingNetwork": {"physicalNetwork": "public"}}
+            )
+        ],
+        [
+            features(networking={"floatingNetwork": {"physicalNetwork": "public"}}),
+            features(
+                networking={"externalNetworks": [EXTERNAL], "floatingNetwork": {"physicalNetwork": "x"}}
+            ),
+        ],
+    ),
+    RuleCase(
+        "an enabled floating network needs physicalNetwork and subnet",
+        [
+            features(networking={"floatingNetwork": {"enabled": False}}),
+            features(
+                networking={
+                    "externalNetworks": [EXTERNAL],
+                    "floatingNetwork": {"enabled": True, "physicalNetwork": "public", "subnet": SUBNET},
+                }
+            ),
+        ],
+        [
+            features(networking={"floatingNetwork": {"enabled": True, "subnet": SUBNET}}),
+            features(
+                networking={
+                    "externalNetworks": [EXTERNAL],
+                    "floatingNetwork": {"enabled": True, "physicalNetwork": "public"},
+                }
+            ),
+        ],
+    ),
+    RuleCase(
+        "must be a network in CIDR form",
+        [
+            features(loadBalancer={"managementNetwork": text})
+            for text in ("10.0.0.0/8", "2001:db8::/32", "0.0.0.0/0", "10.1.2.3/8", "::/0", "::1/128")
+        ],
+        [
+            features(loadBalancer={"managementNetwork": text})
+            for text in (
+                "",
+                "10.0.0.0",
+                "10.0.0.0/33",
+                "10.0.0.0/08",
+                "10.0.0.0/",
+                "10.0.0/8",
+                "010.0.0.0/8",
+                "10.0.0.0/+8",
+                "::ffff:10.0.0.0/104",
+                "fe80::%eth0/64",
+                "::/129",
+                "10.0.0.0/8 ",
+                "x/1",
+                "10.0.0.0/٨",
+                "10.0.0.0/255.0.0.0",
+            )
+        ],
+    ),
+    RuleCase(
+        "must be an IP address",
+        [_address(gateway=text) for text in ("203.0.113.1",)]
+        + [
+            features(networking={"dnsServers": [text]})
+            for text in ("9.9.9.9", "2620:fe::fe", "::", "FE80::1")
+        ],
+        [
+            features(networking={"dnsServers": [text]})
+            for text in (
+                "",
+                "9.9.9",
+                "09.9.9.9",
+                "9.9.9.9.9",
+                "9.9.9.256",
+                "::ffff:9.9.9.9",
+                "fe80::1%eth0",
+                ":::",
+                " 9.9.9.9",
+                "9.9.9.9\n",
+                "dns.example.org",
+                "1::2::3",
+                "12345::",
+            )
+        ],
+    ),
+    RuleCase(
+        "ceph belongs to backend ceph",
+        [features(compute={"images": {"backend": "ceph", "ceph": {}}})],
+        [
+            features(compute={"images": {"ceph": {}}}),
+            features(compute={"images": {"backend": "lvm", "ceph": {}}}),
+        ],
+    ),
+    RuleCase(
+        "lvm belongs to backend lvm",
+        [features(compute={"images": {"backend": "lvm", "lvm": {"volumeGroup": "vg0"}}})],
+        [features(compute={"images": {"backend": "local", "lvm": {}}})],
+    ),
+    RuleCase(
+        "defaultBackend must be the name of one of backends",
+        [
+            features(blockStorage={"backends": [{"name": "a", "type": "lvm"}], "defaultBackend": "a"}),
+            features(image={"backends": [{"name": "a", "type": "pvc"}], "defaultBackend": "a"}),
+        ],
+        [
+            features(blockStorage={"defaultBackend": "a"}),
+            features(image={"backends": [{"name": "a", "type": "pvc"}], "defaultBackend": "b"}),
+        ],
+    ),
+    RuleCase("ceph belongs to type ceph", [_backend(type="ceph", ceph={})], [_backend(type="lvm", ceph={})]),
+    RuleCase("lvm belongs to type lvm", [_backend(type="lvm", lvm={})], [_backend(type="ceph", lvm={})]),
+    RuleCase(
+        "type nfs needs nfs, and nfs belongs to it",
+        [_backend(type="nfs", nfs={"shares": ["nas:/volumes"]})],
+        [_backend(type="nfs"), _backend(type="lvm", nfs={"shares": ["nas:/volumes"]})],
+    ),
+    RuleCase(
+        "type custom needs conf",
+        [_backend(type="custom", conf={"volume_driver": "x.Y"}), _backend(type="ceph", conf={"a": 1})],
+        [_backend(type="custom")],
+    ),
+    RuleCase(
+        "enabled backups need a driver",
+        [features(blockStorage={"backup": {"enabled": True, "driver": "ceph"}})],
+        [features(blockStorage={"backup": {"enabled": True}})],
+    ),
+    RuleCase(
+        "driver nfs needs share",
+        [features(blockStorage={"backup": {"driver": "nfs", "share": "nas:/backups"}})],
+        [features(blockStorage={"backup": {"driver": "nfs"}})],
+    ),
+    RuleCase("size belongs to type pvc", [_store(type="pvc", size="1Ti")], [_store(type="ceph", size="1Ti")]),
+    RuleCase("pool belongs to type ceph", [_store(type="ceph", pool="p")], [_store(type="s3", pool="p")]),
+    RuleCase(
+        "secretName and issuer exclude each other",
+        [
+            features(tls={"public": {"enabled": True, "secretName": "s"}}),
+            features(tls={"public": {"issuer": "i"}}),
+        ],
+        [features(tls={"public": {"secretName": "s", "issuer": "i"}})],
+    ),
+    RuleCase(
+        "backend vault needs vault, and vault belongs to it",
+        [
+            features(keyManager={"backend": "vault", "vault": VAULT}),
+            features(keyManager={"backend": "simple"}),
+        ],
+        [features(keyManager={"backend": "vault"}), features(keyManager={"vault": VAULT})],
+    ),
+)
+
+# Rules that compare with the object before: only a server knows it. They have tests of their own.
+TRANSITION_MESSAGES = (
+    "the region's name is part of every endpoint and cannot be changed",
+    "a region that was provisioned once stays so",
+)
