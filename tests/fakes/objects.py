@@ -1,0 +1,133 @@
+"""What the API server knows of objects: who they are, what may change in them, what belongs to whom."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import copy
+from collections.abc import Mapping
+from typing import Any
+
+from controller.errors import Conflict, ObjectRefused
+from controller.ports import KubeObject, Resource
+
+Identity = tuple[str, str, str, str]  # api version, kind, namespace, name
+
+WITH_STATUS = {
+    "OpenStackDeployment",
+    "HelmBundle",
+    "NodeMaintenance",
+    "OpenStackServer",
+    "Deployment",
+    "StatefulSet",
+    "DaemonSet",
+    "Job",
+    "Pod",
+    "PersistentVolumeClaim",
+    "Node",
+}
+WITHOUT_GENERATION = {"Secret", "ConfigMap", "Event", "Node", "Namespace", "PersistentVolumeClaim", "Lease"}
+CLUSTER_SCOPED = {"Node", "Namespace", "NodeMaintenance", "CustomResourceDefinition", "ClusterRole"}
+
+SYSTEM_FIELDS = (
+    "name",
+    "namespace",
+    "uid",
+    "resourceVersion",
+    "generation",
+    "creationTimestamp",
+    "deletionTimestamp",
+)
+
+
+def space_of(resource: Resource, namespace: str | None) -> str:
+    return (namespace or "default") if resource.namespaced else ""
+
+
+def identity_of(obj: Mapping[str, Any]) -> Identity:
+    meta = obj["metadata"]
+    space = "" if obj["kind"] in CLUSTER_SCOPED else meta.get("namespace") or "default"
+    return (obj["apiVersion"], obj["kind"], space, meta["name"])
+
+
+def settable(obj: Mapping[str, Any], subresource: str, has_status: bool) -> KubeObject:
+    """What a writer may set through this endpoint, plus the identity."""
+    meta = {k: part for k, part in obj["metadata"].items() if k not in SYSTEM_FIELDS or k == "name"}
+    if obj["kind"] not in CLUSTER_SCOPED:
+        meta["namespace"] = obj["metadata"].get("namespace") or "default"
+    wanted = {"apiVersion": obj["apiVersion"], "kind": obj["kind"], "metadata": copy.deepcopy(meta)}
+    if subresource == "status":
+        wanted["metadata"] = {key: part for key, part in meta.items() if key in ("name", "namespace")}
+        copy_key(obj, wanted, "status")
+        return wanted
+    for key, part in obj.items():
+        if key not in wanted and not (key == "status" and has_status):
+            wanted[key] = copy.deepcopy(part)
+    return wanted
+
+
+def ownable(obj: Mapping[str, Any]) -> KubeObject:
+    """Without what the server itself keeps."""
+    meta = {key: part for key, part in obj.get("metadata", {}).items() if key not in SYSTEM_FIELDS}
+    rest = {k: v for k, v in obj.items() if k not in ("apiVersion", "kind", "metadata")}
+    return {**rest, "metadata": meta} if meta else rest
+
+
+def desired(obj: Mapping[str, Any]) -> KubeObject:
+    return {key: part for key, part in obj.items() if key not in ("metadata", "status")}
+
+
+def copy_key(source: Mapping[str, Any], target: KubeObject, key: str) -> None:
+    if key in source:
+        target[key] = copy.deepcopy(source[key])
+    else:
+        target.pop(key, None)
+
+
+def check_version(stored: Mapping[str, Any], obj: Mapping[str, Any]) -> None:
+    meta = obj.get("metadata", {})
+    if (
+        meta.get("resourceVersion", stored["metadata"]["resourceVersion"])
+        != stored["metadata"]["resourceVersion"]
+    ):
+        raise Conflict(f"{stored['kind']} {stored['metadata']['name']} has been modified")
+    if meta.get("uid", stored["metadata"]["uid"]) != stored["metadata"]["uid"]:
+        raise Conflict(f"{stored['kind']} {stored['metadata']['name']} is another object (uid)")
+
+
+def merge_patched(target: Any, patch: Any) -> Any:
+    if not isinstance(patch, Mapping):
+        return copy.deepcopy(patch)
+    result = copy.deepcopy(dict(target)) if isinstance(target, Mapping) else {}
+    for key, part in patch.items():
+        if part is None:
+            result.pop(key, None)
+        else:
+            result[key] = merge_patched(result.get(key), part)
+    return result
+
+
+def convert_secret(obj: KubeObject) -> None:
+    """As the API server does: `stringData` becomes `data`, `data` must be base64, the type is never empty."""
+    if obj["kind"] != "Secret":
+        return
+    plain = obj.pop("stringData", None)
+    if plain:
+        obj.setdefault("data", {}).update(
+            {key: base64.b64encode(text.encode()).decode() for key, text in plain.items()}
+        )
+    obj.setdefault("type", "Opaque")
+    for key, text in obj.get("data", {}).items():
+        try:
+            base64.b64decode(text, validate=True)
+        except (binascii.Error, TypeError, ValueError):
+            raise ObjectRefused(f"data.{key}: illegal base64 data") from None
+
+
+def check_immutable(before: Mapping[str, Any], after: Mapping[str, Any]) -> None:
+    if before["kind"] not in ("Secret", "ConfigMap"):
+        return
+    if before.get("type") != after.get("type"):
+        raise ObjectRefused("type: field is immutable")
+    if before.get("immutable") and desired(before) != desired(after):
+        raise ObjectRefused("data: field is immutable when `immutable` is set")
