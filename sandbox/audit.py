@@ -29,6 +29,9 @@ QUESTIONS = frozenset(
 )
 
 
+_RECEIVED = '"requestReceivedTimestamp":"'
+
+
 @dataclass(frozen=True)
 class Request:
     """One answered request. `resource` as `deployments` or `pods/status`; `time` is when it came in."""
@@ -87,16 +90,36 @@ def _parse_event(event: dict[str, Any]) -> Request:
     )
 
 
+def _files(path: Path, since: datetime | None) -> list[Path]:
+    """The log and what was rotated out of it, oldest first, without what ended before `since`."""
+    rotated = sorted(path.parent.glob(f"{path.stem}-*{path.suffix}"))
+    if since is not None:
+        rotated = [one for one in rotated if one.stat().st_mtime >= since.timestamp()]
+    return [*rotated, path]
+
+
 def requests(path: Path, since: datetime | None = None, user: str | None = None) -> Iterator[Request]:
     """Every request in the log, reads too, of `user` (exact name) and since then. Skips a half line."""
-    with path.open(encoding="utf-8") as log:
-        for line in log:
-            try:
-                request = _parse_event(json.loads(line))
-            except (json.JSONDecodeError, KeyError):
-                continue
-            if (since is None or request.time >= since) and user in {None, request.user}:
-                yield request
+    # The server writes times in one format of fixed width, so that they compare as text: most lines of a
+    # long log need not be parsed.
+    earliest = since.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ") if since is not None else ""
+    for file in _files(path, since):
+        with file.open(encoding="utf-8") as log:
+            for line in log:
+                if _received(line) < earliest:
+                    continue
+                try:
+                    request = _parse_event(json.loads(line))
+                except (json.JSONDecodeError, KeyError):
+                    continue
+                if user in {None, request.user}:
+                    yield request
+
+
+def _received(line: str) -> str:
+    """When the request came in, as it stands in the line; empty in half a line."""
+    _, _, rest = line.partition(_RECEIVED)
+    return rest[: len("2026-01-02T03:04:05.000006Z")]
 
 
 def writes(

@@ -15,6 +15,7 @@ import os
 import platform
 import shutil
 import subprocess
+import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ from pathlib import Path
 from sandbox.errors import BuildFailed, DiskFull
 from sandbox.locks import locked
 from sandbox.paths import SOURCE, cache_root
+from sandbox.processes import die_with_caller
 from sandbox.toolchain import ensure_go
 
 MODULE = SOURCE / "kubernetes"
@@ -129,9 +131,9 @@ def ensure_binaries(report: Report = lambda _: None) -> Binaries:
 def _disk_full(place: Path, needed: int) -> DiskFull:
     free = shutil.disk_usage(_existing_parent(place)).free
     return DiskFull(
-        f"the disk of {place} is full: the build needs about {needed / GIB:.1f} GiB and "
-        f"{free / GIB:.1f} GiB are free. Free some, or set XDG_CACHE_HOME, GOCACHE and GOMODCACHE to a "
-        "larger disk; what is compiled already is kept and the build continues there."
+        f"the disk of {place} is too full: about {needed / GIB:.1f} GiB are needed and "
+        f"{free / GIB:.1f} GiB are free. Free some, or set XDG_CACHE_HOME, XDG_STATE_HOME, GOCACHE, "
+        "GOMODCACHE and TMPDIR to a larger disk; a build continues with what is compiled already."
     )
 
 
@@ -193,6 +195,8 @@ class _Go:
             stderr=subprocess.STDOUT,
             text=True,
             errors="replace",
+            # A Go that outlived us would write into a draft that the next build removes.
+            preexec_fn=die_with_caller(),  # noqa: PLW1509
         ) as process:
             assert process.stdout is not None  # noqa: S101  (asked for above)
             try:
@@ -260,6 +264,7 @@ def _build(target: Path, report: Report) -> Binaries:
     # A used Go cache holds all of the compiled packages, or most: only a near empty one is asked room for.
     fresh = not (compiled / "00").exists()
     check_room([(compiled, FRESH_GO_CACHE_BYTES if fresh else 0), (target, WARM_GO_CACHE_BYTES)])
+    check_room([(Path(tempfile.gettempdir()), WARM_GO_CACHE_BYTES)])
     for leftover in target.parent.glob(f".{target.name}.draft-*"):
         shutil.rmtree(leftover, ignore_errors=True)
     draft = target.with_name(f".{target.name}.draft-{os.getpid()}")

@@ -1,9 +1,10 @@
-"""`python -m sandbox`: up, down, status, logs, kubeconfig, build."""
+"""`python -m sandbox`: up, down, status, logs, kubeconfig, build, demo, demo-down."""
 
 from __future__ import annotations
 
 import json
 import sys
+import time
 from pathlib import Path
 from typing import Annotated
 
@@ -12,6 +13,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from sandbox import demo
 from sandbox.build import BuildProgress, ensure_binaries, find_binaries
 from sandbox.cluster import ComponentStatus, Sandbox, list_sandboxes, take_down
 from sandbox.control_plane import COMPONENT_NAMES
@@ -208,10 +210,40 @@ def kubeconfig(name: Name = DEFAULT_NAME, directory: Directory = None) -> None:
     print(box.kubeconfig)
 
 
+@app.command("demo")
+def demo_command() -> None:
+    """A region from one resource on a control plane of its own: shown coming up, and left running."""
+    console = stderr_console()
+    display = BuildDisplay(console)
+    began = time.monotonic()
+
+    def tell(text: str) -> None:
+        console.print(
+            f"{time.monotonic() - began:5.1f} s  {text}", highlight=False, markup=False, soft_wrap=True
+        )
+
+    try:
+        box = Sandbox.up(demo.NAME, report=display, tell=tell)
+    finally:
+        display.close()
+    demo.run_demo(box, tell)
+    tell("Ready")
+    print(f"\n{demo.next_steps(box)}", flush=True)
+
+
+@app.command("demo-down")
+def demo_down_command() -> None:
+    """Stop the demo: every process and file of it goes."""
+    print("the demo is gone" if demo.remove_demo() else "there is no demo")
+
+
 def main() -> None:
     """Runs the command; a SandboxError becomes one message and exit code 1."""
     try:
         app()
     except SandboxError as error:
         print(f"error: {error}", file=sys.stderr)
+        sys.exit(1)
+    except OSError as error:
+        print(f"error: {error.filename or 'the system'}: {error.strerror}", file=sys.stderr)
         sys.exit(1)

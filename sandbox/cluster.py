@@ -5,13 +5,14 @@ from __future__ import annotations
 import contextlib
 import json
 import shutil
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from sandbox import processes
-from sandbox.build import Binaries, Report, ensure_binaries, find_binaries
+from sandbox.build import GIB, Binaries, Report, check_room, ensure_binaries, find_binaries
 from sandbox.certificates import ensure_certificates
 from sandbox.control_plane import (
     COMPONENT_NAMES,
@@ -24,7 +25,7 @@ from sandbox.control_plane import (
 from sandbox.errors import ComponentFailed, PortTaken, SandboxError
 from sandbox.kubectl import create_namespace, run_kubectl, write_service_account_kubeconfig
 from sandbox.locks import locked
-from sandbox.paths import Layout, sandbox_directory
+from sandbox.paths import Layout, sandbox_directory, state_root
 from sandbox.ports import find_free_ports, is_free
 from sandbox.profiles import PROFILE_LABEL, STORAGE_CLASSES, node_object, parse_profile, storage_class_object
 from sandbox.state import State, read_state, write_state
@@ -32,7 +33,10 @@ from sandbox.state import State, read_state, write_state
 DEFAULT_PROFILE = "single"
 PORT_TRIES = 5
 LOCK_SECONDS = 300.0
-WEDGED_SECONDS = 5.0
+WEDGED_SECONDS = 20.0
+"""How long a running component may be silent before it is restarted: a busy machine is no reason to."""
+ROOM_BYTES = GIB // 2
+"""What a sandbox writes in a day of tests: audit log, etcd's data, logs."""
 
 Tell = Callable[[str], None]
 
@@ -74,21 +78,18 @@ class Sandbox:
         `single`); `timeout` in seconds bounds the boot, not the build; `private`: its processes are
         killed when the calling thread ends. Raises SandboxError.
         """
+        if not sys.platform.startswith("linux"):
+            raise SandboxError("a sandbox needs Linux; elsewhere use an existing cluster by its kubeconfig")
         parse_profile(profile or DEFAULT_PROFILE)
         layout = Layout(sandbox_directory(name, directory))
+        _read_matching_state(layout, name, profile)  # a mistake is told before minutes of building
         binaries = ensure_binaries(report)
         with locked(layout.lock, timeout=LOCK_SECONDS, remove=private):
-            state = read_state(layout.state)
+            state = _read_matching_state(layout, name, profile)
             if state is None:
-                _refuse_foreign(layout.directory)
+                check_room([(layout.directory, ROOM_BYTES)])
                 state = State(name, profile or DEFAULT_PROFILE, find_free_ports(), private)
                 write_state(layout.state, state)
-            if state.name != name:
-                raise SandboxError(f'{layout.directory} is the sandbox "{state.name}", not "{name}"')
-            if profile is not None and profile != state.profile:
-                raise SandboxError(
-                    f'sandbox "{name}" has the profile {state.profile}; to change it, take it down first'
-                )
             box = cls(layout, replace(state, private=private), binaries)
             box._ensure_up(time.monotonic() + timeout, tell)
         return box
@@ -186,7 +187,8 @@ class Sandbox:
 
     def _ensure_up(self, deadline: float, tell: Tell) -> None:
         running = {name for name in COMPONENT_NAMES if self._identity(name) is not None}
-        if len(running) == len(COMPONENT_NAMES) and all(one.healthy for one in self.status()):
+        everything_runs = len(running) == len(COMPONENT_NAMES) and all(one.healthy for one in self.status())
+        if everything_runs and self.layout.complete.exists():
             return
         known = {self._identity(name) for name in running}
         # Those of an earlier try that was killed before it noted them.
@@ -275,6 +277,7 @@ class Sandbox:
 
     def _ensure_objects(self, deadline: float) -> None:
         """Nodes and storage classes there, every node Ready, ServiceAccounts being made."""
+        self.layout.complete.unlink(missing_ok=True)
         shapes = parse_profile(self.state.profile)
         objects = [node_object(shape, self.state.profile) for shape in shapes]
         objects += [storage_class_object(name) for name in STORAGE_CLASSES]
@@ -287,6 +290,7 @@ class Sandbox:
         ):
             left = max(1.0, deadline - time.monotonic())
             self.kubectl("wait", f"--for={condition}", f"--timeout={left:.0f}s", *target, timeout=left + 5)
+        self.layout.complete.touch()
 
 
 def _read_from(path: Path, offset: int) -> str:
@@ -298,12 +302,33 @@ def _read_from(path: Path, offset: int) -> str:
         return ""
 
 
-def _refuse_foreign(directory: Path) -> None:
-    """A sandbox removes its directory when it goes: it never takes one with other files in it."""
-    if directory.exists() and any(directory.iterdir()):
+def _read_matching_state(layout: Layout, name: str, profile: str | None) -> State | None:
+    """The state that is there, None where a new sandbox may be made; raises if it is another's place."""
+    state = read_state(layout.state)
+    if state is None:
+        _refuse_foreign(layout)
+        return None
+    if state.name != name:
+        raise SandboxError(f'{layout.directory} is the sandbox "{state.name}", not "{name}"')
+    if profile is not None and profile != state.profile:
         raise SandboxError(
-            f"{directory} is not empty and holds no sandbox: name a directory that does not exist yet"
+            f'sandbox "{name}" has the profile {state.profile}; to change it, take it down first'
         )
+    return state
+
+
+def _refuse_foreign(layout: Layout) -> None:
+    """A sandbox removes its directory when it goes: it never takes one with other files in it.
+
+    Drafts of a state that was never published are ours.
+    """
+    if not layout.directory.exists():
+        return
+    for entry in layout.directory.iterdir():
+        if not entry.name.startswith(f".{layout.state.name}."):
+            raise SandboxError(
+                f"{layout.directory} is not empty and holds no sandbox: name one that does not exist yet"
+            )
 
 
 def take_down(name: str, directory: Path | None = None) -> bool:
@@ -326,6 +351,8 @@ def take_down(name: str, directory: Path | None = None) -> bool:
         for identity in dict.fromkeys([*(one for one in recorded if one is not None), *owned]):
             processes.kill_process(identity)
         _remove_files(layout)
+    with contextlib.suppress(OSError):  # not empty, or not there: nothing to tidy
+        state_root().rmdir()
     return True
 
 

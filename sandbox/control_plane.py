@@ -33,7 +33,7 @@ class HealthCheck:
     path: str
     pki: Path | None = None
 
-    def passes(self, timeout: float = 2.0) -> bool:
+    def passes(self, timeout: float = 5.0) -> bool:
         """Whether the component says now that it is healthy."""
         connection: http.client.HTTPConnection
         try:
@@ -97,6 +97,7 @@ def _apiserver(layout: Layout, ports: Ports, binaries: Binaries) -> Component:
     argv += ["--endpoint-reconciler-type=none", "--profiling=false"]
     # Blocking (the default mode): a request is in the log before its answer is sent, so counts are exact.
     argv += [f"--audit-policy-file={AUDIT_POLICY}", f"--audit-log-path={layout.audit_log}"]
+    argv += ["--audit-log-maxsize=100", "--audit-log-maxbackup=3"]
     check = HealthCheck(ports.apiserver, "/readyz", pki)
     return Component("kube-apiserver", tuple(argv), check, (ports.apiserver,))
 

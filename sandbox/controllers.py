@@ -40,7 +40,7 @@ class Controllers:
 
     `namespace`: where the chart is installed, and where the Leases live; `region_namespace`: what it
     watches, the same by default. `directory` holds kubeconfig, token, logs and pid files, and marks the
-    processes as this installation's. `containers`: those that run, and are told to be deployed.
+    processes as this installation's (`owner` instead, where given: they then end with that sandbox). `containers`: those that run, and are told to be deployed.
     `environment` is added to that of each process. `die_with_parent`: the kernel kills them when the
     thread that started them ends; for tests, which may be killed themselves.
     """
@@ -56,12 +56,14 @@ class Controllers:
         service_account: str = SERVICE_ACCOUNT,
         pod_name: str = POD_NAME,
         environment: Mapping[str, str] | None = None,
+        owner: Path | None = None,
         die_with_parent: bool = False,
     ) -> None:
         self.containers = tuple(containers)
         self.namespace = namespace
         self.region_namespace = region_namespace or namespace
         self.directory = directory.resolve()
+        self._owner = owner.resolve() if owner is not None else self.directory
         self._cluster = cluster
         self._service_account = service_account
         self._pod_name = pod_name
@@ -98,7 +100,7 @@ class Controllers:
         """
         identities = [self._identity(name) for name in self._chosen(names)]
         running = [one for one in identities if one is not None]
-        if not names:
+        if not names and self._owner == self.directory:
             running += [one for one in processes.find_owned(self.directory) if one not in running]
         processes.stop_processes(running, grace=grace)
 
@@ -181,7 +183,7 @@ class Controllers:
         identity = processes.start_process(
             [sys.executable, "-m", f"containers.{name}"],
             log=self.log_file(name),
-            owner=self.directory,
+            owner=self._owner,
             environment=self._process_environment(kubeconfig, port),
             die_with_parent=self._die_with_parent,
         )

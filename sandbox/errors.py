@@ -11,8 +11,8 @@ class BuildFailed(SandboxError):
     """The control plane's binaries could not be built: the cause as the Go toolchain tells it."""
 
 
-class DiskFull(BuildFailed):
-    """There is not room enough for a build; the message tells how much is needed, and where."""
+class DiskFull(SandboxError):
+    """There is not room enough; the message tells how much is needed, and where."""
 
 
 class PortTaken(SandboxError):

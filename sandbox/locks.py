@@ -38,11 +38,14 @@ def locked(
     behind; `on_wait` is called once when another process holds the lock. Raises SandboxError at the
     deadline.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
     deadline = time.monotonic() + timeout
     announced = False
     while True:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except FileNotFoundError:
+            continue  # a holder that left removed the empty directory just now
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

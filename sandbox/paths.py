@@ -51,6 +51,11 @@ class Layout:
         return self.directory / "sandbox.json"
 
     @property
+    def complete(self) -> Path:
+        """There once the nodes and storage classes have been made."""
+        return self.directory / "complete"
+
+    @property
     def pki(self) -> Path:
         return self.directory / "pki"
 

@@ -23,6 +23,9 @@ PR_SET_PDEATHSIG = 1
 OWNER_VARIABLE = "OSCTL_SANDBOX_DIRECTORY"
 """Set in the environment of each component: tells whose it is, also when its pid file was never written."""
 
+_PASSED_ON = ("PATH", "HOME", "TMPDIR", "LANG", "TZ")
+"""What a component sees of the caller's environment: our secrets are not its own, and etcd reads ETCD_*."""
+
 _children: dict[int, subprocess.Popen[bytes]] = {}
 
 
@@ -76,8 +79,9 @@ def write_pid_file(path: Path, identity: ProcessIdentity) -> None:
     draft.replace(path)
 
 
-def _die_with(parent: int) -> Callable[[], None]:
-    """What the child runs before exec: the kernel shall kill it when the thread that started it ends."""
+def die_with_caller() -> Callable[[], None]:
+    """For `preexec_fn`: the kernel shall kill the child when the thread that starts it ends."""
+    parent = os.getpid()
     prctl = ctypes.CDLL(None, use_errno=True).prctl
 
     def before_exec() -> None:
@@ -98,9 +102,13 @@ def start_process(
 ) -> ProcessIdentity:
     """Starts `argv` in a session of its own, its output appended to `log`.
 
-    `owner` is the sandbox's directory, put in the environment for `find_owned`. Raises SandboxError
-    when the program cannot be started.
+    `owner` is the sandbox's directory, put in the environment for `find_owned`; `environment` is the
+    whole environment besides (default: of ours, only what any program needs). Raises SandboxError when
+    the program cannot be started.
     """
+    passed_on = environment
+    if passed_on is None:
+        passed_on = {key: os.environ[key] for key in _PASSED_ON if key in os.environ}
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("ab") as output:
         try:
@@ -110,8 +118,8 @@ def start_process(
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
-                env={**(os.environ if environment is None else environment), OWNER_VARIABLE: str(owner)},
-                preexec_fn=_die_with(os.getpid()) if die_with_parent else None,  # noqa: PLW1509
+                env={**passed_on, OWNER_VARIABLE: str(owner)},
+                preexec_fn=die_with_caller() if die_with_parent else None,  # noqa: PLW1509
             )
         except OSError as error:
             raise SandboxError(f"cannot start {argv[0]}: {error.strerror}") from error

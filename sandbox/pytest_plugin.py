@@ -11,6 +11,7 @@ import contextlib
 import os
 import secrets
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -100,6 +101,14 @@ def sandbox(request: pytest.FixtureRequest) -> AnyCluster:
     with _shown(config) as report:
         visitors = Visitors(Layout(sandbox_directory(name)))
         return visitors.enter(session_pid, lambda: Sandbox.up(name, report=report))
+
+
+@pytest.fixture
+def audit_log(sandbox: AnyCluster) -> Path:
+    """The shared control plane's audit log, for `sandbox.audit`; skips the test on an existing cluster."""
+    if isinstance(sandbox, ExistingCluster):
+        pytest.skip("the test counts requests at the API server: not on an existing cluster")
+    return sandbox.audit_log
 
 
 @pytest.fixture

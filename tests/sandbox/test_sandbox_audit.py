@@ -28,7 +28,7 @@ def event(verb: str = "patch", resource: str = "configmaps", **over: Any) -> dic
 
 def log_of(tmp_path: Path, *events: dict[str, Any]) -> Path:
     path = tmp_path / "audit.log"
-    path.write_text("".join(json.dumps(one) + "\n" for one in events))
+    path.write_text("".join(json.dumps(one, separators=(",", ":")) + "\n" for one in events))
     return path
 
 
@@ -77,7 +77,7 @@ def test_writes_of_one_user_only(tmp_path: Path) -> None:
 
 
 def test_writes_since_an_instant_only(tmp_path: Path) -> None:
-    log = log_of(tmp_path, event(), event(requestReceivedTimestamp="2026-01-02T03:04:06.5Z"))
+    log = log_of(tmp_path, event(), event(requestReceivedTimestamp="2026-01-02T03:04:06.500000Z"))
     since = datetime(2026, 1, 2, 3, 4, 6, tzinfo=UTC)
     assert [write.time.microsecond for write in audit.writes(log, since)] == [500000]
 
@@ -99,3 +99,10 @@ def test_a_line_being_written_is_skipped(tmp_path: Path) -> None:
     with log.open("a") as file:
         file.write('{"verb": "pat')
     assert len(audit.writes(log)) == 1
+
+
+def test_writes_in_a_rotated_log_count_too(tmp_path: Path) -> None:
+    log = log_of(tmp_path, event(objectRef={"resource": "configmaps", "name": "old"}))
+    log.rename(tmp_path / "audit-2026-01-02T03-04-06.000.log")
+    log_of(tmp_path, event(objectRef={"resource": "configmaps", "name": "new"}))
+    assert [write.name for write in audit.writes(log)] == ["old", "new"]

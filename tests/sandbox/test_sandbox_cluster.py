@@ -136,7 +136,7 @@ def test_a_namespace_is_given_within_a_second(sandbox: Sandbox) -> None:
 
 
 def test_a_service_account_acts_under_its_own_name_and_rights(
-    sandbox: Sandbox, namespace: str, tmp_path: Path
+    sandbox: Sandbox, audit_log: Path, namespace: str, tmp_path: Path
 ) -> None:
     sandbox.kubectl("create", "serviceaccount", "robot", "--namespace", namespace)
     kubeconfig = sandbox.service_account_kubeconfig(namespace, "robot", tmp_path)
@@ -144,25 +144,27 @@ def test_a_service_account_acts_under_its_own_name_and_rights(
     with pytest.raises(SandboxError, match="is forbidden"):
         sandbox.kubectl("create", "configmap", "x", "-n", namespace, "--kubeconfig", str(kubeconfig))
     user = f"system:serviceaccount:{namespace}:robot"
-    (write,) = audit.writes(sandbox.audit_log, since, user)
+    (write,) = audit.writes(audit_log, since, user)
     assert (write.verb, write.resource, write.code) == ("create", "configmaps", 403)
 
 
-def test_writes_are_in_the_audit_log_when_they_are_answered(sandbox: Sandbox, namespace: str) -> None:
+def test_writes_are_in_the_audit_log_when_they_are_answered(
+    sandbox: Sandbox, audit_log: Path, namespace: str
+) -> None:
     since = audit.now()
     for index in range(3):
         sandbox.kubectl("create", "configmap", f"c{index}", "--namespace", namespace)
     sandbox.kubectl("create", "configmap", "dry", "--namespace", namespace, "--dry-run=server")
     sandbox.kubectl("delete", "configmap", "c0", "--namespace", namespace, "--dry-run=server")
-    seen = [one for one in audit.writes(sandbox.audit_log, since, "admin") if one.namespace == namespace]
+    seen = [one for one in audit.writes(audit_log, since, "admin") if one.namespace == namespace]
     assert [(one.verb, one.name) for one in seen] == [("create", "c0"), ("create", "c1"), ("create", "c2")]
 
 
-def test_no_secret_is_in_the_audit_log(sandbox: Sandbox, namespace: str) -> None:
+def test_no_secret_is_in_the_audit_log(sandbox: Sandbox, audit_log: Path, namespace: str) -> None:
     sandbox.kubectl(
         "create", "secret", "generic", "s", "--namespace", namespace, "--from-literal=k=planted-canary"
     )
     sandbox.kubectl("delete", "secret", "s", "--namespace", namespace)
-    text = sandbox.audit_log.read_text()
+    text = audit_log.read_text()
     assert "planted-canary" not in text
     assert "cGxhbnRlZC1jYW5hcnk" not in text

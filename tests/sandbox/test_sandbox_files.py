@@ -51,7 +51,12 @@ def test_a_file_that_is_no_state_is_named_in_the_error(tmp_path: Path, content: 
 def test_a_directory_with_other_files_is_not_taken(tmp_path: Path) -> None:
     (tmp_path / "letter.txt").write_text("dear")
     with pytest.raises(SandboxError, match="is not empty and holds no sandbox"):
-        cluster._refuse_foreign(tmp_path)
+        cluster._refuse_foreign(Layout(tmp_path))
+
+
+def test_the_draft_of_a_start_that_was_killed_is_no_foreign_file(tmp_path: Path) -> None:
+    (tmp_path / ".sandbox.json.12").write_text("{")
+    cluster._refuse_foreign(Layout(tmp_path))
 
 
 def test_taking_down_what_was_never_up_leaves_everything_as_it_was(tmp_path: Path) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import shutil
 import socket
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -107,6 +109,22 @@ def test_a_component_that_cannot_start_is_told_with_the_end_of_its_log(box: Sand
         SandboxError, match=r"kube-scheduler ended at start; the end of .*\n(.*\n)*.*couldn't get version"
     ):
         box.start_component("scheduler")
+
+
+def test_a_start_that_was_killed_is_carried_on(place: Path) -> None:
+    code = (
+        f"from sandbox.cluster import Sandbox; Sandbox.up('life', __import__('pathlib').Path({str(place)!r}))"
+    )
+    child = subprocess.Popen([sys.executable, "-c", code])
+    deadline = time.monotonic() + 60
+    while not (place / "pids" / "kube-apiserver.json").exists():
+        assert time.monotonic() < deadline, "the API server was not started"
+        os.sched_yield()
+    child.kill()
+    child.wait()
+    box = up(place)
+    assert all(one.healthy for one in box.status())
+    assert node_names(box) == ["node/node1"]
 
 
 def test_stale_pid_files_harm_nobody(place: Path) -> None:

@@ -128,3 +128,11 @@ def test_a_private_process_dies_with_the_one_that_started_it(owner: Path) -> Non
 def test_a_program_that_does_not_exist_is_named_in_the_error(owner: Path) -> None:
     with pytest.raises(SandboxError, match="cannot start /nonexistent/etcd"):
         start(owner, ["/nonexistent/etcd"])
+
+
+def test_a_component_does_not_see_the_secrets_of_the_caller(
+    owner: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OS_PASSWORD", "planted-canary")
+    identity = start(owner)
+    assert b"planted-canary" not in Path(f"/proc/{identity.pid}/environ").read_bytes()

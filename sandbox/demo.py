@@ -1,0 +1,153 @@
+"""The demo: a region from one resource, on a real control plane, left running to be played with."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from sandbox.cluster import Sandbox, take_down
+from sandbox.controllers import SERVICE_ACCOUNT, Controllers
+from sandbox.errors import SandboxError
+from sandbox.paths import SOURCE
+
+NAME = "demo"
+NAMESPACE = "openstack"
+RELEASE = SERVICE_ACCOUNT
+ROOT = SOURCE.parent
+CHART = ROOT / "charts" / "openstack-controller"
+EXAMPLE = CHART / "examples" / "core-single.yaml"
+REGION = "region-one"
+ALL_CONTAINERS = ("core", "helmbundle", "health", "secrets", "node")
+HELM_SECONDS = 120
+READY_SECONDS = 600
+
+Tell = Callable[[str], None]
+
+
+def existing_containers() -> tuple[str, ...]:
+    """The containers that this checkout has."""
+    return tuple(name for name in ALL_CONTAINERS if (ROOT / "containers" / f"{name}.py").exists())
+
+
+def controllers_of(box: Sandbox) -> Controllers:
+    """The demo's controllers; they end with the sandbox."""
+    return Controllers(
+        box,
+        NAMESPACE,
+        box.layout.directory / "controllers",
+        containers=existing_containers(),
+        owner=box.layout.directory,
+    )
+
+
+def install_chart(box: Sandbox, containers: Sequence[str]) -> None:
+    """Installs our chart with the helm command, or brings it to what it is now."""
+    disabled = [name for name in ALL_CONTAINERS if name not in containers]
+    settings = [f"--set=containers.{name}.enabled=false" for name in disabled]
+    command = [
+        box.helm,
+        "upgrade",
+        "--install",
+        RELEASE,
+        CHART,
+        "--namespace",
+        NAMESPACE,
+        "--create-namespace",
+    ]
+    try:
+        answer = subprocess.run(
+            [*command, *settings],
+            capture_output=True,
+            text=True,
+            timeout=HELM_SECONDS,
+            check=False,
+            env={
+                "PATH": os.environ.get("PATH", ""),
+                "HOME": str(box.layout.directory),
+                "KUBECONFIG": str(box.kubeconfig),
+            },
+        )
+    except subprocess.TimeoutExpired:
+        raise SandboxError(f"helm did not install the chart within {HELM_SECONDS} s") from None
+    if answer.returncode != 0:
+        raise SandboxError(f"helm cannot install {CHART}: {answer.stderr.strip()}")
+    box.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=30s")
+
+
+def run_demo(box: Sandbox, tell: Tell) -> None:
+    """From a running sandbox to a Ready region. Raises SandboxError when it does not become Ready."""
+    containers = existing_containers()
+    tell(f"installing the chart {CHART.relative_to(ROOT)} with Helm")
+    install_chart(box, containers)
+    controllers = controllers_of(box)
+    tell(f"starting the controllers: {', '.join(containers)}")
+    controllers.start()
+    controllers.wait_healthy()
+    tell(f"osctl apply -f {EXAMPLE.relative_to(ROOT)} --wait")
+    apply_example(box, controllers)
+
+
+def apply_example(box: Sandbox, controllers: Controllers) -> None:
+    """Runs `osctl apply --wait` on this terminal; ends it when a controller dies meanwhile."""
+    command = [
+        *(sys.executable, "-m", "controller.cli.main", "apply", "--filename", str(EXAMPLE), "--wait"),
+        *("--timeout", f"{READY_SECONDS}s", "--kubeconfig", str(box.kubeconfig)),
+    ]
+    path = os.pathsep.join(part for part in (str(ROOT), os.environ.get("PYTHONPATH", "")) if part)
+    process = subprocess.Popen(command, env={**os.environ, "PYTHONPATH": path})
+    try:
+        while process.poll() is None:
+            controllers.check()
+            time.sleep(0.2)
+    finally:
+        if process.poll() is None:
+            process.terminate()
+            process.wait(10)
+    if process.returncode != 0:
+        logs = controllers.directory / "logs"
+        raise SandboxError(
+            f"the region is not Ready (osctl ended with {process.returncode}); logs are in {logs}"
+        )
+
+
+def next_steps(box: Sandbox) -> str:
+    """What to try, as commands that work when they are copied."""
+    osctl = Path(sys.executable).parent / "osctl"
+    command = str(osctl) if osctl.exists() else f"{sys.executable} -m controller.cli.main"
+    patch = '{"spec":{"services":{"identity":{"keystone":{"values":{"pod":{"replicas":{"api":2}}}}}}}}'
+    logs = box.layout.directory / "controllers" / "logs"
+    return f"""\
+The region runs. In a shell:
+
+  export KUBECONFIG={box.kubeconfig}
+  export PATH={box.binaries.kubectl.parent}:{Path(sys.executable).parent}:$PATH
+
+See it
+  {command} status
+  kubectl -n {NAMESPACE} get osdpl,hb,pods
+  helm -n {NAMESPACE} list
+
+Edit one value: exactly one release, keystone, gets a new revision
+  kubectl -n {NAMESPACE} patch osdpl {REGION} --type merge -p '{patch}'
+  {command} wait && helm -n {NAMESPACE} list
+
+Follow the controllers
+  tail -f {logs}/*.log
+
+Delete the region: releases go in reverse order, volumes and their passwords stay
+  kubectl -n {NAMESPACE} delete osdpl {REGION} --wait=false && {command} wait {REGION} --for deleted
+
+Stop, and remove every process and file
+  make demo-down"""
+
+
+def remove_demo() -> bool:
+    """Ends every process of the demo and removes its files; False when there was no demo."""
+    box = Sandbox.open(NAME)
+    if box is not None:
+        controllers_of(box).stop(grace=3.0)
+    return take_down(NAME)
