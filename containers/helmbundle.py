@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from containers.composition import Parts, run
-from controller.adapters.chart_source import LocalCharts
-from controller.adapters.helm_sdk import SdkHelm
-from controller.adapters.release_records import KubeReleaseRecords
+from controller.adapters.chart_source import ChartStore
+from controller.adapters.helm_sdk import SdkClient
+from controller.adapters.release_records import SecretRecords
 from controller.domain.names import DEPLOYMENT_LABEL
 from controller.operator import Container, Key, Watch
 from controller.ports import HELMBUNDLE, OSDPL
@@ -29,9 +29,9 @@ def compose(parts: Parts) -> Container:
     key = InstallationKey(parts.kube, parts.randomness, settings.pod_namespace)
     bundles = BundleReconciler(
         kube=parts.kube,
-        helm=SdkHelm(parts.connection.kubeconfig, qps=settings.qps),
-        records=KubeReleaseRecords(parts.kube),
-        charts=LocalCharts(settings.charts_dir),
+        helm=SdkClient(parts.kube, parts.connection.kubeconfig, qps=settings.qps, burst=int(2 * settings.qps)),
+        records=SecretRecords(parts.kube),
+        charts=ChartStore(settings.charts_dir),
         clock=parts.clock,
         events=parts.events,
         slots=ActionSlots(settings.concurrency),

@@ -123,19 +123,23 @@ def _listing(views: Iterable[ReleaseView], limit: int = 5) -> str:
     return "; ".join(parts) + (f"; and {more} more" if more > 0 else "")
 
 
+def progress_text(bundle: Mapping[str, Any], releases: Iterable[Mapping[str, Any]]) -> str:
+    """`2/3`: releases deployed of those that the bundle's spec asks for."""
+    wanted = {str(item.get("name")) for item in (bundle.get("spec") or {}).get("releases") or []}
+    done = [item for item in releases if item.get("state") == ReleaseState.DEPLOYED]
+    return f"{sum(item.get('name') in wanted for item in done)}/{len(wanted)}"
+
+
 def child_entry(bundle: Mapping[str, Any]) -> dict[str, Any]:
     """A bundle's entry in `status.children` of its osdpl."""
     status = bundle.get("status") or {}
-    releases = status.get("releases") or []
-    wanted = len((bundle.get("spec") or {}).get("releases") or [])
     ready: Mapping[str, Any] = next(
         (c for c in status.get("conditions") or [] if c.get("type") == "Ready"), {}
     )
     current = status.get("observedGeneration") == bundle["metadata"].get("generation")
-    done = sum(1 for release in releases if release.get("state") == ReleaseState.DEPLOYED)
     entry = {
         "ready": current and ready.get("status") == "True",
-        "releases": f"{done}/{wanted}",
+        "releases": progress_text(bundle, status.get("releases") or []),
         "reason": ready.get("reason") if current else str(Reason.APPLYING),
         "message": shorten(str(ready.get("message") or ""), 1000) if current else "",
     }

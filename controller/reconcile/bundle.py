@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import hashlib
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from controller.domain.bundle import ReleaseSpec
 from controller.domain.bundle_object import Bundle, parse_bundle
-from controller.domain.bundle_status import ReleaseState, ReleaseView, attempt_entry, bundle_conditions
-from controller.domain.conditions import Condition, entries
-from controller.domain.digests import values_digest
-from controller.domain.names import API_VERSION, FORCE_ANNOTATION, field_manager, finalizer
+from controller.domain.bundle_status import ReleaseState, ReleaseView
+from controller.domain.names import FORCE_ANNOTATION
 from controller.domain.reasons import Reason
 from controller.domain.redaction import Redactor
-from controller.domain.release_state import Action, Attempt, Decision, Recorded, Situation, decide
-from controller.domain.secret_refs import ResolvedValues, resolve
-from controller.errors import ChartInvalid, SecretMissing, SpecInvalid
+from controller.domain.release_state import Action, Attempt, Decision, Situation, decide
+from controller.errors import SpecInvalid
 from controller.ports import (
     HELMBUNDLE,
     ChartSource,
@@ -30,19 +25,20 @@ from controller.ports import (
     Revision,
 )
 from controller.reconcile.action_slots import ActionSlots, Outcome, Running
-from controller.reconcile.attempts import last_attempt
+from controller.reconcile.bundle_report import BundleReport
+from controller.reconcile.observed_release import (
+    ObservedRelease,
+    Wanted,
+    is_deployed,
+    observe_release,
+    recorded,
+    steady_jitter,
+    want_release,
+)
 from controller.reconcile.release_actions import Job, ReleaseActions
 from controller.reconcile.secret_values import SecretValues
 
 log = logging.getLogger(__name__)
-
-MANAGER = field_manager("helmbundle")
-FINALIZER = finalizer("helmbundle")
-# A Secret or a chart that is missing is looked for again after this many seconds: nothing tells us
-# when it comes.
-LOOK_AGAIN = 3.0
-# A label's value has at most 63 characters; 160 bits are plenty to tell two sets of values apart.
-DIGEST_LENGTH = 40
 
 BundleKey = tuple[str, str]  # namespace, name
 Histories = Mapping[str, tuple[Revision, ...]]
@@ -53,29 +49,6 @@ _BEGUN = {
     Action.UNLOCK: (ReleaseState.UPGRADING, Reason.UNLOCKING),
     Action.UNINSTALL: (ReleaseState.UNINSTALLING, Reason.UNINSTALLING),
 }
-
-
-@dataclass(frozen=True)
-class _Wanted:
-    """A release's spec with everything an action needs; `obstacle` says why it cannot be served yet."""
-
-    spec: ReleaseSpec
-    digest: str = ""
-    resolved: ResolvedValues | None = None
-    obstacle: Decision | None = None
-
-
-@dataclass(frozen=True)
-class _Release:
-    """One release as a look finds it: `spec` None when the bundle does not name it, `wanted` None when
-    it must go. `attempt_entry` is `lastAttempt` as it stands in the status."""
-
-    name: str
-    spec: ReleaseSpec | None
-    wanted: _Wanted | None
-    revisions: tuple[Revision, ...]
-    attempt: Attempt | None
-    attempt_entry: Mapping[str, Any]
 
 
 @dataclass
@@ -127,6 +100,7 @@ class BundleReconciler:
         self._digest_key = digest_key
         self._requeue = requeue
         self._resync = resync
+        self._report = BundleReport(kube, clock)
         self._actions = ReleaseActions(kube=kube, helm=helm, records=records, charts=charts, clock=clock)
         self._known: set[BundleKey] = set()
 
@@ -142,18 +116,18 @@ class BundleReconciler:
         try:
             bundle = parse_bundle(obj)
         except SpecInvalid as error:
-            self._write_invalid(obj, error, generation)
+            self._report.write_invalid(obj, error, generation)
             return self._resync
-        if not bundle.deleting and FINALIZER not in (obj["metadata"].get("finalizers") or []):
-            self._set_finalizers(obj, [FINALIZER])
+        if not bundle.deleting:
+            self._report.hold(obj)
         look = _Pass(bundle, obj, self._records.observe(namespace), SecretValues(self._kube, namespace))
         for release in self._names(look):
             self._look_at(look, release)
         if bundle.deleting and not look.left:
-            self._set_finalizers(obj, [])
+            self._report.let_go(obj)
             self._known.discard(key)
             return None
-        self._write_status(look)
+        self._report.write(obj, bundle, look.views)
         return min([*look.again, self._resync])
 
     def _names(self, look: _Pass) -> list[str]:
@@ -167,7 +141,7 @@ class BundleReconciler:
 
     def _look_at(self, look: _Pass, name: str) -> None:
         """Decides on one release, acts, and adds its view."""
-        release = self._read(look, name)
+        release = self._observe(look, name)
         key = (look.bundle.namespace, name)
         running = self._slots.running(key)
         if running is not None:
@@ -185,34 +159,21 @@ class BundleReconciler:
             look.again.append(decision.again_after)
         look.views.append(_view(look, release, decision, state))
 
-    def _read(self, look: _Pass, name: str) -> _Release:
+    def _observe(self, look: _Pass, name: str) -> ObservedRelease:
         spec = next((item for item in look.bundle.spec.releases if item.name == name), None)
-        outcome = self._slots.outcome((look.bundle.namespace, name))
-        entry = _status_entry(look.obj, name)
-        return _Release(
-            name=name,
-            spec=spec,
-            wanted=self._want(look, spec) if spec is not None and not look.bundle.deleting else None,
+        wanted = None
+        if spec is not None and not look.bundle.deleting:
+            wanted = want_release(spec, look.secrets, self._charts, self._digest_key)
+        return observe_release(
+            name,
+            spec,
+            wanted=wanted,
             revisions=look.histories.get(name, ()),
-            attempt=outcome.attempt if outcome else last_attempt(entry),
-            attempt_entry=_attempt_of(outcome) if outcome else entry.get("lastAttempt") or {},
+            outcome=self._slots.outcome((look.bundle.namespace, name)),
+            bundle=look.obj,
         )
 
-    def _want(self, look: _Pass, spec: ReleaseSpec) -> _Wanted:
-        """The release with its secrets resolved and its digest, or what stands in the way."""
-        try:
-            resolved = resolve(spec.values, look.secrets.lookup, release=spec.name)
-            chart = self._charts.digest(spec.chart)
-        except SecretMissing as error:
-            return _Wanted(spec, obstacle=_obstacle(Reason.SECRET_MISSING, error))
-        except ChartInvalid as error:
-            return _Wanted(spec, obstacle=_obstacle(Reason.CHART_NOT_FOUND, error))
-        except SpecInvalid as error:
-            return _Wanted(spec, obstacle=_obstacle(Reason.SPEC_INVALID, error))
-        digest = values_digest(chart, spec.chart.version, resolved.values, self._digest_key())
-        return _Wanted(spec, digest[:DIGEST_LENGTH], resolved)
-
-    def _decide(self, look: _Pass, release: _Release) -> Decision:
+    def _decide(self, look: _Pass, release: ObservedRelease) -> Decision:
         bundle, wanted, spec = look.bundle, release.wanted, release.spec
         if bundle.spec.mode != "Apply" and not bundle.deleting:
             return Decision(Action.NOTHING, Reason.SUSPENDED, f"the bundle's mode is {bundle.spec.mode}")
@@ -223,17 +184,17 @@ class BundleReconciler:
             return obstacle
         unmet: tuple[str, ...] = ()
         if spec is not None and wanted is not None:
-            unmet = tuple(name for name in spec.depends_on if not _deployed(look.histories.get(name, ())))
+            unmet = tuple(name for name in spec.depends_on if not is_deployed(look.histories.get(name, ())))
         dependents: tuple[str, ...] = ()
         if wanted is None and release.revisions:
             dependents = self._dependents(look, release.name)
         return decide(
             Situation(
                 wanted=wanted.digest if wanted else None,
-                recorded=_recorded(release.revisions),
+                recorded=recorded(release.revisions),
                 attempt=release.attempt,
                 now=self._clock.now(),
-                jitter=_steady_jitter(release.name, release.attempt),
+                jitter=steady_jitter(release.name, release.attempt),
                 suspended=bool(spec and spec.suspend and wanted),
                 unmet=unmet,
                 dependents=dependents,
@@ -263,7 +224,7 @@ class BundleReconciler:
                     found.append(name)
         return tuple(sorted(set(found)))
 
-    def _act(self, look: _Pass, release: _Release, decision: Decision) -> ReleaseState:
+    def _act(self, look: _Pass, release: ObservedRelease, decision: Decision) -> ReleaseState:
         """Starts what was decided; the state the release is in from now on."""
         if decision.action not in _BEGUN:
             return _resting_state(decision, release.revisions)
@@ -295,50 +256,8 @@ class BundleReconciler:
             if key[0] == job.namespace:
                 self._requeue(key)
 
-    def _set_finalizers(self, obj: Mapping[str, Any], wanted: list[str]) -> None:
-        meta = {"name": obj["metadata"]["name"], "namespace": obj["metadata"]["namespace"]}
-        body = {
-            "apiVersion": API_VERSION,
-            "kind": HELMBUNDLE.kind,
-            "metadata": {**meta, "finalizers": wanted},
-        }
-        self._kube.apply(body, manager=MANAGER)
 
-    def _write_invalid(self, obj: Mapping[str, Any], error: SpecInvalid, generation: int) -> None:
-        """Reports what is wrong; the releases keep the entries they have, as nothing touches them."""
-        text = str(error)
-        wanted = [
-            Condition("Ready", "False", Reason.SPEC_INVALID, text, generation),
-            Condition("Stalled", "True", Reason.SPEC_INVALID, "edit the spec as Ready says", generation),
-        ]
-        self._apply_status(obj, wanted, list((obj.get("status") or {}).get("releases") or []), generation)
-
-    def _write_status(self, look: _Pass) -> None:
-        bundle = look.bundle
-        conditions = bundle_conditions(look.views, bundle.generation, deleting=bundle.deleting)
-        self._apply_status(look.obj, conditions, [view.entry() for view in look.views], bundle.generation)
-
-    def _apply_status(
-        self,
-        obj: Mapping[str, Any],
-        conditions: list[Condition],
-        releases: list[dict[str, Any]],
-        generation: int,
-    ) -> None:
-        before = obj.get("status") or {}
-        status = {
-            "observedGeneration": generation,
-            "conditions": entries(conditions, before.get("conditions") or [], self._clock.now()),
-            "releases": releases,
-        }
-        if {key: before.get(key) for key in status} == status:
-            return
-        meta = {"name": obj["metadata"]["name"], "namespace": obj["metadata"]["namespace"]}
-        body = {"apiVersion": API_VERSION, "kind": HELMBUNDLE.kind, "metadata": meta, "status": status}
-        self._kube.apply(body, manager=MANAGER, subresource="status")
-
-
-def _supersede(running: Running, wanted: _Wanted | None) -> None:
+def _supersede(running: Running, wanted: Wanted | None) -> None:
     """Ends an action that serves a spec which is no longer there."""
     if running.action not in (Action.INSTALL, Action.UPGRADE) or running.cancellation.cancelled:
         return
@@ -346,7 +265,7 @@ def _supersede(running: Running, wanted: _Wanted | None) -> None:
         running.cancellation.cancel()
 
 
-def _job(look: _Pass, release: _Release, decision: Decision) -> Job:
+def _job(look: _Pass, release: ObservedRelease, decision: Decision) -> Job:
     wanted, attempt = release.wanted, release.attempt
     current = release.revisions[-1].version if release.revisions else 0
     making = decision.action in (Action.INSTALL, Action.UPGRADE)
@@ -367,32 +286,6 @@ def _job(look: _Pass, release: _Release, decision: Decision) -> Job:
     )
 
 
-def _obstacle(reason: Reason, error: Exception) -> Decision:
-    return Decision(Action.WAIT, reason, str(error), again_after=LOOK_AGAIN)
-
-
-def _deployed(revisions: tuple[Revision, ...]) -> bool:
-    return any(revision.status == "deployed" for revision in revisions)
-
-
-def _recorded(revisions: tuple[Revision, ...]) -> Recorded | None:
-    if not revisions:
-        return None
-    last = revisions[-1]
-    return Recorded(last.version, last.status, last.digest, last.ours, last.modified, _deployed(revisions))
-
-
-def _steady_jitter(release: str, attempt: Attempt | None) -> float:
-    """A number in [0, 1) that differs between releases and failures, not between looks."""
-    seed = f"{release} {attempt.finished if attempt else 0}".encode()
-    return int.from_bytes(hashlib.sha256(seed).digest()[:4], "big") / 2**32
-
-
-def _status_entry(obj: Mapping[str, Any], release: str) -> Mapping[str, Any]:
-    known = (obj.get("status") or {}).get("releases") or []
-    return next((entry for entry in known if entry.get("name") == release), {})
-
-
 def _resting_state(decision: Decision, revisions: tuple[Revision, ...]) -> ReleaseState:
     """The state of a release that nothing is being done to."""
     if decision.reason == Reason.SUSPENDED:
@@ -405,20 +298,6 @@ def _resting_state(decision: Decision, revisions: tuple[Revision, ...]) -> Relea
     return ReleaseState.WAITING
 
 
-def _attempt_of(outcome: Outcome) -> dict[str, Any]:
-    attempt = outcome.attempt
-    return attempt_entry(
-        action=attempt.action,
-        digest=attempt.digest,
-        started=outcome.started,
-        duration=outcome.duration,
-        finished=attempt.finished,
-        failures=attempt.failures,
-        error=outcome.error,
-        force=attempt.force,
-    )
-
-
 def _crash(job: Job, error: Exception, now: float) -> Outcome:
     attempt = Attempt(str(job.action), job.digest, now, job.failures + 1, job.force)
     return Outcome(
@@ -426,7 +305,7 @@ def _crash(job: Job, error: Exception, now: float) -> Outcome:
     )
 
 
-def _view(look: _Pass, release: _Release, decision: Decision, state: ReleaseState) -> ReleaseView:
+def _view(look: _Pass, release: ObservedRelease, decision: Decision, state: ReleaseState) -> ReleaseView:
     last = release.revisions[-1] if release.revisions else None
     message = decision.message
     error = str(release.attempt_entry.get("error") or "")

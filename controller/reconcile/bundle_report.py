@@ -1,0 +1,77 @@
+"""Writes what one look at a HelmBundle found: its finalizer and its status, if they differ."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from controller.domain.bundle_object import Bundle
+from controller.domain.bundle_status import ReleaseView, bundle_conditions, progress_text
+from controller.domain.conditions import Condition, entries
+from controller.domain.names import API_VERSION, field_manager, finalizer
+from controller.domain.reasons import Reason
+from controller.errors import SpecInvalid
+from controller.ports import HELMBUNDLE, Clock, Kube
+
+MANAGER = field_manager("helmbundle")
+FINALIZER = finalizer("helmbundle")
+
+
+class BundleReport:
+    """helmbundle's side of a HelmBundle object."""
+
+    def __init__(self, kube: Kube, clock: Clock) -> None:
+        self._kube = kube
+        self._clock = clock
+
+    def hold(self, obj: Mapping[str, Any]) -> None:
+        """Keeps the object from vanishing before its releases are gone."""
+        if FINALIZER not in (obj["metadata"].get("finalizers") or []):
+            self._set_finalizers(obj, [FINALIZER])
+
+    def let_go(self, obj: Mapping[str, Any]) -> None:
+        """Nothing of the bundle is left: the object may vanish."""
+        self._set_finalizers(obj, [])
+
+    def write_invalid(self, obj: Mapping[str, Any], error: SpecInvalid, generation: int) -> None:
+        """Reports what is wrong; the releases keep the entries they have, as nothing touches them."""
+        text = str(error)
+        wanted = [
+            Condition("Ready", "False", Reason.SPEC_INVALID, text, generation),
+            Condition("Stalled", "True", Reason.SPEC_INVALID, "edit the spec as Ready says", generation),
+        ]
+        self._apply_status(obj, wanted, list((obj.get("status") or {}).get("releases") or []), generation)
+
+    def write(self, obj: Mapping[str, Any], bundle: Bundle, views: Sequence[ReleaseView]) -> None:
+        """Reports the releases as they are."""
+        conditions = bundle_conditions(views, bundle.generation, deleting=bundle.deleting)
+        self._apply_status(obj, conditions, [view.entry() for view in views], bundle.generation)
+
+    def _set_finalizers(self, obj: Mapping[str, Any], wanted: list[str]) -> None:
+        meta = {"name": obj["metadata"]["name"], "namespace": obj["metadata"]["namespace"]}
+        body = {
+            "apiVersion": API_VERSION,
+            "kind": HELMBUNDLE.kind,
+            "metadata": {**meta, "finalizers": wanted},
+        }
+        self._kube.apply(body, manager=MANAGER)
+
+    def _apply_status(
+        self,
+        obj: Mapping[str, Any],
+        conditions: list[Condition],
+        releases: list[dict[str, Any]],
+        generation: int,
+    ) -> None:
+        before = obj.get("status") or {}
+        status: dict[str, Any] = {
+            "observedGeneration": generation,
+            "progress": progress_text(obj, releases),
+            "conditions": entries(conditions, before.get("conditions") or [], self._clock.now()),
+            "releases": releases,
+        }
+        if {key: before.get(key) for key in status} == status:
+            return
+        meta = {"name": obj["metadata"]["name"], "namespace": obj["metadata"]["namespace"]}
+        body = {"apiVersion": API_VERSION, "kind": HELMBUNDLE.kind, "metadata": meta, "status": status}
+        self._kube.apply(body, manager=MANAGER, subresource="status")

@@ -1,0 +1,127 @@
+"""What one look finds of one release: its spec with secrets resolved, its history, its last attempt."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from controller.domain.bundle import ReleaseSpec
+from controller.domain.bundle_status import attempt_entry
+from controller.domain.digests import values_digest
+from controller.domain.reasons import Reason
+from controller.domain.release_state import Action, Attempt, Decision, Recorded
+from controller.domain.secret_refs import ResolvedValues, resolve
+from controller.errors import ChartInvalid, SecretMissing, SpecInvalid
+from controller.ports import ChartSource, Revision
+from controller.reconcile.action_slots import Outcome
+from controller.reconcile.attempts import last_attempt
+from controller.reconcile.secret_values import SecretValues
+
+# A Secret or a chart that is missing is looked for again after this many seconds: nothing tells us
+# when it comes.
+LOOK_AGAIN = 3.0
+# A label's value has at most 63 characters; 160 bits are plenty to tell two sets of values apart.
+DIGEST_LENGTH = 40
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A release's spec with everything an action needs; `obstacle` says why it cannot be served yet."""
+
+    spec: ReleaseSpec
+    digest: str = ""
+    resolved: ResolvedValues | None = None
+    obstacle: Decision | None = None
+
+
+@dataclass(frozen=True)
+class ObservedRelease:
+    """One release as a look finds it: `spec` None when the bundle does not name it, `wanted` None when
+    it must go. `attempt_entry` is `lastAttempt` as it stands in the status."""
+
+    name: str
+    spec: ReleaseSpec | None
+    wanted: Wanted | None
+    revisions: tuple[Revision, ...]
+    attempt: Attempt | None
+    attempt_entry: Mapping[str, Any]
+
+
+def observe_release(
+    name: str,
+    spec: ReleaseSpec | None,
+    *,
+    wanted: Wanted | None,
+    revisions: tuple[Revision, ...],
+    outcome: Outcome | None,
+    bundle: Mapping[str, Any],
+) -> ObservedRelease:
+    """Puts together what is known. The outcome of this process wins over what the status remembers."""
+    entry = _status_entry(bundle, name)
+    return ObservedRelease(
+        name=name,
+        spec=spec,
+        wanted=wanted,
+        revisions=revisions,
+        attempt=outcome.attempt if outcome else last_attempt(entry),
+        attempt_entry=_attempt_of(outcome) if outcome else entry.get("lastAttempt") or {},
+    )
+
+
+def want_release(
+    spec: ReleaseSpec, secrets: SecretValues, charts: ChartSource, digest_key: Callable[[], bytes]
+) -> Wanted:
+    """The release with its secrets resolved and its digest, or what stands in the way."""
+    try:
+        resolved = resolve(spec.values, secrets.lookup, release=spec.name)
+        chart = charts.digest(spec.chart)
+    except SecretMissing as error:
+        return Wanted(spec, obstacle=_obstacle(Reason.SECRET_MISSING, error))
+    except ChartInvalid as error:
+        return Wanted(spec, obstacle=_obstacle(Reason.CHART_NOT_FOUND, error))
+    except SpecInvalid as error:
+        return Wanted(spec, obstacle=_obstacle(Reason.SPEC_INVALID, error))
+    digest = values_digest(chart, spec.chart.version, resolved.values, digest_key())
+    return Wanted(spec, digest[:DIGEST_LENGTH], resolved)
+
+
+def is_deployed(revisions: tuple[Revision, ...]) -> bool:
+    return any(revision.status == "deployed" for revision in revisions)
+
+
+def recorded(revisions: tuple[Revision, ...]) -> Recorded | None:
+    if not revisions:
+        return None
+    last = revisions[-1]
+    return Recorded(last.version, last.status, last.digest, last.ours, last.modified, is_deployed(revisions))
+
+
+def steady_jitter(release: str, attempt: Attempt | None) -> float:
+    """A number in [0, 1) that differs between releases and failures, not between looks."""
+    seed = f"{release} {attempt.finished if attempt else 0}".encode()
+    return int.from_bytes(hashlib.sha256(seed).digest()[:4], "big") / 2**32
+
+
+def _obstacle(reason: Reason, error: Exception) -> Decision:
+    return Decision(Action.WAIT, reason, str(error), again_after=LOOK_AGAIN)
+
+
+def _status_entry(obj: Mapping[str, Any], release: str) -> Mapping[str, Any]:
+    known = (obj.get("status") or {}).get("releases") or []
+    return next((entry for entry in known if entry.get("name") == release), {})
+
+
+def _attempt_of(outcome: Outcome) -> dict[str, Any]:
+    attempt = outcome.attempt
+    return attempt_entry(
+        action=attempt.action,
+        digest=attempt.digest,
+        started=outcome.started,
+        duration=outcome.duration,
+        finished=attempt.finished,
+        failures=attempt.failures,
+        error=outcome.error,
+        force=attempt.force,
+    )
