@@ -22,6 +22,7 @@ from controller.domain.reasons import Reason
 from controller.domain.region_summary import OWN_CONDITIONS, RegionFacts, summarize
 from controller.errors import ChartInvalid, ObjectRefused, SpecInvalid
 from controller.ports import HELMBUNDLE, OSDPL, Clock, Events, Kube, KubeObject, KubeObjects
+from controller.reconcile.managed_region import managed_region
 from controller.reconcile.region_status import apply_region_status
 from controller.render import Region
 
@@ -66,7 +67,7 @@ class DeploymentReconciler:
             return None
         if osdpl["metadata"].get("deletionTimestamp"):
             return self._delete(osdpl)
-        managed = self._managed(namespace)
+        managed = managed_region(self._kube, namespace)
         if managed and managed != name:
             self._refuse_second(osdpl, managed)
             return 30.0
@@ -87,15 +88,6 @@ class DeploymentReconciler:
         warnings = "; ".join(str(warning) for warning in region.warnings)
         self._sum_up(osdpl, bundles, region=region, problem=problem, warnings=warnings, paused=paused)
         return self._resync
-
-    def _managed(self, namespace: str) -> str:
-        """The one osdpl that is served: the oldest, by name where two were made in the same second.
-
-        One that is being deleted is served until it is gone, else two regions would share releases.
-        """
-        living = self._kube.list(OSDPL, namespace)
-        order = sorted((o["metadata"].get("creationTimestamp") or "", o["metadata"]["name"]) for o in living)
-        return order[0][1] if order else ""
 
     def _bundles(self, osdpl: KubeObject) -> KubeObjects:
         meta = osdpl["metadata"]
