@@ -48,28 +48,17 @@ def install_chart(box: Sandbox, containers: Sequence[str]) -> None:
     """Installs our chart with the helm command, or brings it to what it is now."""
     disabled = [name for name in ALL_CONTAINERS if name not in containers]
     settings = [f"--set=containers.{name}.enabled=false" for name in disabled]
-    command = [
-        box.helm,
-        "upgrade",
-        "--install",
-        RELEASE,
-        CHART,
-        "--namespace",
-        NAMESPACE,
-        "--create-namespace",
-    ]
+    command = [str(box.helm), "upgrade", "--install", RELEASE, str(CHART)]
+    command += ["--namespace", NAMESPACE, "--create-namespace", *settings]
+    environment = {"HOME": str(box.layout.directory), "KUBECONFIG": str(box.kubeconfig)}
     try:
         answer = subprocess.run(
-            [*command, *settings],
+            command,
             capture_output=True,
             text=True,
             timeout=HELM_SECONDS,
             check=False,
-            env={
-                "PATH": os.environ.get("PATH", ""),
-                "HOME": str(box.layout.directory),
-                "KUBECONFIG": str(box.kubeconfig),
-            },
+            env={"PATH": os.environ.get("PATH", ""), **environment},
         )
     except subprocess.TimeoutExpired:
         raise SandboxError(f"helm did not install the chart within {HELM_SECONDS} s") from None
