@@ -21,7 +21,7 @@ from controller.reconcile.secret_values import SecretValues
 
 # A Secret or a chart that is missing is looked for again after this many seconds: nothing tells us
 # when it comes.
-LOOK_AGAIN = 3.0
+LOOK_AGAIN = 2.0
 # A label's value has at most 63 characters; 160 bits are plenty to tell two sets of values apart.
 DIGEST_LENGTH = 40
 
