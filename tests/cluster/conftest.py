@@ -19,9 +19,9 @@ def region(sandbox: Sandbox, namespace: str, tmp_path: Path) -> Iterator[Region]
     yield from _installed(sandbox, namespace, tmp_path)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def shared_region(sandbox: Sandbox, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Region]:
-    """One Ready region for the tests of a module; each leaves it Ready."""
+    """One Ready region shared by the tests of one xdist group; each leaves it Ready."""
     namespace = f"test-{secrets.token_hex(4)}"
     sandbox.create_namespace(namespace, {})
     for region in _installed(sandbox, namespace, tmp_path_factory.mktemp("region")):
