@@ -132,7 +132,12 @@ class _RegionRenderer:
         self.problems += problems
         self._stop_on_problems()
         region_input = RegionInput.of(
-            self.deployment.document, self.deployment.spec.features, self.library, services, self._value_of
+            self.deployment.document,
+            self.deployment.spec.features,
+            self.library,
+            services,
+            self._value_of,
+            self._chart_source(),
         )
         self.problems += region_input.problems
         self._stop_on_problems()
@@ -195,7 +200,7 @@ class _RegionRenderer:
         root: DocumentPath = ("releases", release, "values")
         layers = [
             Layer("every release", every.value, "values/every-release.yaml.j2", (), every.lines),
-            *library_layers(self.library, spec["openstackVersion"], spec["preset"], spec["size"], chart.name),
+            *library_layers(self.library, spec, chart.name, defaults),
             Layer(f"service {entry.name}", body.get("values") or {}, template.name, root, template.lines),
         ]
         lower = merge_layers(defaults, [layer for layer in layers if layer.values])

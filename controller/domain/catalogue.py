@@ -30,10 +30,12 @@ NODE_FORMS = (NODE_FORM_CONF, NODE_FORM_VALUES)
 class ChartEntry:
     """One chart of a service: who offers it, and which of its DaemonSets can differ by node.
 
+    An `optional` chart is used only with some features, and not counted when sources are compared.
     `node_form` is the way in which the chart wants that said (controller.domain.node_overrides).
     """
 
     sources: tuple[str, ...]
+    optional: bool = False
     daemonsets: tuple[str, ...] = ()
     node_form: str = NODE_FORM_CONF
 
@@ -43,7 +45,8 @@ class ServiceEntry:
     """One service. `name` is the OpenStack service type, or what an infrastructure service is called.
 
     `charts` are those it may use. `requires` are services without which it cannot work; `credentials`
-    maps names to kinds (controller.domain.credentials).
+    maps names to kinds (controller.domain.credentials), `public_endpoints` keys under `endpoints` of chart
+    values to names below the public domain.
     """
 
     name: str
@@ -52,10 +55,11 @@ class ServiceEntry:
     charts: Mapping[str, ChartEntry]
     requires: tuple[str, ...] = ()
     credentials: Mapping[str, str] = field(default_factory=dict)
+    public_endpoints: Mapping[str, str] = field(default_factory=dict)
 
     def offered_by(self, source: str) -> bool:
         """Whether every chart of the service is in this chart source."""
-        return all(source in chart.sources for chart in self.charts.values())
+        return all(source in chart.sources or chart.optional for chart in self.charts.values())
 
     @property
     def secret_name(self) -> str:
@@ -103,6 +107,7 @@ def _entry(name: str, body: Mapping[str, Any]) -> ServiceEntry:
     charts = {
         chart: ChartEntry(
             sources=tuple(about["sources"]),
+            optional=bool(about.get("optional", False)),
             daemonsets=tuple(about.get("daemonsets", ())),
             node_form=str(about.get("nodeForm", NODE_FORM_CONF)),
         )
@@ -122,6 +127,7 @@ def _entry(name: str, body: Mapping[str, Any]) -> ServiceEntry:
         charts=charts,
         requires=tuple(body.get("requires", ())),
         credentials=credentials,
+        public_endpoints=dict(body.get("publicEndpoints", {})),
     )
 
 

@@ -7,9 +7,10 @@ common.<group>.releases.<release> → services.<service>.<chart>. Chart defaults
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from controller.domain.bundle import Values
 from controller.domain.catalogue import GROUPS, Catalogue, ServiceEntry, unknown_key
 from controller.domain.library import Library
 from controller.domain.merge import Layer
@@ -33,14 +34,26 @@ class SpecSource:
         return Layer(name, values, self.source, ("spec", *path), self.lines)
 
 
-def library_layers(library: Library, version: str, preset: str, size: str, chart: str) -> list[Layer]:
-    """The layers that our own data has for a chart."""
+def library_layers(library: Library, spec: Mapping[str, Any], chart: str, defaults: Values) -> list[Layer]:
+    """The layers that our own data has for a chart, by the spec's version, preset and size.
+
+    Image tags that the chart does not know are left out: not every source's chart has every Job.
+    """
+    version, preset, size = spec["openstackVersion"], spec["preset"], spec["size"]
+    images = library.versions[version].layer(f"version {version}", chart)
     layers = (
-        library.versions[version].layer(f"version {version}", chart),
+        _with_known_tags(images, defaults) if images else None,
         library.presets[preset].layer(f"preset {preset}", chart),
         library.sizes[size].layer(f"size {size}", chart),
     )
     return [layer for layer in layers if layer is not None]
+
+
+def _with_known_tags(layer: Layer, defaults: Values) -> Layer:
+    known = lookup(defaults, ("images", "tags")) or {}
+    images = layer.values.get("images") or {}
+    tags = {name: image for name, image in (images.get("tags") or {}).items() if name in known}
+    return replace(layer, values={**layer.values, "images": {**images, "tags": tags}})
 
 
 def spec_layers(spec: SpecSource, service: ServiceEntry, chart: str, release: str) -> list[Layer]:

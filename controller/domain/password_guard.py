@@ -12,7 +12,7 @@ from controller.domain.values import DocumentPath, is_secret_ref
 # Names whose value is the secret itself; `secret_name`, `user_secret_name` … name a Kubernetes Secret.
 _SECRET_KEY = re.compile(
     r"(^|[_.-])(password|passwd|passphrase|pass|secret|shared_secret|secret_key|access_key|encryption_key"
-    r"|private_key|erlang_cookie|tmpurlkey|admin_keyring|auth_token|token)$",
+    r"|private_key|erlang_cookie|tmpurlkey|admin_keyring|heartbeat_key|kek|auth_token|token)$",
     re.IGNORECASE,
 )
 _CREDENTIALS_IN_URL = re.compile(r"[a-z][a-z0-9+.-]*://[^/\s:@]*:[^/\s:@{}$%<>]+@", re.IGNORECASE)

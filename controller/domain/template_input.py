@@ -2,14 +2,16 @@
 
     main        the main fields of the spec, defaults filled in (main.region, main.publicDomainName …)
     features    spec.features with every known field; what is not set is as size and preset say, else none
+    public_hosts  names of the public endpoints of this region, by key under `endpoints` of chart values
     enabled(s)  whether the region has the service s
     credential(name, service=…)  the reference to a generated (or the operator's own) secret
     storage_class(service=…)     the StorageClass for a service's volumes, "default": the cluster's own
     value_of(release, path)      the final value of a release of a service that this one requires
-    pairs(list, key, value)      "a:b,c:d" from a list of maps, as many oslo options want it
+    source         "embedded" or "upstream": where the charts come from
+    applications   values of the label `application` that pods of the region have
     refuse(path, message, remedy)  ends the rendering with a problem of the input
 
-The template of every release also sees `service`, `release`, `chart` and `defaults(path)`: the chart's.
+and the functions of controller.domain.template_functions. The template of every release also sees `service`, `release`, `chart` and `defaults(path)`: the chart's.
 """
 
 from __future__ import annotations
@@ -21,11 +23,24 @@ from typing import Any
 from controller.domain.bundle import Values
 from controller.domain.catalogue import CatalogueInvalid, CredentialSecret, ServiceEntry, unknown_key
 from controller.domain.library import Library
+from controller.domain.template_functions import TEMPLATE_FUNCTIONS
 from controller.domain.values import DocumentPath, lookup, parse_path, secret_ref
 from controller.errors import Problem
 
 ValueOf = Callable[[str, DocumentPath], Any]
 
+# Endpoints of charts that hold accounts; every release is given passwords for them.
+ACCOUNT_ENDPOINTS = frozenset(
+    (
+        "identity",
+        "oslo_cache",
+        "oslo_messaging",
+        "oslo_db",
+        "oslo_db_cell0",
+        "oslo_db_cell1",
+        "oslo_db_persistence",
+    )
+)
 MAIN_DEFAULTS: Mapping[str, Any] = {
     "region": "RegionOne",
     "publicDomainName": "",
@@ -43,6 +58,7 @@ class RegionInput:
     services: tuple[ServiceEntry, ...]
     own_secrets: Mapping[str, Mapping[str, Mapping[str, str]]]
     value_of: ValueOf
+    source: str
     problems: list[Problem] = field(default_factory=list)
     warnings: list[Problem] = field(default_factory=list)
 
@@ -54,6 +70,7 @@ class RegionInput:
         library: Library,
         services: tuple[ServiceEntry, ...],
         value_of: ValueOf,
+        chart_source: str,
     ) -> RegionInput:
         """Gathers the inputs from the spec and the library. Problems are collected in `problems`.
 
@@ -62,7 +79,9 @@ class RegionInput:
         main = {**MAIN_DEFAULTS, **{k: v for k, v in spec.items() if k not in _NOT_MAIN and v is not None}}
         own = lookup(spec, ("features", "credentials"), {}) or {}
         size, preset = library.sizes[spec["size"]], library.presets[spec["preset"]]
-        region_input = cls(main, _filled(features, size.features, preset.features), services, own, value_of)
+        region_input = cls(
+            main, _filled(features, size.features, preset.features), services, own, value_of, chart_source
+        )
         region_input.problems += _check_own_secrets(own, services, library)
         return region_input
 
@@ -79,13 +98,17 @@ class RegionInput:
             return classes.get(service) or self.main["storageClass"] or "default"
 
         return {
+            **TEMPLATE_FUNCTIONS,
             "main": self.main,
+            "source": self.source,
+            "applications": sorted(chart for service in self.services for chart in service.charts),
+            "accounts": ACCOUNT_ENDPOINTS,
+            "public_hosts": self._public_hosts(),
             "storage_class": storage_class,
             "features": self.features,
             "enabled": lambda service: service in names,
             "credential": credential,
             "value_of": lambda release, path: self.value_of(release, parse_path(path)),
-            "pairs": lambda items, key, value: ",".join(f"{item[key]}:{item[value]}" for item in items),
         }
 
     def release_context(
@@ -98,6 +121,16 @@ class RegionInput:
             "release": release,
             "chart": chart,
             "defaults": lambda path: lookup(defaults, parse_path(path), {}),
+        }
+
+    def _public_hosts(self) -> Mapping[str, str]:
+        domain = self.main["publicDomainName"]
+        if not domain:
+            return {}
+        return {
+            endpoint: f"{name}.{domain}"
+            for service in self.services
+            for endpoint, name in service.public_endpoints.items()
         }
 
     def credentials(self) -> tuple[CredentialSecret, ...]:

@@ -1,0 +1,66 @@
+"""The small vocabulary that service templates share: pure functions on plain values."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from controller.domain.values import secret_ref
+
+
+def pairs(
+    items: Iterable[Mapping[str, Any]], key: str, value: str, names: Mapping[str, str] | None = None
+) -> str:
+    """`"a:b,c:d"` from a list of maps, as oslo options want it; one pair for each value where it is a list.
+
+    `names` translates values: `pairs(backends, "name", "type", {"ceph": "rbd"})`.
+    """
+    found = []
+    for item in items:
+        values = item[value] if isinstance(item[value], list | tuple) else [item[value]]
+        found += [f"{item[key]}:{(names or {}).get(one, one)}" for one in values]
+    return ",".join(found)
+
+
+def translated(items: Iterable[str], names: Mapping[str, str]) -> list[str]:
+    """What the items are called elsewhere; items without another name are left out."""
+    return [names[item] for item in items if item in names]
+
+
+def prefixed(prefix: str, items: Iterable[str]) -> list[str]:
+    """Each item with the prefix before it."""
+    return [f"{prefix}{item}" for item in items]
+
+
+def shell(text: object) -> str:
+    """The text as one word of a shell script."""
+    return shlex.quote(str(text))
+
+
+def json_text(value: Any) -> str:
+    """A value as JSON text on one line, for files that a script writes."""
+    return json.dumps(value, ensure_ascii=False, sort_keys=True)
+
+
+def reference(secret: Mapping[str, str]) -> dict[str, Any]:
+    """The reference to a key of a Secret that the operator names as `{name, key}`."""
+    return secret_ref(secret["name"], secret["key"])
+
+
+def only_from(applications: Iterable[str]) -> dict[str, Any]:
+    """A network policy that lets in pods of the region with one of these `application` labels only."""
+    expression = {"key": "application", "operator": "In", "values": sorted(set(applications))}
+    return {"ingress": [{"from": [{"podSelector": {"matchExpressions": [expression]}}]}]}
+
+
+TEMPLATE_FUNCTIONS: Mapping[str, Any] = {
+    "pairs": pairs,
+    "translated": translated,
+    "prefixed": prefixed,
+    "shell": shell,
+    "json": json_text,
+    "secret_ref": reference,
+    "only_from": only_from,
+}
