@@ -1,5 +1,5 @@
 {{/*
-A whole service chart: `{{ include "openstack-lib.chart" . }}` renders what components.yaml describes.
+A whole service chart: `{{ include "openstack-lib.chart" . }}` renders what the template "<chart>.components" describes in YAML.
   service       name of the service; prefix of its objects and value of the label "application"
   config        {secret?, files: {<name>: see _config.tpl}}
   scripts       shared scripts that the chart wants (see _scripts.tpl), beside its own in bin/
@@ -8,7 +8,7 @@ A whole service chart: `{{ include "openstack-lib.chart" . }}` renders what comp
   standardJobs  see _standard_jobs.tpl          jobs       list of other Jobs and CronJobs
   services, budgets, secrets, claims            as _objects.tpl has them
   credentials   which credential Secrets to write
-components.yaml is a template: it may compute names, ports and defaults from values.
+Being a template, the description computes names, ports and defaults from values.
 */}}
 {{- define "openstack-lib.chart" -}}
 {{- $root := . -}}
@@ -92,12 +92,12 @@ data:
 {{- end }}
 {{- end -}}
 
-{{/* components.yaml with its templates filled in, checked to be YAML. */}}
+{{/* The description of the chart as text, checked to be YAML. */}}
 {{- define "openstack-lib.description" -}}
-{{- $text := tpl (.Files.Get "components.yaml") . -}}
+{{- $text := include (printf "%s.components" .Chart.Name) . -}}
 {{- $read := fromYaml $text -}}
 {{- if hasKey $read "Error" -}}
-  {{- fail (printf "%s: components.yaml: %s" .Chart.Name $read.Error) -}}
+  {{- fail (printf "%s: templates/_components.tpl: %s" .Chart.Name $read.Error) -}}
 {{- end -}}
 {{- $text -}}
 {{- end -}}

@@ -1,5 +1,5 @@
 {{/*
-Configuration files, from `config.files` of a chart's components.yaml. A file is one of
+Configuration files, from `config.files` of a chart's description. A file is one of
   ini: <conf key>       a map of sections, with `derived` and `blank` below it
   yaml: <conf key>      a map, as YAML          json: <conf key>   a map, as JSON
   template: <conf key>  text that is a template itself

@@ -1,6 +1,6 @@
 {{/*
 One DaemonSet for the nodes that share the chart's values and one for each override of labelled or named nodes.
-Two shapes, both upstream's (see also `overrideShape` in a component):
+Two shapes, both upstream's, and `none` (see `overrideShape` of a component):
   conf   conf.overrides.<chart>_<name>.{labels: [{label: {key, values}, conf}], hosts: [{name, conf}]}: other conf
   root   overrides.<chart>_<name>.{overrides_default, labels: {"key::value": {values}}, hosts}: any other value
 A host is stronger than a label, a later label than an earlier one. Each DaemonSet reads its own Secret of
@@ -20,9 +20,13 @@ its pods are not all replaced at once.
 {{ include "openstack-lib.variant" (dict "root" $own "rendered" $.chart.rendered "name" $.x.name "daemonset" $daemonset "match" (concat (list $variant.match) $taken)) }}
   {{- $taken = append $taken (dict "key" $variant.match.key "operator" "NotIn" "values" $variant.match.values) -}}
 {{- end -}}
+{{- if eq (.x.overrideShape | default "") "none" }}
+{{ include "openstack-lib.variant" (dict "root" $root "rendered" .chart.rendered "name" .x.name "daemonset" .x.name "match" list) }}
+{{- else }}
 {{- $switch := (include "openstack-lib.get" (list $root.Values (printf "overrides.%s_%s.overrides_default" $root.Chart.Name $name)) | fromJson).v -}}
 {{- if not (and (kindIs "bool" $switch) (not $switch)) }}
 {{ include "openstack-lib.variant" (dict "root" $root "rendered" .chart.rendered "name" .x.name "daemonset" (printf "%s-default" $base) "match" $taken) }}
+{{- end }}
 {{- end }}
 {{- end -}}
 

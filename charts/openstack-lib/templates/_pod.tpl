@@ -1,6 +1,6 @@
 {{/*
 Pods. Every template takes one dict, the pod's context:
-  root   the chart's root context             chart  its components.yaml, as read
+  root   the chart's root context             chart  its description, as read
   x      the component: what the pod is       etc    name of the Secret with its configuration files
 */}}
 

@@ -1,4 +1,4 @@
-{{/* Scripts that several charts share. A chart names those it wants in `scripts` of its components.yaml. */}}
+{{/* Scripts that several charts share. A chart names those it wants in `scripts` of its description. */}}
 
 {{- define "openstack-lib.script.db-init.py" -}}
 #!/usr/bin/env python3
@@ -166,4 +166,55 @@ set -euo pipefail
 set -euo pipefail
 umask 022
 printf '[client.%s]\n  key = %s\n' "${RBD_USER}" "${RBD_KEY}" > "/etc/ceph/ceph.client.${RBD_USER}.keyring"
+{{- end }}
+
+{{- define "openstack-lib.script.connected.py" -}}
+#!/usr/bin/env python3
+"""connected.py NAME PORT...: succeed when a process NAME of this pod holds a TCP connection to each port.
+
+A worker without its broker or database runs on without serving; its open connections tell. They are found by
+the process's own sockets, since a pod on the host's network sees the connections of the whole node.
+"""
+import pathlib
+import sys
+
+ESTABLISHED = "01"
+
+
+def sockets_of(name: str) -> set[str]:
+    found = set()
+    for process in pathlib.Path("/proc").glob("[0-9]*"):
+        try:
+            command = (process / "cmdline").read_bytes().decode(errors="replace").split("\0")
+            if not any(pathlib.PurePath(word).name == name for word in command[:3]):
+                continue
+            for descriptor in (process / "fd").iterdir():
+                target = str(descriptor.readlink())
+                if target.startswith("socket:["):
+                    found.add(target[8:-1])
+        except OSError:
+            continue
+    return found
+
+
+def remote_ports(inodes: set[str]) -> set[int]:
+    ports = set()
+    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
+        for line in pathlib.Path(table).read_text().splitlines()[1:]:
+            fields = line.split()
+            if fields[3] == ESTABLISHED and fields[9] in inodes:
+                ports.add(int(fields[2].rsplit(":", 1)[1], 16))
+    return ports
+
+
+def main() -> int:
+    name, wanted = sys.argv[1], {int(port) for port in sys.argv[2:]}
+    missing = wanted - remote_ports(sockets_of(name))
+    if missing:
+        print(f"{name} has no connection to port {sorted(missing)}", file=sys.stderr)
+    return 1 if missing else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
 {{- end }}

@@ -1,5 +1,5 @@
 {{/*
-The Jobs that every OpenStack service needs, from `standardJobs` of components.yaml, as a YAML list of components.
+The Jobs that every OpenStack service needs, from `standardJobs` of a chart's description, as a YAML list of components.
 Given: dict of root and chart. Keys of standardJobs, all optional:
   db_init: {weight, databases: [{uri, section, option, admin}]}   uri: text; admin: name of the Secret with the root URI
   db_sync: {weight, image}
@@ -7,7 +7,7 @@ Given: dict of root and chart. Keys of standardJobs, all optional:
   ks_service: {weight, services: [{name, type}]}
   ks_endpoints: {weight, services: [{name, type, endpoint}]}
   ks_user: {weight, users: [name in endpoints.identity.auth]}
-  bootstrap: {weight, script}
+  bootstrap: {weight}; {} for a plain Job
 */}}
 {{- define "openstack-lib.standard_jobs" -}}
 {{- $root := .root -}}
@@ -134,7 +134,7 @@ Given: dict of root and chart. Keys of standardJobs, all optional:
     {{- end }}
     {{- end }}
 {{- end }}
-{{- with $chart.standardJobs.bootstrap }}
+{{- if hasKey $chart.standardJobs "bootstrap" }}
 {{- if $v.bootstrap.enabled }}
 - name: {{ $service }}-bootstrap
   manifest: job_bootstrap
@@ -142,14 +142,10 @@ Given: dict of root and chart. Keys of standardJobs, all optional:
   dependencies: bootstrap
   slot: {{ $service }}_bootstrap
   security: bootstrap
-  {{- include "openstack-lib.standard_weight" . | nindent 2 }}
+  {{- include "openstack-lib.standard_weight" $chart.standardJobs.bootstrap | nindent 2 }}
   containers:
     - name: bootstrap
       {{- include "openstack-lib.keystone_client" (dict "root" $root "chart" $chart "image" "bootstrap" "script" "bootstrap.sh" "user" $v.bootstrap.ks_user) | nindent 6 }}
-      {{- with .volumeMounts }}
-      volumeMounts: {{ toJson . }}
-      {{- end }}
-  volumes: {{ .volumes | default list | toJson }}
 {{- end }}
 {{- end }}
 {{- end -}}

@@ -1,3 +1,4 @@
+{{- define "placement.components" }}
 {{- $port := int (include "openstack-lib.endpoint.port" (list . "placement" "service" "api")) }}
 service: placement
 
@@ -63,3 +64,4 @@ budgets:
 credentials:
   identity: [admin, placement]
   databases: {oslo_db: [admin]}
+{{- end }}

@@ -1,3 +1,4 @@
+{{- define "mariadb.components" }}
 {{- $v := .Values }}
 {{- $replicas := int $v.pod.replicas.server }}
 {{- $service := include "openstack-lib.endpoint.service" (list . "oslo_db" "internal") }}
@@ -142,3 +143,4 @@ secrets:
     data:
       MYSQL_DB{{ upper $kind }}_PASSWORD: {{ include "openstack-lib.secret" (list $ (printf "endpoints.oslo_db.auth.%s.password" $kind)) | quote }}
   {{- end }}
+{{- end }}

@@ -1,3 +1,4 @@
+{{- define "keystone.components" }}
 {{- $api := int (include "openstack-lib.endpoint.port" (list . "identity" "service" "api")) }}
 {{- $apache := .Values.conf.software.apache2 }}
 service: keystone
@@ -143,3 +144,4 @@ secrets:
       helm.sh/hook-delete-policy: hook-failed
       helm.sh/resource-policy: keep
   {{- end }}
+{{- end }}

@@ -1,3 +1,4 @@
+{{- define "rabbitmq.components" }}
 {{- $v := .Values }}
 {{- $service := include "openstack-lib.endpoint.service" (list . "oslo_messaging" "internal") }}
 {{- $amqp := int (include "openstack-lib.endpoint.port" (list . "oslo_messaging" "internal" "amqp")) }}
@@ -124,3 +125,4 @@ secrets:
     manifest: secret_admin_user
     data:
       RABBITMQ_ADMIN_CONNECTION: {{ include "openstack-lib.broker_uri" (list . "user") | quote }}
+{{- end }}

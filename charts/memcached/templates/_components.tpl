@@ -1,3 +1,4 @@
+{{- define "memcached.components" }}
 {{- $port := int (include "openstack-lib.endpoint.port" (list . "oslo_cache" "internal" "memcache")) }}
 service: memcached
 bin: {{ .Release.Name }}-memcached-bin
@@ -35,3 +36,4 @@ services:
       {{- range .Values.memcached.extraServicePorts }}
       - {{ toJson . }}
       {{- end }}
+{{- end }}

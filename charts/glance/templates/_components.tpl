@@ -1,3 +1,4 @@
+{{- define "glance.components" }}
 {{- $v := .Values }}
 {{- $port := int (include "openstack-lib.endpoint.port" (list . "image" "internal" "api")) }}
 {{- $backend := get (dict "pvc" "file" "rbd" "rbd" "swift" "swift" "radosgw" "swift") $v.storage | default $v.storage }}
@@ -142,3 +143,4 @@ credentials:
   identity: [admin, glance]
   databases: {oslo_db: [admin]}
   messaging: true
+{{- end }}

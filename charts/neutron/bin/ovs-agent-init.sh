@@ -1,0 +1,35 @@
+#!/bin/bash
+# Make the bridges that the configuration maps, and find the address of this host's tunnel end.
+set -euo pipefail
+ovs-vsctl --timeout=30 --may-exist add-br br-int
+mappings=$(sed -n 's/^ *bridge_mappings *= *//p' /etc/neutron/plugins/ml2/openvswitch_agent.ini)
+IFS=',' read -ra pairs <<< "${mappings}"
+for pair in "${pairs[@]}"; do
+  ovs-vsctl --timeout=30 --may-exist add-br "${pair#*:}"
+done
+# auto_bridge_add: bridge and the interface to plug into it, or null for none.
+python3 - <<'PYTHON' | while read -r bridge port; do
+import json
+for bridge, port in json.load(open("/etc/neutron/auto_bridge_add.json")).items():
+    print(bridge, port or "")
+PYTHON
+  ovs-vsctl --timeout=30 --may-exist add-br "${bridge}"
+  ip link set "${bridge}" up
+  if [ -n "${port}" ]; then
+    ovs-vsctl --timeout=30 --may-exist add-port "${bridge}" "${port}"
+    ip link set "${port}" up
+  fi
+done
+{{- $tunnel := .Values.network.interface }}
+interface={{ $tunnel.tunnel | default "" | squote }}
+if [ -z "${interface}" ]; then
+  network={{ $tunnel.tunnel_network_cidr | squote }}
+  interface=$(ip -4 route list "${network/#0\/0/default}" | grep -o 'dev [^ ]*' | head -1 | cut -d' ' -f2)
+fi
+address=$(ip -4 -o address show dev "${interface}" scope global | awk '{split($4, a, "/"); print a[1]; exit}')
+if [ -z "${address}" ]; then
+  echo "the interface ${interface} has no IPv4 address to carry tunnels" >&2
+  exit 1
+fi
+printf '[ovs]\nlocal_ip = %s\n' "${address}" > /tmp/tunnel.ini
+chmod 0644 /tmp/tunnel.ini

@@ -1,0 +1,19 @@
+#!/bin/bash
+# Serve the switch's database from the host's run directory: it lives as long as the host is up.
+set -euo pipefail
+run=/run/openvswitch
+database=${run}/conf.db
+if [ ! -e "${database}" ]; then
+  ovsdb-tool create "${database}" /usr/share/openvswitch/vswitch.ovsschema
+elif [ "$(ovsdb-tool needs-conversion "${database}" /usr/share/openvswitch/vswitch.ovsschema)" = yes ]; then
+  ovsdb-tool convert "${database}" /usr/share/openvswitch/vswitch.ovsschema
+fi
+rm -f "${run}/ovsdb-server.pid"
+exec ovsdb-server "${database}" -vconsole:info -vfile:off -vsyslog:off \
+  --pidfile="${run}/ovsdb-server.pid" --remote="punix:${run}/db.sock" \
+  --remote=db:Open_vSwitch,Open_vSwitch,manager_options \
+  {{- with .Values.conf.openvswitch_db_server.ptcp_port }}
+  --remote=ptcp:{{ . | int }} \
+  {{- end }}
+  --private-key=db:Open_vSwitch,SSL,private_key --certificate=db:Open_vSwitch,SSL,certificate \
+  --bootstrap-ca-cert=db:Open_vSwitch,SSL,ca_cert

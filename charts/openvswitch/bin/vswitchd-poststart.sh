@@ -1,0 +1,11 @@
+#!/bin/bash
+# Give the control sockets to the user whose agents talk to the switch.
+set -uo pipefail
+for _ in $(seq {{ .Values.conf.poststart.timeout | int }}); do
+  if [ -e /run/openvswitch/ovs-vswitchd.pid ]; then break; fi
+  sleep 1
+done
+chown {{ .Values.pod.user.nova.uid | int }}: /run/openvswitch/*.ctl /run/openvswitch/db.sock 2>/dev/null || true
+{{- with .Values.conf.poststart.extraCommand }}
+{{ . }}
+{{- end }}
