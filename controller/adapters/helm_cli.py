@@ -90,7 +90,10 @@ class CliClient:
             version = int(one["revision"])
             # The history's own output leaves out the labels.
             arguments = ["get", "metadata", release, "--revision", str(version), "-o", "json"]
-            metadata = json.loads(self._run(arguments, namespace, READ_SECONDS))
+            try:
+                metadata = json.loads(self._run(arguments, namespace, READ_SECONDS))
+            except ReleaseMissing:
+                continue  # dropped from the history since it was listed
             labels = metadata.get("labels") or {}
             revisions.append(revision(version, str(one["status"]), labels, _epoch(one.get("updated"))))
         return tuple(sorted(revisions, key=lambda one: one.version))

@@ -19,6 +19,11 @@ _UNREACHABLE = re.compile(
     re.IGNORECASE,
 )
 _MISSING = re.compile(r"release: not found|has no deployed releases|release has no \d+ version")
+# A hook's own words may hold anything, also what reads like one of the marks below.
+_HOOK = re.compile(
+    r"failed (?:pre|post)-install: |(?:pre|post)-(?:upgrade|rollback|delete) hooks? failed"
+    r"|Hook \S+ \S+ failed: "
+)
 # None of these reaches the API server: rendering comes before the revision is recorded.
 _CHART = re.compile(
     r"Chart\.yaml file is missing|cannot load Chart\.yaml|cannot load values\.yaml|no such file or directory"
@@ -33,6 +38,8 @@ _CHART = re.compile(
 def failure(text: str, chart: str = "") -> ControllerError:
     """The error that Helm's `text` means; `chart` is the path of the chart acted on, if there is one."""
     cause = text.strip().removeprefix("Error: ")[:LONGEST_MESSAGE] or "Helm failed and did not say why"
+    if _HOOK.search(cause):
+        return HelmFailed(cause)
     if _UNREACHABLE.search(cause):
         return ApiUnavailable(f"Helm: {cause}")
     if _MISSING.search(cause):

@@ -14,14 +14,13 @@ import json
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import Future
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from controller.adapters import helm_library
+from controller.adapters import helm_calls, helm_library
 from controller.adapters.helm_cancellation import CancellationToken
 from controller.adapters.helm_failures import failure
 from controller.adapters.manifests import HOOK_ANNOTATION, annotations_of, parse_manifests
@@ -33,7 +32,6 @@ from controller.errors import (
     ControllerError,
     HelmCancelled,
     HelmFailed,
-    KubeError,
     ReleaseMissing,
 )
 from controller.ports import (
@@ -54,17 +52,14 @@ T = TypeVar("T")
 
 # A connection caches what the API server can do; new kinds and a newer server are seen after this.
 CONNECTION_SECONDS = 900.0
-LOOK_EVERY_SECONDS = 0.5
+READ_SECONDS = 60.0
 _HOOK_KINDS: Mapping[str, Resource] = {"Job": JOB, "Pod": POD}
-_CHART_CODES = frozenset(
-    int(code)
-    for code in (
-        helm_python.ErrorCode.IO,
-        helm_python.ErrorCode.CHART_LOAD,
-        helm_python.ErrorCode.CHART_INVALID,
-        helm_python.ErrorCode.RENDER,
-        helm_python.ErrorCode.VALUES,
-    )
+_CHART_CODES = (
+    helm_python.ErrorCode.IO,
+    helm_python.ErrorCode.CHART_LOAD,
+    helm_python.ErrorCode.CHART_INVALID,
+    helm_python.ErrorCode.RENDER,
+    helm_python.ErrorCode.VALUES,
 )
 
 
@@ -142,8 +137,7 @@ class SdkClient:
 
     def history(self, release: str, namespace: str) -> tuple[Revision, ...]:
         try:
-            with _translated():
-                found = self._connection(namespace).history(release)
+            found = self._read(release, namespace, lambda connection: connection.history(release))
         except ReleaseMissing:
             return ()
         return tuple(_revision(one) for one in found)
@@ -165,37 +159,25 @@ class SdkClient:
         this Helm knows by itself: the library does not hand out the hooks of a dry run."""
         _require_chart(request.chart_path)
         values = json.loads(_json(request.values))
-        facts: dict[str, Any] = {"name": request.release, "namespace": request.namespace}
-        with _translated(request.chart_path):
-            connection = self._connection(request.namespace)
+
+        def render(connection: helm_python.Config) -> dict[str, str]:
             with helm_python.Chart.load(request.chart_path) as chart:
                 render = partial(connection.render, chart) if server else chart.render
-                files: dict[str, str] = render(values, **facts)
-            objects = [
-                obj for path, text in files.items() if _is_manifest(path) for obj in parse_manifests(text)
-            ]
-            hooks = tuple(obj for obj in objects if HOOK_ANNOTATION in annotations_of(obj))
-            if not server:
-                plain = tuple(obj for obj in objects if HOOK_ANNOTATION not in annotations_of(obj))
-                return RenderedRelease(plain, hooks)
-            manifest = self._dry_run(connection, request)
-        return RenderedRelease(parse_manifests(manifest), hooks)
+                files: dict[str, str] = render(values, name=request.release, namespace=request.namespace)
+                return files
 
-    def _dry_run(self, connection: helm_python.Config, request: HelmRequest) -> str:
-        options: dict[str, Any] = {"dry_run": "server", "take_ownership": True}
-        known = bool(self.history(request.release, request.namespace))
-        function = "helm_upgrade" if known else "helm_install"
-        if known:
-            options["reset_values"] = True
-        answer = helm_library.call(
-            function,
-            connection,
-            request.release,
-            options,
-            chart=request.chart_path,
-            values=_json(request.values),
+        read = partial(self._read, request.release, request.namespace, chart=request.chart_path)
+        files = read(render)
+        texts = [text for path, text in files.items() if path.endswith((".yaml", ".yml", ".json"))]
+        objects = [obj for text in texts for obj in parse_manifests(text)]
+        if server:
+            known = bool(self.history(request.release, request.namespace))
+            manifest = parse_manifests(read(partial(_dry_run, request=request, known=known)))
+        else:
+            manifest = tuple(obj for obj in objects if HOOK_ANNOTATION not in annotations_of(obj))
+        return RenderedRelease(
+            manifest, tuple(obj for obj in objects if HOOK_ANNOTATION in annotations_of(obj))
         )
-        return str(answer.get("manifest", ""))
 
     def _release(
         self,
@@ -239,46 +221,34 @@ class SdkClient:
         chart: str = "",
     ) -> T:
         """Runs one action of Helm until it ends, is cancelled or times out, and the grace after that."""
-        if cancellation is not None and cancellation.cancelled:
-            raise HelmCancelled(f"{release}: cancelled before it began")
-        outcome: Future[T] = Future()
-        wake = threading.Event()
-        outcome.add_done_callback(lambda _: wake.set())
         token = cancellation if isinstance(cancellation, CancellationToken) else None
-        if token:
-            token.listen(wake.set)
-        # A thread of its own, because a call into Go that never returns cannot be taken back.
-        threading.Thread(target=_settle, args=(outcome, act), name=f"helm-{release}", daemon=True).start()
-        try:
-            wake.wait(timeout)
-            if outcome.done():
-                return _result(outcome, chart)
-            why = "cancelled" if token and token.cancelled else f"not done within {timeout} s"
-            self._make_it_end(release, namespace, outcome)
-        finally:
-            if token:
-                token.forget(wake.set)
-        if not outcome.done():
-            self._detached += 1
-            raise HelmCancelled(f"{release}: {why}, and Helm could not be stopped within {self._grace:g} s")
-        if outcome.exception() is None:
-            return outcome.result()
-        raise HelmCancelled(f"{release}: {why}: {outcome.exception()}")
+        fail_hooks = partial(self._fail_running_hooks, release, namespace)
+        ended = helm_calls.act(release, act, timeout, token=token, make_it_end=fail_hooks, grace=self._grace)
+        if not ended.outcome.done():
+            with self._lock:
+                self._detached += 1
+            text = f"{release}: {ended.cut}, and Helm could not be stopped within {self._grace:g} s"
+            raise HelmCancelled(text)
+        error = ended.outcome.exception()
+        if error is not None and ended.cut:
+            raise HelmCancelled(f"{release}: {ended.cut}: {error}")
+        with _translated(chart):
+            return ended.outcome.result()
 
-    def _make_it_end(self, release: str, namespace: str, outcome: Future[T]) -> None:
-        """Fails the hooks that run, one after the other, until the action has ended or grace is over."""
-        until = time.monotonic() + self._grace
-        ended = threading.Event()
-        outcome.add_done_callback(lambda _: ended.set())
-        while time.monotonic() < until:
-            # Where one look fails the next one tries again, and grace bounds them all.
-            with suppress(KubeError, HelmFailed):
-                self._fail_running_hooks(release, namespace)
-            if ended.wait(LOOK_EVERY_SECONDS):
-                return
+    def _read(
+        self,
+        release: str,
+        namespace: str,
+        get: Callable[[helm_python.Config], T],
+        *,
+        chart: str = "",
+        timeout: float | None = None,
+    ) -> T:
+        with _translated(chart):
+            return helm_calls.read(release, lambda: get(self._connection(namespace)), timeout or READ_SECONDS)
 
     def _fail_running_hooks(self, release: str, namespace: str) -> None:
-        for hook in self._recorded_hooks(release, namespace):
+        for hook in self._recorded_hooks(release, namespace, timeout=min(self._grace, 5.0)):
             resource = _HOOK_KINDS.get(str(hook.get("kind", "")))
             if resource is None or _phase(hook) != "Running":
                 continue
@@ -291,13 +261,16 @@ class SdkClient:
                     {"spec": {"activeDeadlineSeconds": 1}},
                 )
 
-    def _recorded_hooks(self, release: str, namespace: str) -> list[dict[str, Any]]:
+    def _recorded_hooks(
+        self, release: str, namespace: str, *, timeout: float | None = None
+    ) -> list[dict[str, Any]]:
         try:
-            with _translated():
-                hooks: list[dict[str, Any]] | None = self._connection(namespace).get_all(release).get("hooks")
+            record = self._read(
+                release, namespace, lambda connection: connection.get_all(release), timeout=timeout
+            )
         except ReleaseMissing:
             return []
-        return hooks or []
+        return record.get("hooks") or []
 
     def _connection(self, namespace: str) -> helm_python.Config:
         with self._lock:
@@ -315,18 +288,6 @@ class SdkClient:
             return connection
 
 
-def _settle(outcome: Future[T], act: Callable[[], T]) -> None:
-    try:
-        outcome.set_result(act())
-    except Exception as error:  # noqa: BLE001 - raised again by the thread that waits for it
-        outcome.set_exception(error)
-
-
-def _result(outcome: Future[T], chart: str) -> T:
-    with _translated(chart):
-        return outcome.result()
-
-
 @contextmanager
 def _translated(chart: str = "") -> Iterator[None]:
     """Turns the library's errors into ours; `chart` is the path of the chart acted on, if any."""
@@ -338,16 +299,31 @@ def _translated(chart: str = "") -> Iterator[None]:
 
 def _meaning(error: helm_python.HelmError, chart: str) -> ControllerError:
     text = str(error.detail)
-    code = helm_python.ErrorCode(error.code) if error.code is not None else helm_python.ErrorCode.UNKNOWN
-    if code is helm_python.ErrorCode.CANCELLED:
+    if error.code == helm_python.ErrorCode.CANCELLED:
         return HelmCancelled(text)
-    if code is helm_python.ErrorCode.NOT_FOUND:
+    if error.code == helm_python.ErrorCode.NOT_FOUND:
         return ReleaseMissing(text)
-    if code is helm_python.ErrorCode.KUBE:
+    if error.code == helm_python.ErrorCode.KUBE:
         return ApiUnavailable(f"Helm: {text}")
-    if code in _CHART_CODES:
+    if error.code in _CHART_CODES:
         return ChartInvalid(f"chart {chart}: {text}")
     return failure(text, chart)
+
+
+def _dry_run(connection: helm_python.Config, *, request: HelmRequest, known: bool) -> str:
+    """The manifest that Helm would send, with the API server's capabilities."""
+    options: dict[str, Any] = {"dry_run": "server", "take_ownership": True}
+    if known:
+        options["reset_values"] = True
+    answer = helm_library.call(
+        "helm_upgrade" if known else "helm_install",
+        connection,
+        request.release,
+        options,
+        chart=request.chart_path,
+        values=_json(request.values),
+    )
+    return str(answer.get("manifest", ""))
 
 
 def _require_chart(path: str) -> None:
@@ -375,7 +351,3 @@ def _revision(summary: Mapping[str, Any]) -> Revision:
 
 def _phase(hook: Mapping[str, Any]) -> str:
     return str((hook.get("last_run") or {}).get("phase") or "Unknown")
-
-
-def _is_manifest(path: str) -> bool:
-    return path.endswith((".yaml", ".yml", ".json"))

@@ -18,6 +18,7 @@ from controller.errors import ApiUnavailable, ChartInvalid, HelmFailed, ReleaseM
         ('"web" has no deployed releases', ReleaseMissing),
         ("execution error at (web/templates/a.yaml:3:4): no", ChartInvalid),
         ("failed post-install: resource Job/a/b not ready. status: Failed", HelmFailed),
+        ("failed pre-install: Hook pre-install a.yaml failed: template: connection refused", HelmFailed),
         ("", HelmFailed),
     ],
 )

@@ -100,7 +100,8 @@ def test_histories_come_from_labels_oldest_first() -> None:
 
 def test_a_copied_revision_label_does_not_make_a_revision_ours() -> None:
     kube = FakeKube()
-    kube.create(record(2, **{REVISION_LABEL: "1"}))
+    labels = {REVISION_LABEL: "1"}
+    kube.create(record(2, **labels))
 
     assert SecretRecords(kube).observe(SPACE)["web"][0].ours is False
 
@@ -118,7 +119,7 @@ def test_what_is_no_record_is_passed_over() -> None:
 @pytest.mark.parametrize("status", ["pending-install", "pending-upgrade", "pending-rollback", "uninstalling"])
 def test_a_cut_off_revision_is_marked_failed(status: str) -> None:
     kube = FakeKube()
-    kube.create(record(status=status, **{DIGEST_LABEL: "abc"}))
+    kube.create(record(1, status, **{DIGEST_LABEL: "abc"}))
 
     assert SecretRecords(kube).mark_failed("web", SPACE, 1, "its writer is gone")
     after = stored(kube)

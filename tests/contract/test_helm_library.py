@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import subprocess
 import sys
 import threading
@@ -13,17 +14,20 @@ from pathlib import Path
 import helm_python
 import pytest
 
-from controller.adapters import helm_library
+from controller.adapters import helm_library, helm_sdk
 from controller.adapters.helm_pull import pull_chart
+from controller.adapters.helm_sdk import SdkClient
 from controller.domain.names import HELM_FIELD_MANAGER
-from controller.errors import ChartInvalid
+from controller.errors import ApiUnavailable, ChartInvalid, HelmCancelled
+from controller.ports import HelmRequest
 from tests.contract.conftest import CHARTS
+from tests.fakes.kube import FakeKube
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = """
 from pathlib import Path
 before = Path("/proc/self/cmdline").read_bytes()
-from controller.adapters import helm_library
+from controller.adapters import helm_library, helm_sdk
 assert Path("/proc/self/cmdline").read_bytes() == before
 print(helm_library.FIELD_MANAGER)
 """
@@ -131,3 +135,45 @@ def test_a_repository_that_is_down_is_told(tmp_path: Path) -> None:
 class _Quiet(SimpleHTTPRequestHandler):
     def log_message(self, format: str, *args: object) -> None:
         del format, args
+
+
+def kubeconfig(directory: Path, port: int) -> Path:
+    path = directory / "kubeconfig"
+    path.write_text(
+        "apiVersion: v1\nkind: Config\ncurrent-context: a\n"
+        f"clusters: [{{name: a, cluster: {{server: 'http://127.0.0.1:{port}'}}}}]\n"
+        "users: [{name: a, user: {}}]\ncontexts: [{name: a, context: {cluster: a, user: a}}]\n"
+    )
+    return path
+
+
+def test_an_api_server_that_is_down_is_not_a_failure_of_the_release(tmp_path: Path) -> None:
+    helm = SdkClient(FakeKube(), kubeconfig(tmp_path, 9))
+    request = HelmRequest("web", "a", str(CHARTS / "small"), {}, timeout=30)
+    with pytest.raises(ApiUnavailable):
+        helm.install(request)
+    with pytest.raises(ApiUnavailable):
+        helm.upgrade(request)
+    with pytest.raises(ApiUnavailable):
+        helm.uninstall("web", "a")
+    with pytest.raises(ApiUnavailable):
+        helm.history("web", "a")
+
+
+def test_an_api_server_that_does_not_answer_ends_a_read(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(helm_sdk, "READ_SECONDS", 0.2)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        path = kubeconfig(tmp_path, silent.getsockname()[1])
+        with pytest.raises(ApiUnavailable, match="no answer within"):
+            SdkClient(FakeKube(), path).history("web", "a")
+
+
+def test_an_action_that_cannot_be_ended_is_counted(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        path = kubeconfig(tmp_path, silent.getsockname()[1])
+        helm = SdkClient(FakeKube(), path, grace=0.2)
+        with pytest.raises(HelmCancelled, match="could not be stopped"):
+            helm.install(HelmRequest("web", "a", str(CHARTS / "small"), {}, timeout=1))
+        assert helm.detached == 1
