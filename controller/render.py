@@ -11,10 +11,9 @@ from typing import Any, Protocol
 
 from controller.domain.bundle import DEFAULT_TIMEOUT_SECONDS, BundleSpec, ChartRef, ReleaseSpec, Values
 from controller.domain.catalogue import (
-    EMBEDDED,
-    UPSTREAM,
     CredentialSecret,
     ServiceEntry,
+    chart_source,
     decide_services,
     suggestion,
 )
@@ -31,6 +30,7 @@ from controller.domain.values import DocumentPath, format_path, lookup, parse_pa
 from controller.errors import Problem, SpecInvalid
 
 _TEMPLATES = ServiceTemplates()
+_MISSING = object()
 
 
 class ChartDefaults(Protocol):
@@ -127,17 +127,17 @@ class _RegionRenderer:
             preset_services=preset.services,
             enabled=chosen_services.get("enabled") or (),
             disabled=chosen_services.get("disabled") or (),
-            source=self._chart_source(),
+            source=chart_source(spec),
         )
         self.problems += problems
         self._stop_on_problems()
         region_input = RegionInput.of(
-            self.deployment.document,
-            self.deployment.spec.features,
-            self.library,
-            services,
-            self._value_of,
-            self._chart_source(),
+            spec=spec,
+            features=self.deployment.spec.features,
+            library=self.library,
+            services=services,
+            value_of=self._value_of,
+            knows=self._knows,
         )
         self.problems += region_input.problems
         self._stop_on_problems()
@@ -252,9 +252,9 @@ class _RegionRenderer:
             current = current.get(key) if isinstance(current, Mapping) else None
         return current
 
-    def _chart_source(self) -> str:
-        charts = _mapping(self.deployment.document.get("charts"))
-        return UPSTREAM if charts.get("repository") or charts.get("path") else EMBEDDED
+    def _knows(self, chart: str, path: DocumentPath) -> bool:
+        """Whether the values.yaml of a chart has this key."""
+        return lookup(self.charts.defaults(self._chart(chart)), path, _MISSING) is not _MISSING
 
     def _chart(self, name: str) -> ChartRef:
         charts = _mapping(self.deployment.document.get("charts"))

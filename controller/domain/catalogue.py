@@ -131,6 +131,12 @@ def _entry(name: str, body: Mapping[str, Any]) -> ServiceEntry:
     )
 
 
+def chart_source(spec: Mapping[str, Any]) -> str:
+    """Which source the charts of a region come from, by its `charts` field."""
+    charts = spec.get("charts") or {}
+    return UPSTREAM if charts.get("repository") or charts.get("path") else EMBEDDED
+
+
 def suggestion(key: str, known: Iterable[str]) -> str:
     """A remedy for a key that is unknown: the nearest known one, or all of them when none is near."""
     names = sorted(known)

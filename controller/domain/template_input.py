@@ -6,12 +6,14 @@
     enabled(s)  whether the region has the service s
     credential(name, service=…)  the reference to a generated (or the operator's own) secret
     storage_class(service=…)     the StorageClass for a service's volumes, "default": the cluster's own
+    knows(chart, path)             whether the chart has this key: not every source's chart has every part
     value_of(release, path)      the final value of a release of a service that this one requires
     source         "embedded" or "upstream": where the charts come from
     applications   values of the label `application` that pods of the region have
     refuse(path, message, remedy)  ends the rendering with a problem of the input
 
-and the functions of controller.domain.template_functions. The template of every release also sees `service`, `release`, `chart` and `defaults(path)`: the chart's.
+and the functions of controller.domain.template_functions. The template of every release also sees
+`service`, `release`, `chart` and `defaults(path)`: what the chart's values.yaml has there.
 """
 
 from __future__ import annotations
@@ -21,13 +23,20 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from controller.domain.bundle import Values
-from controller.domain.catalogue import CatalogueInvalid, CredentialSecret, ServiceEntry, unknown_key
+from controller.domain.catalogue import (
+    CatalogueInvalid,
+    CredentialSecret,
+    ServiceEntry,
+    chart_source,
+    unknown_key,
+)
 from controller.domain.library import Library
 from controller.domain.template_functions import TEMPLATE_FUNCTIONS
 from controller.domain.values import DocumentPath, lookup, parse_path, secret_ref
 from controller.errors import Problem
 
 ValueOf = Callable[[str, DocumentPath], Any]
+Knows = Callable[[str, DocumentPath], bool]
 
 # Endpoints of charts that hold accounts; every release is given passwords for them.
 ACCOUNT_ENDPOINTS = frozenset(
@@ -58,6 +67,7 @@ class RegionInput:
     services: tuple[ServiceEntry, ...]
     own_secrets: Mapping[str, Mapping[str, Mapping[str, str]]]
     value_of: ValueOf
+    knows: Knows
     source: str
     problems: list[Problem] = field(default_factory=list)
     warnings: list[Problem] = field(default_factory=list)
@@ -65,12 +75,13 @@ class RegionInput:
     @classmethod
     def of(
         cls,
+        *,
         spec: Mapping[str, Any],
         features: Mapping[str, Any],
         library: Library,
         services: tuple[ServiceEntry, ...],
         value_of: ValueOf,
-        chart_source: str,
+        knows: Knows,
     ) -> RegionInput:
         """Gathers the inputs from the spec and the library. Problems are collected in `problems`.
 
@@ -80,7 +91,13 @@ class RegionInput:
         own = lookup(spec, ("features", "credentials"), {}) or {}
         size, preset = library.sizes[spec["size"]], library.presets[spec["preset"]]
         region_input = cls(
-            main, _filled(features, size.features, preset.features), services, own, value_of, chart_source
+            main=main,
+            features=_filled(features, size.features, preset.features),
+            services=services,
+            own_secrets=own,
+            value_of=value_of,
+            knows=knows,
+            source=chart_source(spec),
         )
         region_input.problems += _check_own_secrets(own, services, library)
         return region_input
@@ -108,6 +125,7 @@ class RegionInput:
             "features": self.features,
             "enabled": lambda service: service in names,
             "credential": credential,
+            "knows": lambda chart, path: self.knows(chart, parse_path(path)),
             "value_of": lambda release, path: self.value_of(release, parse_path(path)),
         }
 
