@@ -71,18 +71,21 @@ class DeploymentReconciler:
         if managed and managed != name:
             self._refuse_second(osdpl, managed)
             return 30.0
+        # Before the spec is judged: whoever pauses a region does so while they mend it.
+        paused = (osdpl.get("spec") or {}).get("mode") == "Paused"
+        bundles = self._bundles(osdpl)
+        if paused:
+            bundles = self._pause(bundles)
         try:
             region = self._render(osdpl)
         except (SpecInvalid, ChartInvalid) as error:
-            self._sum_up(osdpl, self._bundles(osdpl), problem=str(error))
+            self._sum_up(osdpl, bundles, problem=str(error), paused=paused)
             return self._resync
         if FINALIZER not in (osdpl["metadata"].get("finalizers") or []):
             self._set_finalizers(osdpl, [FINALIZER])
-        paused = (osdpl.get("spec") or {}).get("mode") == "Paused"
-        bundles = self._bundles(osdpl)
         problem = ""
         try:
-            bundles = self._pause(bundles) if paused else self._apply(osdpl, region, bundles)
+            bundles = bundles if paused else self._apply(osdpl, region, bundles)
         except ObjectRefused as error:
             problem = f"a HelmBundle was refused: {error}"
         warnings = "; ".join(str(warning) for warning in region.warnings)
