@@ -141,8 +141,8 @@ def _with_defaults(value: Any, node: Mapping[str, Any]) -> Any:
         result = {}
         for key, item in value.items():
             child = properties.get(key, node.get("additionalProperties"))
-            if item is None and isinstance(child, Mapping) and "default" in child:
-                continue  # the server takes a null where there is a default as not said
+            if item is None and isinstance(child, Mapping):
+                continue  # the server takes a null for a field that it knows as not said
             result[key] = _with_defaults(item, child) if isinstance(child, Mapping) else copy.deepcopy(item)
         for key, child in properties.items():
             if key not in result and "default" in child:

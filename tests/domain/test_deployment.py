@@ -129,13 +129,18 @@ def test_what_stands_in_the_wrong_place_is_not_quoted() -> None:
         assert "hunter2" not in str(_problems(obj))
 
 
-def test_a_null_is_as_good_as_nothing_where_there_is_a_default() -> None:
-    assert _parse(mode=None, features=None).spec.mode == "Apply"
+def test_a_null_is_as_good_as_nothing() -> None:
+    spec = _parse(mode=None, features=None, storageClass=None, services={"identity": None}).spec
+    assert (spec.mode, spec.storage_class, spec.services) == ("Apply", "", {})
 
 
-def test_a_null_is_refused_where_there_is_none() -> None:
-    assert _problems(osdpl(storageClass=None)) == {
-        "spec.storageClass": "expected a string, got nothing (null); "
+def test_a_null_for_what_is_required_is_told_as_missing() -> None:
+    assert _problems(osdpl(size=None))["spec.size"].startswith("required, and not set")
+
+
+def test_a_null_in_a_list_is_refused() -> None:
+    assert _problems(features(networking={"dnsServers": [None]})) == {
+        "spec.features.networking.dnsServers[0]": "expected a string, got nothing (null); "
     }
 
 

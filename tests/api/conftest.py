@@ -1,0 +1,89 @@
+"""An API server that serves our definitions, and what it says of an object."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pykube
+import pytest
+
+from controller.adapters.kube_connection import connect
+from sandbox.cluster import Sandbox
+from tests.api.definitions import CRDS, PLURALS
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What the server said of an object: `stored` is what it would keep, `message` why it refused."""
+
+    status: int
+    message: str
+    stored: Mapping[str, Any]
+
+    @property
+    def accepted(self) -> bool:
+        return self.status < 300
+
+
+@dataclass(frozen=True)
+class Api:
+    """The API server as plain HTTP: strict about fields, and by default only asked, not changed."""
+
+    client: pykube.HTTPClient
+    namespace: str
+
+    def create(self, obj: Mapping[str, Any], *, dry_run: bool = True) -> Verdict:
+        """POST in the test's namespace, whatever the object says."""
+        params = {"fieldValidation": "Strict", **({"dryRun": "All"} if dry_run else {})}
+        return self._answer(self.client.post(**self._url(obj), params=params, data=self._here(obj)))
+
+    def patch(self, obj: Mapping[str, Any], change: Any, *, subresource: str = "") -> Verdict:
+        """JSON merge patch of a stored object, or a JSON patch when `change` is a list."""
+        kind = "json-patch" if isinstance(change, list) else "merge-patch"
+        return self._answer(
+            self.client.patch(
+                **self._url(obj, obj["metadata"]["name"], subresource),
+                params={"fieldValidation": "Strict"},
+                headers={"Content-Type": f"application/{kind}+json"},
+                data=json.dumps(change),
+            )
+        )
+
+    def apply(self, obj: Mapping[str, Any], *, manager: str, subresource: str = "") -> Verdict:
+        """Server-side apply."""
+        return self._answer(
+            self.client.patch(
+                **self._url(obj, obj["metadata"]["name"], subresource),
+                params={"fieldManager": manager, "force": "true"},
+                headers={"Content-Type": "application/apply-patch+yaml"},
+                data=self._here(obj),
+            )
+        )
+
+    def _here(self, obj: Mapping[str, Any]) -> str:
+        return json.dumps({**obj, "metadata": {**obj.get("metadata", {}), "namespace": self.namespace}})
+
+    def _url(self, obj: Mapping[str, Any], name: str = "", subresource: str = "") -> dict[str, str]:
+        path = "/".join(part for part in (PLURALS[obj["kind"]], name, subresource) if part)
+        return {"version": obj["apiVersion"], "namespace": self.namespace, "url": path}
+
+    @staticmethod
+    def _answer(answer: Any) -> Verdict:
+        body = answer.json()
+        return Verdict(answer.status_code, body.get("message", ""), body)
+
+
+@pytest.fixture(scope="session")
+def served(sandbox: Sandbox) -> Sandbox:
+    """The shared sandbox with our definitions installed as the files have them."""
+    sandbox.kubectl("apply", "--server-side", "--force-conflicts", "-f", str(CRDS))
+    sandbox.kubectl("wait", "--for=condition=Established", "--timeout=30s", "-f", str(CRDS))
+    return sandbox
+
+
+@pytest.fixture
+def api(served: Sandbox, namespace: str) -> Api:
+    return Api(pykube.HTTPClient(connect(served.kubeconfig).config, timeout=30), namespace)
