@@ -247,6 +247,14 @@ class ReleaseRecords(Protocol):
         """
         ...
 
+    def delete_hooks(self, release: str, namespace: str) -> tuple[str, ...]:
+        """Deletes what hooks have made, and gives it as `Job/name`: an uninstall of Helm leaves that.
+
+        To be called before the uninstall, whose end forgets which they are. Hooks of the uninstall
+        itself, claims and what is to be kept stay. Idempotent.
+        """
+        ...
+
     def delete_claims(self, release: str, namespace: str) -> tuple[str, ...]:
         """Asks for the deletion of the release's claims, and gives their names.
 

@@ -22,6 +22,7 @@ from controller.adapters.manifests import (
     annotations_of,
     parse_document,
     parse_manifests,
+    resource_of,
     split_documents,
 )
 from controller.domain.names import BUNDLE_LABEL, CHART_VERSION_LABEL, DIGEST_LABEL, REVISION_LABEL
@@ -34,6 +35,11 @@ RECORD_TYPE = "helm.sh/release.v1"
 LARGEST_RECORD = 64 * 1024 * 1024
 _ATTEMPTS = 5
 DELETION_SECONDS = 30.0
+_OF_THE_UNINSTALL = frozenset(("pre-delete", "post-delete"))
+# Kinds whose deletion takes data or other people's objects along.
+_NEVER_DELETED = frozenset(
+    ("PersistentVolumeClaim", "PersistentVolume", "Namespace", "CustomResourceDefinition")
+)
 
 
 def revision(version: int, status: str, labels: Mapping[str, str], modified: float) -> Revision:
@@ -120,6 +126,24 @@ class SecretRecords:
         return tuple(
             sorted(name for name in present if name in named or any(p.fullmatch(name) for p in patterns))
         )
+
+    def delete_hooks(self, release: str, namespace: str) -> tuple[str, ...]:
+        version = self._newest(release, namespace)
+        if version is None:
+            return ()
+        _, record = self._read(release, namespace, version)
+        deleted: list[str] = []
+        for hook in record.get("hooks") or []:
+            if set(hook.get("events") or ()) <= _OF_THE_UNINSTALL:
+                continue
+            for obj in parse_manifests(str(hook.get("manifest", ""))):
+                if obj["kind"] in _NEVER_DELETED or annotations_of(obj).get(KEEP_ANNOTATION) == "keep":
+                    continue
+                resource, name = resource_of(obj), str(obj["metadata"]["name"])
+                where = str(obj["metadata"].get("namespace") or namespace) if resource.namespaced else None
+                if self._kube.delete(resource, name, where):
+                    deleted.append(f"{obj['kind']}/{name}")
+        return tuple(deleted)
 
     def delete_claims(self, release: str, namespace: str) -> tuple[str, ...]:
         version = self._newest(release, namespace)

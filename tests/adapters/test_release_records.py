@@ -20,6 +20,14 @@ CLAIM = "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: web-data,
 CONFIG = "# Source: web/templates/a.yaml\napiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: web  # kept\n"
 
 
+def hook(
+    kind: str, name: str, events: tuple[str, ...] = ("post-install",), **metadata: Any
+) -> dict[str, Any]:
+    version = {"Job": "batch/v1", "ClusterRole": "rbac.authorization.k8s.io/v1"}.get(kind, "v1")
+    obj = {"apiVersion": version, "kind": kind, "metadata": {"name": name, **metadata}}
+    return {"name": name, "kind": kind, "events": list(events), "manifest": json.dumps(obj)}
+
+
 def record(
     version: int = 1,
     status: str = "deployed",
@@ -287,3 +295,30 @@ def test_deleting_claims_takes_the_sets_that_would_make_them_anew() -> None:
     assert kube.get(STATEFULSET, "db", SPACE) is None
     assert [one["metadata"]["name"] for one in kube.list(PVC, SPACE)] == ["other"]
     assert SecretRecords(kube).delete_claims("web", SPACE) == ()
+
+
+def test_deleting_hooks_removes_what_an_uninstall_would_leave() -> None:
+    kube = FakeKube()
+    hooks = [
+        hook("Job", "db-sync", ("post-install", "post-upgrade")),
+        hook("Job", "away", namespace="other"),
+        hook("Job", "farewell", ("pre-delete",)),
+        hook("ConfigMap", "kept", annotations={"helm.sh/resource-policy": "keep"}),
+        hook("PersistentVolumeClaim", "data"),
+        hook("ClusterRole", "wide"),
+        hook("Job", "gone"),
+    ]
+    secret = record()
+    body = decode_record(secret["data"]["release"], "web")
+    secret["data"]["release"] = encode_record({**body, "hooks": hooks})
+    kube.create(secret)
+    for one in hooks[:-1]:
+        obj = json.loads(one["manifest"])
+        space = {} if obj["kind"] == "ClusterRole" else {"namespace": SPACE}
+        kube.create({**obj, "metadata": {**space, **obj["metadata"]}})
+
+    deleted = SecretRecords(kube).delete_hooks("web", SPACE)
+    assert deleted == ("Job/db-sync", "Job/away", "ClusterRole/wide")
+    left = {obj["metadata"]["name"] for obj in kube.objects() if obj["kind"] != "Secret"}
+    assert left == {"farewell", "kept", "data"}
+    assert SecretRecords(kube).delete_hooks("web", SPACE) == ()

@@ -78,6 +78,14 @@ def test_claims_are_deleted_before_the_release(bench: Bench) -> None:
     wait_until(lambda: bench.kube.list_metadata(PVC, bench.namespace) == [], "the claims are gone")
 
 
+def test_hook_jobs_are_gone_with_the_release(bench: Bench) -> None:
+    bench.helm.install(bench.request("web", {"hook": {"events": "post-install", "outcome": "succeeds"}}))
+    assert bench.records.delete_hooks("web", bench.namespace) == ("Job/web-hook",)
+    bench.helm.uninstall("web", bench.namespace)
+
+    wait_until(lambda: bench.object("job", "web-hook") is None, "the hook's Job is gone")
+
+
 def _owned_claims(bench: Bench) -> list[str]:
     claims = bench.kube.list_metadata(PVC, bench.namespace)
     return [one["metadata"]["name"] for one in claims if one["metadata"].get("ownerReferences")]
