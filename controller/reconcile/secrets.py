@@ -40,7 +40,7 @@ MANAGER = field_manager("secrets")
 ATTEMPTS = 5
 # An operator's own Secret may come at any time, and nothing tells us: Secrets are not watched, since
 # Helm's releases are Secrets too and come at every revision with all their bulk.
-LOOK_AGAIN = 10.0
+LOOK_AGAIN = 5.0
 
 RegionKey = tuple[str, str]  # namespace, name of the osdpl
 

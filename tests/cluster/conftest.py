@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from sandbox.cluster import Sandbox
-from tests.cluster.region import Region
+from tests.cluster.region import CONTAINERS, Region
 
 
 @pytest.fixture
 def region(sandbox: Sandbox, namespace: str, tmp_path: Path) -> Iterator[Region]:
     """Installed and running; no OpenStackDeployment applied yet."""
-    yield from _installed(sandbox, namespace, tmp_path)
+    yield from installed(sandbox, namespace, tmp_path)
 
 
 @pytest.fixture(scope="session")
@@ -24,15 +24,18 @@ def shared_region(sandbox: Sandbox, tmp_path_factory: pytest.TempPathFactory) ->
     """One Ready region shared by the tests of one xdist group; each leaves it Ready."""
     namespace = f"test-{secrets.token_hex(4)}"
     sandbox.create_namespace(namespace, {})
-    for region in _installed(sandbox, namespace, tmp_path_factory.mktemp("region")):
+    for region in installed(sandbox, namespace, tmp_path_factory.mktemp("region")):
         region.apply()
         region.wait_ready()
         yield region
     sandbox.kubectl("delete", "namespace", namespace, "--wait=false", "--ignore-not-found")
 
 
-def _installed(sandbox: Sandbox, namespace: str, directory: Path) -> Iterator[Any]:
-    region = Region(sandbox, namespace, directory)
+def installed(
+    sandbox: Sandbox, namespace: str, directory: Path, containers: tuple[str, ...] = CONTAINERS
+) -> Iterator[Any]:
+    """A region whose `containers` run; taken down with everything of it afterwards."""
+    region = Region(sandbox, namespace, directory, containers)
     try:
         region.install()
         yield region

@@ -1,0 +1,84 @@
+"""The secrets container alone, as a real process with the rights that the chart grants."""
+
+from __future__ import annotations
+
+import json
+import random
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from sandbox import audit
+from sandbox.cluster import Sandbox
+from tests.cluster.conftest import installed
+from tests.cluster.region import Region, wait_until
+
+pytestmark = pytest.mark.cluster
+
+CONDITION = "SecretsExchanged"
+KILLS = 5
+
+
+@pytest.fixture
+def region(sandbox: Sandbox, namespace: str, tmp_path: Path) -> Iterator[Region]:
+    yield from installed(sandbox, namespace, tmp_path, ("secrets",))
+
+
+def in_place(region: Region) -> bool:
+    return bool(region.condition(CONDITION).get("status") == "True")
+
+
+def told(region: Region, text: str) -> bool:
+    return text in region.condition(CONDITION).get("message", "")
+
+
+def test_killed_while_it_generates_it_makes_every_credential_once(region: Region) -> None:
+    moments = random.Random(1)
+    seen: dict[str, str] = {}
+    region.apply()
+    for _ in range(KILLS):
+        time.sleep(moments.uniform(0.5, 2.0))
+        now = region.secret_texts()
+        assert {name: now.get(name) for name in seen} == seen
+        seen = now
+        region.controllers.kill("secrets")
+        region.controllers.start("secrets")
+    wait_until("all credentials are in place", lambda: in_place(region))
+    now = region.secret_texts()
+    assert {name: now[name] for name in seen} == seen
+    assert len(set(now.values())) == len(now) > 30
+    entries = region.status()["secrets"]
+    assert {f"{name}/{key}" for name, entry in entries.items() for key in entry["keys"]} == set(now)
+
+
+def test_a_lost_secret_is_told_and_left_to_a_person(region: Region) -> None:
+    region.apply()
+    wait_until("all credentials are in place", lambda: in_place(region))
+    before = region.secret_texts()
+    saved = region.get("secret", "database-credentials")
+    region.kubectl("delete", "secret", "database-credentials")
+    region.edit(drift="Warn")
+    wait_until("the loss is told", lambda: told(region, "root-password"))
+    assert not any(name.startswith("database-credentials/") for name in region.secret_texts())
+    kept = {key: saved["metadata"][key] for key in ("name", "namespace", "labels")}
+    region.kubectl("create", "-f", "-", input=json.dumps({**saved, "metadata": kept}))
+    wait_until("all credentials are in place", lambda: in_place(region))
+    assert region.secret_texts() == before
+
+
+def test_after_a_restart_only_the_edit_is_written(region: Region) -> None:
+    region.apply()
+    wait_until("all credentials are in place", lambda: in_place(region))
+    moment = audit.now()
+    region.controllers.restart("secrets")
+    region.controllers.wait_healthy()
+    region.edit(drift="Warn")
+    generation = region.osdpl()["metadata"]["generation"]
+    wait_until(
+        "the edit is seen", lambda: region.condition(CONDITION).get("observedGeneration") == generation
+    )
+    written = region.writes_since(moment)
+    # The edit alone: the condition says which generation it is about.
+    assert [write.resource for write in written] == ["openstackdeployments/status"]
