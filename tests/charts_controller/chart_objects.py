@@ -1,0 +1,98 @@
+"""What the shipped charts make in a region's namespace, and what their roles grant.
+
+`python -m tests.charts_controller.chart_objects` (make rbac) writes the union of what the roles grant into
+the values of the controller's chart; a test compares the two.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+from helm_python import Chart
+
+from controller.adapters.crd_files import load_schema
+from controller.adapters.values_files import DirectoryCharts, load_library
+from controller.domain.deployment import parse_deployment
+from controller.domain.rbac_union import granted, union
+from controller.domain.secret_refs import resolve
+from controller.render import render_region
+
+ROOT = Path(__file__).parents[2]
+CHARTS = ROOT / "charts"
+CONTROLLER_CHART = CHARTS / "openstack-controller"
+NAMESPACE = "openstack"
+_BEGIN = "    # Written by `make rbac`; do not edit.\n"
+_END = "  # Further rules in the region's namespace"
+
+
+def service_charts() -> list[str]:
+    """Names of the charts that a region is made of."""
+    charts = (path.parent for path in CHARTS.glob("*/Chart.yaml"))
+    return sorted(
+        path.name
+        for path in charts
+        if path != CONTROLLER_CHART
+        and yaml.safe_load((path / "Chart.yaml").read_text()).get("type") != "library"
+    )
+
+
+@cache
+def objects(chart: str) -> tuple[Mapping[str, Any], ...]:
+    """Everything that a shipped chart can make, hooks included: as in a region, and with all switched on."""
+    rendered = Chart.load(CHARTS / chart)
+    defaults = yaml.safe_load((CHARTS / chart / "values.yaml").read_text(encoding="utf-8"))
+    switched_on = {"manifests": {name: True for name in defaults.get("manifests", {})}}
+    found = []
+    for values in _region_values(chart):
+        for changed in (values, {**values, **switched_on}):
+            for text in rendered.render(changed, name=chart, namespace=NAMESPACE).values():
+                found += [obj for obj in yaml.load_all(text, Loader=yaml.CSafeLoader) if obj]
+    return tuple(found)
+
+
+def _region_values(chart: str) -> Iterator[dict[str, Any]]:
+    """Values of the chart's release in a region on one node and in a large one, secrets made up."""
+    schema = load_schema(CONTROLLER_CHART / "files" / "crds", "openstackdeployments")
+    for size in ("single", "large"):
+        osdpl = {
+            "apiVersion": schema.api_version,
+            "kind": schema.kind,
+            "metadata": {"name": "region-one", "namespace": NAMESPACE},
+            "spec": {
+                "openstackVersion": "2026.1",
+                "preset": "core",
+                "size": size,
+                "publicDomainName": "it.just.works",
+            },
+        }
+        region = render_region(
+            parse_deployment(osdpl, schema), load_library(ROOT / "values"), DirectoryCharts(CHARTS)
+        )
+        release = region.release(chart)
+        assert release is not None, f"no region has a release of chart {chart}"
+        resolved = resolve(release.spec.values, lambda _name, key: f"made-up-{key}")
+        yield json.loads(json.dumps(resolved.values))
+
+
+def chart_rules() -> list[dict[str, Any]]:
+    """The union of what the roles of all shipped charts grant."""
+    return union(granted(obj for chart in service_charts() for obj in objects(chart)))
+
+
+def main() -> None:
+    """Writes the union into the chart's values.yaml, between two marks."""
+    path = CONTROLLER_CHART / "values.yaml"
+    text = path.read_text(encoding="utf-8")
+    head, rest = text.split(_BEGIN)
+    tail = rest[rest.index(_END) :]
+    rules = "".join(f"      - {json.dumps(rule)}\n" for rule in chart_rules())
+    path.write_text(f"{head}{_BEGIN}    rules:\n{rules}{tail}", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
