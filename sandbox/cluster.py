@@ -353,6 +353,7 @@ def take_down(name: str, directory: Path | None = None) -> bool:
         _remove_files(layout)
     with contextlib.suppress(OSError):  # not empty, or not there: nothing to tidy
         state_root().rmdir()
+        state_root().parent.rmdir()
     return True
 
 

@@ -222,6 +222,7 @@ def test_a_wheel_installed_before_is_used_when_go_on_path_is_too_old(
     installed.write_text("#!/bin/sh\necho go version go1.26.9 linux/amd64\n")
     installed.chmod(0o755)
     monkeypatch.setenv("FAKE_GO_VERSION", "go1.21.3")
+    monkeypatch.setattr("sandbox.toolchain.sys.executable", "/bin/false")
     assert ensure_go(build.MODULE / "go.mod", tmp_path / "wheel", print) == installed
 
 

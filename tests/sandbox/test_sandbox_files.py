@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import stat
 import threading
 from pathlib import Path
@@ -51,7 +52,7 @@ def test_a_file_that_is_no_state_is_named_in_the_error(tmp_path: Path, content: 
 def test_a_directory_with_other_files_is_not_taken(tmp_path: Path) -> None:
     (tmp_path / "letter.txt").write_text("dear")
     with pytest.raises(SandboxError, match="is not empty and holds no sandbox"):
-        cluster._refuse_foreign(Layout(tmp_path))
+        cluster.Sandbox.up("one", tmp_path)
 
 
 def test_the_draft_of_a_start_that_was_killed_is_no_foreign_file(tmp_path: Path) -> None:
@@ -79,6 +80,16 @@ def test_taking_down_finishes_a_removal_that_was_killed(tmp_path: Path) -> None:
     (box / "etcd").mkdir()
     (box / "etcd" / "db").write_text("half")
     assert cluster.take_down("one", box)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_last_one_down_leaves_no_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    for name in ("one", "two"):
+        write_state(sandbox_directory(name) / "sandbox.json", State(name, "single", Ports(1, 2, 3, 4, 5, 6)))
+    cluster.take_down("one")
+    assert sandbox_directory("two").exists()
+    cluster.take_down("two")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -117,6 +128,26 @@ def test_a_lock_file_removed_by_its_holder_does_not_let_two_in(tmp_path: Path) -
         thread.join()
     assert most == 1
     assert not path.exists()
+
+
+def test_a_lock_taken_on_a_file_just_removed_is_taken_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "lock"
+    lock_file = fcntl.flock
+    calls = 0
+
+    def holder_leaves_first(descriptor: int, operation: int) -> None:
+        nonlocal calls
+        calls += 1
+        if calls == 1:
+            path.unlink()
+        lock_file(descriptor, operation)
+
+    monkeypatch.setattr("sandbox.locks.fcntl.flock", holder_leaves_first)
+    with locked(path, timeout=1):
+        assert path.exists()
+    assert calls == 2
 
 
 def test_certificates_are_made_once_and_keys_are_private(tmp_path: Path) -> None:

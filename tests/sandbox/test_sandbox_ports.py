@@ -52,3 +52,18 @@ def test_no_free_port_is_an_error_with_the_range(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(ports, "is_free", lambda _: False)
     with pytest.raises(SandboxError, match="no free port between 20000 and 32000"):
         ports.find_free_port()
+
+
+def test_a_port_chosen_for_another_listener_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    answers = iter([25000, 25001])
+    monkeypatch.setattr(ports.random.SystemRandom, "randint", lambda *_: next(answers))
+    monkeypatch.setattr(ports, "is_free", lambda _: True)
+    assert ports.find_free_port([25000]) == 25001
+
+
+def test_listeners_share_no_port_even_if_the_same_is_drawn_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    draws = iter(port for pair in range(25000, 25100) for port in (pair, pair))
+    monkeypatch.setattr(ports.random.SystemRandom, "randint", lambda *_: next(draws))
+    monkeypatch.setattr(ports, "is_free", lambda _: True)
+    chosen = dataclasses.astuple(ports.find_free_ports())
+    assert len(set(chosen)) == len(chosen)
