@@ -154,9 +154,7 @@ def _apply(
         raise Conflict(f"{item.title}: {error}; --force-conflicts takes the fields over") from None
     except ObjectMissing as error:
         raise ObjectMissing(_missing(obj, str(error))) from None
-    stdout().print(
-        f"{item.title} {_what_happened(before, after)}{' (dry run)' if dry_run else ''}", soft_wrap=True
-    )
+    stdout().print(f"{item.title} {_what_happened(before, after)}{' (dry run)' if dry_run else ''}")
     return after
 
 

@@ -26,7 +26,7 @@ class _Commands(TyperGroup):
             stderr().print(count(len(error.problems), "error"), style="bold red")
             raise typer.Exit(exit_code(error)) from None
         except ControllerError as error:
-            stderr().print(f"error: {soft_wrapped(str(error))}", style="red", soft_wrap=True)
+            stderr().print(f"error: {soft_wrapped(str(error))}", style="red")
             raise typer.Exit(exit_code(error)) from None
 
 

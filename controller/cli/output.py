@@ -113,7 +113,7 @@ def _print_plain(console: Console, headers: Sequence[str], lines: Sequence[Seque
     widths = [max(len(line[index]) for line in texts) for index in range(len(headers))]
     for line in texts:
         padded = (text.ljust(width + 3) for text, width in zip(line, widths, strict=True))
-        console.print("".join(padded).rstrip(), soft_wrap=True)
+        console.print("".join(padded).rstrip())
 
 
 def _cell(cell: Cell | str) -> Cell:
@@ -133,7 +133,7 @@ def print_problems(problems: Sequence[Problem], *, style: str = "red") -> None:
         start = line.plain.find(problem.path)
         if start >= 0 and problem.path != "$":
             line.stylize(style, start, start + len(problem.path))
-        console.print(line, soft_wrap=True)
+        console.print(line)
 
 
 def soft_wrapped(text: str) -> str:

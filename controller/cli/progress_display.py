@@ -6,22 +6,23 @@ from typing import Protocol
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
+from rich.padding import Padding
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
 from controller.cli.output import soft_wrapped
-from controller.cli.progress_text import MARKS, change_line, note, summary_line
+from controller.cli.progress_text import MARKS, causes, change_lines, note, summary_line, verdict_line
 from controller.cli.region_progress import Progress, TimedRow, is_done
-from controller.cli.release_rows import short_duration
+from controller.cli.release_rows import Phase, short_duration
 from controller.cli.verdict import Standing
 from controller.domain.conditions import timestamp
 from controller.ports import Clock
 
 # A log that stays silent for longer makes people think of a hang.
 SIGN_OF_LIFE = 30.0
-# Lines of a terminal that are not rows of the table: header, bar, cause, and a free one.
-FURNITURE = 7
+# Lines of a terminal that are not rows of the table: header, titles, two causes of up to four lines.
+FURNITURE = 10
 
 
 class ProgressDisplay(Protocol):
@@ -55,10 +56,11 @@ class PlainLines:
         self._hint = ""
 
     def show(self, progress: Progress, hint: str = "") -> None:
-        for timed in progress.changed:
-            self.say(change_line(timed))
-        if progress.verdict_changed and progress.verdict.standing != Standing.READY:
-            self.say(f"{progress.name}: {progress.verdict.reason}: {progress.verdict.message}")
+        for line in change_lines(progress.changed):
+            self.say(line)
+        said = verdict_line(progress)
+        if said and progress.verdict_changed and progress.verdict.standing != Standing.READY:
+            self.say(f"{progress.name}: {said}")
         if hint and not self._hint:
             self.say(hint)
         self._hint = hint
@@ -68,9 +70,7 @@ class PlainLines:
     def say(self, text: str) -> None:
         """Prints one line with the time."""
         self._last = self._clock.monotonic()
-        self._console.print(
-            f"{timestamp(self._clock.now())} {soft_wrapped(' '.join(text.split()))}", soft_wrap=True
-        )
+        self._console.print(f"{timestamp(self._clock.now())} {soft_wrapped(' '.join(text.split()))}")
 
     def close(self) -> None:
         """Nothing is left open by lines."""
@@ -83,34 +83,39 @@ class LiveTable:
         self._console = console
         self._live = Live(console=console, auto_refresh=False, vertical_overflow="crop")
         self._open = False
+        self._last: Progress | None = None
 
     def show(self, progress: Progress, hint: str = "") -> None:
+        self._last = progress
         if not self._open:
             self._live.start()
             self._open = True
         self._live.update(self._draw(progress, hint), refresh=True)
 
     def close(self) -> None:
-        if self._open:
+        if self._open and self._last is not None:
+            # What stands in the way is told again, in full, by who ends the wait.
+            self._live.update(Group(*self._outline(self._last)))
             self._live.stop()
             self._open = False
 
+    def _outline(self, progress: Progress) -> list[RenderableType]:
+        table = [_table(progress, self._console.height - FURNITURE)] if progress.rows else []
+        return [_header(progress), *table]
+
     def _draw(self, progress: Progress, hint: str) -> RenderableType:
-        parts: list[RenderableType] = [_header(progress)]
-        if progress.rows:
-            parts.append(_table(progress, self._console.height - FURNITURE))
-        verdict = progress.verdict
-        if verdict.standing != Standing.READY and verdict.message:
-            parts.append(_cause(f"{verdict.reason}: {verdict.message}", "yellow"))
+        parts = self._outline(progress)
+        if progress.verdict.standing != Standing.READY:
+            parts += [_cause(text, "yellow") for text in causes(progress)[:2]]
         if hint:
             parts.append(_cause(hint, "bold yellow"))
         return Group(*parts)
 
 
-def _cause(text: str, style: str) -> Text:
-    """At most two lines of a terminal: a long message would push the table off the screen."""
+def _cause(text: str, style: str) -> RenderableType:
+    """Some lines of a terminal at most: a long message would push the table off the screen."""
     flat = soft_wrapped(" ".join(text.split()))
-    return Text(f"  {flat[:300]}{'…' if len(flat) > 300 else ''}", style)
+    return Padding(Text(f"{flat[:300]}{'…' if len(flat) > 300 else ''}", style), (0, 0, 0, 2))
 
 
 def _header(progress: Progress) -> RenderableType:
@@ -127,29 +132,36 @@ def _header(progress: Progress) -> RenderableType:
 
 
 def _table(progress: Progress, height: int) -> RenderableType:
-    rows = list(progress.rows)
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
-    table.add_column("", width=1)
-    table.add_column("RELEASE", no_wrap=True)
-    table.add_column("SERVICE", no_wrap=True, style="dim")
-    table.add_column("STATE", no_wrap=True)
-    table.add_column("TIME", no_wrap=True, justify="right")
-    table.add_column("", no_wrap=True, overflow="ellipsis", ratio=1)
-    shown, hidden = fit(rows, height)
-    for timed in shown:
-        mark, style = MARKS[timed.row.phase]
-        seconds = "" if timed.seconds is None else short_duration(timed.seconds)
-        table.add_row(
-            Text(mark, style),
-            timed.row.release,
-            timed.row.service,
-            Text(str(timed.row.phase), style),
-            Text(seconds, "dim"),
-            Text(soft_wrapped(note(timed)), "red" if mark == "!" else "dim"),
-        )
+    shown, hidden = fit(list(progress.rows), height)
+    cells = [_cells(timed) for timed in shown]
     if hidden:
-        table.add_row("", Text(hidden, "dim"), "", "", "", "")
+        cells.append([Text(), Text(hidden, "dim"), Text(), Text(), Text(), Text()])
+    headers = ("", "RELEASE", "SERVICE", "STATE", "TIME", "")
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim", expand=True)
+    for index, header in enumerate(headers):
+        if index == len(headers) - 1:
+            table.add_column(header, no_wrap=True, overflow="ellipsis", ratio=1)
+        else:
+            # Rich would take from these what the last column asks for.
+            width = max([len(header), *(line[index].cell_len for line in cells)])
+            table.add_column(
+                header, no_wrap=True, min_width=width, justify="right" if header == "TIME" else "left"
+            )
+    for line in cells:
+        table.add_row(*line)
     return table
+
+
+def _cells(timed: TimedRow) -> list[Text]:
+    mark, style = MARKS[timed.row.phase]
+    return [
+        Text(mark, style),
+        Text(timed.row.release),
+        Text(timed.row.service, "dim"),
+        Text(str(timed.row.phase), style),
+        Text("" if timed.seconds is None else short_duration(timed.seconds), "dim"),
+        Text(soft_wrapped(note(timed)), "red" if timed.row.phase == Phase.FAILED else "dim"),
+    ]
 
 
 def fit(rows: list[TimedRow], height: int) -> tuple[list[TimedRow], str]:

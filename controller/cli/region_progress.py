@@ -72,7 +72,7 @@ class ProgressTracker:
                 self._since[row.release] = now
             entry = TimedRow(row, self._seconds(row, now, fresh=before is None))
             timed.append(entry)
-            if moved or _reads_differently(before, row):
+            if moved or (before is not None and _reads_differently(before, row)):
                 changed.append(entry)
         verdict_changed = self._verdict is None or self._words(self._verdict) != self._words(verdict)
         self._rows = {row.release: row for row in rows}
@@ -104,5 +104,8 @@ class ProgressTracker:
         return verdict.standing, verdict.reason
 
 
-def _reads_differently(before: ReleaseRow | None, row: ReleaseRow) -> bool:
-    return before is None or before.revision != row.revision or before.failures != row.failures
+def _reads_differently(before: ReleaseRow, row: ReleaseRow) -> bool:
+    """Whether the same phase is news: another revision is installed, or an attempt has failed again."""
+    if row.phase == Phase.INSTALLED:
+        return before.revision != row.revision
+    return row.phase == Phase.FAILED and before.failures != row.failures

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
+from rich.padding import Padding
 from rich.text import Text
 
 from controller.adapters.clock import SystemClock
@@ -53,7 +54,7 @@ def print_view(console: Console, view: RegionView) -> None:
         header.append(f"  {view.reason}", style)
     console.print(header, soft_wrap=True)
     for cause in view.causes:
-        console.print(Text(f"  {soft_wrapped(cause.message)}"))
+        console.print(Padding(Text(soft_wrapped(cause.message)), (0, 0, 0, 2), expand=False))
         if cause.set_by:
             console.print(Text(f"  → set by {cause.set_by}", "cyan"), soft_wrap=True)
     if view.warnings:

@@ -137,7 +137,8 @@ def _settings(value: Any, path: DocumentPath = ()) -> Iterator[tuple[DocumentPat
 def _services(rows: Iterable[ReleaseRow], status: Mapping[str, Any]) -> Iterator[ServiceLine]:
     by_service: dict[str, list[ReleaseRow]] = {}
     for row in rows:
-        by_service.setdefault(row.service, []).append(row)
+        # Taken out and put in again: a service comes where its last release comes.
+        by_service[row.service] = [*by_service.pop(row.service, []), row]
     states, health = status.get("services") or {}, status.get("health") or {}
     for service, releases in by_service.items():
         entry = states.get(service) or {}
@@ -158,13 +159,20 @@ def _services(rows: Iterable[ReleaseRow], status: Mapping[str, Any]) -> Iterator
 
 
 def _note(releases: Iterable[ReleaseRow], components: Iterable[tuple[str, Mapping[str, Any]]]) -> str:
-    """The releases that are not installed, else the components that are not ready."""
+    """The releases that are not installed, else the components that are not ready.
+
+    Errors of failed releases are causes, told once above the table.
+    """
     open_ = [row for row in releases if row.phase != Phase.INSTALLED]
     if open_:
-        return "; ".join(
-            f"{row.release} {row.phase}{f': {row.message}' if row.message else ''}" for row in open_
-        )
+        return "; ".join(_row_note(row) for row in open_)
     return ", ".join(name for name, component in components if component.get("status") != "Ready")
+
+
+def _row_note(row: ReleaseRow) -> str:
+    if row.phase == Phase.FAILED:
+        return f"{row.release} failed {row.failures} times" if row.failures > 1 else f"{row.release} failed"
+    return f"{row.release} {row.message or row.phase}"
 
 
 def _secrets(secrets: Mapping[str, Mapping[str, Any]], now: float) -> str:

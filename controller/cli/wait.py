@@ -32,7 +32,7 @@ def wait(
         region = cluster.find_region(name)
     except ObjectMissing:
         if goal == Goal.DELETED and name:
-            stdout().print(f"{name}: deleted", soft_wrap=True)
+            stdout().print(f"{name}: deleted")
             return
         raise
     code = wait_for_region(cluster, region, goal=goal, timeout=timeout, clock=SystemClock(), sleep=time.sleep)

@@ -6,9 +6,11 @@ from collections.abc import Callable, Mapping
 from enum import StrEnum
 from typing import Any
 
+from rich.padding import Padding
+
 from controller.cli.cluster import Cluster
 from controller.cli.exit_codes import ExitCode
-from controller.cli.output import stderr, stdout
+from controller.cli.output import soft_wrapped, stderr, stdout
 from controller.cli.progress_display import ProgressDisplay, progress_display
 from controller.cli.progress_text import reasons_against
 from controller.cli.region_progress import Progress, ProgressTracker
@@ -105,11 +107,11 @@ def _conclude(
         done = f"deleted, in {took}"
         if goal == Goal.READY and progress is not None:
             done = f"Ready, {progress.done} releases installed, in {took}"
-        console.print(f"{name}: {done}", style="green", soft_wrap=True)
+        console.print(f"{name}: {done}", style="green")
         return
     if code == ExitCode.INTERRUPTED:
         again = f"osctl wait {name} -n {namespace}"
-        stderr().print(f"stopped waiting; the controller goes on. Wait again: {again}", soft_wrap=True)
+        stderr().print(f"stopped waiting; the controller goes on. Wait again: {again}")
         return
     wanted = "Ready" if goal == Goal.READY else "deleted"
     ending = {
@@ -117,7 +119,7 @@ def _conclude(
         ExitCode.NEEDS_EDIT: f"will not become {wanted} before something is edited",
         ExitCode.REFUSED: "was deleted meanwhile",
     }[code]
-    console.print(f"{name}: {ending}", style="bold red", soft_wrap=True)
+    console.print(f"{name}: {ending}", style="bold red")
     lines = reasons_against(progress) if progress is not None else ("the API server does not answer",)
     for line in lines if code != ExitCode.REFUSED else ():
-        console.print(f"  {line}", soft_wrap=True)
+        console.print(Padding(soft_wrapped(line), (0, 0, 0, 2), expand=False))
