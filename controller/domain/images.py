@@ -53,7 +53,8 @@ def image_layer(spec: SpecSource, chart: str, lower: Values) -> Layer | None:
     if secrets and lookup(lower, ("secrets", "oci_image_registry")) is not None:
         # The charts name one pull secret, and make it themselves unless told not to.
         values["endpoints"] = {"oci_image_registry": {"auth": {"enabled": True}}}
-        values["manifests"] = {"secret_registry": False}
+        if "secret_registry" in (lower.get("manifests") or {}):
+            values["manifests"] = {"secret_registry": False}
         values["secrets"] = {"oci_image_registry": {chart: secrets[0]}}
     return Layer("images", values, spec.source, ("spec", "images"), spec.lines) if values else None
 

@@ -1,0 +1,243 @@
+"""One spec for each feature, and pairs of features that meet."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+PUBLIC_NETWORK = [{"name": "public", "bridge": "br-ex", "interface": "bond1"}]
+OVN = {"backend": "ml2/ovn", "externalNetworks": PUBLIC_NETWORK}
+CEPH_STORE = {"name": "fast", "type": "ceph"}
+ISSUER = {"internal": {"issuer": "region-ca"}}
+OIDC = {
+    "name": "corporate",
+    "title": "Corporate account",
+    "issuer": "https://login.example.org",
+    "clientID": "cloud",
+    "clientSecret": {"name": "oidc-client", "key": "secret"},
+    "mapping": [{"local": [{"user": {"name": "{0}"}}], "remote": [{"type": "OIDC-preferred_username"}]}],
+}
+LDAP = {
+    "name": "staff",
+    "url": "ldaps://ldap.example.org",
+    "suffix": "dc=example,dc=org",
+    "user": "cn=cloud,dc=example,dc=org",
+    "password": {"name": "ldap-bind", "key": "password"},
+    "conf": {"user_objectclass": "inetOrgPerson"},
+}
+FLOATING = {
+    "enabled": True,
+    "physicalNetwork": "public",
+    "subnet": {
+        "range": "203.0.113.0/24",
+        "gateway": "203.0.113.1",
+        "poolStart": "203.0.113.10",
+        "poolEnd": "203.0.113.99",
+    },
+    "router": True,
+}
+
+
+def _features(**features: Any) -> dict[str, Any]:
+    return {"features": features}
+
+
+FEATURES: Mapping[str, dict[str, Any]] = {
+    "networking-external": _features(
+        networking={
+            "externalNetworks": [
+                *PUBLIC_NETWORK,
+                {"name": "dc", "bridge": "br-dc", "mtu": 9000, "vlanRanges": ["100:199", "300:310"]},
+            ],
+            "tunnelInterface": "bond0",
+            "physicalNetworkMTU": 9000,
+        }
+    ),
+    "networking-ovn": _features(networking=OVN),
+    "networking-ovn-dvr-dns": _features(
+        networking={**OVN, "dvr": True, "dnsServers": ["192.0.2.53"], "extensions": ["vpnaas"]}
+    ),
+    "networking-dvr": _features(networking={"externalNetworks": PUBLIC_NETWORK, "dvr": True}),
+    "networking-floating": _features(
+        networking={"externalNetworks": PUBLIC_NETWORK, "floatingNetwork": FLOATING}
+    ),
+    "networking-dns": _features(
+        networking={"dnsServers": ["192.0.2.53", "192.0.2.54"], "dnsDomain": "cloud.example.org."}
+    ),
+    "networking-extensions": _features(
+        networking={
+            "extensions": [
+                "qos",
+                "trunk",
+                "port-forwarding",
+                "segments",
+                "dns",
+                "vpnaas",
+                "bgp",
+                "fwaas",
+                "metering",
+                "log",
+            ]
+        }
+    ),
+    "networking-vlan-tenants": _features(
+        networking={
+            "tenantNetworkTypes": ["vlan", "gre"],
+            "firewallDriver": "noop",
+            "routerHA": False,
+            "dhcpAgentsPerNetwork": 1,
+            "externalNetworks": [{"name": "dc", "bridge": "br-dc", "vlanRanges": ["100:199"]}],
+        }
+    ),
+    "compute-images-ceph": _features(compute={"images": {"backend": "ceph", "ceph": {"pool": "disks"}}}),
+    "compute-images-lvm": _features(compute={"images": {"backend": "lvm", "lvm": {"volumeGroup": "vg0"}}}),
+    "compute-ratios": _features(
+        compute={"allocationRatios": {"cpu": 6, "ram": 1.2, "disk": 1.5}, "vcpuType": "host-passthrough"}
+    ),
+    "compute-cpu-models": _features(
+        compute={"virtualization": "kvm", "vcpuType": "Cascadelake-Server,Icelake-Server"}
+    ),
+    "compute-live-migration": _features(
+        compute={"liveMigration": {"interface": "bond2", "permitPostCopy": True}}
+    ),
+    "compute-console-spice": _features(compute={"console": {"type": "spice"}}),
+    "compute-console-none": _features(compute={"console": {"type": "none"}}),
+    "compute-libvirt-tls": _features(compute={"libvirtTLS": {"enabled": True}}, tls=ISSUER),
+    "volumes-ceph": _features(blockStorage={"backends": [CEPH_STORE]}),
+    "volumes-lvm-nfs-custom": _features(
+        blockStorage={
+            "backends": [
+                {"name": "local", "type": "lvm", "lvm": {"protocol": "nvmet_tcp"}},
+                {"name": "filer", "type": "nfs", "nfs": {"shares": ["filer.example.org:/volumes"]}},
+                {
+                    "name": "array",
+                    "type": "custom",
+                    "conf": {"volume_driver": "cinder.volume.drivers.example.Driver"},
+                },
+            ],
+            "defaultBackend": "filer",
+        }
+    ),
+    "volume-backup-ceph": _features(
+        blockStorage={"backends": [CEPH_STORE], "backup": {"enabled": True, "driver": "ceph"}}
+    ),
+    "volume-backup-nfs": _features(
+        blockStorage={"backup": {"enabled": True, "driver": "nfs", "share": "filer.example.org:/backups"}}
+    ),
+    "images-ceph": _features(image={"backends": [{"name": "rbd", "type": "ceph"}]}),
+    "images-two-stores": _features(
+        image={
+            "backends": [
+                {"name": "volumes", "type": "cinder"},
+                {"name": "disk", "type": "pvc", "size": "100Gi"},
+            ],
+            "defaultBackend": "disk",
+        }
+    ),
+    "identity-oidc": _features(identity={"federation": {"providers": [OIDC]}}),
+    "identity-ldap": _features(identity={"ldap": {"domains": [LDAP]}}),
+    "identity-oidc-and-ldap": _features(
+        identity={"federation": {"providers": [OIDC]}, "ldap": {"domains": [LDAP]}}
+    ),
+    "tls-public": _features(tls={"public": {"enabled": True}}),
+    "database-backup": _features(
+        database={"volumeSize": "50Gi", "backup": {"enabled": True, "keepDays": 30, "storageClass": "slow"}}
+    ),
+    "database-cleanup": _features(
+        database={"cleanup": {"compute": {}, "block-storage": {"olderThanDays": 60}, "orchestration": {}}}
+    ),
+    "brokers": _features(messaging={"dedicatedBrokers": ["compute", "networking"]}),
+    "notifications": _features(
+        messaging={"notifications": {"enabled": True, "topics": ["notifications", "billing"]}}
+    ),
+    "logging": _features(logging={"level": "WARNING", "services": {"compute": "DEBUG"}}),
+    "audit": _features(audit={"enabled": True, "services": ["compute", "networking"]}),
+    "network-policies": _features(networkPolicies={"enabled": True}),
+    "policies": _features(policies={"compute": {"os_compute_api:servers:create": "role:member"}}),
+    "dashboard": _features(
+        dashboard={"multiDomain": True, "sessionTimeoutSeconds": 600, "settings": {"DROPDOWN_MAX_ITEMS": 20}}
+    ),
+    "load-balancer-ovn": _features(networking=OVN, loadBalancer={"provider": "ovn"}),
+    "key-manager-vault": _features(
+        keyManager={
+            "backend": "vault",
+            "vault": {
+                "url": "https://vault.example.org",
+                "caSecret": "vault-ca",
+                "roleID": {"name": "vault", "key": "role"},
+                "secretID": {"name": "vault", "key": "secret"},
+            },
+        }
+    ),
+    "baremetal": _features(
+        networking={"externalNetworks": PUBLIC_NETWORK},
+        baremetal={
+            "provisioningInterface": "bond3",
+            "networks": [
+                {"name": "rack", "physicalNetwork": "public", "range": "10.9.0.0/24", "gateway": "10.9.0.1"}
+            ],
+        },
+    ),
+    "images-mirror": {
+        "images": {
+            "registry": "mirror.example.org/openstack",
+            "pullSecrets": ["mirror"],
+            "pullPolicy": "Always",
+            "overrides": {"nova_compute": "mirror.example.org/own/nova:1"},
+        }
+    },
+    "storage-classes": {"storageClass": "standard", "storageClasses": {"database": "fast"}},
+    "region-and-domains": {"region": "north", "internalDomainName": "k8s.example.org"},
+    "nodes": {
+        "nodes": {
+            "role::gpu": {
+                "services": {
+                    "compute": {
+                        "nova": {
+                            "compute": {
+                                "values": {"conf": {"nova": {"DEFAULT": {"cpu_allocation_ratio": 1}}}}
+                            }
+                        },
+                        "libvirt": {"libvirt": {"values": {"conf": {"libvirt": {"log_level": "1"}}}}},
+                    }
+                }
+            }
+        }
+    },
+}
+
+# Features that touch the same releases, and where one could undo the other.
+PAIRS: Mapping[str, dict[str, Any]] = {
+    "ovn-and-floating": _features(networking={**OVN, "floatingNetwork": FLOATING}),
+    "ovn-and-nodes": {**_features(networking=OVN), **FEATURES["nodes"]},
+    "dvr-and-vlan-tenants": _features(
+        networking={
+            "externalNetworks": [{"name": "dc", "bridge": "br-dc", "vlanRanges": ["100:199"]}],
+            "tenantNetworkTypes": ["vlan", "vxlan"],
+            "dvr": True,
+        }
+    ),
+    "ceph-for-all": _features(
+        compute={"images": {"backend": "ceph"}},
+        blockStorage={"backends": [CEPH_STORE], "backup": {"enabled": True, "driver": "ceph"}},
+        image={"backends": [{"name": "rbd", "type": "ceph"}]},
+    ),
+    "live-migration-over-tls": _features(
+        compute={"liveMigration": {"interface": "bond2"}, "libvirtTLS": {"enabled": True}}, tls=ISSUER
+    ),
+    "oidc-over-tls": _features(
+        identity={"federation": {"providers": [OIDC]}}, tls={"public": {"enabled": True}}
+    ),
+    "brokers-and-network-policies": _features(
+        messaging={"dedicatedBrokers": ["compute"]}, networkPolicies={"enabled": True}
+    ),
+    "notifications-and-audit": _features(
+        messaging={"notifications": {"enabled": True}}, audit={"enabled": True}
+    ),
+    "mirror-and-override-in-services": {
+        **FEATURES["images-mirror"],
+        "services": {
+            "compute": {"nova": {"values": {"images": {"tags": {"nova_api": "own.example.org/nova:2"}}}}}
+        },
+    },
+}
