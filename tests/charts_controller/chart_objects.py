@@ -7,7 +7,7 @@ the values of the controller's chart; a test compares the two.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from controller.adapters.values_files import DirectoryCharts, load_library
 from controller.domain.deployment import parse_deployment
 from controller.domain.rbac_union import granted, union
 from controller.domain.secret_refs import resolve
-from controller.render import render_region
+from controller.render import Region, render_region
 
 ROOT = Path(__file__).parents[2]
 CHARTS = ROOT / "charts"
@@ -45,38 +45,41 @@ def service_charts() -> list[str]:
 def objects(chart: str) -> tuple[Mapping[str, Any], ...]:
     """Everything that a shipped chart can make, hooks included: as in a region, and with all switched on."""
     rendered = Chart.load(CHARTS / chart)
-    defaults = yaml.safe_load((CHARTS / chart / "values.yaml").read_text(encoding="utf-8"))
-    switched_on = {"manifests": {name: True for name in defaults.get("manifests", {})}}
+    defaults = yaml.load(
+        (CHARTS / chart / "values.yaml").read_text(encoding="utf-8"), Loader=yaml.CSafeLoader
+    )
+    single, large = (_release_values(chart, size) for size in ("single", "large"))
+    all_on = {**large, "manifests": dict.fromkeys(defaults.get("manifests", {}), True)}
     found = []
-    for values in _region_values(chart):
-        for changed in (values, {**values, **switched_on}):
-            for text in rendered.render(changed, name=chart, namespace=NAMESPACE).values():
-                found += [obj for obj in yaml.load_all(text, Loader=yaml.CSafeLoader) if obj]
+    for values in (single, large, all_on):
+        for text in rendered.render(values, name=chart, namespace=NAMESPACE).values():
+            found += [obj for obj in yaml.load_all(text, Loader=yaml.CSafeLoader) if obj]
     return tuple(found)
 
 
-def _region_values(chart: str) -> Iterator[dict[str, Any]]:
-    """Values of the chart's release in a region on one node and in a large one, secrets made up."""
+def _release_values(chart: str, size: str) -> dict[str, Any]:
+    """Values of the chart's release in a region of this size, with made-up secrets."""
+    release = _region(size).release(chart)
+    assert release is not None, f"no region has a release of chart {chart}"
+    return dict(resolve(release.spec.values, lambda _name, key: f"made-up-{key}").values)
+
+
+@cache
+def _region(size: str) -> Region:
     schema = load_schema(CONTROLLER_CHART / "files" / "crds", "openstackdeployments")
-    for size in ("single", "large"):
-        osdpl = {
-            "apiVersion": schema.api_version,
-            "kind": schema.kind,
-            "metadata": {"name": "region-one", "namespace": NAMESPACE},
-            "spec": {
-                "openstackVersion": "2026.1",
-                "preset": "core",
-                "size": size,
-                "publicDomainName": "it.just.works",
-            },
-        }
-        region = render_region(
-            parse_deployment(osdpl, schema), load_library(ROOT / "values"), DirectoryCharts(CHARTS)
-        )
-        release = region.release(chart)
-        assert release is not None, f"no region has a release of chart {chart}"
-        resolved = resolve(release.spec.values, lambda _name, key: f"made-up-{key}")
-        yield json.loads(json.dumps(resolved.values))
+    osdpl = {
+        "apiVersion": schema.api_version,
+        "kind": schema.kind,
+        "metadata": {"name": "region-one", "namespace": NAMESPACE},
+        "spec": {
+            "openstackVersion": "2026.1",
+            "preset": "core",
+            "size": size,
+            "publicDomainName": "it.just.works",
+        },
+    }
+    library = load_library(ROOT / "values")
+    return render_region(parse_deployment(osdpl, schema), library, DirectoryCharts(CHARTS))
 
 
 def chart_rules() -> list[dict[str, Any]]:

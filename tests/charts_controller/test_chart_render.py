@@ -1,0 +1,338 @@
+"""What our chart installs: one pod, secured, with rights that are listed one by one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+import yaml
+from helm_python import Chart
+from helm_python.errors import HelmError
+
+from controller.domain.names import CONTAINERS
+from controller.domain.rbac_union import granted, permissions
+from controller.settings import read_settings
+from tests.api.definitions import CRDS
+from tests.charts_controller.chart_objects import CONTROLLER_CHART, chart_rules, objects, service_charts
+
+CHART = Chart.load(CONTROLLER_CHART)
+DEFAULTS: Mapping[str, Any] = yaml.safe_load((CONTROLLER_CHART / "values.yaml").read_text(encoding="utf-8"))
+FORBIDDEN_VERBS = {"*", "escalate", "bind", "impersonate", "deletecollection", "approve", "sign"}
+
+
+def _render(*, definitions: bool = False, **values: Any) -> list[dict[str, Any]]:
+    """The objects; the definitions, 3,000 lines of YAML, only where a test asks for them."""
+    given = {"crds": {"install": definitions}, **values}
+    texts = CHART.render(given, name="osctl", namespace="controllers")
+    return [
+        obj
+        for path, text in texts.items()
+        if not path.endswith("NOTES.txt")
+        for obj in yaml.load_all(text, Loader=yaml.CSafeLoader)
+        if obj
+    ]
+
+
+def _of(kind: str, rendered: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [obj for obj in rendered if obj["kind"] == kind]
+
+
+def _pod(**values: Any) -> dict[str, Any]:
+    [deployment] = _of("Deployment", _render(**values))
+    template = deployment["spec"]["template"]["spec"]
+    assert isinstance(template, dict)
+    return template
+
+
+def _environment(container: Mapping[str, Any]) -> dict[str, str]:
+    return {entry["name"]: entry.get("value", "") for entry in container["env"]}
+
+
+def test_the_definitions_are_installed_as_the_files_have_them() -> None:
+    installed = {
+        crd["metadata"]["name"]: crd for crd in _of("CustomResourceDefinition", _render(definitions=True))
+    }
+    files = [yaml.safe_load(path.read_text(encoding="utf-8")) for path in CRDS.glob("*.yaml")]
+    assert installed == {crd["metadata"]["name"]: crd for crd in files}
+    assert len(files) == 2
+
+
+def test_the_definitions_can_be_left_out() -> None:
+    assert _of("CustomResourceDefinition", _render(definitions=False)) == []
+
+
+def test_there_is_one_pod_that_is_never_there_twice() -> None:
+    [deployment] = _of("Deployment", _render())
+    assert deployment["spec"]["replicas"] == 1
+    assert deployment["spec"]["strategy"] == {"type": "Recreate"}
+
+
+def test_the_pod_has_five_containers_of_one_image_each_with_its_command() -> None:
+    containers = _pod()["containers"]
+    assert [container["name"] for container in containers] == list(CONTAINERS)
+    assert [container["command"] for container in containers] == [[f"osctl-{name}"] for name in CONTAINERS]
+    assert {container["image"] for container in containers} == {"openstack-controller:0.1.0"}
+
+
+def test_a_disabled_container_is_not_deployed_and_not_waited_for() -> None:
+    containers = _pod(containers={"node": {"enabled": False}, "core": {"enabled": False}})["containers"]
+    left = ["helmbundle", "health", "secrets"]
+    assert [container["name"] for container in containers] == left
+    assert {_environment(container)["DEPLOYED_CONTAINERS"] for container in containers} == {",".join(left)}
+
+
+def test_the_settings_that_the_chart_makes_are_those_that_a_container_reads() -> None:
+    for container in _pod(region={"namespace": "openstack"}, settings={"logLevel": "DEBUG"})["containers"]:
+        settings = read_settings(_environment(container))
+        assert settings.region_namespace == "openstack"
+        assert settings.containers == CONTAINERS
+        assert settings.log_level == "DEBUG"
+        assert settings.version == "0.1.0"
+        assert (settings.concurrency, settings.qps, settings.resync) == (8, 100, 300)
+
+
+def test_the_pod_tells_a_container_who_it_is() -> None:
+    [container, *_] = _pod()["containers"]
+    fields = {entry["name"]: entry["valueFrom"] for entry in container["env"] if "valueFrom" in entry}
+    assert fields == {
+        "POD_NAME": {"fieldRef": {"fieldPath": "metadata.name"}},
+        "POD_NAMESPACE": {"fieldRef": {"fieldPath": "metadata.namespace"}},
+    }
+
+
+def test_the_region_is_the_charts_own_namespace_unless_said_otherwise() -> None:
+    assert _environment(_pod()["containers"][0])["REGION_NAMESPACE"] == "controllers"
+
+
+def test_every_container_is_probed_on_a_port_of_its_own() -> None:
+    ports = []
+    for container in _pod()["containers"]:
+        [port] = container["ports"]
+        ports.append(port["containerPort"])
+        assert _environment(container)["HEALTH_PORT"] == str(port["containerPort"])
+        for probe in ("startupProbe", "livenessProbe"):
+            assert container[probe]["httpGet"] == {"path": "/healthz", "port": port["name"]}
+        assert len(port["name"]) <= 15
+    assert len(set(ports)) == len(CONTAINERS)
+
+
+def test_a_start_of_two_minutes_is_forgiven() -> None:
+    for container in _pod()["containers"]:
+        probe = container["startupProbe"]
+        assert probe["periodSeconds"] * probe["failureThreshold"] >= 120
+
+
+def test_no_container_can_do_more_than_run() -> None:
+    pod = _pod()
+    assert pod["securityContext"]["runAsNonRoot"] is True
+    assert pod["securityContext"]["runAsUser"] > 0
+    assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+    for container in pod["containers"]:
+        assert container["securityContext"] == {
+            "allowPrivilegeEscalation": False,
+            "readOnlyRootFilesystem": True,
+            "capabilities": {"drop": ["ALL"]},
+        }
+    assert not {"hostNetwork", "hostPID", "hostIPC"} & set(pod)
+    assert [list(volume) for volume in pod["volumes"]] == [["name", "emptyDir"]]
+
+
+def test_a_container_writes_into_a_place_of_its_own() -> None:
+    for container in _pod()["containers"]:
+        assert container["volumeMounts"] == [
+            {"name": "tmp", "mountPath": "/tmp", "subPath": container["name"]}
+        ]
+        assert _environment(container)["HOME"] == "/tmp"
+
+
+def test_every_container_has_requests_and_a_limit_of_memory() -> None:
+    for container in _pod()["containers"]:
+        assert set(container["resources"]["requests"]) == {"cpu", "memory"}
+        assert "memory" in container["resources"]["limits"]
+
+
+def test_a_digest_wins_over_a_tag() -> None:
+    digest = "sha256:" + "0" * 64
+    image = {"repository": "r.example.org/osctl", "tag": "1", "digest": digest}
+    assert _pod(image=image)["containers"][0]["image"] == f"r.example.org/osctl@{digest}"
+    assert _pod(image={"tag": "1.2.3"})["containers"][0]["image"] == "openstack-controller:1.2.3"
+
+
+def test_what_places_the_pod_reaches_it() -> None:
+    given: dict[str, Any] = {
+        "imagePullSecrets": [{"name": "registry"}],
+        "priorityClassName": "system-cluster-critical",
+        "nodeSelector": {"openstack-control-plane": "enabled"},
+        "tolerations": [{"key": "node-role.kubernetes.io/control-plane", "operator": "Exists"}],
+        "affinity": {"nodeAffinity": {}},
+        "terminationGracePeriodSeconds": 5,
+    }
+    pod = _pod(**given)
+    assert {key: pod[key] for key in given} == given
+
+
+def test_charts_and_values_of_ones_own_reach_every_container() -> None:
+    given = {
+        "paths": {"charts": "/data/charts", "values": "/data/values"},
+        "extraVolumes": [{"name": "data", "configMap": {"name": "data"}}],
+        "extraVolumeMounts": [{"name": "data", "mountPath": "/data"}],
+    }
+    for container in _pod(**given)["containers"]:
+        assert _environment(container)["CHARTS_DIR"] == "/data/charts"
+        assert _environment(container)["VALUES_DIR"] == "/data/values"
+        assert {"name": "data", "mountPath": "/data"} in container["volumeMounts"]
+
+
+def test_every_object_tells_what_it_belongs_to() -> None:
+    for obj in _render():
+        assert obj["metadata"]["labels"]["app.kubernetes.io/name"] == "openstack-controller"
+
+
+def test_the_regions_namespace_is_made_only_when_asked_and_kept() -> None:
+    assert _of("Namespace", _render(region={"namespace": "openstack"})) == []
+    [namespace] = _of("Namespace", _render(region={"namespace": "openstack", "createNamespace": True}))
+    assert namespace["metadata"]["name"] == "openstack"
+    assert namespace["metadata"]["annotations"] == {"helm.sh/resource-policy": "keep"}
+
+
+def test_no_right_is_a_wildcard_or_makes_more_rights() -> None:
+    everything = granted(_render())
+    assert everything
+    for group, resource, name, verb in everything:
+        assert "*" not in group + resource + name + verb
+        assert verb not in FORBIDDEN_VERBS, (resource, verb)
+
+
+def test_no_right_reaches_into_pods_or_poses_as_another() -> None:
+    resources = {resource for _, resource, _, _ in granted(_render())}
+    assert not resources & {
+        "pods/exec",
+        "pods/attach",
+        "pods/portforward",
+        "serviceaccounts/token",
+        "nodes/proxy",
+    }
+
+
+def test_in_the_whole_cluster_nodes_are_read_and_nothing_else() -> None:
+    cluster = granted(obj for obj in _render() if obj["kind"] == "ClusterRole")
+    assert cluster == {("", "nodes", "", verb) for verb in ("get", "list", "watch")}
+
+
+def test_rights_are_bound_to_the_one_account_and_in_two_namespaces() -> None:
+    rendered = _render(region={"namespace": "openstack"})
+    bindings = [obj for obj in rendered if obj["kind"] in ("RoleBinding", "ClusterRoleBinding")]
+    account = {"kind": "ServiceAccount", "name": "osctl", "namespace": "controllers"}
+    assert [binding["subjects"] for binding in bindings] == [[account]] * len(bindings)
+    roles = {(obj["metadata"]["namespace"], obj["metadata"]["name"]) for obj in _of("Role", rendered)}
+    assert roles == {
+        ("controllers", "osctl-leases"), ("openstack", "osctl-region"), ("openstack", "osctl-helm"),
+    }  # fmt: skip
+    bound = {(obj["metadata"]["namespace"], obj["roleRef"]["name"]) for obj in _of("RoleBinding", rendered)}
+    assert bound == roles
+
+
+def test_leases_can_be_written_by_their_names_only() -> None:
+    leases = {(name, verb) for _, resource, name, verb in granted(_render()) if resource == "leases"}
+    assert {verb for name, verb in leases if not name} == {"create"}
+    assert {name for name, _ in leases if name} == {f"osctl-{name}" for name in CONTAINERS}
+
+
+def test_roles_can_be_left_to_someone_else() -> None:
+    kinds = {
+        obj["kind"] for obj in _render(rbac={"create": False}, serviceAccount={"create": False, "name": "x"})
+    }
+    assert kinds == {"Deployment"}
+
+
+def test_the_account_mounts_no_token_by_itself() -> None:
+    [account] = _of("ServiceAccount", _render())
+    assert account["automountServiceAccountToken"] is False
+    assert _pod()["automountServiceAccountToken"] is True
+
+
+def test_the_rules_of_the_shipped_charts_are_held_as_their_union() -> None:
+    assert DEFAULTS["rbac"]["charts"]["rules"] == chart_rules(), "run `make rbac`"
+
+
+def test_what_the_shipped_charts_grant_is_held() -> None:
+    held = permissions(rule for obj in _of("Role", _render()) for rule in obj["rules"])
+    for chart in service_charts():
+        missing = {
+            (group, resource, name, verb)
+            for group, resource, name, verb in granted(objects(chart))
+            if not {(group, resource, name, verb), (group, resource, "", verb)} & held
+        }
+        assert missing == set(), chart
+
+
+def test_helm_may_make_every_kind_that_the_shipped_charts_make() -> None:
+    listed = {
+        (entry["apiGroup"], resource)
+        for entry in DEFAULTS["rbac"]["helm"]["resources"]
+        for resource in entry["resources"]
+    }
+    made = {
+        (obj["apiVersion"].rpartition("/")[0], _plural(obj["kind"]))
+        for chart in service_charts()
+        for obj in objects(chart)
+    }
+    assert made - listed == set()
+
+
+def _plural(kind: str) -> str:
+    lower = kind.lower()
+    return lower[:-1] + "ies" if lower.endswith("y") else lower + "s"
+
+
+def test_the_region_has_all_charts_that_we_ship() -> None:
+    assert len(service_charts()) >= 10
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"bogus": 1},
+        {"image": {"pullPolicy": "Sometimes"}},
+        {"image": {"digest": "sha256:abc"}},
+        {"containers": {"core": {"enabled": "yes"}}},
+        {"containers": {"scheduler": {"enabled": True, "env": [], "resources": {}}}},
+        {"containers": {name: {"enabled": False} for name in CONTAINERS}},
+        {"settings": {"helmConcurrency": 0}},
+        {"settings": {"firstHealthPort": 80}},
+        {"region": {"namespace": "Open Stack"}},
+        {"paths": {"charts": "charts"}},
+        {"rbac": {"helm": {"verbs": ["*"]}}},
+        {"rbac": {"helm": {"verbs": ["escalate"]}}},
+        {"rbac": {"helm": {"resources": [{"apiGroup": "*", "resources": ["pods"]}]}}},
+        {"rbac": {"extraRules": [{"apiGroups": [""], "resources": ["*"], "verbs": ["get"]}]}},
+        {"rbac": {"extraRules": [{"apiGroups": [""], "resources": ["roles"], "verbs": ["bind"]}]}},
+        {"rbac": {"extraRules": [{"nonResourceURLs": ["/metrics"], "verbs": ["get"]}]}},
+    ],
+    ids=str,
+)
+def test_values_that_cannot_be_meant_are_refused(values: dict[str, Any]) -> None:
+    with pytest.raises(HelmError, match="don't meet the specifications of the schema"):
+        CHART.render(values, name="osctl", namespace="controllers")
+
+
+def test_every_value_is_known_to_the_schema_and_to_a_template() -> None:
+    templates = "".join(path.read_text() for path in (CONTROLLER_CHART / "templates").iterdir())
+    for path in _leaves(DEFAULTS):
+        # containers.<name>.enabled is reached through a variable
+        name = path[-1] if path[0] == "containers" else ".".join(path)
+        assert re.search(rf"\.{re.escape(name)}\b", templates), ".".join(path)
+
+
+def _leaves(tree: Mapping[str, Any], path: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
+    found = []
+    for key, value in tree.items():
+        whole = path[:1] == ("containers",) and len(path) == 2
+        opaque = key in ("podSecurityContext", "securityContext")
+        if isinstance(value, dict) and value and not opaque and not whole:
+            found += _leaves(value, (*path, key))
+        else:
+            found.append((*path, key))
+    return found
