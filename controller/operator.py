@@ -38,12 +38,21 @@ STUCK_AFTER = 600.0
 LOOP_STILL_AFTER = 60.0
 
 
+def _no_keys(_: Mapping[str, Any]) -> Iterable[Key]:
+    return ()
+
+
 @dataclass(frozen=True)
 class Watch:
-    """One resource to watch in the region's namespace, and the keys that a change of an object concerns."""
+    """One resource to watch in the region's namespace, and the keys that a change of an object concerns.
+
+    `seen` is given each event before: its type (ADDED, MODIFIED, DELETED, or None for an object of the
+    list that a watch begins with) and the object. It runs in the event loop and must not wait.
+    """
 
     resource: Resource
-    keys: Callable[[Mapping[str, Any]], Iterable[Key]]
+    keys: Callable[[Mapping[str, Any]], Iterable[Key]] = _no_keys
+    seen: Callable[[str | None, Mapping[str, Any]], None] | None = None
 
 
 @dataclass(frozen=True)
@@ -124,6 +133,8 @@ def _kopf_settings() -> kopf.OperatorSettings:
     settings.watching.server_timeout = 240
     settings.watching.client_timeout = 300
     settings.watching.connect_timeout = 10
+    # The first list in pieces: thousands of pods at once would cost more memory than all the rest.
+    settings.watching.chunk_size = 250
     settings.watching.reconnect_backoff = 1
     settings.networking.connect_timeout = 5
     settings.networking.request_timeout = 60
@@ -152,7 +163,9 @@ def _register(registry: kopf.OperatorRegistry, queue: WorkQueue[Key], watch: Wat
     @kopf.on.event(
         group, version, watch.resource.plural, registry=registry, id=f"watch-{watch.resource.plural}"
     )
-    def changed(event: Mapping[str, Any], **_: Any) -> None:
+    async def changed(event: Mapping[str, Any], **_: Any) -> None:
+        if watch.seen is not None:
+            watch.seen(event.get("type"), event["object"])
         for key in watch.keys(event["object"]):
             queue.add(key)
 

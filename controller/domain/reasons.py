@@ -32,6 +32,7 @@ class Reason(StrEnum):
     WORKLOADS_FAILING = "WorkloadsFailing"
     NODES_READY = "NodesReady"
     NODES_NOT_READY = "NodesNotReady"
+    NODES_MISSING = "NodesMissing"
     SECRETS_READY = "SecretsReady"
     SECRET_MISSING = "SecretMissing"  # noqa: S105 - a word, not a secret
 

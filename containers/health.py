@@ -1,0 +1,33 @@
+"""health: turns what is seen of workloads and their pods into the health of the region."""
+
+from __future__ import annotations
+
+from containers.composition import Parts, run
+from containers.observing import observing_container
+from controller.operator import Container
+from controller.reconcile.health import PARSERS, HealthReconciler
+from controller.reconcile.object_store import ObjectStore
+
+
+def main() -> None:
+    """Entry point of the `osctl-health` command."""
+    run("health", compose)
+
+
+def compose(parts: Parts) -> Container:
+    """Wires the watches of workloads to the store of what they tell, and both to the region's status."""
+    settings = parts.settings
+    store = ObjectStore(parts.kube, parts.clock, settings.region_namespace, PARSERS)
+    reconciler = HealthReconciler(
+        kube=parts.kube,
+        clock=parts.clock,
+        events=parts.events,
+        store=store,
+        namespace=settings.region_namespace,
+        resync=settings.resync,
+    )
+    return observing_container("health", parts, store, PARSERS, reconciler.reconcile)
+
+
+if __name__ == "__main__":
+    main()

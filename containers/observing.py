@@ -1,0 +1,45 @@
+"""Containers that only observe: watches fill a store, and a region is looked at when it has changed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from typing import Any
+
+from containers.composition import Parts
+from controller.operator import Container, Watch
+from controller.ports import OSDPL, Resource
+from controller.reconcile.known_regions import KnownRegions, RegionKey
+from controller.reconcile.object_store import ObjectStore
+
+# Events of one change come in bursts: they are looked at together.
+GATHERING = 0.2
+
+
+def observing_container(
+    name: str,
+    parts: Parts,
+    store: ObjectStore,
+    resources: Iterable[Resource],
+    reconcile: Callable[[RegionKey], float | None],
+) -> Container:
+    """A container whose reconciler of regions reads `store`, which watches of `resources` fill."""
+    regions, queue = KnownRegions(), parts.queue
+
+    def seen(resource: Resource, event: str | None, obj: Mapping[str, Any]) -> None:
+        if store.feed(resource, event, obj):
+            for key in regions.all():
+                queue.add(("region", *key), after=GATHERING)
+
+    def region_seen(event: str | None, obj: Mapping[str, Any]) -> None:
+        queue.add(("region", *regions.feed(event, obj)), after=GATHERING)
+
+    watches = (Watch(resource, seen=partial(seen, resource)) for resource in resources)
+    return Container(
+        name=name,
+        watches=(Watch(OSDPL, seen=region_seen), *watches),
+        reconcilers={"region": lambda namespace, region: reconcile((namespace, region))},
+        queue=queue,
+        # One: the reconciler keeps what it remembers of components without locks.
+        workers=1,
+    )

@@ -1,0 +1,192 @@
+"""Health of the region: components named and judged, their history damped, one condition. Pure.
+
+Which workloads count: those of releases that the region's bundles ask for, unless switched off. A
+component is what the label `component` says, as OpenStack-Helm sets it.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from controller.domain.conditions import Condition, Status, find, shorten, timestamp
+from controller.domain.pods import PodFacts
+from controller.domain.reasons import Reason
+from controller.domain.times import seconds_of
+from controller.domain.workload_health import WORSE, Claim, Health, Surroundings, Verdict, judge_workload
+from controller.domain.workloads import Workload
+
+CONDITION = "WorkloadsHealthy"
+MESSAGE_LIMIT = 1000
+OUTPUT_SHOWN = 400
+SHOWN = 3
+# A workload's controller that does not take up a new spec for so long does not work, and what the
+# counts say is not about the new spec.
+UNSEEN_AFTER = 60.0
+
+ComponentKey = tuple[str, str]  # application, component
+
+
+@dataclass(frozen=True)
+class ComponentHealth:
+    """One component judged. `generation` adds up those of its workloads: it moves with any rollout."""
+
+    verdict: Verdict
+    generation: int
+
+
+@dataclass(frozen=True)
+class Release:
+    """A release that the region asks for. `deployed`: its bundle says so of its present spec."""
+
+    name: str
+    deployed: bool
+
+
+@dataclass(frozen=True)
+class Facts:
+    """All that was observed of a region's workloads at `now` (seconds since the epoch).
+
+    `pods` by owner (kind and name of the workload), `claims` by name.
+    """
+
+    releases: Mapping[str, Release]
+    workloads: Sequence[Workload]
+    pods: Mapping[tuple[str, str], Sequence[PodFacts]]
+    claims: Mapping[str, Claim]
+    now: float
+
+
+def judge_components(facts: Facts) -> dict[ComponentKey, ComponentHealth]:
+    """Every component that counts, judged."""
+    counted = [one for one in facts.workloads if one.release in facts.releases and not one.off]
+    finished = frozenset(f"Job/{one.name}" for one in facts.workloads if one.kind == "Job" and one.done)
+    around = Surroundings(facts.claims, finished, facts.now)
+    result = {}
+    for key, workloads in name_components(counted).items():
+        verdicts = [
+            judge_workload(one, facts.pods.get((one.kind, one.name), ()), around) for one in workloads
+        ]
+        generation = sum(one.generation for one in workloads)
+        result[key] = ComponentHealth(_together(verdicts), generation)
+    return result
+
+
+def name_components(workloads: Iterable[Workload]) -> dict[ComponentKey, list[Workload]]:
+    """The workloads of each component, under names that no two components share.
+
+    DaemonSets of one component are one: they are its variants for different nodes. Where anything else
+    claims the same name, each goes by the name of its object, and by kind and name if that is taken.
+    """
+    result: dict[ComponentKey, list[Workload]] = {}
+    by_release: dict[str, dict[str, list[Workload]]] = defaultdict(lambda: defaultdict(list))
+    for one in sorted(workloads, key=lambda item: (item.kind, item.name)):
+        by_release[one.release][one.component].append(one)
+    for release, components in by_release.items():
+        alone = {name: group for name, group in components.items() if _is_one(group)}
+        crowded = [one for name, group in components.items() if name not in alone for one in group]
+        names = [one.name for one in crowded]
+        for name, group in alone.items():
+            result[release, name] = group
+        for one in crowded:
+            free = one.name not in components and names.count(one.name) == 1
+            result[release, one.name if free else f"{one.kind}/{one.name}"] = [one]
+    return result
+
+
+def _is_one(group: Sequence[Workload]) -> bool:
+    return len(group) == 1 or all(one.kind == "DaemonSet" for one in group)
+
+
+def _together(verdicts: Sequence[Verdict]) -> Verdict:
+    """One verdict for the variants of a component: all their pods, the worst of their states."""
+    worst = max(verdicts, key=lambda one: WORSE[one.health])
+    ready, desired = sum(one.ready for one in verdicts), sum(one.desired for one in verdicts)
+    return replace(worst, ready=ready, desired=desired)
+
+
+def health_entries(
+    components: Mapping[ComponentKey, ComponentHealth],
+    before: Mapping[str, Any],
+    now: float,
+    redact: Callable[[str], str],
+) -> dict[str, Any]:
+    """`status.health`. `before` is what it says now: `since` moves only when a status changes."""
+    result: dict[str, dict[str, Any]] = defaultdict(dict)
+    for (application, component), judged in sorted(components.items()):
+        verdict = judged.verdict
+        old = (before.get(application) or {}).get(component) or {}
+        status = verdict.health
+        if verdict.unseen and _unseen_for_long(old, now):
+            status = Health.UNKNOWN
+        entry = {
+            "status": str(status),
+            "ready": verdict.ready,
+            "desired": verdict.desired,
+            "since": (old.get("since") if old.get("status") == status else None) or timestamp(now),
+            "message": shorten(_message(verdict, redact), MESSAGE_LIMIT),
+        }
+        result[application][component] = {name: value for name, value in entry.items() if value != ""}
+    return dict(result)
+
+
+def _unseen_for_long(old: Mapping[str, Any], now: float) -> bool:
+    if "has not taken up" not in str(old.get("message")):
+        return False
+    return old.get("status") == Health.UNKNOWN or now - seconds_of(old.get("since")) > UNSEEN_AFTER
+
+
+def _message(verdict: Verdict, redact: Callable[[str], str]) -> str:
+    said = " ".join(redact(verdict.output).split()) if verdict.output else ""
+    if len(said) > OUTPUT_SHOWN:
+        # The end of an output says more than its beginning.
+        said = f"… {said[-OUTPUT_SHOWN:]}"
+    return redact(verdict.text) + (f': "{said}"' if said else "")
+
+
+def workloads_condition(
+    health: Mapping[str, Mapping[str, Any]],
+    releases: Mapping[str, Release],
+    conditions: Iterable[Mapping[str, Any]],
+    generation: int,
+) -> Condition:
+    """`WorkloadsHealthy` from the entries of `status.health`.
+
+    Unknown until the first release is deployed; from then on it is judged for good, also while no
+    release happens to be deployed. `conditions` are those that the osdpl has now.
+    """
+
+    def condition(status: Status, reason: Reason, text: str) -> Condition:
+        return Condition(CONDITION, status, reason, shorten(text, 4000), generation)
+
+    listed = [
+        (f"{application} {component}", entry)
+        for application, components in health.items()
+        for component, entry in components.items()
+    ]
+    troubled = [(name, entry) for name, entry in listed if entry["status"] != Health.READY]
+    troubled.sort(key=lambda item: (-WORSE[Health(item[1]["status"])], item[0]))
+    judged = find(conditions, CONDITION).get("status") in ("True", "False")
+    if not judged and not any(release.deployed for release in releases.values()):
+        text = "no release is deployed yet"
+        return condition(
+            "Unknown", Reason.INITIALIZING, f"{text}; {_listing(troubled)}" if troubled else text
+        )
+    if not troubled:
+        text = f"{len(listed)} components are ready" if listed else "the releases have no workloads"
+        return condition("True", Reason.WORKLOADS_HEALTHY, text)
+    failing = any(entry["status"] in (Health.UNHEALTHY, Health.UNKNOWN) for _, entry in troubled)
+    reason = Reason.WORKLOADS_FAILING if failing else Reason.WORKLOADS_PROGRESSING
+    return condition("False", reason, _listing(troubled))
+
+
+def _listing(troubled: Sequence[tuple[str, Mapping[str, Any]]]) -> str:
+    """`nova scheduler 0/2: pod nova-scheduler-6c5…: …`, the worst few."""
+    parts = [
+        f"{name} {entry['ready']}/{entry['desired']}: {entry.get('message') or entry['status']}"
+        for name, entry in troubled[:SHOWN]
+    ]
+    more = len(troubled) - SHOWN
+    return "; ".join(parts) + (f"; and {more} more" if more > 0 else "")

@@ -1,0 +1,285 @@
+"""What is known of a pod, small enough to keep thousands of them, and why it does not serve. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from controller.domain.conditions import find, shorten
+from controller.domain.times import seconds_of
+
+# The kubelet's own limit (kubernetes: pkg/kubelet/container/runtime.go).
+# Kept whole until it is redacted: of a secret that is cut in two, neither half would be found.
+OUTPUT_LIMIT = 4096
+CAUSE_LIMIT = 600
+
+# Words of the kubelet for a container that waits (kubernetes: pkg/kubelet/images/types.go and
+# pkg/kubelet/kuberuntime/kuberuntime_container.go).
+IMAGE_WORDS = frozenset(
+    {
+        *("ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull", "InvalidImageName"),
+        *("ImageInspectError", "RegistryUnavailable", "SignatureValidationFailed"),
+    }
+)
+CONFIG_WORDS = frozenset(
+    {
+        *("CreateContainerConfigError", "CreateContainerError", "RunContainerError"),
+        *("PreCreateHookError", "PreStartHookError", "PostStartHookError"),
+    }
+)
+# The kubelet alternates between a short error and a back-off that repeats it: without these words both
+# tell the same.
+_REPEATED = re.compile(
+    r'^(Back-off pulling image "[^"]*"(: )?|ErrImagePull: |rpc error: code = \w+ desc = )+'
+)
+
+
+class CauseKind(StrEnum):
+    """Why a pod does not serve; in the order in which one tells more than another."""
+
+    UNSCHEDULABLE = "Unschedulable"
+    IMAGE = "ImagePullBackOff"
+    CONFIG = "CreateContainerConfigError"
+    CRASH = "CrashLoopBackOff"
+    FAILED = "Failed"
+    NODE = "NodeLost"
+    UNREADY = "ReadinessLost"
+    TERMINATING = "Terminating"
+    WAITING = "WaitingForDependency"
+    STARTING = "Starting"
+
+
+@dataclass(frozen=True, slots=True)
+class PodCause:
+    """Why a pod does not serve.
+
+    `output` is what a container said before it ended, not yet redacted. `since` in seconds since the
+    epoch, 0.0 if not known. `waits_for` names what an init container of kubernetes-entrypoint waits for,
+    as `Job/nova-db-sync` or `Service/openstack/keystone-api`.
+    """
+
+    kind: CauseKind
+    text: str
+    output: str = ""
+    since: float = 0.0
+    container: str = ""
+    waits_for: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PodFacts:
+    """One pod that a workload owns. `cause` is None when it serves, or when it ended well.
+
+    `owner` is (kind, name) of the workload, seen through a Deployment's ReplicaSet. `revision` is the
+    hash of the template it was made from. `claims` are named only until the pod has a node.
+    """
+
+    name: str
+    owner: tuple[str, str]
+    revision: str
+    created: float
+    succeeded: bool = False
+    deleting: float = 0.0
+    claims: tuple[str, ...] = ()
+    cause: PodCause | None = None
+
+
+def parse_pod(obj: Mapping[str, Any]) -> PodFacts | None:
+    """The facts of a pod; None if no workload of a kind that counts owns it."""
+    meta = obj["metadata"]
+    owner = _owner(meta)
+    if owner is None:
+        return None
+    spec, status = obj.get("spec") or {}, obj.get("status") or {}
+    labels = meta.get("labels") or {}
+    revision = labels.get("pod-template-hash") or labels.get("controller-revision-hash") or ""
+    deleting = seconds_of(meta.get("deletionTimestamp"))
+    cause = _cause(spec, status, deleting)
+    if cause is not None and cause.since == 0.0:
+        since = seconds_of(meta.get("creationTimestamp"))
+        cause = PodCause(cause.kind, cause.text, cause.output, since, cause.container, cause.waits_for)
+    return PodFacts(
+        name=str(meta["name"]),
+        owner=owner,
+        revision=str(revision),
+        created=seconds_of(meta.get("creationTimestamp")),
+        succeeded=status.get("phase") == "Succeeded",
+        deleting=deleting,
+        claims=() if spec.get("nodeName") else _claims(spec),
+        cause=cause,
+    )
+
+
+def _owner(meta: Mapping[str, Any]) -> tuple[str, str] | None:
+    for reference in meta.get("ownerReferences") or []:
+        kind, name = str(reference.get("kind")), str(reference.get("name"))
+        if not reference.get("controller"):
+            continue
+        if kind == "ReplicaSet":
+            # A Deployment names its ReplicaSets <deployment>-<hash> (kubernetes:
+            # pkg/controller/deployment/sync.go), and its pods carry the hash.
+            digest = (meta.get("labels") or {}).get("pod-template-hash")
+            if digest and name.endswith(f"-{digest}"):
+                return "Deployment", name[: -len(digest) - 1]
+            return None
+        if kind in ("StatefulSet", "DaemonSet", "Job"):
+            return kind, name
+    return None
+
+
+def _claims(spec: Mapping[str, Any]) -> tuple[str, ...]:
+    named = (volume.get("persistentVolumeClaim") or {} for volume in spec.get("volumes") or [])
+    return tuple(sorted(str(claim["claimName"]) for claim in named if claim.get("claimName")))
+
+
+def _cause(spec: Mapping[str, Any], status: Mapping[str, Any], deleting: float) -> PodCause | None:
+    phase = status.get("phase")
+    if phase == "Succeeded":
+        return None
+    if deleting:
+        return PodCause(CauseKind.TERMINATING, "is being removed", since=deleting)
+    conditions = status.get("conditions") or []
+    ready = find(conditions, "Ready")
+    if phase == "Failed":
+        return _failed(status)
+    if ready.get("status") == "True":
+        return None
+    scheduled = find(conditions, "PodScheduled")
+    if scheduled.get("status") == "False":
+        words = str(scheduled.get("message") or scheduled.get("reason") or "no node was found")
+        since = seconds_of(scheduled.get("lastTransitionTime"))
+        return PodCause(CauseKind.UNSCHEDULABLE, f"Unschedulable: {shorten(words, CAUSE_LIMIT)}", since=since)
+    for container in _by_name(spec.get("initContainers"), status.get("initContainerStatuses")):
+        found = _init_cause(*container)
+        if found is not None:
+            return found
+    containers = list(_by_name(spec.get("containers"), status.get("containerStatuses")))
+    found = next(filter(None, (_trouble(*container) for container in containers)), None)
+    return found or _unready(spec, containers, ready)
+
+
+def _by_name(
+    specs: Sequence[Mapping[str, Any]] | None, statuses: Sequence[Mapping[str, Any]] | None
+) -> Iterable[tuple[Mapping[str, Any], Mapping[str, Any]]]:
+    """Each container of the spec with its status, empty while it has none."""
+    known = {status.get("name"): status for status in statuses or []}
+    return [(spec, known.get(spec.get("name"), {})) for spec in specs or []]
+
+
+def _failed(status: Mapping[str, Any]) -> PodCause:
+    ended = [
+        (str(one.get("name")), (one.get("state") or {}).get("terminated") or {})
+        for one in (*(status.get("initContainerStatuses") or []), *(status.get("containerStatuses") or []))
+    ]
+    for name, end in ended:
+        if end.get("exitCode"):
+            return _with_output(CauseKind.FAILED, name, f"failed: {_ending(end)}", end)
+    words = ": ".join(str(status[key]) for key in ("reason", "message") if status.get(key))
+    return PodCause(CauseKind.FAILED, f"failed: {shorten(words or 'no reason is given', CAUSE_LIMIT)}")
+
+
+def _init_cause(spec: Mapping[str, Any], status: Mapping[str, Any]) -> PodCause | None:
+    """Why the pod is still in this init container; None when it is past it."""
+    state = status.get("state") or {}
+    ended = state.get("terminated")
+    sidecar = spec.get("restartPolicy") == "Always"
+    if (ended and not ended.get("exitCode")) or (sidecar and status.get("started")):
+        return None
+    found = _trouble(spec, status)
+    if found is not None:
+        return found
+    name = str(spec.get("name"))
+    if "running" in state:
+        since = seconds_of(state["running"].get("startedAt"))
+        waits = _entrypoint_dependencies(spec)
+        text = f"is in init container {name}"
+        return PodCause(CauseKind.WAITING, text, since=since, container=name, waits_for=waits)
+    return PodCause(CauseKind.STARTING, _being_created(state), container=name)
+
+
+def _being_created(state: Mapping[str, Any]) -> str:
+    waiting = state.get("waiting") or {}
+    words = str(waiting.get("message") or "")
+    return "is being created" + (f": {shorten(words, CAUSE_LIMIT)}" if words else "")
+
+
+def _trouble(spec: Mapping[str, Any], status: Mapping[str, Any]) -> PodCause | None:
+    """What a container cannot get over by itself, or has just died of."""
+    name, image = str(spec.get("name")), str(spec.get("image"))
+    state = status.get("state") or {}
+    waiting = state.get("waiting") or {}
+    word, words = str(waiting.get("reason") or ""), str(waiting.get("message") or "")
+    if word in IMAGE_WORDS:
+        detail = _REPEATED.sub("", words).strip()
+        shown = "ImagePullBackOff" if word in ("ErrImagePull", "ImagePullBackOff") else word
+        text = f"{shown}: image {image} cannot be pulled" + (f" ({detail})" if detail else "")
+        return PodCause(CauseKind.IMAGE, shorten(text, CAUSE_LIMIT), container=name)
+    if word in CONFIG_WORDS:
+        text = f"{word}: container {name}: {words or 'no message is given'}"
+        return PodCause(CauseKind.CONFIG, shorten(text, CAUSE_LIMIT), container=name)
+    last = state.get("terminated") or (status.get("lastState") or {}).get("terminated") or {}
+    restarts = int(status.get("restartCount") or 0)
+    if status.get("ready") or not last or not (restarts or last.get("exitCode")):
+        return None
+    # Between two crashes a container runs for a while: it is the same trouble, told in the same words.
+    return _with_output(CauseKind.CRASH, name, f"CrashLoopBackOff: container {name} {_ending(last)}", last)
+
+
+def _ending(ended: Mapping[str, Any]) -> str:
+    reason = str(ended.get("reason") or "")
+    why = f" ({reason})" if reason not in ("", "Error", "Completed") else ""
+    return f"ended with exit code {ended.get('exitCode', '?')}{why}"
+
+
+def _with_output(kind: CauseKind, name: str, text: str, ended: Mapping[str, Any]) -> PodCause:
+    output = str(ended.get("message") or "").strip()[-OUTPUT_LIMIT:]
+    return PodCause(kind, text, output, seconds_of(ended.get("finishedAt")), name)
+
+
+def _unready(
+    spec: Mapping[str, Any],
+    containers: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]],
+    ready: Mapping[str, Any],
+) -> PodCause:
+    since = seconds_of(ready.get("lastTransitionTime"))
+    for one, status in containers:
+        state = status.get("state") or {}
+        name = str(one.get("name"))
+        if "running" not in state:
+            return PodCause(CauseKind.STARTING, _being_created(state), container=name)
+        if not status.get("ready"):
+            started = seconds_of(state["running"].get("startedAt"))
+            if since > started > 0:
+                text = f"lost readiness: the readiness probe of container {name} fails"
+                return PodCause(CauseKind.UNREADY, text, since=since, container=name)
+            return PodCause(
+                CauseKind.STARTING,
+                f"container {name} runs and is not ready yet",
+                since=started,
+                container=name,
+            )
+    words = str(ready.get("message") or "")
+    if words:
+        return PodCause(CauseKind.UNREADY, f"is not ready: {shorten(words, CAUSE_LIMIT)}", since=since)
+    # Its containers are ready and it is not: so the node controller says of pods of a silent node.
+    return PodCause(CauseKind.NODE, f"its node {spec.get('nodeName', '')} does not answer", since=since)
+
+
+def _entrypoint_dependencies(spec: Mapping[str, Any]) -> tuple[str, ...]:
+    """What kubernetes-entrypoint waits for, from its environment (openstack-helm: helm-toolkit,
+    snippets/_kubernetes_entrypoint_init_container.tpl): comma lists of names or namespace:name."""
+    texts = {str(one.get("name")): str(one.get("value") or "") for one in spec.get("env") or []}
+    found = []
+    for variable, kind in (
+        ("DEPENDENCY_JOBS", "Job"),
+        ("DEPENDENCY_DAEMONSET", "DaemonSet"),
+        ("DEPENDENCY_SERVICE", "Service"),
+    ):
+        names = (part.strip() for part in texts.get(variable, "").split(","))
+        found += [f"{kind}/{name.replace(':', '/')}" for name in names if name]
+    if texts.get("DEPENDENCY_POD_JSON", "").strip() not in ("", "[]", '""'):
+        found.append("pods beside it on the node")
+    return tuple(found)

@@ -1,0 +1,68 @@
+"""What the health of a region needs to know of its HelmBundles. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from controller.domain.bundle_status import ReleaseState
+from controller.domain.conditions import is_true
+from controller.domain.health import Release
+from controller.domain.names import DEPLOYMENT_LABEL
+from controller.domain.secret_refs import secret_names
+from controller.errors import SpecInvalid
+
+
+@dataclass(frozen=True, slots=True)
+class BundleFacts:
+    """One HelmBundle of a region.
+
+    `settled`: its status is about its present spec, and every release is deployed. `secrets` names the
+    Secrets that its values refer to.
+    """
+
+    name: str
+    deployment: str
+    releases: tuple[Release, ...]
+    settled: bool
+    secrets: frozenset[str]
+
+
+def parse_bundle(obj: Mapping[str, Any]) -> BundleFacts | None:
+    """The facts of a bundle; None for one that is used alone, or is being removed."""
+    meta = obj["metadata"]
+    deployment = (meta.get("labels") or {}).get(DEPLOYMENT_LABEL)
+    if not deployment or meta.get("deletionTimestamp"):
+        return None
+    spec, status = obj.get("spec") or {}, obj.get("status") or {}
+    current = status.get("observedGeneration") == meta.get("generation")
+    states = {str(one.get("name")): one.get("state") for one in status.get("releases") or []}
+    wanted = [one for one in spec.get("releases") or [] if one.get("name")]
+    releases = tuple(
+        Release(
+            name=str(one["name"]),
+            deployed=current and states.get(str(one["name"])) == ReleaseState.DEPLOYED,
+        )
+        for one in wanted
+    )
+    return BundleFacts(
+        name=str(meta["name"]),
+        deployment=str(deployment),
+        releases=releases,
+        settled=current and is_true(status.get("conditions") or [], "Ready"),
+        secrets=frozenset().union(*(_secrets(one.get("values")) for one in wanted)),
+    )
+
+
+def _secrets(values: Any) -> frozenset[str]:
+    try:
+        return secret_names(values or {})
+    except SpecInvalid:
+        # helmbundle says so of the release; here the names only serve to find what must not be shown.
+        return frozenset()
+
+
+def releases_of(bundles: Iterable[BundleFacts]) -> dict[str, Release]:
+    """The releases of some bundles by name."""
+    return {release.name: release for bundle in bundles for release in bundle.releases}

@@ -1,0 +1,240 @@
+"""How one workload fares: from its counts and its pods to one word and the cause a person needs. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from controller.domain.conditions import timestamp
+from controller.domain.pods import CauseKind, PodCause, PodFacts
+from controller.domain.workloads import Workload
+
+# What may pass by itself within so many seconds is not a failure yet.
+SCHEDULING_GRACE = 30.0  # volumes are provisioned, nodes are added
+TERMINATING_GRACE = 60.0  # beyond the pod's own grace period, which its deletion time includes
+# A Deployment's own default (apps/v1 progressDeadlineSeconds), for kinds that have none.
+PROGRESS_DEADLINE = 600.0
+# As long as a release's hooks may take by default.
+JOB_DEADLINE = 1800.0
+
+_GRACE = {CauseKind.UNSCHEDULABLE: SCHEDULING_GRACE, CauseKind.TERMINATING: TERMINATING_GRACE}
+_AT_ONCE = frozenset(
+    {CauseKind.IMAGE, CauseKind.CONFIG, CauseKind.CRASH, CauseKind.FAILED, CauseKind.NODE, CauseKind.UNREADY}
+)
+_ORDER = {kind: place for place, kind in enumerate(CauseKind)}
+
+
+class Health(StrEnum):
+    """The one word for a component in `status.health`; the later ones are worse."""
+
+    READY = "Ready"
+    PROGRESSING = "Progressing"
+    UNKNOWN = "Unknown"
+    UNHEALTHY = "Unhealthy"
+
+
+WORSE = {Health.READY: 0, Health.PROGRESSING: 1, Health.UNKNOWN: 2, Health.UNHEALTHY: 3}
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A PersistentVolumeClaim. `phase` is Kubernetes' word: Pending, Bound or Lost."""
+
+    name: str
+    phase: str
+    storage_class: str
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What else is known when a workload is judged.
+
+    `claims` by name; `finished` names the Jobs that have succeeded, as `Job/<name>`; `now` in seconds
+    since the epoch.
+    """
+
+    claims: Mapping[str, Claim]
+    finished: frozenset[str]
+    now: float
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """One workload judged. `output` is what a container said, not yet redacted, to be put after `text`.
+
+    `unseen`: its own controller has not taken up the newest spec.
+    """
+
+    health: Health
+    ready: int
+    desired: int
+    text: str = ""
+    output: str = ""
+    unseen: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Worst:
+    """The pod that tells most, of those that do not serve; `hard` if it will not get over it alone."""
+
+    text: str
+    output: str
+    hard: bool
+
+
+def judge_workload(workload: Workload, pods: Iterable[PodFacts], around: Surroundings) -> Verdict:
+    """The verdict on a workload that counts (`off` is False)."""
+    worst = _worst(_relevant(workload, list(pods)), around)
+    if workload.kind == "Job":
+        return _job(workload, worst, around)
+    rollout = workload.rollout
+
+    def verdict(health: Health, text: str = "", *, why: bool = False, unseen: bool = False) -> Verdict:
+        tail = worst if why else None
+        whole = "; ".join(part for part in (text, tail.text if tail else "") if part)
+        output = tail.output if tail else ""
+        return Verdict(health, rollout.ready, rollout.desired, whole, output, unseen)
+
+    if workload.generation > workload.observed:
+        text = f"{workload.kind} {workload.name}: its controller has not taken up the newest spec yet"
+        return verdict(Health.PROGRESSING, text, unseen=True)
+    wanted = rollout.desired if rollout.on_delete else max(rollout.desired - rollout.partition, 0)
+    pending = 0 if rollout.on_delete else max(wanted - rollout.updated, 0)
+    old = max(rollout.current - rollout.updated, 0) if workload.kind == "Deployment" else 0
+    missing = max(rollout.desired - rollout.available, 0)
+    if not (pending or old or missing):
+        return verdict(Health.READY, _remarks(workload))
+    if workload.stuck:
+        return verdict(Health.UNHEALTHY, workload.stuck, why=True)
+    if worst and worst.hard:
+        return verdict(Health.UNHEALTHY, why=True)
+    if workload.paused and (pending or old):
+        return verdict(Health.PROGRESSING, f"the rollout of Deployment {workload.name} is paused", why=True)
+    if pending:
+        return verdict(Health.PROGRESSING, f"{pending} of {wanted} pods are still to be updated", why=True)
+    if missing:
+        if worst:
+            return verdict(Health.PROGRESSING, why=True)
+        text = f"{missing} of {rollout.desired} pods are still to become available"
+        return verdict(Health.PROGRESSING, text)
+    return verdict(Health.PROGRESSING, f"{old} pods of the previous revision are still to go")
+
+
+def _remarks(workload: Workload) -> str:
+    """What deserves a word although all pods serve."""
+    rollout, remarks = workload.rollout, []
+    outdated = max(rollout.desired - rollout.updated, 0)
+    if rollout.on_delete and outdated:
+        remarks.append(
+            f"{outdated} of {rollout.desired} pods are of an earlier revision: "
+            "with OnDelete each is replaced when it is deleted"
+        )
+    elif rollout.partition and outdated:
+        remarks.append(
+            f"{outdated} of {rollout.desired} pods are kept at an earlier revision "
+            f"by partition {rollout.partition}"
+        )
+    if rollout.misscheduled:
+        remarks.append(f"{rollout.misscheduled} pods run on nodes that they no longer fit")
+    return "; ".join(remarks)
+
+
+def _job(job: Workload, worst: _Worst | None, around: Surroundings) -> Verdict:
+    desired = job.rollout.desired
+    if job.done:
+        return Verdict(Health.READY, desired, desired)
+    text, output = (worst.text, worst.output) if worst else ("", "")
+    ready = job.rollout.ready
+    if job.stuck:
+        whole = "; ".join(part for part in (f"Job {job.name}: {job.stuck}", text) if part)
+        return Verdict(Health.UNHEALTHY, ready, desired, whole, output)
+    if job.failed:
+        tried = f"Job {job.name} failed and is tried again"
+        whole = "; ".join(part for part in (tried, text) if part)
+        return Verdict(Health.UNHEALTHY, ready, desired, whole, output)
+    if worst and worst.hard:
+        return Verdict(Health.UNHEALTHY, ready, desired, text, output)
+    late = job.started and around.now - job.started > JOB_DEADLINE
+    running = (
+        f"Job {job.name} runs since {timestamp(job.started)}"
+        if job.started
+        else f"Job {job.name} is to start"
+    )
+    whole = "; ".join(part for part in (running, text) if part)
+    return Verdict(Health.UNHEALTHY if late else Health.PROGRESSING, ready, desired, whole, output)
+
+
+def _relevant(workload: Workload, pods: list[PodFacts]) -> list[PodFacts]:
+    """The pods whose trouble is the workload's.
+
+    While a Deployment rolls out, those of the newest revision: the others are being replaced, and what
+    they suffer from may be what the rollout cures. Of a Job, the newest pod.
+    """
+    if not pods:
+        return []
+    newest = max(pods, key=lambda pod: (pod.created, pod.name))
+    if workload.kind == "Job":
+        return [newest]
+    rolling = workload.kind == "Deployment" and workload.rollout.updated > 0
+    chosen = [pod for pod in pods if not rolling or pod.revision == newest.revision]
+    # A controller replaces a pod that failed for good (an evicted one); its remains tell nothing then.
+    living = [pod for pod in chosen if pod.cause is None or pod.cause.kind != CauseKind.FAILED]
+    return living if any(pod.cause for pod in living) else chosen
+
+
+def _worst(pods: Sequence[PodFacts], around: Surroundings) -> _Worst | None:
+    suffering = [(pod, pod.cause) for pod in pods if pod.cause is not None]
+    if not suffering:
+        return None
+
+    def severity(item: tuple[PodFacts, PodCause]) -> tuple[bool, int, str]:
+        pod, cause = item
+        return (not _is_hard(cause, around.now), _ORDER[cause.kind], pod.name)
+
+    # By name among equals, not by age: the message stays the same from look to look.
+    pod, cause = min(suffering, key=severity)
+    same = sum(1 for _, other in suffering if other.kind == cause.kind) - 1
+    text = f"pod {pod.name} {_told(pod, cause, around)}"
+    if same:
+        text += f"; {same} more like it"
+    return _Worst(text, cause.output, _is_hard(cause, around.now))
+
+
+def _is_hard(cause: PodCause, now: float) -> bool:
+    if cause.kind in _AT_ONCE:
+        return True
+    grace = _GRACE.get(cause.kind, PROGRESS_DEADLINE)
+    return cause.since > 0 and now - cause.since > grace
+
+
+def _told(pod: PodFacts, cause: PodCause, around: Surroundings) -> str:
+    tell: Callable[[], str] | None = {
+        CauseKind.UNSCHEDULABLE: lambda: _unbound(pod, around),
+        CauseKind.WAITING: lambda: _waiting(cause, around),
+    }.get(cause.kind)
+    return (tell() if tell else "") or cause.text
+
+
+def _unbound(pod: PodFacts, around: Surroundings) -> str:
+    """The claim that keeps the pod from a node, before the scheduler's words; empty if none does."""
+    parts = []
+    for name in pod.claims:
+        claim = around.claims.get(name)
+        if claim is None:
+            parts.append(f"claim {name} does not exist")
+        elif claim.phase != "Bound":
+            kind = f'storage class "{claim.storage_class}"' if claim.storage_class else "no storage class"
+            parts.append(f"claim {name} is {claim.phase} ({kind})")
+    return f"waits for its volumes: {', '.join(parts)}; {pod.cause.text}" if parts and pod.cause else ""
+
+
+def _waiting(cause: PodCause, around: Surroundings) -> str:
+    """What the pod still waits for: of its dependencies, those not known to be met."""
+    unmet = [name for name in cause.waits_for if name not in around.finished]
+    if not cause.waits_for:
+        return cause.text
+    if not unmet:
+        return f"{cause.text}; the Jobs it waits for have finished"
+    shown = ", ".join(unmet[:5]) + (f" and {len(unmet) - 5} more" if len(unmet) > 5 else "")
+    return f"{cause.text}: it waits for {shown}"

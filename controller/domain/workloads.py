@@ -1,0 +1,190 @@
+"""What is known of the workloads of Helm releases: Deployments, StatefulSets, DaemonSets and Jobs. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from controller.domain.conditions import find
+from controller.domain.times import seconds_of
+
+# Helm marks what it manages (helm: pkg/action/validate.go) but not its hooks, which carry this one.
+RELEASE_NAME = "meta.helm.sh/release-name"
+HOOK = "helm.sh/hook"
+# Hooks name their release by a label: the charts' own one, and that of OpenStack-Helm.
+RELEASE_LABELS = ("app.kubernetes.io/instance", "release_group")
+# Hooks that are no part of a running release.
+OTHER_HOOKS = frozenset({"test", "test-success", "test-failure", "pre-delete", "post-delete"})
+
+
+@dataclass(frozen=True, slots=True)
+class Rollout:
+    """Counts of pods as the workload's own controller publishes them.
+
+    `desired` pods are wanted; `current` exist; `updated` are of the newest template; `ready` and
+    `available` of all that exist. `partition` pods of a StatefulSet are kept at the older template;
+    `on_delete`: pods take the newest template only when someone deletes them.
+    """
+
+    desired: int
+    current: int = 0
+    updated: int = 0
+    ready: int = 0
+    available: int = 0
+    partition: int = 0
+    on_delete: bool = False
+    misscheduled: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """One workload of a release. For Jobs `rollout` counts completions and `failed` its failed pods.
+
+    `stuck` says why its controller cannot go on, in its words; empty while it can. `off`: it is
+    switched off (scaled to zero, suspended, being deleted) and does not count.
+    """
+
+    kind: str
+    name: str
+    release: str
+    component: str
+    rollout: Rollout
+    generation: int = 0
+    observed: int = 0
+    started: float = 0.0
+    stuck: str = ""
+    done: bool = False
+    failed: int = 0
+    paused: bool = False
+    hook: bool = False
+    off: bool = False
+
+
+def parse_workload(obj: Mapping[str, Any]) -> Workload | None:
+    """The facts of a workload; None if it belongs to no release, or to something that is no part of one.
+
+    A Job that a CronJob made is none: what failed last night does not make a region unfit now.
+    """
+    meta = obj["metadata"]
+    kind = str(obj["kind"])
+    annotations = meta.get("annotations") or {}
+    hook = annotations.get(HOOK)
+    release = _release(obj, annotations)
+    owned = any(one.get("controller") for one in meta.get("ownerReferences") or [])
+    if not release or owned or (hook and OTHER_HOOKS & set(str(hook).split(","))):
+        return None
+    spec, status = obj.get("spec") or {}, obj.get("status") or {}
+    rollout = _PARTS[kind](spec, status)
+    failed_condition = find(status.get("conditions") or [], "Failed") if kind == "Job" else {}
+    complete = find(status.get("conditions") or [], "Complete") if kind == "Job" else {}
+    return Workload(
+        kind=kind,
+        name=str(meta["name"]),
+        release=release,
+        component=_label(obj, "component") or str(meta["name"]),
+        rollout=rollout,
+        generation=int(meta.get("generation") or 0),
+        # A Job's status has none; its controller is seen at work by startTime.
+        observed=int(status.get("observedGeneration") or (meta.get("generation", 0) if kind == "Job" else 0)),
+        started=seconds_of(status.get("startTime") or meta.get("creationTimestamp")),
+        stuck=_words(failed_condition) if failed_condition.get("status") == "True" else _stuck(kind, status),
+        done=complete.get("status") == "True",
+        failed=int(status.get("failed") or 0) if kind == "Job" else 0,
+        paused=kind == "Deployment" and bool(spec.get("paused")),
+        hook=bool(hook),
+        off=bool(meta.get("deletionTimestamp")) or bool(spec.get("suspend")) or _is_zero(kind, obj, rollout),
+    )
+
+
+def _release(obj: Mapping[str, Any], annotations: Mapping[str, Any]) -> str:
+    if annotations.get(RELEASE_NAME):
+        return str(annotations[RELEASE_NAME])
+    if HOOK not in annotations:
+        return ""
+    return next((found for label in RELEASE_LABELS if (found := _label(obj, label))), "")
+
+
+def _label(obj: Mapping[str, Any], name: str) -> str:
+    """A label of the object, or of its pods: upstream's charts do not label every Job itself."""
+    template = ((obj.get("spec") or {}).get("template") or {}).get("metadata") or {}
+    own = (obj["metadata"].get("labels") or {}).get(name)
+    return str(own or (template.get("labels") or {}).get(name) or "")
+
+
+def _is_zero(kind: str, obj: Mapping[str, Any], rollout: Rollout) -> bool:
+    if kind == "DaemonSet":
+        # Before its controller has looked, zero means nothing.
+        seen = (obj.get("status") or {}).get("observedGeneration")
+        return rollout.desired == 0 and seen == obj["metadata"].get("generation")
+    return rollout.desired == 0
+
+
+def _stuck(kind: str, status: Mapping[str, Any]) -> str:
+    if kind != "Deployment":
+        return ""
+    conditions = status.get("conditions") or []
+    failure = find(conditions, "ReplicaFailure")
+    if failure.get("status") == "True":
+        return _words(failure)
+    progressing = find(conditions, "Progressing")
+    return _words(progressing) if progressing.get("status") == "False" else ""
+
+
+def _words(condition: Mapping[str, Any]) -> str:
+    return (
+        ": ".join(str(condition[key]) for key in ("reason", "message") if condition.get(key))
+        or "no reason given"
+    )
+
+
+def _count(value: Any, default: int = 0) -> int:
+    return default if value is None else int(value)
+
+
+def _deployment(spec: Mapping[str, Any], status: Mapping[str, Any]) -> Rollout:
+    return Rollout(
+        desired=_count(spec.get("replicas"), 1),
+        current=_count(status.get("replicas")),
+        updated=_count(status.get("updatedReplicas")),
+        ready=_count(status.get("readyReplicas")),
+        available=_count(status.get("availableReplicas")),
+    )
+
+
+def _statefulset(spec: Mapping[str, Any], status: Mapping[str, Any]) -> Rollout:
+    strategy = spec.get("updateStrategy") or {}
+    rolling = strategy.get("rollingUpdate") or {}
+    return Rollout(
+        desired=_count(spec.get("replicas"), 1),
+        current=_count(status.get("replicas")),
+        updated=_count(status.get("updatedReplicas")),
+        ready=_count(status.get("readyReplicas")),
+        available=_count(status.get("availableReplicas")),
+        partition=_count(rolling.get("partition")),
+        on_delete=strategy.get("type") == "OnDelete",
+    )
+
+
+def _daemonset(spec: Mapping[str, Any], status: Mapping[str, Any]) -> Rollout:
+    return Rollout(
+        desired=_count(status.get("desiredNumberScheduled")),
+        current=_count(status.get("currentNumberScheduled")),
+        updated=_count(status.get("updatedNumberScheduled")),
+        ready=_count(status.get("numberReady")),
+        available=_count(status.get("numberAvailable")),
+        on_delete=(spec.get("updateStrategy") or {}).get("type") == "OnDelete",
+        misscheduled=_count(status.get("numberMisscheduled")),
+    )
+
+
+def _job(spec: Mapping[str, Any], status: Mapping[str, Any]) -> Rollout:
+    # Without completions, any one success completes the Job (batch/v1 JobSpec).
+    wanted = _count(spec.get("completions"), 1)
+    done = _count(status.get("succeeded"))
+    return Rollout(
+        desired=wanted, current=_count(status.get("active")), ready=min(done, wanted), available=done
+    )
+
+
+_PARTS = {"Deployment": _deployment, "StatefulSet": _statefulset, "DaemonSet": _daemonset, "Job": _job}

@@ -1,0 +1,187 @@
+"""health's part of the region's status: `health` and the condition `WorkloadsHealthy`.
+
+Nothing is asked of the API server but the osdpl itself: the workloads are known from watches.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import defaultdict
+from collections.abc import Mapping
+from typing import Any
+
+from controller.domain.conditions import entries, find
+from controller.domain.flapping import FlapDamping
+from controller.domain.health import (
+    CONDITION,
+    ComponentKey,
+    Facts,
+    Release,
+    health_entries,
+    judge_components,
+    workloads_condition,
+)
+from controller.domain.names import field_manager
+from controller.domain.pods import PodFacts, parse_pod
+from controller.domain.region_releases import BundleFacts, parse_bundle, releases_of
+from controller.domain.workload_health import Claim
+from controller.domain.workloads import Workload, parse_workload
+from controller.errors import ObjectMissing
+from controller.ports import (
+    DAEMONSET,
+    DEPLOYMENT,
+    HELMBUNDLE,
+    JOB,
+    OSDPL,
+    POD,
+    PVC,
+    STATEFULSET,
+    Clock,
+    Events,
+    Kube,
+    KubeObject,
+    Resource,
+)
+from controller.reconcile.object_store import ObjectStore, Parse
+from controller.reconcile.region_redactor import RegionRedactor
+from controller.reconcile.region_status import apply_region_status
+
+log = logging.getLogger(__name__)
+
+MANAGER = field_manager("health")
+WORKLOADS = (DEPLOYMENT, STATEFULSET, DAEMONSET, JOB)
+# At most one write in so many seconds, however fast pods come and go.
+WRITE_EVERY = 1.0
+# Deadlines and the calm after flapping pass without an event.
+LOOK_AGAIN = 10.0
+CATCHING_UP = 0.3
+
+RegionKey = tuple[str, str]  # namespace, name of the osdpl
+
+
+def parse_claim(obj: Mapping[str, Any]) -> Claim:
+    """The facts of a PersistentVolumeClaim."""
+    spec, status = obj.get("spec") or {}, obj.get("status") or {}
+    return Claim(
+        name=str(obj["metadata"]["name"]),
+        phase=str(status.get("phase") or "Pending"),
+        storage_class=str(spec.get("storageClassName") or ""),
+    )
+
+
+# What the container watches, and how an object becomes facts.
+PARSERS: Mapping[Resource, Parse] = {
+    **dict.fromkeys(WORKLOADS, parse_workload),
+    POD: parse_pod,
+    PVC: parse_claim,
+    HELMBUNDLE: parse_bundle,
+}
+
+
+class HealthReconciler:
+    """Judges the workloads of one namespace's regions from what `store` holds of `PARSERS`.
+
+    `resync`: seconds after which the store is compared with the API server anew.
+    """
+
+    def __init__(
+        self, *, kube: Kube, clock: Clock, events: Events, store: ObjectStore, namespace: str, resync: float
+    ) -> None:
+        self._kube = kube
+        self._clock = clock
+        self._events = events
+        self._store = store
+        self._redactor = RegionRedactor(kube, clock, namespace)
+        self._damping: dict[RegionKey, FlapDamping] = {}
+        self._written: dict[RegionKey, float] = {}
+        self._resync = resync
+
+    def reconcile(self, key: RegionKey) -> float | None:
+        """One look; seconds until the next that no event will announce, None when the osdpl is gone.
+
+        Raises KubeError.
+        """
+        pause = self._written.get(key, -WRITE_EVERY) + WRITE_EVERY - self._clock.monotonic()
+        if pause > 0:
+            return pause
+        if not self._store.is_complete(not_older_than=self._resync):
+            return CATCHING_UP
+        namespace, name = key
+        osdpl = self._kube.get(OSDPL, name, namespace)
+        if osdpl is None:
+            self._damping.pop(key, None)
+            self._written.pop(key, None)
+            return None
+        bundles = [one for one in self._store.facts(HELMBUNDLE) if one.deployment == name]
+        known = (osdpl.get("status") or {}).get("conditions") or []
+        if not bundles and find(known, CONDITION).get("status") not in ("True", "False"):
+            # Nothing was asked for yet, or this osdpl is not the one that is served.
+            return None
+        generation, behind = self._generation(osdpl, bundles)
+        try:
+            well = self._publish(key, osdpl, bundles, generation)
+        except ObjectMissing:
+            return None
+        if behind:
+            return CATCHING_UP
+        return self._resync if well else LOOK_AGAIN
+
+    def _publish(
+        self, key: RegionKey, osdpl: KubeObject, bundles: list[BundleFacts], generation: int
+    ) -> bool:
+        """Writes what differs; whether every component is ready."""
+        before = osdpl.get("status") or {}
+        known = before.get("conditions") or []
+        now = self._clock.now()
+        releases = releases_of(bundles)
+        self._redactor.look_through(frozenset().union(*(one.secrets for one in bundles)))
+        judged = judge_components(self._facts(releases, now))
+        damped = self._damping.setdefault(key, FlapDamping()).damped(judged, self._clock.monotonic())
+        health = health_entries(damped, before.get("health") or {}, now, self._redactor.redact)
+        condition = workloads_condition(health, releases, known, generation)
+        status: dict[str, Any] = {"conditions": entries([condition], known, now)}
+        if health or before.get("health"):
+            status["health"] = health
+        if apply_region_status(self._kube, osdpl, status, manager=MANAGER):
+            self._written[key] = self._clock.monotonic()
+            self._announce(osdpl, find(known, CONDITION), find(status["conditions"], CONDITION))
+        return condition.status == "True"
+
+    def _facts(self, releases: Mapping[str, Release], now: float) -> Facts:
+        workloads: list[Workload] = [one for kind in WORKLOADS for one in self._store.facts(kind)]
+        pods: dict[ComponentKey, list[PodFacts]] = defaultdict(list)
+        for pod in self._store.facts(POD):
+            pods[pod.owner].append(pod)
+        claims = {claim.name: claim for claim in self._store.facts(PVC)}
+        return Facts(releases, workloads, pods, claims, now)
+
+    def _generation(self, osdpl: KubeObject, bundles: list[BundleFacts]) -> tuple[int, bool]:
+        """The generation of the spec that the verdict is about, and whether the watches lag behind.
+
+        It moves on when the bundles of the new generation are deployed and every change that this made
+        to workloads has been seen: before, all that is ready may still be what ran under the old spec.
+        """
+        status = osdpl.get("status") or {}
+        target = int(status.get("observedGeneration") or 0)
+        reached = int(find(status.get("conditions") or [], CONDITION).get("observedGeneration") or 0)
+        if target <= reached:
+            return target, False
+        if not bundles or not all(bundle.settled for bundle in bundles):
+            return reached, False
+        # The bundles first: only if they are known as core left them, settled means the new spec's.
+        if all(self._store.catch_up(resource) for resource in (HELMBUNDLE, *WORKLOADS)):
+            settled = [
+                one for one in self._store.facts(HELMBUNDLE) if one.deployment == osdpl["metadata"]["name"]
+            ]
+            if all(bundle.settled for bundle in settled):
+                return target, False
+        return reached, True
+
+    def _announce(self, osdpl: KubeObject, old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
+        """An Event when the condition turns over or changes its reason, and only then."""
+        if (old.get("status"), old.get("reason")) == (new["status"], new["reason"]):
+            return
+        failing = new["reason"] == "WorkloadsFailing"
+        self._events.emit(
+            osdpl, type_="Warning" if failing else "Normal", reason=new["reason"], message=new["message"]
+        )

@@ -1,0 +1,79 @@
+"""node's part of the region's status: `nodes` and the condition `NodesReady`. Changes no node."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from controller.domain.conditions import entries, find
+from controller.domain.names import field_manager
+from controller.domain.nodes import CONDITION, node_entries, nodes_condition, parse_node
+from controller.errors import ObjectMissing
+from controller.ports import NODE, OSDPL, Clock, Events, Kube, Resource
+from controller.reconcile.managed_region import managed_region
+from controller.reconcile.object_store import ObjectStore, Parse
+from controller.reconcile.region_status import apply_region_status
+
+MANAGER = field_manager("node")
+WRITE_EVERY = 1.0
+CATCHING_UP = 0.3
+
+RegionKey = tuple[str, str]  # namespace, name of the osdpl
+
+# What the container watches, and how an object becomes facts.
+PARSERS: Mapping[Resource, Parse] = {NODE: parse_node}
+
+
+class NodesReconciler:
+    """Says how the nodes with roles are, from what `store` holds of `PARSERS`.
+
+    `resync`: seconds after which the store is compared with the API server anew.
+    """
+
+    def __init__(
+        self, *, kube: Kube, clock: Clock, events: Events, store: ObjectStore, resync: float
+    ) -> None:
+        self._kube = kube
+        self._clock = clock
+        self._events = events
+        self._store = store
+        self._written: dict[RegionKey, float] = {}
+        self._resync = resync
+
+    def reconcile(self, key: RegionKey) -> float | None:
+        """One look; seconds until the next that no event will announce, None when the osdpl is gone.
+
+        Raises KubeError.
+        """
+        pause = self._written.get(key, -WRITE_EVERY) + WRITE_EVERY - self._clock.monotonic()
+        if pause > 0:
+            return pause
+        if not self._store.is_complete(not_older_than=self._resync):
+            return CATCHING_UP
+        namespace, name = key
+        osdpl = self._kube.get(OSDPL, name, namespace)
+        if osdpl is None:
+            self._written.pop(key, None)
+            return None
+        if managed_region(self._kube, namespace) != name:
+            return self._resync
+        before = osdpl.get("status") or {}
+        known = before.get("conditions") or []
+        nodes = self._store.facts(NODE)
+        now = self._clock.now()
+        condition = nodes_condition(nodes, int(before.get("observedGeneration") or 0))
+        status: dict[str, Any] = {"conditions": entries([condition], known, now)}
+        shown = node_entries(nodes, before.get("nodes") or {}, now)
+        if shown or before.get("nodes"):
+            status["nodes"] = shown
+        try:
+            written = apply_region_status(self._kube, osdpl, status, manager=MANAGER)
+        except ObjectMissing:
+            return None
+        if written:
+            self._written[key] = self._clock.monotonic()
+            old = find(known, CONDITION)
+            if (old.get("status"), old.get("reason")) != (condition.status, condition.reason):
+                kind = "Normal" if condition.status == "True" else "Warning"
+                self._events.emit(osdpl, type_=kind, reason=condition.reason, message=condition.message)
+        return self._resync

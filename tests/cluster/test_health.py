@@ -1,0 +1,216 @@
+"""health on a real API server: what breaks is told of the right component, and heals unaided."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pytest
+
+from sandbox.cluster import Sandbox
+from tests.cluster.region import NAME, Region, wait_until
+
+pytestmark = [pytest.mark.cluster, pytest.mark.xdist_group("health")]
+
+FAIL = "sandbox.osctl.dev/fail"
+RELEASE = "nova"
+
+
+class Workloads:
+    """One release of a region, of which only health runs: bundle and workloads are made by hand."""
+
+    def __init__(self, region: Region) -> None:
+        self.region = region
+
+    def deploy_release(self) -> None:
+        """What core and helmbundle would leave behind: a settled bundle, and the generation it is of."""
+        region = self.region
+        region.apply()
+        bundle = {
+            "apiVersion": "osctl.dev/v1alpha1",
+            "kind": "HelmBundle",
+            "metadata": {"name": "compute", "labels": {"osctl.dev/deployment": NAME}},
+            "spec": {"releases": [{"name": RELEASE, "chart": {"name": "nova", "path": "nova"}}]},
+        }
+        region.kubectl("apply", "-f", "-", input=json.dumps(bundle))
+        status = {
+            "observedGeneration": region.get("hb", "compute")["metadata"]["generation"],
+            "releases": [{"name": RELEASE, "namespace": region.namespace, "state": "Deployed"}],
+            "conditions": [
+                {
+                    "type": "Ready",
+                    "status": "True",
+                    "reason": "ReleasesDeployed",
+                    "message": "",
+                    "lastTransitionTime": "2026-01-01T00:00:00Z",
+                }
+            ],
+        }
+        self._patch_status("hb/compute", status)
+        self._patch_status(f"osdpl/{NAME}", {"observedGeneration": region.osdpl()["metadata"]["generation"]})
+
+    def _patch_status(self, target: str, status: Mapping[str, Any]) -> None:
+        patch = json.dumps({"status": status})
+        self.region.kubectl("patch", target, "--subresource=status", "--type=merge", "-p", patch)
+
+    def apply(self, kind: str, component: str, *, fail: str = "", replicas: int = 1, **pod: Any) -> None:
+        """A workload of the release, made as Helm would; its pods fail as the sandbox's stage says."""
+        labels = {"application": "nova", "component": component}
+        template_labels = {**labels, **({FAIL: fail} if fail else {})}
+        annotations = pod.pop("annotations", {})
+        spec: dict[str, Any] = {
+            "template": {
+                "metadata": {"labels": template_labels, "annotations": annotations},
+                "spec": {"containers": [{"name": "main", "image": "registry.local/nova:2026.1"}], **pod},
+            }
+        }
+        if kind == "Job":
+            spec["template"]["spec"]["restartPolicy"] = "Never"
+        else:
+            spec["selector"] = {"matchLabels": labels}
+            if kind != "DaemonSet":
+                spec["replicas"] = replicas
+        body = {
+            "apiVersion": "batch/v1" if kind == "Job" else "apps/v1",
+            "kind": kind,
+            "metadata": {
+                "name": f"nova-{component}",
+                "labels": labels,
+                "annotations": {
+                    "meta.helm.sh/release-name": RELEASE,
+                    "meta.helm.sh/release-namespace": self.region.namespace,
+                },
+            },
+            "spec": spec,
+        }
+        self.region.kubectl("apply", "-f", "-", input=json.dumps(body))
+
+    def health(self, component: str) -> dict[str, Any]:
+        application = (self.region.status().get("health") or {}).get(RELEASE) or {}
+        return application.get(component) or {}
+
+    def wait(self, component: str, status: str, *words: str, timeout: float = 30.0) -> dict[str, Any]:
+        """The entry of the component once it has that status and its message has those words."""
+
+        def reached() -> dict[str, Any] | None:
+            entry = self.health(component)
+            told = all(word in str(entry.get("message")) for word in words)
+            return entry if entry.get("status") == status and told else None
+
+        def show() -> str:
+            return f"{json.dumps(self.region.status())}\n{self.region.controllers.log('health')[-2000:]}"
+
+        found: dict[str, Any] = wait_until(f"{component} {status}", reached, timeout, show)
+        return found
+
+
+@pytest.fixture(scope="module")
+def observed(sandbox: Sandbox, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Region]:
+    """A namespace with a region of which only the health container runs."""
+    namespace = f"test-{secrets.token_hex(4)}"
+    sandbox.create_namespace(namespace, {})
+    region = Region(sandbox, namespace, tmp_path_factory.mktemp("health"), containers=("health",))
+    try:
+        region.install()
+        yield region
+    finally:
+        region.controllers.stop(grace=2.0)
+        region.helm("uninstall", f"osctl-{namespace}", "--ignore-not-found")
+        sandbox.kubectl("delete", "namespace", namespace, "--wait=false", "--ignore-not-found")
+
+
+@pytest.fixture
+def workloads(observed: Region) -> Iterator[Workloads]:
+    result = Workloads(observed)
+    result.deploy_release()
+    yield result
+    observed.kubectl("delete", "deployments,statefulsets,daemonsets,jobs,pvc", "--all", "--wait=true")
+    wait_until("nothing is left in the status", lambda: not observed.status().get("health"))
+
+
+def test_a_crash_looping_deployment_is_unhealthy_with_its_last_words_and_heals(workloads: Workloads) -> None:
+    workloads.apply("Deployment", "scheduler", fail="crash-loop")
+    entry = workloads.wait(
+        "scheduler", "Unhealthy", "CrashLoopBackOff", "pod nova-scheduler-", "simulated crash"
+    )
+    assert (entry["ready"], entry["desired"]) == (0, 1)
+    condition = workloads.region.condition("WorkloadsHealthy")
+    assert (condition["status"], condition["reason"]) == ("False", "WorkloadsFailing")
+    assert "nova scheduler 0/1" in condition["message"]
+    workloads.apply("Deployment", "scheduler")
+    workloads.wait("scheduler", "Ready")
+    wait_until(
+        "healthy", lambda: workloads.region.condition("WorkloadsHealthy").get("status") == "True", timeout=10
+    )
+
+
+def test_an_image_that_cannot_be_pulled_is_named(workloads: Workloads) -> None:
+    workloads.apply("StatefulSet", "server", fail="image-pull")
+    workloads.wait("server", "Unhealthy", "nova-server-0", "ImagePullBackOff", "registry.local/nova:2026.1")
+
+
+def test_a_slow_pod_is_progress_and_then_ready(workloads: Workloads) -> None:
+    slow = {"sandbox.osctl.dev/ready-after": "4s"}
+    workloads.apply("Deployment", "api", fail="slow-ready", annotations=slow)
+    workloads.wait("api", "Progressing", "not ready yet")
+    workloads.wait("api", "Ready")
+
+
+def test_an_unschedulable_daemonset_pod_has_the_schedulers_words(workloads: Workloads) -> None:
+    """Of a Deployment here: a DaemonSet's pods are only made for nodes that fit."""
+    workloads.apply("Deployment", "conductor", nodeSelector={"no-such-node": "true"})
+    workloads.wait("conductor", "Progressing", "Unschedulable", "didn't match")
+
+
+def test_an_unbound_claim_is_named_with_its_storage_class(workloads: Workloads) -> None:
+    claim = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": "images"},
+        "spec": {
+            "accessModes": ["ReadWriteOnce"],
+            "storageClassName": "no-such-class",
+            "resources": {"requests": {"storage": "1Gi"}},
+        },
+    }
+    workloads.region.kubectl("apply", "-f", "-", input=json.dumps(claim))
+    volume = {"name": "images", "persistentVolumeClaim": {"claimName": "images"}}
+    workloads.apply("Deployment", "images", volumes=[volume])
+    workloads.wait("images", "Progressing", "claim images is Pending", '"no-such-class"')
+
+
+def test_a_failing_job_is_told_with_its_pods_reason(workloads: Workloads) -> None:
+    workloads.apply("Job", "db-sync", fail="job-fails")
+    workloads.wait("db-sync", "Unhealthy", "failed", "exit code 1", "simulated failure")
+
+
+def test_a_hanging_job_progresses_and_says_since_when(workloads: Workloads) -> None:
+    workloads.apply("Job", "bootstrap", fail="job-hangs")
+    workloads.wait("bootstrap", "Progressing", "Job nova-bootstrap runs since")
+
+
+def test_what_is_scaled_to_zero_or_deleted_does_not_count(workloads: Workloads) -> None:
+    workloads.apply("DaemonSet", "compute")
+    workloads.apply("Deployment", "api")
+    workloads.wait("compute", "Ready")
+    workloads.wait("api", "Ready")
+    workloads.region.kubectl("scale", "deployment/nova-api", "--replicas=0")
+    wait_until("the api is gone from the status", lambda: not workloads.health("api"), timeout=10)
+    workloads.region.kubectl("delete", "daemonset/nova-compute")
+    wait_until("compute is gone from the status", lambda: not workloads.health("compute"), timeout=10)
+
+
+def test_a_change_while_the_container_is_down_is_told_when_it_is_back(workloads: Workloads) -> None:
+    workloads.apply("Deployment", "api")
+    workloads.apply("Deployment", "conductor")
+    before = workloads.wait("api", "Ready")
+    workloads.wait("conductor", "Ready")
+    workloads.region.controllers.kill("health")
+    workloads.region.kubectl("delete", "deployment/nova-conductor")
+    workloads.apply("Deployment", "scheduler", fail="image-pull")
+    workloads.region.controllers.start("health")
+    workloads.wait("scheduler", "Unhealthy", "ImagePullBackOff")
+    assert not workloads.health("conductor")
+    assert workloads.health("api") == before
