@@ -20,11 +20,9 @@ PYTHON
     ip link set "${port}" up
   fi
 done
-{{- $tunnel := .Values.network.interface }}
-interface={{ $tunnel.tunnel | default "" | squote }}
+interface=${TUNNEL_INTERFACE}
 if [ -z "${interface}" ]; then
-  network={{ $tunnel.tunnel_network_cidr | squote }}
-  interface=$(ip -4 route list "${network/#0\/0/default}" | grep -o 'dev [^ ]*' | head -1 | cut -d' ' -f2)
+  interface=$(ip -4 route list "${TUNNEL_NETWORK/#0\/0/default}" | grep -o 'dev [^ ]*' | head -1 | cut -d' ' -f2)
 fi
 address=$(ip -4 -o address show dev "${interface}" scope global | awk '{split($4, a, "/"); print a[1]; exit}')
 if [ -z "${address}" ]; then

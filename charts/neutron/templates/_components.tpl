@@ -137,6 +137,9 @@ components:
       - name: neutron-ovs-agent-init
         image: neutron_openvswitch_agent
         command: [/scripts/ovs-agent-init.sh]
+        env:
+          TUNNEL_INTERFACE: {{ $v.network.interface.tunnel | default "" | quote }}
+          TUNNEL_NETWORK: {{ $v.network.interface.tunnel_network_cidr | quote }}
         volumeMounts: [{name: run, mountPath: /run}]
     containers:
       - name: neutron-ovs-agent

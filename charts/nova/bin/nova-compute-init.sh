@@ -6,40 +6,29 @@ shared=/tmp/host
 mkdir -p "${shared}" /var/lib/nova/instances
 chown "${NOVA_USER}:" "${shared}" /var/lib/nova /var/lib/nova/instances
 
-address_on() { ip -4 -o address show dev "$1" scope global | awk '{split($4, a, "/"); print a[1]; exit}'; }
-interface_towards() { # CIDR: the interface of the route to it; 0/0 is the default route
-  local route
-  route=$(ip -4 route list "${1/#0\/0/default}" | head -1)
-  grep -o 'dev [^ ]*' <<< "${route}" | cut -d' ' -f2
+write() { printf '[%s]\n%s = %s\n' "$2" "$3" "$4" > "${shared}/$1"; } # FILE SECTION OPTION VALUE
+write_address() { # FILE SECTION OPTION INTERFACE NETWORK: of the interface, else of the one on the route to the network
+  local interface=$4 address
+  if [ -z "${interface}" ]; then
+    if [ -z "$5" ]; then return; fi
+    interface=$(ip -4 route list "${5/#0\/0/default}" | grep -o 'dev [^ ]*' | head -1 | cut -d' ' -f2)
+  fi
+  address=$(ip -4 -o address show dev "${interface}" scope global | awk '{split($4, a, "/"); print a[1]; exit}')
+  if [ -z "${address}" ]; then
+    echo "the interface ${interface} has no IPv4 address for $3" >&2
+    return 1
+  fi
+  write "$1" "$2" "$3" "${address}"
 }
-address_of() { # INTERFACE-OR-EMPTY CIDR
-  local interface=${1:-}
-  if [ -z "${interface}" ]; then interface=$(interface_towards "$2"); fi
-  address_on "${interface}"
-}
-write() { # FILE SECTION OPTION VALUE
-  if [ -n "$4" ]; then printf '[%s]\n%s = %s\n' "$2" "$3" "$4" > "${shared}/$1"; fi
-}
-{{- $conf := .Values.conf }}
-{{- if or $conf.hypervisor.host_interface $conf.hypervisor.address_search_enabled }}
-write hypervisor.conf DEFAULT my_ip \
-  "$(address_of {{ $conf.hypervisor.host_interface | default "" | squote }} {{ $conf.hypervisor.host_network_cidr | squote }})"
-{{- end }}
-{{- if or $conf.libvirt.live_migration_interface $conf.libvirt.address_search_enabled }}
-write libvirt.conf libvirt live_migration_inbound_addr \
-  "$(address_of {{ $conf.libvirt.live_migration_interface | default "" | squote }} {{ $conf.libvirt.live_migration_network_cidr | squote }})"
-{{- end }}
-{{- $console := .Values.console.novnc.compute }}
-{{- if or $console.vncserver_proxyclient_interface .Values.console.address_search_enabled }}
-write console.conf vnc server_proxyclient_address \
-  "$(address_of {{ $console.vncserver_proxyclient_interface | default "" | squote }} {{ $console.vncserver_proxyclient_network_cidr | squote }})"
-{{- end }}
-{{- if .Values.pod.use_fqdn.compute }}
-write name.conf DEFAULT host "$(hostname --fqdn)"
-{{- end }}
+write_address hypervisor.conf DEFAULT my_ip "${MY_IP_INTERFACE}" "${MY_IP_NETWORK}"
+write_address libvirt.conf libvirt live_migration_inbound_addr "${MIGRATION_INTERFACE}" "${MIGRATION_NETWORK}"
+write_address console.conf vnc server_proxyclient_address "${CONSOLE_INTERFACE}" "${CONSOLE_NETWORK}"
+if [ "${HOSTNAME_IS_FQDN}" = true ]; then
+  write name.conf DEFAULT host "$(hostname --fqdn)"
+fi
 if [ "${SELF_PROVISIONED_ID}" = true ] && [ ! -s /var/lib/nova/compute_id ]; then
   # The same node gets the same id again, also after its disk was wiped.
-  python3 -c 'import os, uuid; print(uuid.uuid5(uuid.NAMESPACE_DNS, os.environ["NODE_UID_SOURCE"]))' \
+  python3 -c 'import os, uuid; print(uuid.uuid5(uuid.NAMESPACE_DNS, os.environ["NODE_NAME"]))' \
     > /var/lib/nova/compute_id
   chown "${NOVA_USER}:" /var/lib/nova/compute_id
 fi

@@ -1,12 +1,14 @@
 {{- define "nova.components" }}
 {{- $v := .Values }}
-{{- $nova := $v.conf.nova }}
+{{- $conf := $v.conf }}
+{{- $nova := $conf.nova }}
 {{- $osapi := int (include "openstack-lib.endpoint.port" (list . "compute" "service" "api")) }}
 {{- $metadata := int (include "openstack-lib.endpoint.port" (list . "compute_metadata" "internal" "metadata")) }}
 {{- $novnc := int (include "openstack-lib.endpoint.port" (list . "compute_novnc_proxy" "internal" "novnc_proxy")) }}
 {{- $amqp := include "openstack-lib.endpoint.port" (list . "oslo_messaging" "internal" "amqp") }}
 {{- $sql := include "openstack-lib.endpoint.port" (list . "oslo_db" "internal" "mysql") }}
 {{- $internal := dict "valid_interfaces" "internal" }}
+{{- $shared := dict "metadata_proxy_shared_secret" (include "openstack-lib.secret" (list . "conf.nova.neutron.metadata_proxy_shared_secret")) }}
 {{- $ceph := $v.conf.ceph.enabled }}
 service: nova
 
@@ -20,7 +22,7 @@ config:
           osapi_compute_listen_port: {{ $osapi }}
         keystone_authtoken: {{ include "openstack-lib.authtoken" (list . "nova") | fromYaml | toJson }}
         service_user: {{ include "openstack-lib.keystone_login" (list . "service") | fromYaml | toJson }}
-        neutron: {{ include "openstack-lib.keystone_login" (list . "neutron") | fromYaml | merge $internal | toJson }}
+        neutron: {{ include "openstack-lib.keystone_login" (list . "neutron") | fromYaml | merge $shared $internal | toJson }}
         placement: {{ include "openstack-lib.keystone_login" (list . "placement") | fromYaml | merge (deepCopy $internal) | toJson }}
         {{- if $v.endpoints.identity.auth.cinder.password }}
         cinder: {{ omit (include "openstack-lib.keystone_login" (list . "cinder") | fromYaml) "region_name" | toJson }}
@@ -158,7 +160,11 @@ components:
         env:
           NOVA_USER: {{ $v.pod.security_context.nova.pod.runAsUser }}
           SELF_PROVISIONED_ID: {{ $v.manifests.compute_uuid_self_provisioning | quote }}
-          NODE_UID_SOURCE: {fieldRef: {fieldPath: spec.nodeName}}
+          NODE_NAME: {fieldRef: {fieldPath: spec.nodeName}}
+          HOSTNAME_IS_FQDN: {{ $v.pod.use_fqdn.compute | quote }}
+          {{- include "nova.address" (list "MY_IP" $conf.hypervisor.host_interface $conf.hypervisor.host_network_cidr $conf.hypervisor.address_search_enabled) | nindent 10 }}
+          {{- include "nova.address" (list "MIGRATION" $conf.libvirt.live_migration_interface $conf.libvirt.live_migration_network_cidr $conf.libvirt.address_search_enabled) | nindent 10 }}
+          {{- include "nova.address" (list "CONSOLE" $v.console.novnc.compute.vncserver_proxyclient_interface $v.console.novnc.compute.vncserver_proxyclient_network_cidr $v.console.address_search_enabled) | nindent 10 }}
         volumeMounts: [{name: nova, mountPath: /var/lib/nova}]
       {{- if $ceph }}
       - name: ceph-perms
@@ -302,3 +308,9 @@ credentials:
     oslo_db_cell1: [admin]
   messaging: true
 {{- end }}
+
+{{/* Where nova-compute-init looks for one address: <name>_INTERFACE, else <name>_NETWORK. List: name, interface, CIDR, whether to search. */}}
+{{- define "nova.address" -}}
+{{ index . 0 }}_INTERFACE: {{ index . 1 | default "" | quote }}
+{{ index . 0 }}_NETWORK: {{ ternary (index . 2) "" (index . 3) | quote }}
+{{- end -}}

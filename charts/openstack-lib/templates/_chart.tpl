@@ -12,7 +12,7 @@ Being a template, the description computes names, ports and defaults from values
 */}}
 {{- define "openstack-lib.chart" -}}
 {{- $root := . -}}
-{{- $chart := include "openstack-lib.description" . | fromYaml -}}
+{{- $chart := include "openstack-lib.description" . | fromJson -}}
 {{- range list "standardJobs" "credentials" -}}{{- $_ := set $chart . (get $chart . | default dict) -}}{{- end -}}
 {{- $service := $chart.service -}}
 {{- $bin := include "openstack-lib.bin" (list $root $chart) -}}
@@ -92,12 +92,12 @@ data:
 {{- end }}
 {{- end -}}
 
-{{/* The description of the chart as text, checked to be YAML. */}}
+{{/* The description of the chart as JSON, checked to be YAML. */}}
 {{- define "openstack-lib.description" -}}
 {{- $text := include (printf "%s.components" .Chart.Name) . -}}
 {{- $read := fromYaml $text -}}
 {{- if hasKey $read "Error" -}}
   {{- fail (printf "%s: templates/_components.tpl: %s" .Chart.Name $read.Error) -}}
 {{- end -}}
-{{- $text -}}
+{{- toJson $read -}}
 {{- end -}}

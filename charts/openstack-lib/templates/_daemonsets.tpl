@@ -16,17 +16,16 @@ its pods are not all replaced at once.
 {{- range $variant := reverse $variants -}}
   {{- $values := include "openstack-lib.overlay" (list $root.Values $variant.values) | fromJson -}}
   {{- $own := set (omit $root "Values") "Values" $values -}}
+  {{- $chart := set (include "openstack-lib.description" $own | fromJson) "rendered" $.chart.rendered -}}
   {{- $daemonset := printf "%s-%s-%s" $base ($variant.key | lower | replace "_" "-" | trunc 20 | trimAll "-.") (toJson $variant.match | sha256sum | trunc 8) }}
-{{ include "openstack-lib.variant" (dict "root" $own "rendered" $.chart.rendered "name" $.x.name "daemonset" $daemonset "match" (concat (list $variant.match) $taken)) }}
+{{ include "openstack-lib.variant" (dict "root" $own "chart" $chart "name" $.x.name "hash" $.hashes.bin "daemonset" $daemonset "match" (concat (list $variant.match) $taken)) }}
   {{- $taken = append $taken (dict "key" $variant.match.key "operator" "NotIn" "values" $variant.match.values) -}}
 {{- end -}}
-{{- if eq (.x.overrideShape | default "") "none" }}
-{{ include "openstack-lib.variant" (dict "root" $root "rendered" .chart.rendered "name" .x.name "daemonset" .x.name "match" list) }}
-{{- else }}
+{{- $default := printf "%s-default" $base -}}
+{{- if eq (.x.overrideShape | default "") "none" -}}{{- $default = .x.name -}}{{- end -}}
 {{- $switch := (include "openstack-lib.get" (list $root.Values (printf "overrides.%s_%s.overrides_default" $root.Chart.Name $name)) | fromJson).v -}}
 {{- if not (and (kindIs "bool" $switch) (not $switch)) }}
-{{ include "openstack-lib.variant" (dict "root" $root "rendered" .chart.rendered "name" .x.name "daemonset" (printf "%s-default" $base) "match" $taken) }}
-{{- end }}
+{{ include "openstack-lib.variant" (dict "root" $root "chart" (deepCopy .chart) "name" .x.name "hash" .hashes.bin "daemonset" $default "match" $taken) }}
 {{- end }}
 {{- end -}}
 
@@ -61,18 +60,18 @@ its pods are not all replaced at once.
 {{- toJson $out -}}
 {{- end -}}
 
-{{/* One DaemonSet with its Secret. Dict: root (with the values that hold for it), rendered
-(names of the Jobs that exist), name, daemonset, match. */}}
+{{/*
+One DaemonSet with its Secret of configuration. Dict: root and chart (as they are for these nodes), name of the
+component, hash (of the scripts), daemonset (the object's name), match (what keeps it to its nodes).
+*/}}
 {{- define "openstack-lib.variant" -}}
-{{- $chart := set (include "openstack-lib.description" .root | fromYaml) "rendered" .rendered -}}
+{{- $chart := .chart -}}
 {{- $x := dict -}}
 {{- range $chart.components -}}{{- if eq .name $.name -}}{{- $x = . -}}{{- end -}}{{- end -}}
-{{- range $file := ($chart.config | default dict).files -}}
-  {{- range $section := $x.redact -}}{{- $_ := set $file "redact" (append ($file.redact | default list) $section) -}}{{- end -}}
-{{- end -}}
 {{- $etc := "" -}}
 {{- $secret := printf "%s%s" .daemonset ($x.secretSuffix | default "") -}}
 {{- if $chart.config -}}
+  {{- range $file := $chart.config.files -}}{{- $_ := set $file "redact" ($x.redact | default list) -}}{{- end -}}
   {{- $etc = include "openstack-lib.etc" (list .root $chart) }}
 ---
 apiVersion: v1
@@ -82,6 +81,5 @@ type: Opaque
 data:
   {{- $etc | nindent 2 }}
 {{- end }}
-{{- $hashes := dict "bin" (include "openstack-lib.bin" (list .root $chart) | sha256sum) "etc" (sha256sum $etc) }}
-{{ include "openstack-lib.daemonset" (dict "root" .root "chart" $chart "x" $x "etc" $secret "hashes" $hashes "daemonset" .daemonset "nodeExpressions" .match) }}
+{{ include "openstack-lib.daemonset" (dict "root" .root "chart" $chart "x" $x "etc" $secret "hashes" (dict "bin" .hash "etc" (sha256sum $etc)) "daemonset" .daemonset "nodeExpressions" .match) }}
 {{- end -}}
