@@ -63,7 +63,7 @@ def node_object(shape: NodeShape, profile: str) -> dict[str, Any]:
     }
 
 
-STORAGE_CLASSES = ("kwok-volume", "general", "fast")
+STORAGE_CLASSES = ("standard", "general", "fast")
 """Storage classes whose claims become Bound; the first one is the default class. `general` is what
 OpenStack-Helm's charts name by default."""
 

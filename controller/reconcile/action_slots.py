@@ -48,9 +48,10 @@ class ActionSlots:
         self._running: dict[ReleaseKey, Running] = {}
         self._outcomes: dict[ReleaseKey, Outcome] = {}
 
-    def running(self, key: ReleaseKey) -> Running | None:
+    def busy(self) -> dict[ReleaseKey, Running]:
+        """The actions under way at this moment."""
         with self._lock:
-            return self._running.get(key)
+            return dict(self._running)
 
     def outcome(self, key: ReleaseKey) -> Outcome | None:
         """How the last action of this process on the release ended."""

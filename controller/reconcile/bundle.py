@@ -24,7 +24,7 @@ from controller.ports import (
     ReleaseRecords,
     Revision,
 )
-from controller.reconcile.action_slots import ActionSlots, Outcome, Running
+from controller.reconcile.action_slots import ActionSlots, Outcome, ReleaseKey, Running
 from controller.reconcile.bundle_report import BundleReport
 from controller.reconcile.observed_release import (
     ObservedRelease,
@@ -58,6 +58,7 @@ class _Pass:
     bundle: Bundle
     obj: Mapping[str, Any]
     histories: Histories
+    busy: Mapping[ReleaseKey, Running]
     secrets: SecretValues
     views: list[ReleaseView] = field(default_factory=list)
     again: list[float] = field(default_factory=list)
@@ -120,7 +121,11 @@ class BundleReconciler:
             return self._resync
         if not bundle.deleting:
             self._report.hold(obj)
-        look = _Pass(bundle, obj, self._records.observe(namespace), SecretValues(self._kube, namespace))
+        # Taken before the records are read: an action that ends in between would make them look as if
+        # its writer had died. Its end has this bundle looked at once more.
+        busy = self._slots.busy()
+        histories = self._records.observe(namespace)
+        look = _Pass(bundle, obj, histories, busy, SecretValues(self._kube, namespace))
         for release in self._names(look):
             self._look_at(look, release)
         if bundle.deleting and not look.left:
@@ -143,7 +148,7 @@ class BundleReconciler:
         """Decides on one release, acts, and adds its view."""
         release = self._observe(look, name)
         key = (look.bundle.namespace, name)
-        running = self._slots.running(key)
+        running = look.busy.get(key)
         if running is not None:
             _supersede(running, release.wanted)
             state, reason = _BEGUN[Action(running.action)]
