@@ -74,6 +74,7 @@ def run_demo(box: Sandbox, tell: Tell) -> None:
     install_chart(box, containers)
     controllers = controllers_of(box)
     tell(f"starting the controllers: {', '.join(containers)}")
+    controllers.stop()  # of an earlier demo: they may run what this checkout was then
     controllers.start()
     controllers.wait_healthy()
     tell(f"osctl apply -f {EXAMPLE.relative_to(ROOT)} --wait")

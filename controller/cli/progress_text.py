@@ -26,10 +26,17 @@ _TOLD_BY_ROWS = frozenset(map(str, (Reason.APPLYING, Reason.RELEASES_PENDING, Re
 
 
 def change_lines(changed: Iterable[TimedRow]) -> list[str]:
-    """The changes for a log, a line each; releases that begin to wait share one."""
-    waiting = [timed.row.release for timed in changed if timed.row.phase == Phase.WAITING]
-    lines = [f"waiting: {', '.join(waiting)}"] if waiting else []
-    return lines + [_change(timed) for timed in changed if timed.row.phase != Phase.WAITING]
+    """The changes for a log, a line each; releases that begin to wait, or were installed before, share one."""
+    waiting, before, lines = [], [], []
+    for timed in changed:
+        if timed.row.phase == Phase.WAITING:
+            waiting.append(timed.row.release)
+        elif timed.row.phase == Phase.INSTALLED and timed.seconds is None:
+            before.append(timed.row.release)
+        else:
+            lines.append(_change(timed))
+    shared = (("installed before", before), ("waiting", waiting))
+    return [f"{title}: {', '.join(names)}" for title, names in shared if names] + lines
 
 
 def _change(timed: TimedRow) -> str:
