@@ -46,7 +46,7 @@ def test_volume_stages_are_widened_to_all_storage_classes(tmp_path: Path) -> Non
     (source / "pvc.yaml").write_text("expression: self.spec.storageClassName == 'kwok-volume'\n")
     write_stages(source, tmp_path / "out")
     text = (tmp_path / "out" / "pvc.yaml").read_text()
-    assert text == "expression: self.spec.storageClassName in ['kwok-volume', 'general', 'fast']\n"
+    assert text == "expression: self.spec.storageClassName in ['standard', 'general', 'fast']\n"
 
 
 def test_stage_names_do_not_clash(tmp_path: Path) -> None:
