@@ -18,6 +18,7 @@ from controller.domain.catalogue import (
     suggestion,
 )
 from controller.domain.deployment import OpenStackDeployment
+from controller.domain.feature_services import feature_service_problems
 from controller.domain.images import check_image_overrides, image_layer
 from controller.domain.layers import SpecSource, check_overrides, library_layers, spec_layers
 from controller.domain.library import Library
@@ -140,6 +141,7 @@ class _RegionRenderer:
             knows=self._knows,
         )
         self.problems += region_input.problems
+        self.problems += feature_service_problems(self.deployment.spec.features, services, self._knows)
         self._stop_on_problems()
         bundles = self._render_services(services, region_input)
         self._check_overrides(services, bundles)

@@ -50,10 +50,12 @@ def library_layers(library: Library, spec: Mapping[str, Any], chart: str, defaul
 
 
 def _with_known_tags(layer: Layer, defaults: Values) -> Layer:
+    tags = lookup(layer.values, ("images", "tags"))
+    if not tags:
+        return layer
     known = lookup(defaults, ("images", "tags")) or {}
-    images = layer.values.get("images") or {}
-    tags = {name: image for name, image in (images.get("tags") or {}).items() if name in known}
-    return replace(layer, values={**layer.values, "images": {**images, "tags": tags}})
+    kept = {name: image for name, image in tags.items() if name in known}
+    return replace(layer, values={**layer.values, "images": {**layer.values["images"], "tags": kept}})
 
 
 def spec_layers(spec: SpecSource, service: ServiceEntry, chart: str, release: str) -> list[Layer]:

@@ -299,6 +299,8 @@ _OMIT = object()
 
 
 def _overlay(path: Path, default: Any, final: Any, history: Mapping[Path, Any]) -> Any:
+    if default is final and is_map(final):  # no layer came by: merging copies what it changes
+        return _OMIT
     if not (is_map(default) and is_map(final)):
         return copied(final) if path in history or default != final else _OMIT
     sent: dict[str, Any] = {}

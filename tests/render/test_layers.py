@@ -1,0 +1,127 @@
+"""The order of merging: each layer wins over all that lie below it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from controller.adapters.values_files import load_library
+from controller.domain.bundle import ChartRef, Values
+from controller.errors import SpecInvalid
+from controller.render import Region, render_region
+from tests.render.region import deployment
+
+LEAF = ("conf", "keystone", "DEFAULT", "leaf")
+# Lowest first: what DESIGN calls them, and the files of values/ apart.
+LAYERS = (
+    "chart defaults",
+    "every release",
+    "version 2025.2",
+    "preset core",
+    "size single",
+    "service identity",
+    "common.charts",
+    "common.openstack",
+    "common.openstack.releases",
+    "services",
+)
+
+
+def setting(layer: str) -> dict[str, Any]:
+    return {"conf": {"keystone": {"DEFAULT": {"leaf": layer}}}}
+
+
+class OneChart:
+    """A chart that sets the leaf, or does not."""
+
+    def __init__(self, layers: frozenset[str]) -> None:
+        self._values = setting("chart defaults") if "chart defaults" in layers else {}
+
+    def defaults(self, chart: ChartRef) -> Values:
+        return self._values
+
+
+def values_directory(root: Path, layers: frozenset[str]) -> Path:
+    """A values/ of one service whose files set the leaf where their layer is among `layers`."""
+
+    def text(layer: str, indent: int, empty: str = "{}") -> str:
+        lines = ["conf:", "  keystone:", "    DEFAULT:", f"      leaf: {layer}"]
+        return "\n".join(" " * indent + line for line in lines) if layer in layers else " " * indent + empty
+
+    files = {
+        "catalogue.yaml": "services:\n  identity:\n    description: Keystone\n    group: openstack\n"
+        "    charts: {keystone: {sources: [embedded]}}\n",
+        "every-release.yaml.j2": text("every release", 0),
+        "versions/2025.2.yaml": "charts:\n  keystone:\n" + text("version 2025.2", 4),
+        "presets/core.yaml": "services: [identity]\ncharts:\n  keystone:\n" + text("preset core", 4),
+        "sizes/single.yaml": "charts:\n  keystone:\n" + text("size single", 4),
+        "services/identity.yaml.j2": "releases:\n  keystone:\n    chart: keystone\n    values:\n"
+        + text("service identity", 6),
+    }
+    for name, content in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content + "\n", encoding="utf-8")
+    return root
+
+
+def rendered(root: Path, layers: frozenset[str], **spec: Any) -> Region:
+    def values(layer: str) -> dict[str, Any]:
+        return {"values": setting(layer)} if layer in layers else {}
+
+    common = {
+        "charts": values("common.charts"),
+        "openstack": {
+            **values("common.openstack"),
+            "releases": {"keystone": values("common.openstack.releases")},
+        },
+    }
+    whole = {
+        "openstackVersion": "2025.2",
+        "preset": "core",
+        "size": "single",
+        "publicDomainName": "it.just.works",
+        "common": common,
+        "services": {"identity": {"keystone": values("services")}},
+        **spec,
+    }
+    library = load_library(values_directory(root, layers))
+    return render_region(deployment(whole), library, OneChart(layers))
+
+
+@pytest.mark.parametrize("top", range(len(LAYERS)))
+def test_each_layer_wins_over_all_below_it(top: int, tmp_path: Path) -> None:
+    below = LAYERS[: top + 1]
+    release = rendered(tmp_path, frozenset(below)).release("keystone")
+    assert release is not None
+    assert release.merged.values == setting(LAYERS[top])
+    assert release.merged.origin(LEAF) == LAYERS[top]
+    assert [said.layer for said in release.merged.chain(LEAF)] == list(below[1:])
+
+
+def test_a_layer_in_the_middle_wins_when_those_above_say_nothing(tmp_path: Path) -> None:
+    layers = frozenset({"chart defaults", "version 2025.2", "common.charts"})
+    release = rendered(tmp_path, layers).release("keystone")
+    assert release is not None
+    assert release.merged.origin(LEAF) == "common.charts"
+
+
+def test_the_chain_of_a_leaf_names_files_and_lines(tmp_path: Path) -> None:
+    release = rendered(tmp_path, frozenset(LAYERS)).release("keystone")
+    assert release is not None
+    places = {said.layer: said.place for said in release.merged.chain(LEAF)}
+    assert places["size single"] == "values/sizes/single.yaml:6"
+    assert places["service identity"] == "values/services/identity.yaml.j2:8"
+    assert (
+        release.merged.chain(LEAF)[-1].path
+        == "spec.services.identity.keystone.values.conf.keystone.DEFAULT.leaf"
+    )
+
+
+def test_nothing_but_values_can_be_set_for_a_release(tmp_path: Path) -> None:
+    services: Mapping[str, Any] = {"identity": {"keystone": {"name": "other"}}}
+    with pytest.raises(SpecInvalid):
+        rendered(tmp_path, frozenset(LAYERS), services=services)
