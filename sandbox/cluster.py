@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import shutil
 import sys
 import time
@@ -12,6 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from sandbox import processes
+from sandbox.api import ApiConnection
 from sandbox.build import GIB, Binaries, Report, check_room, ensure_binaries, find_binaries
 from sandbox.certificates import ensure_certificates
 from sandbox.control_plane import (
@@ -25,9 +25,10 @@ from sandbox.control_plane import (
 from sandbox.errors import ComponentFailed, PortTaken, SandboxError
 from sandbox.kubectl import create_namespace, run_kubectl, write_service_account_kubeconfig
 from sandbox.locks import locked
+from sandbox.objects import ensure_objects
 from sandbox.paths import Layout, sandbox_directory, state_root
 from sandbox.ports import find_free_ports, is_free
-from sandbox.profiles import PROFILE_LABEL, STORAGE_CLASSES, node_object, parse_profile, storage_class_object
+from sandbox.profiles import parse_profile
 from sandbox.state import State, read_state, write_state
 
 DEFAULT_PROFILE = "single"
@@ -278,18 +279,8 @@ class Sandbox:
     def _ensure_objects(self, deadline: float) -> None:
         """Nodes and storage classes there, every node Ready, ServiceAccounts being made."""
         self.layout.complete.unlink(missing_ok=True)
-        shapes = parse_profile(self.state.profile)
-        objects = [node_object(shape, self.state.profile) for shape in shapes]
-        objects += [storage_class_object(name) for name in STORAGE_CLASSES]
-        manifest = json.dumps({"apiVersion": "v1", "kind": "List", "items": objects})
-        left = max(1.0, deadline - time.monotonic())
-        self.kubectl("apply", "--server-side", "--force-conflicts", "-f", "-", input=manifest, timeout=left)
-        for condition, target in (
-            ("condition=Ready", ("nodes", "--selector", PROFILE_LABEL)),
-            ("create", ("serviceaccount/default", "--namespace", "default")),
-        ):
-            left = max(1.0, deadline - time.monotonic())
-            self.kubectl("wait", f"--for={condition}", f"--timeout={left:.0f}s", *target, timeout=left + 5)
+        with ApiConnection(self.state.ports.apiserver, self.layout.pki) as api:
+            ensure_objects(api, self.state.profile, deadline)
         self.layout.complete.touch()
 
 
