@@ -1,0 +1,215 @@
+"""Our chart on a real API server: what its account may do, and what stays when the chart goes."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import subprocess
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pykube
+import pytest
+import yaml
+
+from controller.adapters.kube_connection import connect
+from sandbox.cluster import Sandbox
+from sandbox.errors import SandboxError
+from tests.api.definitions import CRDS, osdpl
+from tests.charts_controller.chart_objects import CONTROLLER_CHART, objects, service_charts
+
+pytestmark = pytest.mark.cluster
+EVERYTHING = ("get", "list", "watch", "create", "update", "patch", "delete")
+
+
+def _helm(sandbox: Sandbox, namespace: str, *arguments: str) -> str:
+    command = [
+        str(sandbox.helm),
+        "--kubeconfig",
+        str(sandbox.kubeconfig),
+        "--namespace",
+        namespace,
+        *arguments,
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+class Account:
+    """The chart's account in an installation of the chart: region and controller apart."""
+
+    def __init__(self, sandbox: Sandbox, namespace: str, region: str, directory: Path) -> None:
+        self.sandbox, self.namespace, self.region = sandbox, namespace, region
+        self.name = f"osctl-{namespace}"
+        self._api = pykube.HTTPClient(connect(sandbox.kubeconfig).config, timeout=30)
+        settings = f"region.namespace={region},crds.install=false"
+        _helm(sandbox, namespace, "install", self.name, str(CONTROLLER_CHART), "--set", settings)
+        self.kubeconfig = sandbox.service_account_kubeconfig(namespace, self.name, directory)
+
+    def may(self, verb: str, resource: str, namespace: str = "", name: str = "") -> bool:
+        """What the API server answers when it is asked about the account."""
+        plural, _, group = resource.partition(".")
+        plural, _, subresource = plural.partition("/")
+        attributes = {
+            "verb": verb, "group": group, "resource": plural, "subresource": subresource,
+            "namespace": namespace, "name": name,
+        }  # fmt: skip
+        review = {
+            "apiVersion": "authorization.k8s.io/v1",
+            "kind": "SubjectAccessReview",
+            "spec": {
+                "user": f"system:serviceaccount:{self.namespace}:{self.name}",
+                "groups": ["system:serviceaccounts", "system:authenticated"],
+                "resourceAttributes": attributes,
+            },
+        }
+        answer = self._api.post(
+            version="authorization.k8s.io/v1", url="subjectaccessreviews", data=json.dumps(review)
+        )
+        return bool(answer.json()["status"]["allowed"])
+
+    def create(self, obj: Mapping[str, Any]) -> str:
+        """Asks the server, as the account, to create the object in the region; why not, or nothing."""
+        connection = connect(self.kubeconfig)
+        assert connection.token_file is not None
+        connection.config.user["token"] = connection.token_file.read()
+        api = pykube.HTTPClient(connection.config, timeout=30)
+        plural = f"{obj['kind'].lower()}s"
+        placed = {**obj, "metadata": {**obj["metadata"], "namespace": self.region}}
+        answer = api.post(
+            version=obj["apiVersion"],
+            namespace=self.region,
+            url=plural,
+            params={"dryRun": "All"},
+            data=json.dumps(placed),
+        )
+        return "" if answer.status_code == 201 else str(answer.json()["message"])
+
+
+@pytest.fixture(scope="module")
+def account(sandbox: Sandbox, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Account]:
+    names = [f"test-{secrets.token_hex(4)}-{part}" for part in ("controller", "region")]
+    for name in names:
+        sandbox.create_namespace(name, {})
+    installed = Account(sandbox, *names, tmp_path_factory.mktemp("account"))
+    try:
+        yield installed
+    finally:
+        _helm(sandbox, names[0], "uninstall", installed.name, "--ignore-not-found")
+        sandbox.kubectl("delete", "namespace", *names, "--wait=false", "--ignore-not-found")
+
+
+def test_the_linter_has_nothing_to_say(sandbox: Sandbox) -> None:
+    assert "0 chart(s) failed" in _helm(sandbox, "default", "lint", "--strict", str(CONTROLLER_CHART))
+
+
+@pytest.mark.parametrize(
+    ("resource", "verbs"),
+    [
+        ("openstackdeployments.osctl.dev", ("get", "list", "watch", "update", "patch")),
+        ("openstackdeployments/status.osctl.dev", ("get", "update", "patch")),
+        ("helmbundles.osctl.dev", EVERYTHING),
+        ("helmbundles/status.osctl.dev", ("get", "update", "patch")),
+        ("secrets", EVERYTHING),
+        ("configmaps", EVERYTHING),
+        ("statefulsets.apps", EVERYTHING),
+        ("jobs.batch", EVERYTHING),
+        ("roles.rbac.authorization.k8s.io", EVERYTHING),
+        ("poddisruptionbudgets.policy", EVERYTHING),
+        ("pods/log", ("get",)),
+        ("events", ("create", "patch")),
+    ],
+)
+def test_in_the_region_the_account_may_do_its_work(
+    account: Account, resource: str, verbs: tuple[str, ...]
+) -> None:
+    assert [verb for verb in verbs if not account.may(verb, resource, account.region)] == []
+
+
+@pytest.mark.parametrize(
+    ("verb", "resource"),
+    [
+        ("create", "openstackdeployments.osctl.dev"),
+        ("delete", "openstackdeployments.osctl.dev"),
+        ("deletecollection", "secrets"),
+        ("create", "pods/exec"),
+        ("create", "serviceaccounts/token"),
+        ("impersonate", "serviceaccounts"),
+        ("escalate", "roles.rbac.authorization.k8s.io"),
+        ("bind", "roles.rbac.authorization.k8s.io"),
+        ("create", "leases.coordination.k8s.io"),
+        ("create", "endpoints"),
+    ],
+)
+def test_in_the_region_the_account_may_do_no_more(account: Account, verb: str, resource: str) -> None:
+    assert not account.may(verb, resource, account.region)
+
+
+def test_in_its_own_namespace_the_account_keeps_its_leases_and_reads_nothing(account: Account) -> None:
+    leases = "leases.coordination.k8s.io"
+    assert account.may("create", leases, account.namespace)
+    assert account.may("patch", leases, account.namespace, "osctl-core")
+    assert not account.may("patch", leases, account.namespace, "someone-elses")
+    assert not account.may("delete", leases, account.namespace, "osctl-core")
+    assert not account.may("get", "secrets", account.namespace)
+
+
+def test_elsewhere_the_account_reads_nodes_and_nothing_else(account: Account) -> None:
+    assert account.may("list", "nodes")
+    for verb, resource in (
+        ("patch", "nodes"),
+        ("get", "secrets"),
+        ("list", "namespaces"),
+        ("create", "clusterroles.rbac.authorization.k8s.io"),
+        ("patch", "customresourcedefinitions.apiextensions.k8s.io"),
+        ("list", "openstackdeployments.osctl.dev"),
+    ):
+        assert not account.may(verb, resource), resource
+        assert not account.may(verb, resource, "kube-system"), resource
+
+
+def test_the_account_can_grant_what_the_charts_grant(account: Account) -> None:
+    roles = [obj for chart in service_charts() for obj in objects(chart) if obj["kind"] == "Role"]
+    assert roles
+    for role in {json.dumps(role["rules"]): role for role in roles}.values():
+        assert account.create(role) == ""
+
+
+@pytest.mark.parametrize("verb", ["create", "*", "escalate"])
+def test_the_account_cannot_grant_what_it_does_not_hold(account: Account, verb: str) -> None:
+    role = {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "Role",
+        "metadata": {"name": "more"},
+        "rules": [{"apiGroups": [""], "resources": ["serviceaccounts/token"], "verbs": [verb]}],
+    }
+    assert "attempting to grant RBAC permissions not currently held" in account.create(role)
+
+
+def test_definitions_and_region_outlive_the_chart_and_are_taken_up_again(private_sandbox: Sandbox) -> None:
+    private_sandbox.create_namespace("openstack", {})
+    install = ("upgrade", "--install", "osctl", str(CONTROLLER_CHART))
+    _helm(private_sandbox, "openstack", *install)
+    private_sandbox.kubectl("wait", "--for=condition=Established", "--timeout=30s", "-f", str(CRDS))
+    private_sandbox.kubectl("apply", "-f", "-", input=yaml.safe_dump(osdpl()))
+    _helm(private_sandbox, "openstack", "uninstall", "osctl")
+    kept = private_sandbox.kubectl("-n", "openstack", "get", "osdpl", "-o", "name")
+    assert kept.strip() == "openstackdeployment.osctl.dev/region-one"
+    with pytest.raises(SandboxError, match="not found"):
+        private_sandbox.kubectl("-n", "openstack", "get", "deployment", "osctl")
+    _helm(private_sandbox, "openstack", *install)
+    private_sandbox.kubectl("-n", "openstack", "get", "deployment", "osctl")
+
+
+def test_an_upgrade_of_the_chart_upgrades_the_definitions(private_sandbox: Sandbox, tmp_path: Path) -> None:
+    older = tmp_path / "openstack-controller"
+    subprocess.run(["cp", "-r", str(CONTROLLER_CHART), str(older)], check=True)
+    path = older / "files" / "crds" / "helmbundles.yaml"
+    path.write_text(path.read_text(encoding="utf-8").replace("shortNames: [hb]", "shortNames: [older]"))
+    private_sandbox.create_namespace("openstack", {})
+    for chart in (older, CONTROLLER_CHART):
+        _helm(private_sandbox, "openstack", "upgrade", "--install", "osctl", str(chart))
+    definition = json.loads(private_sandbox.kubectl("get", "crd", "helmbundles.osctl.dev", "-o", "json"))
+    assert definition["spec"]["names"]["shortNames"] == ["hb"]

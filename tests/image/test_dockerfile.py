@@ -1,0 +1,184 @@
+"""The image: how it is built, from what, and as whom it runs. No engine is needed to see that."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+from dockerfile_parse import DockerfileParser
+from packaging.requirements import Requirement
+
+from controller.domain.names import CONTAINERS
+
+ROOT = Path(__file__).parents[2]
+LOCKS = ("requirements.lock", "requirements-dev.lock")
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+CHART_VALUES = yaml.safe_load((ROOT / "charts" / "openstack-controller" / "values.yaml").read_text())
+
+
+@pytest.fixture(scope="module")
+def parser() -> DockerfileParser:
+    return DockerfileParser(path=str(ROOT / "Dockerfile"), cache_content=True)
+
+
+def _instructions(parser: DockerfileParser, *names: str) -> list[str]:
+    return [item["value"] for item in parser.structure if item["instruction"] in names]
+
+
+def _stages(parser: DockerfileParser) -> list[list[tuple[str, str]]]:
+    stages: list[list[tuple[str, str]]] = []
+    for item in parser.structure:
+        if item["instruction"] == "FROM":
+            stages.append([])
+        if stages:
+            stages[-1].append((item["instruction"], item["value"]))
+    return stages
+
+
+def test_the_linter_has_nothing_to_say() -> None:
+    command = [
+        Path(sys.executable).with_name("hadolint"),
+        "--config",
+        ROOT / ".hadolint.yaml",
+        ROOT / "Dockerfile",
+    ]
+    words = [str(part) for part in command]
+    told = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+    assert (told.returncode, told.stdout) == (0, "")
+
+
+def test_it_has_two_stages_of_one_base_that_can_be_chosen(parser: DockerfileParser) -> None:
+    assert [values[0][1] for values in _stages(parser)] == ["${PYTHON_IMAGE} AS build", "${PYTHON_IMAGE}"]
+    [argument] = _instructions(parser, "ARG")
+    assert re.fullmatch(r"PYTHON_IMAGE=python:3\.1[1-9]-slim-[a-z]+", argument)
+
+
+def test_the_last_stage_only_copies_what_was_built(parser: DockerfileParser) -> None:
+    last = _stages(parser)[-1]
+    assert [name for name, _ in last if name in ("RUN", "ADD", "EXPOSE", "VOLUME", "ENTRYPOINT")] == []
+    assert [value for name, value in last if name == "COPY"] == ["--from=build /opt/osctl /opt/osctl"]
+
+
+def test_it_runs_as_the_number_that_the_chart_says(parser: DockerfileParser) -> None:
+    *_, user = _instructions(parser, "USER")
+    security = CHART_VALUES["podSecurityContext"]
+    assert user == f"{security['runAsUser']}:{security['runAsGroup']}"
+    assert security["runAsUser"] >= 10000
+
+
+def test_nothing_is_installed_without_its_hash(parser: DockerfileParser) -> None:
+    installs = [
+        command
+        for run in _instructions(parser, "RUN")
+        for command in re.split(r"&&|;", run)
+        if re.search(r"\bpip (install|download|wheel)\b", command)
+    ]
+    assert len(installs) == 2
+    for command in installs:
+        hashed = "--require-hashes" in command and "--only-binary :all:" in command
+        assert hashed or "--no-index" in command, command
+    assert not re.search(r"apt|curl|wget|git ", " ".join(_instructions(parser, "RUN")))
+
+
+def test_no_secret_and_no_address_is_built_in(parser: DockerfileParser) -> None:
+    content = "".join(item["content"] for item in parser.structure)
+    assert "://" not in content
+    assert not re.search(
+        r"(?i)password|token|secret|--index-url|--trusted-host", content.replace("osctl-secrets", "")
+    )
+
+
+def test_only_what_the_image_is_made_of_reaches_the_builder(parser: DockerfileParser) -> None:
+    first, *rest = [
+        line
+        for line in (ROOT / ".dockerignore").read_text().splitlines()
+        if line and not line.startswith("#")
+    ]
+    assert first == "*"
+    allowed = {line[1:] for line in rest if line.startswith("!")}
+    copied = {
+        source
+        for value in _instructions(parser, "COPY")
+        if not value.startswith("--from")
+        for source in value.split()[:-1]
+    }
+    assert {source.removeprefix("./") for source in copied} == allowed
+
+
+def test_the_settings_point_to_where_the_files_are_copied(parser: DockerfileParser) -> None:
+    copied = {
+        words[0]: words[1] for value in _instructions(parser, "COPY") if len(words := value.split()) == 2
+    }
+    [environment] = [value for name, value in _stages(parser)[-1] if name == "ENV"]
+    settings = dict(part.split("=", 1) for part in environment.split())
+    assert settings["CHARTS_DIR"] == copied["charts"]
+    assert settings["VALUES_DIR"] == copied["values"]
+    assert settings["CRDS_DIR"] == f"{copied['charts']}/openstack-controller/files/crds"
+
+
+def test_every_container_has_its_command_and_its_program() -> None:
+    scripts = PROJECT["project"]["scripts"]
+    assert {name for name in scripts if name.startswith("osctl-")} == {f"osctl-{name}" for name in CONTAINERS}
+    for name in CONTAINERS:
+        if CHART_VALUES["containers"][name]["enabled"]:
+            assert scripts[f"osctl-{name}"] == f"containers.{name}:main"
+            assert (ROOT / "containers" / f"{name}.py").is_file()
+
+
+def test_without_a_command_it_says_what_it_can_do(parser: DockerfileParser) -> None:
+    *_, command = _instructions(parser, "CMD")
+    assert json.loads(command) == ["osctl", "--help"]
+
+
+def _locked(lock: str) -> Iterator[tuple[Requirement, str]]:
+    """Each requirement of a lock file with the lines that belong to it."""
+    text = (ROOT / lock).read_text(encoding="utf-8")
+    for block in re.split(r"\n(?=[A-Za-z0-9])", re.sub(r"(?m)^\s*#.*\n?", "", text).strip()):
+        yield Requirement(block.split("\\")[0].strip()), block
+
+
+@pytest.mark.parametrize("lock", LOCKS)
+def test_a_lock_pins_and_hashes_everything(lock: str) -> None:
+    for requirement, block in _locked(lock):
+        assert re.fullmatch(r"==[^*,]+", str(requirement.specifier)), requirement
+        assert re.search(r"--hash=sha256:[0-9a-f]{64}", block), requirement
+
+
+@pytest.mark.parametrize("lock", LOCKS)
+def test_a_lock_names_no_host_and_no_place_of_this_machine(lock: str) -> None:
+    text = (ROOT / lock).read_text(encoding="utf-8")
+    assert not re.search(
+        r"://|index-url|find-links|trusted-host|@ |(?<![\w.-])/(home|root|tmp|work|opt|usr)\b", text
+    )
+
+
+@pytest.mark.parametrize(
+    ("lock", "wanted"),
+    [
+        ("requirements.lock", PROJECT["project"]["dependencies"]),
+        (
+            "requirements-dev.lock",
+            [*PROJECT["project"]["dependencies"], *PROJECT["dependency-groups"]["dev"]],
+        ),
+    ],
+)
+def test_a_lock_serves_what_the_project_asks_for(lock: str, wanted: list[str]) -> None:
+    locked = {
+        requirement.name: str(requirement.specifier).removeprefix("==") for requirement, _ in _locked(lock)
+    }
+    for text in wanted:
+        requirement = Requirement(text)
+        name = re.sub(r"[-_.]+", "-", requirement.name).lower()
+        assert requirement.specifier.contains(locked[name]), f"{lock} is older than pyproject.toml: {text}"
+
+
+def test_the_locked_builder_of_our_wheel_is_in_the_image() -> None:
+    locked = {requirement.name for requirement, _ in _locked("requirements.lock")}
+    assert {Requirement(text).name for text in PROJECT["build-system"]["requires"]} <= locked
