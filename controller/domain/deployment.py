@@ -20,6 +20,8 @@ from controller.errors import Problem, SpecInvalid
 # Kubernetes stores at most about 1.5 MB of an object, our status and the record of field owners
 # included; HelmBundles made from the spec repeat parts of it.
 MAX_SPEC_BYTES = 1_000_000
+# No chart's values come near; what recurses over a spec stays far from Python's limit.
+MAX_DEPTH = 100
 
 OpenStackVersion = Literal["2025.1", "2025.2", "2026.1"]
 Preset = Literal["core", "compute", "compute-baremetal"]
@@ -154,9 +156,11 @@ def _identity_problems(obj: Mapping[str, Any], schema: ResourceSchema) -> list[P
 
 
 def _size_problems(spec: Mapping[str, Any]) -> list[Problem]:
+    if _deeper_than(spec, MAX_DEPTH):
+        return [Problem("spec", f"is nested more than {MAX_DEPTH} levels deep", "write flatter values")]
     try:
         size = len(json.dumps(spec, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode())
-    except (TypeError, ValueError, RecursionError) as error:
+    except (TypeError, ValueError) as error:
         return [Problem("spec", f"holds what JSON cannot: {type(error).__name__}", "use plain YAML values")]
     if size <= MAX_SPEC_BYTES:
         return []
@@ -168,6 +172,23 @@ def _size_problems(spec: Mapping[str, Any]) -> list[Problem]:
             f"most of it is in spec.{largest}; move files and long texts into ConfigMaps of your own",
         )
     ]
+
+
+def _deeper_than(value: Any, levels: int) -> bool:
+    """Whether maps and lists are nested deeper, endless ones included; looks at one level at a time."""
+    level = [value]
+    for _ in range(levels):
+        level = [
+            child
+            for item in level
+            for child in (item.values() if isinstance(item, Mapping) else item)
+            if isinstance(child, Mapping | list)
+        ]
+        if not level:
+            return False
+        # One object that is in several places counts once: aliases must not multiply the work.
+        level = list({id(child): child for child in level}.values())
+    return True
 
 
 def _spec(document: Mapping[str, Any], features: Mapping[str, Any], schema: ResourceSchema) -> DeploymentSpec:

@@ -90,14 +90,14 @@ class Account:
 
 @pytest.fixture(scope="module")
 def account(sandbox: Sandbox, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Account]:
-    names = [f"test-{secrets.token_hex(4)}-{part}" for part in ("controller", "region")]
+    own, region = names = [f"test-{secrets.token_hex(4)}-{part}" for part in ("controller", "region")]
     for name in names:
         sandbox.create_namespace(name, {})
-    installed = Account(sandbox, *names, tmp_path_factory.mktemp("account"))
+    installed = Account(sandbox, own, region, tmp_path_factory.mktemp("account"))
     try:
         yield installed
     finally:
-        _helm(sandbox, names[0], "uninstall", installed.name, "--ignore-not-found")
+        _helm(sandbox, own, "uninstall", installed.name, "--ignore-not-found")
         sandbox.kubectl("delete", "namespace", *names, "--wait=false", "--ignore-not-found")
 
 

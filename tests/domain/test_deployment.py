@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import copy
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
+from controller.domain.bundle_object import parse_bundle
 from controller.domain.deployment import OpenStackDeployment, parse_deployment
 from controller.errors import SpecInvalid
-from tests.api.definitions import REGION, SCHEMAS, features, osdpl
+from tests.api.definitions import CRDS, REGION, SCHEMAS, features, osdpl
 
 SCHEMA = SCHEMAS["OpenStackDeployment"]
+EXAMPLES = sorted((CRDS.parents[1] / "examples").glob("*.yaml"))
 
 
 def _parse(**spec: Any) -> OpenStackDeployment:
@@ -184,7 +188,23 @@ def test_what_json_cannot_hold_is_refused(value: Any) -> None:
 def test_a_spec_nested_without_end_is_refused() -> None:
     endless: dict[str, Any] = {}
     endless["again"] = endless
-    assert "spec" in _problems(osdpl(services={"identity": {"keystone": {"values": endless}}}))
+    told = _problems(osdpl(services={"identity": {"keystone": {"values": endless}}}))
+    assert told == {"spec": "is nested more than 100 levels deep; write flatter values"}
+
+
+def test_a_spec_nested_far_deeper_than_any_values_is_refused() -> None:
+    deep: list[Any] = []
+    for _ in range(20_000):
+        deep = [deep]
+    told = _problems(osdpl(services={"identity": {"keystone": {"values": {"a": deep}}}}))
+    assert told == {"spec": "is nested more than 100 levels deep; write flatter values"}
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
+def test_the_examples_are_accepted(example: Path) -> None:
+    obj = yaml.safe_load(example.read_text(encoding="utf-8"))
+    read = parse_bundle(obj) if obj["kind"] == "HelmBundle" else parse_deployment(obj, SCHEMA)
+    assert read.name
 
 
 def test_the_input_is_not_changed_and_shares_nothing_with_the_result() -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from dockerfile_parse import DockerfileParser
+from dockerfile_parse import DockerfileParser  # type: ignore[import-untyped]
 from packaging.requirements import Requirement
 
 from controller.domain.names import CONTAINERS
