@@ -192,9 +192,9 @@ class SecretsReconciler:
         known = (osdpl.get("status") or {}).get("conditions") or []
         conditions = entries([condition], known, self._clock.now())
         status = {"secrets": dict(secrets), "conditions": conditions}
-        written = apply_region_status(self._kube, osdpl, status, manager=MANAGER, own_conditions=(CONDITION,))
+        apply_region_status(self._kube, osdpl, status, manager=MANAGER, own_conditions=(CONDITION,))
         before = find(known, CONDITION)
-        if written and (before.get("status"), before.get("reason")) != (condition.status, condition.reason):
+        if (before.get("status"), before.get("reason")) != (condition.status, condition.reason):
             kind = "Normal" if condition.status == "True" else "Warning"
             self._events.emit(osdpl, type_=kind, reason=condition.reason, message=condition.message)
 

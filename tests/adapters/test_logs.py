@@ -79,6 +79,13 @@ def test_what_is_no_text_is_cleaned_too() -> None:
     assert events(stream)[0]["object"] == {"key": ["[redacted]", 1, None, "[redacted]"]}
 
 
+def test_a_secret_that_looks_like_the_format_does_not_break_it() -> None:
+    stream = io.StringIO()
+    configure_logs("core", stream=stream).learn(['", "level": "'])
+    log.info("x")
+    assert events(stream)[0]["level"] == "INFO"
+
+
 def test_people_get_short_lines() -> None:
     stream = io.StringIO()
     configure_logs("core", stream=stream, human=True)

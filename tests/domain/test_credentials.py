@@ -45,10 +45,12 @@ def test_a_password_has_190_bits_and_begins_with_a_letter() -> None:
 
 
 @pytest.mark.parametrize(("kind", "digits"), [("hex32", 32), ("hex64", 64)])
-def test_hexadecimal_credentials_have_the_digits_they_say(kind: str, digits: int) -> None:
-    text = generate(kind, FakeRandomness())
-    assert len(text) == digits
-    assert bytes.fromhex(text)
+def test_hexadecimal_credentials_have_the_digits_they_say_and_never_look_like_a_number(
+    kind: str, digits: int
+) -> None:
+    source = FakeRandomness()
+    for _ in range(20):
+        assert re.fullmatch(rf"[a-f][0-9a-f]{{{digits - 1}}}", generate(kind, source))
 
 
 def test_a_uuid_is_a_random_one() -> None:
