@@ -15,11 +15,13 @@ from controller.cli.offline import OfflineRenderer, is_bundle, is_region
 from controller.cli.options import (
     DEFAULT_TIMEOUT,
     Context,
+    FileArgument,
     Filenames,
     Kubeconfig,
     Namespace,
     Recursive,
     Timeout,
+    files_of,
 )
 from controller.cli.output import count, print_problems, stderr, stdout
 from controller.cli.release_rows import short_duration
@@ -35,7 +37,8 @@ APPLIED: tuple[Resource, ...] = (NAMESPACE, CONFIGMAP, SECRET, HELMBUNDLE, OSDPL
 
 def apply(
     *,
-    filenames: Filenames,
+    files: FileArgument = None,
+    filenames: Filenames = None,
     wait: Annotated[
         bool, typer.Option("--wait", help="Wait until the region is Ready, showing progress.")
     ] = False,
@@ -61,13 +64,13 @@ def apply(
     """
     clock = SystemClock()
     began = clock.monotonic()
-    items = ordered(read_objects(filenames, recursive=recursive))
+    items = ordered(read_objects(files_of(files, filenames), recursive=recursive))
     if validate:
         check(items)
-    files = len({item.source for item in items})
+    sources = len({item.source for item in items})
     took = short_duration(clock.monotonic() - began)
     word = "valid" if validate else "read, not checked"
-    stderr().print(f"{word}: {count(len(items), 'object')} in {count(files, 'file')} ({took})")
+    stderr().print(f"{word}: {count(len(items), 'object')} in {count(sources, 'file')} ({took})")
     cluster = open_cluster(kubeconfig, context, namespace)
     placed = [place(item, namespace, cluster.namespace) for item in items]
     applied = [

@@ -8,9 +8,14 @@ import typer
 from typer.core import TyperGroup
 
 from controller.cli.apply import apply
+from controller.cli.diff import diff
 from controller.cli.exit_codes import epilog, exit_code
+from controller.cli.explain import explain
+from controller.cli.images import images
 from controller.cli.output import count, print_problems, soft_wrapped, stderr
+from controller.cli.render import render
 from controller.cli.status import status
+from controller.cli.validate import validate
 from controller.cli.wait import wait
 from controller.errors import ControllerError, SpecInvalid
 
@@ -40,7 +45,7 @@ app = typer.Typer(
     help="One OpenStack region on Kubernetes, from one OpenStackDeployment.",
     epilog=epilog(),
 )
-for _command in (apply, status, wait):
+for _command in (apply, status, wait, validate, render, explain, diff, images):
     app.command()(_command)
 
 

@@ -28,9 +28,13 @@ Context = Annotated[
 ]
 Output = Annotated[Format, typer.Option("--output", "-o", help="How to print the result.")]
 Filenames = Annotated[
-    list[str],
+    list[str] | None,
     typer.Option(
-        "--filename", "-f", metavar="FILE", help="File, directory, or - for stdin; may be repeated."
+        "--filename",
+        "-f",
+        metavar="FILE",
+        help="File, directory, or - for stdin; may be repeated.",
+        show_default=False,
     ),
 ]
 Recursive = Annotated[
@@ -40,6 +44,18 @@ FileArgument = Annotated[
     list[str] | None,
     typer.Argument(metavar="[FILE]...", help="Files, directories, or - for stdin.", show_default=False),
 ]
+Releases = Annotated[
+    list[str] | None,
+    typer.Option("--release", metavar="NAME", help="Only this release; may be repeated.", show_default=False),
+]
+
+
+def files_of(arguments: list[str] | None, options: list[str] | None) -> list[str]:
+    """The files named with and without -f. Raises UsageError when there is none."""
+    names = [*(arguments or ()), *(options or ())]
+    if not names:
+        raise typer.BadParameter("name a file, a directory, or - for stdin", param_hint="FILE")
+    return names
 
 
 DEFAULT_TIMEOUT = 1800.0

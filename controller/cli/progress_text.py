@@ -26,7 +26,7 @@ _TOLD_BY_ROWS = frozenset(map(str, (Reason.APPLYING, Reason.RELEASES_PENDING, Re
 
 
 def change_lines(changed: Iterable[TimedRow]) -> list[str]:
-    """The changes for a log, a line each; releases that begin to wait, or were installed before, share one."""
+    """The changes for a log, a line each; those that wait, or were installed before, share one."""
     waiting, before, lines = [], [], []
     for timed in changed:
         if timed.row.phase == Phase.WAITING:

@@ -1,0 +1,183 @@
+"""osctl diff: what a change of a region's file does, before it is applied."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from controller.cli.cluster import open_cluster
+from controller.cli.diff_view import Fate, RegionDiff, ReleaseDiff, diff_regions
+from controller.cli.exit_codes import ExitCode
+from controller.cli.input_files import InputObject, read_objects
+from controller.cli.manifests import offline_helm, render_release
+from controller.cli.offline import OfflineRegion, OfflineRenderer
+from controller.cli.options import Context, Filenames, Kubeconfig, Namespace, Output
+from controller.cli.output import Format, count, print_data, soft_wrapped, stdout
+from controller.cli.value_text import value_text
+from controller.domain.values import format_path
+from controller.domain.values_diff import ValueChange
+
+MOST_VALUES = 40
+_MARKS = {Fate.INSTALLED: ("+", "green"), Fate.CHANGED: ("~", "yellow"), Fate.REMOVED: ("-", "red")}
+
+
+def diff(
+    *,
+    old: Annotated[
+        str, typer.Argument(metavar="[OLD]", help="File or directory as it was.", show_default=False)
+    ] = "",
+    new: Annotated[
+        str, typer.Argument(metavar="[NEW]", help="File or directory as it is.", show_default=False)
+    ] = "",
+    filenames: Filenames = None,
+    manifests: Annotated[
+        bool, typer.Option("--manifests/--no-manifests", help="Also compare the objects that Helm makes.")
+    ] = True,
+    output: Output = Format.TABLE,
+    namespace: Namespace = "",
+    kubeconfig: Kubeconfig = None,
+    context: Context = "",
+) -> None:
+    """Show what changes between two files, or with -f between the cluster and a file.
+
+    Releases touched, values with the layers that set them, objects, pods that restart, Jobs that run.
+    Both are rendered with the charts and values of this installation. Exit code 1: there are differences.
+    """
+    renderer = OfflineRenderer()
+    if filenames and not (old or new):
+        after = renderer.render_one(read_objects(filenames))
+        before = _from_cluster(after, renderer, kubeconfig, context, namespace)
+    elif old and new and not filenames:
+        before = renderer.render_one(read_objects([old]))
+        after = renderer.render_one(read_objects([new]))
+    else:
+        raise typer.BadParameter("give OLD and NEW, or -f FILE to compare with the cluster")
+    helm = offline_helm() if manifests else None
+    found = diff_regions(
+        before.region,
+        after.region,
+        (lambda spec: render_release(spec, renderer.charts, helm)) if helm is not None else None,
+    )
+    if output == Format.TABLE:
+        print_diff(stdout(), found)
+    else:
+        print_data(as_data(found), output)
+    if found.releases:
+        raise typer.Exit(ExitCode.DIFFERENT)
+
+
+def _from_cluster(
+    region: OfflineRegion, renderer: OfflineRenderer, kubeconfig: Path | None, context: str, namespace: str
+) -> OfflineRegion:
+    """The region of the same name as the cluster has it, rendered here."""
+    own = region.item.obj["metadata"].get("namespace") or ""
+    cluster = open_cluster(kubeconfig, context, namespace or own)
+    return renderer.render(InputObject(cluster.find_region(region.deployment.name), "cluster"))
+
+
+def print_diff(console: Console, found: RegionDiff) -> None:
+    """A block for each release that is touched, and the sum."""
+    for one in found.releases:
+        _print_release(console, one)
+    if found.unchanged:
+        console.print(Text(f"= {count(found.unchanged, 'release')} unchanged", "dim"))
+    if found.releases:
+        console.print(_sum(found))
+
+
+def _sum(found: RegionDiff) -> str:
+    parts = [f"{count(len(found.releases), 'release')} touched"]
+    if any(one.objects is not None for one in found.releases):
+        parts.append(f"{count(found.restarts, 'workload')} restarted ({count(found.pods, 'pod')})")
+    return ", ".join(parts)
+
+
+def _print_release(console: Console, one: ReleaseDiff) -> None:
+    mark, style = _MARKS[one.fate]
+    line = Text(f"{mark} {one.release}", f"bold {style}")
+    if one.fate == Fate.REMOVED:
+        line.append("  uninstalled; its volumes stay unless spec.volumes is Delete", "not bold")
+    elif one.fate == Fate.INSTALLED:
+        line.append(f"  installed anew, of chart {one.chart}", "not bold")
+    elif one.chart:
+        line.append(f"  chart {one.chart}", "not bold")
+    console.print(line)
+    for change in one.values[:MOST_VALUES]:
+        console.print(_change_line(change), soft_wrap=True)
+    if len(one.values) > MOST_VALUES:
+        console.print(f"    and {count(len(one.values) - MOST_VALUES, 'more value')} (-o yaml shows all)")
+    if one.objects is not None:
+        lists = (
+            ("creates", one.objects.created),
+            ("changes", one.objects.changed),
+            ("deletes", one.objects.deleted),
+            ("restarts", one.objects.restarts),
+            ("runs jobs", one.objects.jobs),
+        )
+        for title, names in lists:
+            if names:
+                console.print(Text(f"    {title:<10}", "dim").append(_grouped(names), "not dim"))
+
+
+def _grouped(titles: Sequence[str]) -> str:
+    """`Deployment nova-api, nova-scheduler; DaemonSet nova-compute`; names without a kind as they are."""
+    kinds: dict[str, list[str]] = {}
+    for title in titles:
+        kind, _, name = title.rpartition(" ")
+        kinds.setdefault(kind, []).append(name)
+    return "; ".join(f"{kind} {', '.join(names)}".strip() for kind, names in kinds.items())
+
+
+def _change_line(change: ValueChange) -> Text:
+    line = Text(f"    {format_path(change.path)}  ")
+    line.append(soft_wrapped(value_text(change.before)), "red")
+    line.append(" → ")
+    line.append(soft_wrapped(value_text(change.after)), "green")
+    layers = dict.fromkeys(layer for layer in (change.layer_before, change.layer_after) if layer)
+    where = "  ".join(part for part in (" → ".join(layers), change.place) if part)
+    return line.append(f"  ({where})", "dim") if where else line
+
+
+def as_data(found: RegionDiff) -> dict[str, Any]:
+    """The difference as plain data; secrets are references."""
+    return {
+        "unchanged": found.unchanged,
+        "releases": [
+            {
+                "name": one.release,
+                "service": one.service,
+                "fate": str(one.fate),
+                **({"chart": one.chart} if one.chart else {}),
+                "values": [
+                    {
+                        "path": format_path(change.path),
+                        "before": value_text(change.before, 4096),
+                        "after": value_text(change.after, 4096),
+                        "layerBefore": change.layer_before,
+                        "layerAfter": change.layer_after,
+                        "place": change.place,
+                    }
+                    for change in one.values
+                ],
+                **({"objects": _objects(one)} if one.objects is not None else {}),
+            }
+            for one in found.releases
+        ],
+    }
+
+
+def _objects(one: ReleaseDiff) -> dict[str, Any]:
+    assert one.objects is not None  # noqa: S101 - asked by the caller
+    return {
+        "created": list(one.objects.created),
+        "changed": list(one.objects.changed),
+        "deleted": list(one.objects.deleted),
+        "restarts": list(one.objects.restarts),
+        "pods": one.objects.pods,
+        "jobs": list(one.objects.jobs),
+    }

@@ -1,0 +1,95 @@
+"""Why a value is what it is: the chain of layers that set it. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from controller.domain.crd_schema import nearest
+from controller.domain.merge import CHART_DEFAULTS, MergedValues
+from controller.domain.values import Path, format_path, is_map, leaves, lookup
+from controller.domain.values_diff import ABSENT
+from controller.errors import Problem, SpecInvalid
+from controller.render import RegionRelease
+
+
+@dataclass(frozen=True)
+class Step:
+    """One layer that had a say. `path` is the field in its source, `place` its `file:line`."""
+
+    layer: str
+    value: Any
+    path: str = ""
+    place: str = ""
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """One value: `steps` from the chart's default up to the layer that won; `value` ABSENT if deleted."""
+
+    release: str
+    path: Path
+    value: Any
+    steps: tuple[Step, ...]
+
+    @property
+    def winner(self) -> str:
+        """The layer that set it."""
+        return self.steps[-1].layer if self.steps else CHART_DEFAULTS
+
+
+def explain_path(release: RegionRelease, path: Path) -> tuple[Explanation, ...]:
+    """The value at the path, or every value below it where it is a map.
+
+    Raises SpecInvalid when the release has no such value and no layer ever had.
+    """
+    merged = release.merged
+    value = lookup(merged.values, path, ABSENT)
+    below = [known for known in _known_paths(merged) if known[: len(path)] == path]
+    if value is ABSENT and not below:
+        raise SpecInvalid([_unknown(release, path)])
+    if value is not ABSENT and (not is_map(value) or not value):
+        return (_explanation(release, path),)
+    return tuple(_explanation(release, known) for known in below)
+
+
+def explain_set(release: RegionRelease) -> tuple[Explanation, ...]:
+    """Every value that some layer over the chart's defaults has set or deleted."""
+    return tuple(_explanation(release, path) for path in sorted(release.merged.history))
+
+
+def _known_paths(merged: MergedValues) -> list[Path]:
+    present = {path for path, _ in leaves(merged.values)}
+    return sorted(
+        present | {path for path in merged.history if lookup(merged.values, path, ABSENT) is ABSENT}
+    )
+
+
+def _explanation(release: RegionRelease, path: Path) -> Explanation:
+    merged = release.merged
+    steps = tuple(_steps(merged, path, release.spec.chart.version))
+    return Explanation(release.spec.name, path, lookup(merged.values, path, ABSENT), steps)
+
+
+def _steps(merged: MergedValues, path: Path, version: str) -> Iterator[Step]:
+    default = lookup(merged.defaults, path, ABSENT)
+    if default is not ABSENT:
+        yield Step(CHART_DEFAULTS, default, place=version)
+    for setting in merged.chain(path):
+        yield Step(setting.layer, setting.value, setting.path, setting.place)
+
+
+def _unknown(release: RegionRelease, path: Path) -> Problem:
+    """Names the first part that leads nowhere, and what was probably meant."""
+    here: Any = release.merged.values
+    for depth, key in enumerate(path):
+        known = list(here) if isinstance(here, dict) else []
+        if key not in known:
+            shown = format_path(path[:depth]) or "the values"
+            meant = nearest(key, known)
+            listing = f"there is: {', '.join(sorted(known)[:20])}" if known else "it is no map"
+            remedy = f'did you mean "{meant}"?' if meant else listing
+            return Problem(format_path(path), f'{release.spec.name}: no "{key}" in {shown}', remedy)
+        here = here[key]
+    return Problem(format_path(path), f"{release.spec.name}: no such value")

@@ -1,0 +1,61 @@
+"""osctl images: every image that a region runs, for mirroring."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+import typer
+
+from controller.cli.input_files import read_objects
+from controller.cli.manifests import offline_helm, render_release
+from controller.cli.offline import OfflineRenderer
+from controller.cli.options import FileArgument, Filenames, Output, Recursive, Releases, files_of
+from controller.cli.output import Format, print_data, print_table, stdout
+from controller.cli.release_choice import choose
+from controller.domain.manifest_diff import images as images_of
+from controller.domain.values import lookup
+
+
+def images(
+    *,
+    files: FileArgument = None,
+    filenames: Filenames = None,
+    recursive: Recursive = False,
+    releases: Releases = None,
+    tags: Annotated[
+        bool, typer.Option("--tags", help="Every image that the values name, also those that nothing runs.")
+    ] = False,
+    output: Output = Format.TABLE,
+) -> None:
+    """Print every image of a region with the releases that run it, hook Jobs included."""
+    renderer = OfflineRenderer()
+    regions = renderer.render_all(read_objects(files_of(files, filenames), recursive=recursive))
+    users: dict[str, set[str]] = {}
+    helm = None if tags else offline_helm()
+    for region in regions:
+        for release in choose(region, releases):
+            if helm is None:
+                found = named_images(release.merged.values)
+            else:
+                rendered = render_release(release.spec, renderer.charts, helm)
+                found = images_of((*rendered.manifest, *rendered.hooks))
+            for image in found:
+                users.setdefault(image, set()).add(release.spec.name)
+    ordered = {image: sorted(users[image]) for image in sorted(users)}
+    if output == Format.TABLE:
+        print_table(
+            stdout(), ("IMAGE", "RELEASES"), [(image, ", ".join(ordered[image])) for image in ordered]
+        )
+    else:
+        print_data([{"image": image, "releases": ordered[image]} for image in ordered], output)
+
+
+def named_images(values: Mapping[str, Any]) -> frozenset[str]:
+    """The images under `images.tags`, where OpenStack-Helm's charts have theirs."""
+    tags = lookup(values, ("images", "tags"), {})
+    return (
+        frozenset(tag for tag in tags.values() if isinstance(tag, str))
+        if isinstance(tags, dict)
+        else frozenset()
+    )

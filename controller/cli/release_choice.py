@@ -1,0 +1,28 @@
+"""Chooses releases of a region by name, and tells which there are when a name is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from controller.cli.offline import OfflineRegion
+from controller.domain.crd_schema import nearest
+from controller.errors import Problem, SpecInvalid
+from controller.render import RegionRelease
+
+
+def choose(region: OfflineRegion, wanted: Sequence[str] | None) -> tuple[RegionRelease, ...]:
+    """The releases of these names, all without a name. Raises SpecInvalid for a name that is none."""
+    every = [release for bundle in region.region.bundles for release in bundle.releases]
+    if not wanted:
+        return tuple(every)
+    known = [release.spec.name for release in every]
+    problems = [_unknown(name, known) for name in wanted if name not in known]
+    if problems:
+        raise SpecInvalid(problems)
+    return tuple(release for release in every if release.spec.name in wanted)
+
+
+def _unknown(name: str, known: Sequence[str]) -> Problem:
+    meant = nearest(name, known)
+    remedy = f'did you mean "{meant}"?' if meant else f"there is: {', '.join(known)}"
+    return Problem("--release", f'the region has no release "{name}"', remedy)

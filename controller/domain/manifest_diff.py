@@ -1,0 +1,96 @@
+"""What an upgrade from one rendered manifest to another does to the cluster's objects. Pure.
+
+Kubernetes' own rules: a workload's pods are replaced when its pod template differs; the template of a
+Job cannot be changed, so a Job that differs is replaced; Helm runs a release's hooks at every upgrade.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+KubeObject = Mapping[str, Any]
+WORKLOADS = ("Deployment", "StatefulSet", "DaemonSet")
+HOOK = "helm.sh/hook"
+
+
+@dataclass(frozen=True)
+class ManifestDiff:
+    """Objects as `Kind name`. `restarts`: workloads whose pods are replaced, with `pods` of them in all,
+    those of DaemonSets, one a node, not counted. `jobs`: Jobs that are replaced, or run as hooks."""
+
+    created: tuple[str, ...]
+    changed: tuple[str, ...]
+    deleted: tuple[str, ...]
+    restarts: tuple[str, ...]
+    pods: int
+    jobs: tuple[str, ...]
+
+
+def diff_manifests(
+    old: Iterable[KubeObject], new: Iterable[KubeObject], new_hooks: Iterable[KubeObject] = ()
+) -> ManifestDiff:
+    """The difference between what a release consists of now, and then."""
+    before = {_key(obj): obj for obj in old}
+    after = {_key(obj): obj for obj in new}
+    common = [key for key in after if key in before]
+    changed = [key for key in common if before[key] != after[key]]
+    restarted = [
+        key for key in changed if key[0] in WORKLOADS and _template(before[key]) != _template(after[key])
+    ]
+    touched = bool(changed or before.keys() ^ after.keys())
+    jobs = [key for key in changed if key[0] == "Job"]
+    hooks = [
+        _key(hook) for hook in new_hooks if "upgrade" in _hook_events(hook) and hook.get("kind") == "Job"
+    ]
+    return ManifestDiff(
+        created=tuple(_title(key) for key in sorted(after.keys() - before.keys())),
+        changed=tuple(_title(key) for key in changed),
+        deleted=tuple(_title(key) for key in sorted(before.keys() - after.keys())),
+        restarts=tuple(_title(key) for key in restarted),
+        pods=sum(_replicas(after[key]) for key in restarted),
+        jobs=tuple(key[2] for key in [*jobs, *(hooks if touched else ())]),
+    )
+
+
+def images(objects: Iterable[KubeObject]) -> frozenset[str]:
+    """Every image that a container of these objects runs."""
+    return frozenset(image for obj in objects for image in _images(obj))
+
+
+def _images(value: Any) -> Iterator[str]:
+    if isinstance(value, Mapping):
+        for key, item in value.items():
+            if key in ("containers", "initContainers") and isinstance(item, list):
+                yield from (one["image"] for one in item if isinstance(one, Mapping) and one.get("image"))
+            else:
+                yield from _images(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _images(item)
+
+
+def _key(obj: KubeObject) -> tuple[str, str, str]:
+    meta = obj.get("metadata") or {}
+    return str(obj.get("kind")), str(meta.get("namespace") or ""), str(meta.get("name"))
+
+
+def _title(key: tuple[str, str, str]) -> str:
+    return f"{key[0]} {key[2]}"
+
+
+def _template(obj: KubeObject) -> Any:
+    return (obj.get("spec") or {}).get("template")
+
+
+def _replicas(obj: KubeObject) -> int:
+    if obj.get("kind") == "DaemonSet":
+        return 0
+    replicas = (obj.get("spec") or {}).get("replicas")
+    return replicas if isinstance(replicas, int) else 1
+
+
+def _hook_events(obj: KubeObject) -> str:
+    annotations = (obj.get("metadata") or {}).get("annotations") or {}
+    return str(annotations.get(HOOK) or "")
