@@ -103,7 +103,8 @@ class Kube(Protocol):
         uid: str = "",
         propagation: str = "Background",
     ) -> bool:
-        """Asks for deletion; False when already gone. With `uid`, only that very object."""
+        """Asks for deletion; False when already gone. With `uid`, only that very object: where another has
+        taken its name, that is a Conflict."""
         ...
 
     def pod_log(self, name: str, namespace: str, *, container: str = "", tail_lines: int = 20) -> str:

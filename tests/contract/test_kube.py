@@ -85,6 +85,15 @@ def test_a_list_of_metadata_has_no_content(api: Api) -> None:
     assert "data" not in found
 
 
+def test_a_list_longer_than_a_page_is_whole(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("controller.adapters.kube.PAGE", 2)
+    names = [f"one-{number}" for number in range(5)]
+    for name in names:
+        api.kube.create(api.probe(name))
+    assert [obj["metadata"]["name"] for obj in api.kube.list(PROBE, api.namespace)] == names
+    assert len(api.kube.list_metadata(PROBE, api.namespace)) == 5
+
+
 def test_the_log_of_a_pod_that_is_not_there_is_empty(api: Api) -> None:
     assert api.kube.get(POD, "nobody", api.namespace) is None
     assert api.kube.pod_log("nobody", api.namespace) == ""
