@@ -102,16 +102,14 @@ def _refuse(path: str, message: str, remedy: str = "") -> NoReturn:
 
 
 class _LineMarks(Extension):
-    """Puts the number of the template's line at the start of each line of its plain text."""
+    """Puts the number of the template's line before each line, and each part of a line, of plain text."""
 
     def filter_stream(self, stream: TokenStream) -> Iterator[Token]:
         for token in stream:
-            if token.type == "data" and "\n" in token.value:
-                first, *rest = token.value.split("\n")
-                marked = "\n".join(
-                    f"{_MARK}{token.lineno + number}{_MARK}{text}" for number, text in enumerate(rest, 1)
-                )
-                yield Token(token.lineno, token.type, f"{first}\n{marked}")
+            if token.type == "data":
+                numbered = enumerate(token.value.split("\n"), token.lineno)
+                marked = "\n".join(f"{_MARK}{line}{_MARK}{text}" if text else "" for line, text in numbered)
+                yield Token(token.lineno, token.type, marked)
             else:
                 yield token
 
@@ -124,7 +122,7 @@ def _read(name: str, output: str) -> RenderedTemplate:
         marks = _MARKS.findall(line)
         plain = _MARKS.sub("", line)
         if marks:
-            current = int(marks[-1])
+            current = int(marks[0])
         origin.append(current)
         text.append(plain)
     try:

@@ -100,10 +100,11 @@ def _resolve_number(text: str) -> Any:
     if match:
         number = int(match["hex"] or match["bin"] or match["oct"] or match["dec"], _base(match))
         number = -number if match["sign"] == "-" else number
-        if -(2**63) <= number < 2**64:
+        if -(2**63) <= number < 2**63:
             return number
     if _FLOAT.match(plain):
-        return _json_number(float(plain), text)
+        number = float(plain)
+        return text if math.isinf(number) else _json_number(number)
     return text
 
 
@@ -111,10 +112,8 @@ def _base(match: re.Match[str]) -> int:
     return 16 if match["hex"] else 2 if match["bin"] else 8 if match["oct"] else 10
 
 
-def _json_number(number: float, text: str) -> Any:
+def _json_number(number: float) -> Any:
     """JSON as Go writes it does not tell 4.0 from 4: the API server then stores an integer."""
-    if math.isinf(number):
-        raise ValueError("this number is too large")
     if number.is_integer() and abs(number) < 2**63:
         return int(number)
     return number
