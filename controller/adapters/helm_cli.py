@@ -16,15 +16,15 @@ import tempfile
 import threading
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from controller.adapters.helm_cancellation import CancellationToken
+from controller.adapters.helm_exchange import epoch, hook_runs, require_chart, values_text
 from controller.adapters.helm_failures import failure
 from controller.adapters.manifests import HOOK_ANNOTATION, annotations_of, parse_manifests
 from controller.adapters.release_records import revision
-from controller.errors import ChartInvalid, HelmCancelled, HelmFailed, ReleaseMissing
+from controller.errors import HelmCancelled, HelmFailed, ReleaseMissing
 from controller.ports import Cancellation, HelmRequest, HookRun, KubeObject, RenderedRelease, Revision
 
 READ_SECONDS = 60
@@ -82,40 +82,30 @@ class CliClient:
 
     def history(self, release: str, namespace: str) -> tuple[Revision, ...]:
         try:
-            found = json.loads(self._run(["history", release, "-o", "json"], namespace, READ_SECONDS))
+            found = self._ask(["history", release], namespace)
         except ReleaseMissing:
             return ()
         revisions = []
         for one in found:
             version = int(one["revision"])
             # The history's own output leaves out the labels.
-            arguments = ["get", "metadata", release, "--revision", str(version), "-o", "json"]
             try:
-                metadata = json.loads(self._run(arguments, namespace, READ_SECONDS))
+                metadata = self._ask(["get", "metadata", release, "--revision", str(version)], namespace)
             except ReleaseMissing:
                 continue  # dropped from the history since it was listed
             labels = metadata.get("labels") or {}
-            revisions.append(revision(version, str(one["status"]), labels, _epoch(one.get("updated"))))
+            revisions.append(revision(version, str(one["status"]), labels, epoch(one.get("updated"))))
         return tuple(sorted(revisions, key=lambda one: one.version))
 
     def hooks(self, release: str, namespace: str) -> tuple[HookRun, ...]:
         try:
-            status = json.loads(self._run(["status", release, "-o", "json"], namespace, READ_SECONDS))
+            status = self._ask(["status", release], namespace)
         except ReleaseMissing:
             return ()
-        return tuple(
-            HookRun(
-                name=str(hook.get("name", "")),
-                kind=str(hook.get("kind", "")),
-                events=tuple(hook.get("events") or ()),
-                weight=int(hook.get("weight") or 0),
-                phase=str((hook.get("last_run") or {}).get("phase") or "Unknown"),
-            )
-            for hook in status.get("hooks") or ()
-        )
+        return hook_runs(status.get("hooks") or ())
 
     def render(self, request: HelmRequest, *, server: bool = False) -> RenderedRelease:
-        _require_chart(request.chart_path)
+        require_chart(request.chart_path)
         dry_run = "server" if server else "client"
         arguments = ["template", request.release, request.chart_path, f"--dry-run={dry_run}", "-f", "-"]
         text = self._run(
@@ -133,14 +123,14 @@ class CliClient:
         command: str,
         more: Sequence[str],
     ) -> Revision:
-        _require_chart(request.chart_path)
+        require_chart(request.chart_path)
         arguments = [command, request.release, request.chart_path, "-f", "-", "-o", "json"]
         arguments += ["--timeout", f"{request.timeout}s", "--force-conflicts", "--take-ownership", *more]
         if request.labels:
             arguments += ["--labels", ",".join(f"{key}={value}" for key, value in request.labels.items())]
         if request.description:
             arguments += ["--description", request.description]
-        answer = json.loads(
+        answer = _decoded(
             self._run(
                 arguments,
                 request.namespace,
@@ -155,8 +145,11 @@ class CliClient:
             int(answer["version"]),
             str(info.get("status", "")),
             request.labels,
-            _epoch(info.get("last_deployed")),
+            epoch(info.get("last_deployed")),
         )
+
+    def _ask(self, arguments: Sequence[str], namespace: str) -> Any:
+        return _decoded(self._run([*arguments, "-o", "json"], namespace, READ_SECONDS))
 
     def _run(
         self,
@@ -171,7 +164,7 @@ class CliClient:
         """Standard output of one helm process, which is ended when cancelled or after `timeout` seconds."""
         if cancellation is not None and cancellation.cancelled:
             raise HelmCancelled(f"helm {arguments[0]}: cancelled before it began")
-        text = _json(values)
+        text = None if values is None else values_text(values).encode()
         process = subprocess.Popen(
             [*_dies_with_us(), str(self._binary), *arguments, "--namespace", namespace, *self._limits],
             stdin=subprocess.PIPE,
@@ -263,19 +256,12 @@ def _dies_with_us() -> tuple[str, ...]:
     return (setpriv, "--pdeathsig", "KILL", "--") if setpriv else ()
 
 
-def _require_chart(path: str) -> None:
-    if not Path(path).exists():
-        raise ChartInvalid(f"chart {path}: there is no such file or directory")
-
-
-def _json(values: Mapping[str, Any] | None) -> bytes | None:
-    if values is None:
-        return None
+def _decoded(text: str) -> Any:
     try:
-        return json.dumps(values, allow_nan=False).encode()
-    except (TypeError, ValueError, RecursionError) as error:
-        # The text of these errors tells a type, never a value.
-        raise HelmFailed(f"the values cannot be written as JSON: {error}") from None
+        return json.loads(text)
+    except ValueError:
+        # The output holds the whole release, secrets included: nothing of it is quoted.
+        raise HelmFailed("helm gave an answer that is not JSON; is it helm 4?") from None
 
 
 def _cause(error_output: bytes) -> str:
@@ -287,11 +273,3 @@ def _cause(error_output: bytes) -> str:
 
 def _is_hook(obj: KubeObject) -> bool:
     return HOOK_ANNOTATION in annotations_of(obj)
-
-
-def _epoch(stamp: object) -> float:
-    """Seconds since the epoch of a time as Go writes it, 0 where there is none."""
-    try:
-        return datetime.fromisoformat(str(stamp)).timestamp()
-    except ValueError:
-        return 0.0

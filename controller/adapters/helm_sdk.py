@@ -15,23 +15,21 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
 from controller.adapters import helm_calls, helm_library
 from controller.adapters.helm_cancellation import CancellationToken
+from controller.adapters.helm_exchange import epoch, hook_phase, hook_runs, require_chart, values_text
 from controller.adapters.helm_failures import failure
 from controller.adapters.manifests import HOOK_ANNOTATION, annotations_of, parse_manifests
 from controller.adapters.release_records import revision
-from controller.domain.bundle import Values
 from controller.errors import (
     ApiUnavailable,
     ChartInvalid,
     ControllerError,
     HelmCancelled,
-    HelmFailed,
     ReleaseMissing,
 )
 from controller.ports import (
@@ -143,22 +141,13 @@ class SdkClient:
         return tuple(_revision(one) for one in found)
 
     def hooks(self, release: str, namespace: str) -> tuple[HookRun, ...]:
-        return tuple(
-            HookRun(
-                name=str(hook.get("name", "")),
-                kind=str(hook.get("kind", "")),
-                events=tuple(hook.get("events") or ()),
-                weight=int(hook.get("weight") or 0),
-                phase=_phase(hook),
-            )
-            for hook in self._recorded_hooks(release, namespace)
-        )
+        return hook_runs(self._recorded_hooks(release, namespace))
 
     def render(self, request: HelmRequest, *, server: bool = False) -> RenderedRelease:
         """See the port. On the server, hooks are rendered with lookups, but for the API versions that
         this Helm knows by itself: the library does not hand out the hooks of a dry run."""
-        _require_chart(request.chart_path)
-        values = json.loads(_json(request.values))
+        require_chart(request.chart_path)
+        values = json.loads(values_text(request.values))
 
         def render(connection: helm_python.Config) -> dict[str, str]:
             with helm_python.Chart.load(request.chart_path) as chart:
@@ -186,8 +175,8 @@ class SdkClient:
         function: str,
         more: Mapping[str, Any],
     ) -> Revision:
-        _require_chart(request.chart_path)
-        values = _json(request.values)
+        require_chart(request.chart_path)
+        values = values_text(request.values)
         options = {
             "timeout_seconds": request.timeout,
             "labels": dict(request.labels),
@@ -250,7 +239,7 @@ class SdkClient:
     def _fail_running_hooks(self, release: str, namespace: str) -> None:
         for hook in self._recorded_hooks(release, namespace, timeout=min(self._grace, 5.0)):
             resource = _HOOK_KINDS.get(str(hook.get("kind", "")))
-            if resource is None or _phase(hook) != "Running":
+            if resource is None or hook_phase(hook) != "Running":
                 continue
             for obj in parse_manifests(str(hook.get("manifest", ""))):
                 metadata = obj["metadata"]
@@ -321,33 +310,15 @@ def _dry_run(connection: helm_python.Config, *, request: HelmRequest, known: boo
         request.release,
         options,
         chart=request.chart_path,
-        values=_json(request.values),
+        values=values_text(request.values),
     )
     return str(answer.get("manifest", ""))
 
 
-def _require_chart(path: str) -> None:
-    if not Path(path).exists():
-        raise ChartInvalid(f"chart {path}: there is no such file or directory")
-
-
-def _json(values: Values) -> str:
-    try:
-        return json.dumps(values, allow_nan=False)
-    except (TypeError, ValueError, RecursionError) as error:
-        # The text of these errors tells a type, never a value.
-        raise HelmFailed(f"the values cannot be written as JSON: {error}") from None
-
-
 def _revision(summary: Mapping[str, Any]) -> Revision:
-    made = str(summary.get("deployed_at") or "")
     return revision(
         int(summary["revision"]),
         str(summary["status"]),
         summary.get("labels") or {},
-        datetime.fromisoformat(made).timestamp() if made else 0.0,
+        epoch(summary.get("deployed_at")),
     )
-
-
-def _phase(hook: Mapping[str, Any]) -> str:
-    return str((hook.get("last_run") or {}).get("phase") or "Unknown")
