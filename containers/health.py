@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from containers.composition import Parts, run
 from containers.observing import observing_container
+from controller.adapters.release_records import SecretRecords
 from controller.operator import Container
 from controller.reconcile.health import PARSERS, HealthReconciler
 from controller.reconcile.object_store import ObjectStore
@@ -20,6 +21,7 @@ def compose(parts: Parts) -> Container:
     store = ObjectStore(parts.kube, parts.clock, settings.region_namespace, PARSERS)
     reconciler = HealthReconciler(
         kube=parts.kube,
+        records=SecretRecords(parts.kube),
         clock=parts.clock,
         events=parts.events,
         store=store,

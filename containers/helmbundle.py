@@ -26,10 +26,11 @@ def main() -> None:
 def compose(parts: Parts) -> Container:
     """Wires the reconciler of bundles to Helm, its records and the charts of the image."""
     settings, queue = parts.settings, parts.queue
+    helm = SdkClient(parts.kube, parts.connection.kubeconfig, qps=settings.qps, burst=int(2 * settings.qps))
     key = InstallationKey(parts.kube, parts.randomness, settings.pod_namespace)
     bundles = BundleReconciler(
         kube=parts.kube,
-        helm=SdkClient(parts.kube, parts.connection.kubeconfig, qps=settings.qps, burst=int(2 * settings.qps)),
+        helm=helm,
         records=SecretRecords(parts.kube),
         charts=ChartStore(settings.charts_dir),
         clock=parts.clock,

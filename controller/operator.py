@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import signal
 import threading
 import time
 import traceback
@@ -35,6 +36,9 @@ Reconcile = Callable[[str, str], float | None]
 
 # Work that takes longer than this without an end, or a loop that stands still, is a broken container.
 STUCK_AFTER = 600.0
+# Exit codes; Kubernetes starts the container again, and it waits for the Lease.
+LEASE_LOST = 70
+WATCHES_ENDED = 71
 LOOP_STILL_AFTER = 60.0
 
 
@@ -85,38 +89,46 @@ class _Heartbeat:
 def run_container(
     container: Container, settings: Settings, connection: Connection, lease: WriterLease
 ) -> int:
-    """Runs until a signal ends it or the Lease is lost; the exit code (0 after a signal).
+    """Runs until a signal or the end of the watches; gives the exit code: 0 after a signal.
 
-    Nothing is written before the Lease is held. Work under way is not waited for: whatever it leaves
-    half done is found and finished by the next run, which must be able to do so after a kill anyway.
+    Nothing is written before the Lease is held; when it is lost the process ends at once, with code 70.
+    Work under way is not waited for: what it leaves half done is found and finished by the next run,
+    which must be able to do so after a kill anyway.
     """
     heartbeat = _Heartbeat()
     ended = threading.Event()
-    lost = threading.Event()
-    registry = _registry(container, connection, heartbeat)
-    stop = threading.Event()
+    codes: list[int] = []
+
+    def stop(code: int) -> None:
+        codes.append(code)
+        ended.set()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop(0))
     if settings.health_port:
         serve_health(settings.health_port, {"loop": heartbeat.still, "queue": lambda: _stuck(container)})
+    threading.Thread(target=_keep_lease, args=(lease, container, ended), name="lease", daemon=True).start()
 
-    def on_lost() -> None:
-        lost.set()
-        stop.set()
+    def watch() -> None:
+        try:
+            kopf.run(
+                registry=_registry(container, connection, heartbeat),
+                settings=_kopf_settings(),
+                standalone=True,
+                namespaces=[settings.region_namespace],
+            )
+        finally:
+            # A dead watcher ends Kopf; without watches the container is blind, and starts anew.
+            stop(WATCHES_ENDED)
 
-    threading.Thread(
-        target=_keep_lease, args=(lease, container, ended, on_lost), name="lease", daemon=True
-    ).start()
-    kopf.run(
-        registry=registry,
-        settings=_kopf_settings(),
-        standalone=True,
-        namespaces=[settings.region_namespace],
-        stop_flag=stop,
-    )
-    ended.set()
+    # Not on the main thread: there Kopf would answer signals itself, and take seconds to wind down
+    # what need not be wound down.
+    threading.Thread(target=watch, name="watch", daemon=True).start()
+    ended.wait()
     container.queue.close()
-    if lost.is_set():
-        log.error("the Lease is lost: another pod may be at work, so this container ends")
-    return 70 if lost.is_set() else 0
+    if codes[0] == 0:
+        lease.release()
+    return codes[0]
 
 
 def exit_container(code: int) -> None:
@@ -152,6 +164,11 @@ def _registry(container: Container, connection: Connection, heartbeat: _Heartbea
     async def start(memo: kopf.Memo, **_: Any) -> None:
         memo.heartbeat = asyncio.create_task(heartbeat.beat())
 
+    @kopf.on.cleanup(registry=registry)
+    async def end(memo: kopf.Memo, **_: Any) -> None:
+        # Kopf waits seconds for tasks that outlive its own.
+        memo.heartbeat.cancel()
+
     for watch in container.watches:
         _register(registry, container.queue, watch)
     return registry
@@ -170,10 +187,8 @@ def _register(registry: kopf.OperatorRegistry, queue: WorkQueue[Key], watch: Wat
             queue.add(key)
 
 
-def _keep_lease(
-    lease: WriterLease, container: Container, ended: threading.Event, on_lost: Callable[[], None]
-) -> None:
-    """Takes the Lease, lets the workers begin, renews it, and reports its loss."""
+def _keep_lease(lease: WriterLease, container: Container, ended: threading.Event) -> None:
+    """Takes the Lease, lets the workers begin, renews it, and ends the process when that fails."""
     waiting = False
     while not lease.try_take():
         if not waiting:
@@ -186,10 +201,9 @@ def _keep_lease(
         threading.Thread(target=_work, args=(container,), name=f"worker-{number}", daemon=True).start()
     while not ended.wait(RENEW_EVERY):
         if not lease.try_take() and lease.lost():
-            # Workers end first, the process right after: a write now could meet another pod's.
-            container.queue.close()
-            on_lost()
-            return
+            # At once, without ceremony: a write from now on could meet another pod's.
+            log.error("the Lease is lost: another pod may be at work, so this container ends")
+            exit_container(LEASE_LOST)
 
 
 def _work(container: Container) -> None:

@@ -58,6 +58,17 @@ class WriterLease:
         """Whether the last renewal is so long ago that another pod may soon believe us dead."""
         return self._clock.monotonic() - self._renewed > GIVE_UP_AFTER
 
+    def release(self) -> None:
+        """Lets another pod take over at once. A failure is no harm: the Lease ends by itself."""
+        try:
+            lease = self._kube.get(LEASE, self._name, self._namespace)
+            if lease and (lease.get("spec") or {}).get("holderIdentity") == self._holder:
+                freed = self._object(lease["metadata"], transitions=_transitions(lease))
+                freed["spec"]["holderIdentity"] = ""
+                self._kube.replace(freed)
+        except KubeError:
+            return
+
     def _take(self) -> bool:
         lease = self._kube.get(LEASE, self._name, self._namespace)
         if lease is None:
@@ -70,7 +81,7 @@ class WriterLease:
         holder = spec.get("holderIdentity") or ""
         if holder not in ("", self._holder) and not self._expired(lease):
             return False
-        transitions = int(spec.get("leaseTransitions") or 0) + (holder != self._holder)
+        transitions = _transitions(lease) + (holder != self._holder)
         try:
             self._kube.replace(self._object(lease["metadata"], transitions=transitions))
         except Conflict:
@@ -99,3 +110,7 @@ class WriterLease:
                 "renewTime": moment,
             },
         }
+
+
+def _transitions(lease: dict[str, Any]) -> int:
+    return int((lease.get("spec") or {}).get("leaseTransitions") or 0)

@@ -95,3 +95,22 @@ def test_of_two_pods_that_try_at_once_one_wins(kube: FakeKube, clock: FakeClock)
 
     kube.before_write = race
     assert not lease_of(kube, clock, "pod-a").try_take()
+
+
+def test_a_released_lease_is_free_at_once(kube: FakeKube, clock: FakeClock) -> None:
+    first = lease_of(kube, clock, "pod-a")
+    assert first.try_take()
+    first.release()
+    assert lease_of(kube, clock, "pod-b").try_take()
+
+
+def test_a_lease_that_another_pod_took_over_is_not_released(kube: FakeKube, clock: FakeClock) -> None:
+    first, second = lease_of(kube, clock, "pod-a"), lease_of(kube, clock, "pod-b")
+    assert first.try_take()
+    assert not second.try_take()
+    clock.advance(DURATION + 1)
+    assert second.try_take()
+    first.release()
+    stored = kube.get(LEASE, "osctl-core", "openstack")
+    assert stored is not None
+    assert stored["spec"]["holderIdentity"] == "pod-b"
