@@ -103,8 +103,8 @@ def _resolve_number(text: str) -> Any:
         if -(2**63) <= number < 2**63:
             return number
     if _FLOAT.match(plain):
-        number = float(plain)
-        return text if math.isinf(number) else _json_number(number)
+        fraction = float(plain)
+        return text if math.isinf(fraction) else _json_number(fraction)
     return text
 
 

@@ -1,0 +1,115 @@
+"""Values for labelled nodes, in both ways that charts want them said."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from controller.domain.catalogue import ChartEntry, ServiceEntry
+from controller.domain.layers import SpecSource
+from controller.domain.node_overrides import check_nodes, node_layer, renamed_daemonsets
+
+CHARTS = {
+    "nova": ChartEntry(("embedded",), daemonsets=("compute",)),
+    "libvirt": ChartEntry(("embedded",), daemonsets=("libvirt",), node_form="values"),
+}
+COMPUTE = ServiceEntry("compute", "Nova", "openstack", CHARTS)
+CPU = {"conf": {"nova": {"DEFAULT": {"cpu_allocation_ratio": 1}}}}
+
+
+def spec(
+    label: str = "role::gpu", chart: str = "nova", daemonset: str = "compute", values: Any = None
+) -> SpecSource:
+    body = {daemonset: {"values": CPU if values is None else values}}
+    return SpecSource({"nodes": {label: {"services": {"compute": {chart: body}}}}})
+
+
+def test_form_conf_is_a_list_of_labels_with_conf() -> None:
+    layer, problems = node_layer(spec(), COMPUTE, "nova")
+    assert problems == []
+    assert layer is not None
+    labels = [{"label": {"key": "role", "values": ["gpu"]}, "conf": CPU["conf"]}]
+    assert layer.values == {"conf": {"overrides": {"nova_compute": {"labels": labels}}}}
+
+
+def test_form_values_is_a_map_by_label() -> None:
+    layer, problems = node_layer(
+        spec(chart="libvirt", daemonset="libvirt", values={"a": 1}), COMPUTE, "libvirt"
+    )
+    assert problems == []
+    assert layer is not None
+    assert layer.values == {"overrides": {"libvirt_libvirt": {"labels": {"role::gpu": {"values": {"a": 1}}}}}}
+
+
+def test_labels_come_in_alphabetical_order_whatever_the_order_of_the_spec() -> None:
+    one, other = spec("b::x").spec["nodes"], spec("a::x").spec["nodes"]
+    layer, _ = node_layer(SpecSource({"nodes": {**one, **other}}), COMPUTE, "nova")
+    assert layer is not None
+    labels = layer.values["conf"]["overrides"]["nova_compute"]["labels"]
+    assert [entry["label"]["key"] for entry in labels] == ["a", "b"]
+
+
+def test_nothing_is_said_about_a_chart_that_no_label_names() -> None:
+    assert node_layer(spec(), COMPUTE, "libvirt") == (None, [])
+
+
+@pytest.mark.parametrize(
+    ("source", "path", "remedy"),
+    [
+        (
+            spec(daemonset="computes"),
+            'spec.nodes["role::gpu"].services.compute.nova.computes.values',
+            'did you mean "compute"?',
+        ),
+        (
+            spec(values={"pod": {}}),
+            'spec.nodes["role::gpu"].services.compute.nova.compute.values.pod',
+            "only conf can differ there",
+        ),
+        (
+            spec(values="x"),
+            'spec.nodes["role::gpu"].services.compute.nova.compute.values',
+            "give a map of chart values",
+        ),
+    ],
+)
+def test_what_a_chart_cannot_do_is_refused(source: SpecSource, path: str, remedy: str) -> None:
+    layer, [problem] = node_layer(source, COMPUTE, "nova")
+    assert layer is None
+    assert (problem.path, problem.remedy) == (path, remedy)
+
+
+@pytest.mark.parametrize("label", ["role", "role:gpu", "::gpu", "a b::c", "role::a b", "-x::y"])
+def test_a_key_that_is_no_label_with_a_value_is_refused(label: str) -> None:
+    [problem] = check_nodes(spec(label).spec, {"compute": COMPUTE})
+    assert "no label with a value" in problem.message
+
+
+@pytest.mark.parametrize(
+    "label", ["role::gpu", "openstack-compute-node::enabled", "example.org/rack::r1", "x::"]
+)
+def test_a_label_with_a_value_is_taken(label: str) -> None:
+    assert check_nodes(spec(label).spec, {"compute": COMPUTE}) == []
+
+
+def test_an_unknown_service_or_chart_is_refused_with_the_nearest_name() -> None:
+    [chart] = check_nodes(spec(chart="nvoa").spec, {"compute": COMPUTE})
+    assert chart.remedy == 'did you mean "nova"?'
+    nodes = {"a::b": {"services": {"comptue": {}}}}
+    [service] = check_nodes({"nodes": nodes}, {"compute": COMPUTE})
+    assert service.remedy == 'did you mean "compute"?'
+
+
+def test_a_label_that_comes_or_goes_renames_the_daemonset_and_other_conf_does_not() -> None:
+    one, _ = node_layer(spec(), COMPUTE, "nova")
+    two, _ = node_layer(spec("role::fpga"), COMPUTE, "nova")
+    other = {"conf": {"nova": {"DEFAULT": {"cpu_allocation_ratio": 2}}}}
+    changed, _ = node_layer(spec(values=other), COMPUTE, "nova")
+    assert one is not None
+    assert two is not None
+    assert changed is not None
+    assert renamed_daemonsets("nova", {}, one.values) == ("nova-compute",)
+    assert renamed_daemonsets("nova", one.values, {}) == ("nova-compute",)
+    assert renamed_daemonsets("nova", one.values, two.values) == ("nova-compute",)
+    assert renamed_daemonsets("nova", one.values, changed.values) == ()
