@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from controller.domain.conditions import Condition, Status, find, shorten, timestamp
@@ -16,7 +16,7 @@ from controller.domain.pods import PodFacts
 from controller.domain.reasons import Reason
 from controller.domain.times import seconds_of
 from controller.domain.workload_health import WORSE, Claim, Health, Surroundings, Verdict, judge_workload
-from controller.domain.workloads import Workload
+from controller.domain.workloads import Manifest, Workload
 
 CONDITION = "WorkloadsHealthy"
 MESSAGE_LIMIT = 1000
@@ -43,13 +43,15 @@ class Release:
 
     name: str
     deployed: bool
+    revision: int = 0
 
 
 @dataclass(frozen=True)
 class Facts:
     """All that was observed of a region's workloads at `now` (seconds since the epoch).
 
-    `pods` by owner (kind and name of the workload), `claims` by name.
+    `pods` by owner (kind and name of the workload), `claims` by name. `manifests` of deployed releases
+    by their names, as far as they could be read.
     """
 
     releases: Mapping[str, Release]
@@ -57,11 +59,22 @@ class Facts:
     pods: Mapping[tuple[str, str], Sequence[PodFacts]]
     claims: Mapping[str, Claim]
     now: float
+    manifests: Mapping[str, Manifest] = field(default_factory=dict)
+
+
+def missing_workloads(
+    workloads: Iterable[Workload], manifests: Mapping[str, Manifest]
+) -> frozenset[Workload]:
+    """What deployed releases have and nobody sees."""
+    seen = {(one.kind, one.name) for one in workloads}
+    wanted = (one for manifest in manifests.values() for one in manifest.workloads)
+    return frozenset(one for one in wanted if (one.kind, one.name) not in seen)
 
 
 def judge_components(facts: Facts) -> dict[ComponentKey, ComponentHealth]:
     """Every component that counts, judged."""
-    counted = [one for one in facts.workloads if one.release in facts.releases and not one.off]
+    counted = [one for one in facts.workloads if _counts(one, facts)]
+    counted += missing_workloads(facts.workloads, facts.manifests)
     finished = frozenset(f"Job/{one.name}" for one in facts.workloads if one.kind == "Job" and one.done)
     around = Surroundings(facts.claims, finished, facts.now)
     result = {}
@@ -72,6 +85,14 @@ def judge_components(facts: Facts) -> dict[ComponentKey, ComponentHealth]:
         generation = sum(one.generation for one in workloads)
         result[key] = ComponentHealth(_together(verdicts), generation)
     return result
+
+
+def _counts(workload: Workload, facts: Facts) -> bool:
+    if workload.off or workload.release not in facts.releases:
+        return False
+    manifest = facts.manifests.get(workload.release)
+    # Helm leaves the Jobs of hooks that a later revision has no more.
+    return not (workload.hook and manifest and workload.name not in manifest.hook_jobs)
 
 
 def name_components(workloads: Iterable[Workload]) -> dict[ComponentKey, list[Workload]]:

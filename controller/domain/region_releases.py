@@ -37,12 +37,13 @@ def parse_bundle(obj: Mapping[str, Any]) -> BundleFacts | None:
         return None
     spec, status = obj.get("spec") or {}, obj.get("status") or {}
     current = status.get("observedGeneration") == meta.get("generation")
-    states = {str(one.get("name")): one.get("state") for one in status.get("releases") or []}
+    known = {str(one.get("name")): one for one in status.get("releases") or []}
     wanted = [one for one in spec.get("releases") or [] if one.get("name")]
     releases = tuple(
         Release(
             name=str(one["name"]),
-            deployed=current and states.get(str(one["name"])) == ReleaseState.DEPLOYED,
+            deployed=current and known.get(str(one["name"]), {}).get("state") == ReleaseState.DEPLOYED,
+            revision=int(known.get(str(one["name"]), {}).get("revision") or 0),
         )
         for one in wanted
     )

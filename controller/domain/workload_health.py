@@ -63,7 +63,8 @@ class Surroundings:
 class Verdict:
     """One workload judged. `output` is what a container said, not yet redacted, to be put after `text`.
 
-    `unseen`: its own controller has not taken up the newest spec.
+    `unseen`: its own controller has not taken up the newest spec. `silent` is the pod and container
+    that died without a word: what they last logged may tell why.
     """
 
     health: Health
@@ -72,6 +73,7 @@ class Verdict:
     text: str = ""
     output: str = ""
     unseen: bool = False
+    silent: tuple[str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,21 +83,25 @@ class _Worst:
     text: str
     output: str
     hard: bool
+    silent: tuple[str, str] | None
 
 
 def judge_workload(workload: Workload, pods: Iterable[PodFacts], around: Surroundings) -> Verdict:
     """The verdict on a workload that counts (`off` is False)."""
     worst = _worst(_relevant(workload, list(pods)), around)
+    rollout = workload.rollout
     if workload.kind == "Job":
         return _job(workload, worst, around)
-    rollout = workload.rollout
 
     def verdict(health: Health, text: str = "", *, why: bool = False, unseen: bool = False) -> Verdict:
         tail = worst if why else None
         whole = "; ".join(part for part in (text, tail.text if tail else "") if part)
-        output = tail.output if tail else ""
-        return Verdict(health, rollout.ready, rollout.desired, whole, output, unseen)
+        output, silent = (tail.output, tail.silent) if tail else ("", None)
+        return Verdict(health, rollout.ready, rollout.desired, whole, output, unseen, silent)
 
+    if workload.missing:
+        text = f"{workload.kind} {workload.name} does not exist, although release {workload.release} has it"
+        return Verdict(Health.UNHEALTHY, 0, max(rollout.desired, 1), text)
     if workload.generation > workload.observed:
         text = f"{workload.kind} {workload.name}: its controller has not taken up the newest spec yet"
         return verdict(Health.PROGRESSING, text, unseen=True)
@@ -144,25 +150,21 @@ def _job(job: Workload, worst: _Worst | None, around: Surroundings) -> Verdict:
     desired = job.rollout.desired
     if job.done:
         return Verdict(Health.READY, desired, desired)
-    text, output = (worst.text, worst.output) if worst else ("", "")
-    ready = job.rollout.ready
+
+    def verdict(health: Health, text: str) -> Verdict:
+        whole = "; ".join(part for part in (text, worst.text if worst else "") if part)
+        output, silent = (worst.output, worst.silent) if worst else ("", None)
+        return Verdict(health, job.rollout.ready, desired, whole, output, silent=silent)
+
     if job.stuck:
-        whole = "; ".join(part for part in (f"Job {job.name}: {job.stuck}", text) if part)
-        return Verdict(Health.UNHEALTHY, ready, desired, whole, output)
+        return verdict(Health.UNHEALTHY, f"Job {job.name}: {job.stuck}")
     if job.failed:
-        tried = f"Job {job.name} failed and is tried again"
-        whole = "; ".join(part for part in (tried, text) if part)
-        return Verdict(Health.UNHEALTHY, ready, desired, whole, output)
+        return verdict(Health.UNHEALTHY, f"Job {job.name} failed and is tried again")
     if worst and worst.hard:
-        return Verdict(Health.UNHEALTHY, ready, desired, text, output)
-    late = job.started and around.now - job.started > JOB_DEADLINE
-    running = (
-        f"Job {job.name} runs since {timestamp(job.started)}"
-        if job.started
-        else f"Job {job.name} is to start"
-    )
-    whole = "; ".join(part for part in (running, text) if part)
-    return Verdict(Health.UNHEALTHY if late else Health.PROGRESSING, ready, desired, whole, output)
+        return verdict(Health.UNHEALTHY, "")
+    late = job.started > 0 and around.now - job.started > JOB_DEADLINE
+    text = f"Job {job.name} runs since {timestamp(job.started)}"
+    return verdict(Health.UNHEALTHY if late else Health.PROGRESSING, text)
 
 
 def _relevant(workload: Workload, pods: list[PodFacts]) -> list[PodFacts]:
@@ -198,7 +200,9 @@ def _worst(pods: Sequence[PodFacts], around: Surroundings) -> _Worst | None:
     text = f"pod {pod.name} {_told(pod, cause, around)}"
     if same:
         text += f"; {same} more like it"
-    return _Worst(text, cause.output, _is_hard(cause, around.now))
+    died = cause.kind in (CauseKind.CRASH, CauseKind.FAILED) and cause.container and not cause.output
+    silent = (pod.name, cause.container) if died else None
+    return _Worst(text, cause.output, _is_hard(cause, around.now), silent)
 
 
 def _is_hard(cause: PodCause, now: float) -> bool:

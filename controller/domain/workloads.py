@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from controller.domain.conditions import find
@@ -42,7 +42,8 @@ class Workload:
     """One workload of a release. For Jobs `rollout` counts completions and `failed` its failed pods.
 
     `stuck` says why its controller cannot go on, in its words; empty while it can. `off`: it is
-    switched off (scaled to zero, suspended, being deleted) and does not count.
+    switched off (scaled to zero, suspended, being deleted) and does not count. `missing`: its release
+    has it, and the API server has not.
     """
 
     kind: str
@@ -59,6 +60,37 @@ class Workload:
     paused: bool = False
     hook: bool = False
     off: bool = False
+    missing: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What one revision of a release put into the cluster: the workloads that go on running, as if they
+    were missing, and the names of the Jobs that are its hooks."""
+
+    workloads: tuple[Workload, ...]
+    hook_jobs: frozenset[str]
+
+
+def parse_manifest(
+    release: str, namespace: str, objects: Iterable[Mapping[str, Any]], hooks: Iterable[Mapping[str, Any]]
+) -> Manifest:
+    """The manifest of a release that lives in `namespace`, from its rendered objects and hooks.
+
+    Objects for other namespaces are left out: they are not watched.
+    """
+    workloads = []
+    for obj in objects:
+        meta = obj.get("metadata") or {}
+        if obj.get("kind") in ("Deployment", "StatefulSet", "DaemonSet") and (
+            (meta.get("namespace") or namespace) == namespace
+        ):
+            marked = {**meta, "annotations": {**(meta.get("annotations") or {}), RELEASE_NAME: release}}
+            found = parse_workload({**obj, "metadata": marked})
+            if found is not None and not found.off:
+                workloads.append(replace(found, missing=True))
+    jobs = frozenset(str(hook["metadata"]["name"]) for hook in hooks if hook.get("kind") == "Job")
+    return Manifest(tuple(workloads), jobs)
 
 
 def parse_workload(obj: Mapping[str, Any]) -> Workload | None:
@@ -116,7 +148,7 @@ def _is_zero(kind: str, obj: Mapping[str, Any], rollout: Rollout) -> bool:
     if kind == "DaemonSet":
         # Before its controller has looked, zero means nothing.
         seen = (obj.get("status") or {}).get("observedGeneration")
-        return rollout.desired == 0 and seen == obj["metadata"].get("generation")
+        return rollout.desired == 0 and seen is not None and seen == obj["metadata"].get("generation")
     return rollout.desired == 0
 
 

@@ -19,6 +19,7 @@ from controller.domain.health import (
     Release,
     health_entries,
     judge_components,
+    missing_workloads,
     workloads_condition,
 )
 from controller.domain.names import field_manager
@@ -40,11 +41,14 @@ from controller.ports import (
     Events,
     Kube,
     KubeObject,
+    ReleaseRecords,
     Resource,
 )
 from controller.reconcile.object_store import ObjectStore, Parse
+from controller.reconcile.pod_output import PodOutput
 from controller.reconcile.region_redactor import RegionRedactor
 from controller.reconcile.region_status import apply_region_status
+from controller.reconcile.release_manifests import ReleaseManifests
 
 log = logging.getLogger(__name__)
 
@@ -81,17 +85,29 @@ PARSERS: Mapping[Resource, Parse] = {
 class HealthReconciler:
     """Judges the workloads of one namespace's regions from what `store` holds of `PARSERS`.
 
-    `resync`: seconds after which the store is compared with the API server anew.
+    `records` tell what deployed releases consist of, so that what is gone is missed. `resync`: seconds
+    after which the store is compared with the API server anew.
     """
 
     def __init__(
-        self, *, kube: Kube, clock: Clock, events: Events, store: ObjectStore, namespace: str, resync: float
+        self,
+        *,
+        kube: Kube,
+        records: ReleaseRecords,
+        clock: Clock,
+        events: Events,
+        store: ObjectStore,
+        namespace: str,
+        resync: float,
     ) -> None:
         self._kube = kube
         self._clock = clock
         self._events = events
         self._store = store
         self._redactor = RegionRedactor(kube, clock, namespace)
+        self._manifests = ReleaseManifests(records, namespace)
+        self._output = PodOutput(kube, clock, namespace)
+        self._missing: frozenset[Workload] = frozenset()
         self._damping: dict[RegionKey, FlapDamping] = {}
         self._written: dict[RegionKey, float] = {}
         self._resync = resync
@@ -117,29 +133,28 @@ class HealthReconciler:
         if not bundles and find(known, CONDITION).get("status") not in ("True", "False"):
             # Nothing was asked for yet, or this osdpl is not the one that is served.
             return None
+        facts = self._facts(releases_of(bundles))
+        if not self._confirm_missing(facts):
+            return CATCHING_UP
         generation, behind = self._generation(osdpl, bundles)
+        self._redactor.look_through(frozenset().union(*(one.secrets for one in bundles)))
         try:
-            well = self._publish(key, osdpl, bundles, generation)
+            well = self._publish(key, osdpl, facts, generation)
         except ObjectMissing:
             return None
         if behind:
             return CATCHING_UP
         return self._resync if well else LOOK_AGAIN
 
-    def _publish(
-        self, key: RegionKey, osdpl: KubeObject, bundles: list[BundleFacts], generation: int
-    ) -> bool:
+    def _publish(self, key: RegionKey, osdpl: KubeObject, facts: Facts, generation: int) -> bool:
         """Writes what differs; whether every component is ready."""
         before = osdpl.get("status") or {}
         known = before.get("conditions") or []
-        now = self._clock.now()
-        releases = releases_of(bundles)
-        self._redactor.look_through(frozenset().union(*(one.secrets for one in bundles)))
-        judged = judge_components(self._facts(releases, now))
+        judged = self._output.added(judge_components(facts))
         damped = self._damping.setdefault(key, FlapDamping()).damped(judged, self._clock.monotonic())
-        health = health_entries(damped, before.get("health") or {}, now, self._redactor.redact)
-        condition = workloads_condition(health, releases, known, generation)
-        status: dict[str, Any] = {"conditions": entries([condition], known, now)}
+        health = health_entries(damped, before.get("health") or {}, facts.now, self._redactor.redact)
+        condition = workloads_condition(health, facts.releases, known, generation)
+        status: dict[str, Any] = {"conditions": entries([condition], known, facts.now)}
         if health or before.get("health"):
             status["health"] = health
         if apply_region_status(self._kube, osdpl, status, manager=MANAGER):
@@ -147,13 +162,26 @@ class HealthReconciler:
             self._announce(osdpl, find(known, CONDITION), find(status["conditions"], CONDITION))
         return condition.status == "True"
 
-    def _facts(self, releases: Mapping[str, Release], now: float) -> Facts:
+    def _facts(self, releases: Mapping[str, Release]) -> Facts:
         workloads: list[Workload] = [one for kind in WORKLOADS for one in self._store.facts(kind)]
         pods: dict[ComponentKey, list[PodFacts]] = defaultdict(list)
         for pod in self._store.facts(POD):
             pods[pod.owner].append(pod)
         claims = {claim.name: claim for claim in self._store.facts(PVC)}
-        return Facts(releases, workloads, pods, claims, now)
+        manifests = self._manifests.of(releases)
+        return Facts(releases, workloads, pods, claims, self._clock.now(), manifests)
+
+    def _confirm_missing(self, facts: Facts) -> bool:
+        """Whether what seems to be missing is missing: a watch may lag behind a release's deployment."""
+        missing = missing_workloads(facts.workloads, facts.manifests)
+        if missing <= self._missing:
+            self._missing = missing
+            return True
+        kinds = {workload.kind for workload in missing}
+        if all(self._store.catch_up(resource) for resource in WORKLOADS if resource.kind in kinds):
+            seen = [one for kind in WORKLOADS for one in self._store.facts(kind)]
+            self._missing = missing_workloads(seen, facts.manifests)
+        return missing <= self._missing
 
     def _generation(self, osdpl: KubeObject, bundles: list[BundleFacts]) -> tuple[int, bool]:
         """The generation of the spec that the verdict is about, and whether the watches lag behind.

@@ -53,6 +53,11 @@ class ObjectStore:
         self._lock = threading.Lock()
         self._kinds = {resource: _Kind(parse) for resource, parse in parsers.items()}
 
+    @property
+    def resources(self) -> tuple[Resource, ...]:
+        """The resources whose objects are held."""
+        return tuple(self._kinds)
+
     def feed(self, resource: Resource, event: str | None, obj: Mapping[str, Any]) -> bool:
         """Takes in one event of a watch; whether it told anything new.
 

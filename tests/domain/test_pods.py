@@ -1,0 +1,243 @@
+"""Why a pod does not serve, told from the shapes that kubelet, scheduler and node controller leave."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+
+from controller.domain.pods import CauseKind, parse_pod
+from tests.domain.health_objects import (
+    at,
+    condition,
+    container_status,
+    crashing,
+    ended,
+    pod,
+    unready,
+    waiting,
+)
+
+BACKOFF = 'Back-off pulling image "registry.local/nova:2026.1"'
+NOT_FOUND = "registry.local/nova:2026.1: not found"
+ENTRYPOINT = {
+    "name": "init",
+    "image": "entrypoint",
+    "env": [
+        {"name": "DEPENDENCY_JOBS", "value": "nova-db-sync,nova-ks-user"},
+        {"name": "DEPENDENCY_SERVICE", "value": "openstack:keystone-api"},
+        {"name": "DEPENDENCY_POD_JSON", "value": "[]"},
+    ],
+}
+
+
+def in_init(*statuses: dict[str, Any]) -> dict[str, Any]:
+    return {**unready(), "phase": "Pending", "initContainerStatuses": list(statuses)}
+
+
+CAUSES: dict[str, tuple[dict[str, Any], CauseKind, str]] = {
+    "crash loop, waiting for the next try": (
+        crashing(),
+        CauseKind.CRASH,
+        "CrashLoopBackOff: container api ended with exit code 1",
+    ),
+    "crash loop, running between two crashes": (
+        unready(container_status(restarts=4, last=ended(1))),
+        CauseKind.CRASH,
+        "CrashLoopBackOff: container api ended with exit code 1",
+    ),
+    "killed for its memory": (
+        unready(container_status(state={"terminated": ended(137, reason="OOMKilled")}, restarts=1)),
+        CauseKind.CRASH,
+        "CrashLoopBackOff: container api ended with exit code 137 (OOMKilled)",
+    ),
+    "image pull, first error": (
+        unready(
+            container_status(state=waiting("ErrImagePull", f"rpc error: code = NotFound desc = {NOT_FOUND}"))
+        ),
+        CauseKind.IMAGE,
+        f"ImagePullBackOff: image registry.local/nova:2026.1 cannot be pulled ({NOT_FOUND})",
+    ),
+    "image pull, backing off": (
+        unready(
+            container_status(
+                state=waiting(
+                    "ImagePullBackOff",
+                    f"{BACKOFF}: ErrImagePull: rpc error: code = NotFound desc = {NOT_FOUND}",
+                )
+            )
+        ),
+        CauseKind.IMAGE,
+        f"ImagePullBackOff: image registry.local/nova:2026.1 cannot be pulled ({NOT_FOUND})",
+    ),
+    "image pull, backing off, kubelet without detail": (
+        unready(container_status(state=waiting("ImagePullBackOff", BACKOFF))),
+        CauseKind.IMAGE,
+        "ImagePullBackOff: image registry.local/nova:2026.1 cannot be pulled",
+    ),
+    "a Secret of its environment is missing": (
+        unready(container_status(state=waiting("CreateContainerConfigError", 'secret "nova-etc" not found'))),
+        CauseKind.CONFIG,
+        'CreateContainerConfigError: container api: secret "nova-etc" not found',
+    ),
+    "no node takes it": (
+        {
+            "phase": "Pending",
+            "conditions": [
+                condition(
+                    "PodScheduled", "False", "Unschedulable", "0/3 nodes are available: 3 Insufficient cpu."
+                )
+            ],
+            "containerStatuses": [],
+        },
+        CauseKind.UNSCHEDULABLE,
+        "Unschedulable: 0/3 nodes are available: 3 Insufficient cpu.",
+    ),
+    "its readiness probe has passed once and fails now": (
+        unready(container_status(), age=30),
+        CauseKind.UNREADY,
+        "lost readiness: the readiness probe of container api fails",
+    ),
+    "it has just started": (
+        unready(container_status(), age=60),
+        CauseKind.STARTING,
+        "container api runs and is not ready yet",
+    ),
+    "its container is being created": (
+        unready(container_status(state=waiting("ContainerCreating"))),
+        CauseKind.STARTING,
+        "is being created",
+    ),
+    "its node is silent": (
+        unready(container_status(ready=True)),
+        CauseKind.NODE,
+        "its node cmp1 does not answer",
+    ),
+    "a readiness gate is not met": (
+        unready(container_status(ready=True), message='the status of pod readiness gate "x" is not "True"'),
+        CauseKind.UNREADY,
+        'is not ready: the status of pod readiness gate "x" is not "True"',
+    ),
+    "it was evicted": (
+        {"phase": "Failed", "reason": "Evicted", "message": "The node was low on resource: memory."},
+        CauseKind.FAILED,
+        "failed: Evicted: The node was low on resource: memory.",
+    ),
+    "it failed": (
+        {"phase": "Failed", "containerStatuses": [container_status(state={"terminated": ended(3)})]},
+        CauseKind.FAILED,
+        "failed: ended with exit code 3",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CAUSES)
+def test_the_cause_is_told_from_the_status(case: str) -> None:
+    status, kind, text = CAUSES[case]
+    facts = parse_pod(pod("nova-api-5d9c7b-x", **copy.deepcopy(status)))
+    assert facts is not None
+    assert facts.cause is not None
+    assert (facts.cause.kind, facts.cause.text) == (kind, text)
+
+
+def test_a_pod_that_serves_has_no_cause_and_is_small() -> None:
+    facts = parse_pod(pod("nova-api-5d9c7b-x"))
+    assert facts is not None
+    assert facts.cause is None
+    assert facts.claims == ()
+    assert facts.owner == ("Deployment", "nova-api")
+
+
+def test_a_container_that_restarted_and_is_ready_is_no_cause() -> None:
+    facts = parse_pod(pod("x", containerStatuses=[container_status(ready=True, restarts=7, last=ended(1))]))
+    assert facts is not None
+    assert facts.cause is None
+
+
+def test_the_last_words_of_a_container_are_kept_apart_to_be_redacted() -> None:
+    facts = parse_pod(pod("x", **crashing("mysql://nova:hunter2@db refused")))
+    assert facts is not None
+    assert facts.cause is not None
+    assert facts.cause.output == "mysql://nova:hunter2@db refused"
+    assert "hunter2" not in facts.cause.text
+
+
+def test_an_init_container_tells_what_it_waits_for() -> None:
+    status = in_init(container_status("init"))
+    facts = parse_pod(pod("x", spec={"initContainers": [ENTRYPOINT]}, **status))
+    assert facts is not None
+    assert facts.cause is not None
+    assert facts.cause.kind == CauseKind.WAITING
+    assert facts.cause.waits_for == ("Job/nova-db-sync", "Job/nova-ks-user", "Service/openstack/keystone-api")
+
+
+def test_a_finished_init_container_is_passed_over() -> None:
+    status = in_init(
+        container_status("init", {"terminated": ended(0, reason="Completed")}),
+        container_status("nova-init", waiting("CrashLoopBackOff"), restarts=2, last=ended(2)),
+    )
+    spec = {"initContainers": [ENTRYPOINT, {"name": "nova-init", "image": "nova"}]}
+    facts = parse_pod(pod("x", spec=spec, **status))
+    assert facts is not None
+    assert facts.cause is not None
+    assert (facts.cause.kind, facts.cause.container) == (CauseKind.CRASH, "nova-init")
+
+
+def test_a_started_sidecar_holds_nothing_up() -> None:
+    sidecar = {**container_status("proxy", ready=True), "started": True}
+    spec = {"initContainers": [{"name": "proxy", "image": "proxy", "restartPolicy": "Always"}]}
+    status = {
+        **unready(container_status(state=waiting("ContainerCreating"))),
+        "initContainerStatuses": [sidecar],
+    }
+    facts = parse_pod(pod("x", spec=spec, **status))
+    assert facts is not None
+    assert facts.cause is not None
+    assert facts.cause.text == "is being created"
+
+
+def test_claims_are_named_until_the_pod_has_a_node() -> None:
+    volumes = [
+        {"name": "data", "persistentVolumeClaim": {"claimName": "mysql-data"}},
+        {"name": "etc", "secret": {}},
+    ]
+    placed = parse_pod(pod("x", spec={"volumes": volumes}))
+    waits = parse_pod(pod("x", spec={"volumes": volumes, "nodeName": None}))
+    assert placed is not None
+    assert waits is not None
+    assert (placed.claims, waits.claims) == ((), ("mysql-data",))
+
+
+@pytest.mark.parametrize(
+    ("owner", "expected"),
+    [
+        (("ReplicaSet", "nova-api-5d9c7b"), ("Deployment", "nova-api")),
+        (("StatefulSet", "mariadb-server"), ("StatefulSet", "mariadb-server")),
+        (("DaemonSet", "libvirt"), ("DaemonSet", "libvirt")),
+        (("Job", "nova-db-sync"), ("Job", "nova-db-sync")),
+    ],
+)
+def test_the_owner_is_the_workload(owner: tuple[str, str], expected: tuple[str, str]) -> None:
+    facts = parse_pod(pod("x", owner))
+    assert facts is not None
+    assert facts.owner == expected
+
+
+@pytest.mark.parametrize("references", [[], [{"kind": "Node", "name": "n", "controller": True}]])
+def test_a_pod_of_no_workload_does_not_concern_us(references: list[dict[str, Any]]) -> None:
+    assert parse_pod(pod("x", meta={"ownerReferences": references})) is None
+
+
+def test_a_pod_that_goes_away_says_so_and_since_when() -> None:
+    facts = parse_pod(pod("x", meta={"deletionTimestamp": at(5)}, **crashing()))
+    assert facts is not None
+    assert facts.cause is not None
+    assert facts.cause.kind == CauseKind.TERMINATING
+
+
+def test_a_pod_that_ended_well_has_no_cause() -> None:
+    facts = parse_pod(pod("x", ("Job", "j"), phase="Succeeded", conditions=[condition("Ready", "False")]))
+    assert facts is not None
+    assert facts.succeeded
+    assert facts.cause is None

@@ -1,0 +1,365 @@
+"""health: from watched workloads to the region's status, never from half a picture."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any, cast
+
+import pytest
+
+from controller.ports import POD, ReleaseRecords, RenderedRelease
+from controller.reconcile.health import PARSERS, WORKLOADS, HealthReconciler
+from controller.reconcile.object_store import ObjectStore
+from tests.domain.health_objects import crashing, deployment, pod
+from tests.fakes.kube import Request
+from tests.fakes.world import FakeClock
+from tests.reconcile.watched import NAME, Records, WatchedCluster
+
+KEY = ("openstack", NAME)
+RESYNC = 300.0
+
+
+class SilentEvents:
+    """Remembers what was emitted."""
+
+    def __init__(self) -> None:
+        self.emitted: list[tuple[str, str]] = []
+
+    def emit(self, obj: Any, *, type_: str, reason: str, message: str) -> None:
+        self.emitted.append((type_, reason))
+
+
+class Health:
+    """The container on a cluster whose watches the test delivers."""
+
+    def __init__(self) -> None:
+        self.clock = FakeClock(start=1_780_000_000.0)
+        self.cluster = WatchedCluster(self.clock)
+        self.records = Records()
+        self.events = SilentEvents()
+        self.start()
+
+    def start(self) -> None:
+        """A new process: it knows nothing, and its watches list what there is when the test says so."""
+        self.store = ObjectStore(self.cluster.kube, self.clock, "openstack", PARSERS)
+        self.cluster.store = self.store
+        self.reconciler = HealthReconciler(
+            kube=self.cluster.kube,
+            records=cast(ReleaseRecords, self.records),
+            clock=self.clock,
+            events=self.events,
+            store=self.store,
+            namespace="openstack",
+            resync=RESYNC,
+        )
+
+    def look(self, after: float = 2.0) -> float | None:
+        self.clock.advance(after)
+        return self.reconciler.reconcile(KEY)
+
+    def component(self, name: str = "api") -> dict[str, Any]:
+        application = (self.cluster.status().get("health") or {}).get("nova") or {}
+        found: dict[str, Any] = application.get(name) or {}
+        return found
+
+    def writes(self) -> list[Request]:
+        return [one for one in self.cluster.kube.writes if one.manager == "osctl-health"]
+
+
+@pytest.fixture
+def health() -> Health:
+    world = Health()
+    world.cluster.region()
+    world.cluster.bundle("nova")
+    return world
+
+
+BROKEN: dict[str, Any] = {"readyReplicas": 0, "availableReplicas": 0}
+
+
+def test_a_healthy_region_is_said_to_be_so(health: Health) -> None:
+    health.cluster.put(deployment())
+    assert health.look() == RESYNC
+    assert (health.component()["status"], health.component()["ready"]) == ("Ready", 2)
+    told = health.cluster.condition("WorkloadsHealthy")
+    assert (told["status"], told["reason"], told["observedGeneration"]) == ("True", "WorkloadsHealthy", 1)
+
+
+def test_a_crashing_pod_turns_it_over_and_it_heals_unaided(health: Health) -> None:
+    health.cluster.put(deployment())
+    health.look()
+    health.cluster.put(deployment(2, **BROKEN))
+    health.cluster.put(pod("nova-api-bbb-1", ("ReplicaSet", "nova-api-bbb"), **crashing("no such filter")))
+    health.look()
+    assert health.component()["status"] == "Unhealthy"
+    assert "CrashLoopBackOff" in health.component()["message"]
+    assert "no such filter" in health.component()["message"]
+    assert health.cluster.condition("WorkloadsHealthy")["reason"] == "WorkloadsFailing"
+    health.cluster.put(deployment())
+    health.look()
+    assert health.cluster.condition("WorkloadsHealthy")["status"] == "True"
+    assert [reason for _, reason in health.events.emitted] == [
+        "WorkloadsHealthy",
+        "WorkloadsFailing",
+        "WorkloadsHealthy",
+    ]
+
+
+def test_nothing_new_writes_nothing(health: Health) -> None:
+    health.cluster.put(deployment())
+    health.look()
+    health.cluster.kube.forget_requests()
+    health.look()
+    health.start()
+    health.cluster.relist(*PARSERS)
+    health.look()
+    assert health.writes() == []
+
+
+def test_other_entries_of_the_status_are_not_touched(health: Health) -> None:
+    before = {one["type"]: one for one in health.cluster.status()["conditions"]}
+    health.cluster.put(deployment())
+    health.look()
+    after = {one["type"]: one for one in health.cluster.status()["conditions"]}
+    assert {name for name in before if before[name] != after[name]} == {"WorkloadsHealthy"}
+
+
+def test_a_storm_of_events_is_written_at_most_once_a_second(health: Health) -> None:
+    health.cluster.put(deployment())
+    health.look()
+    health.cluster.kube.forget_requests()
+    for number in range(50):
+        broken = number % 2 == 0
+        health.cluster.put(deployment(2, **(BROKEN if broken else {})))
+        pause = health.look(after=0.1)
+        assert pause is not None
+    assert 1 <= len(health.writes()) <= 5
+
+
+def test_nothing_is_said_before_the_first_list_is_complete(health: Health) -> None:
+    health.cluster.cut = True
+    health.cluster.put(deployment())
+    health.cluster.put(deployment(2, name="nova-scheduler", **BROKEN))
+    health.cluster.cut = False
+    health.cluster.deliver(None, health.cluster.kube.objects("Deployment")[0])
+    again = health.look()
+    assert again is not None
+    assert again < 1
+    assert health.writes() == []
+    health.cluster.relist(*WORKLOADS)
+    health.look()
+    assert health.cluster.condition("WorkloadsHealthy")["status"] == "False"
+
+
+def test_after_a_restart_the_status_stays_until_everything_is_known(health: Health) -> None:
+    health.cluster.put(deployment())
+    health.look()
+    before = copy.deepcopy(health.cluster.status())
+    health.start()
+    health.look()
+    assert health.cluster.status() == before
+    health.cluster.relist(*PARSERS)
+    health.look()
+    assert health.cluster.status() == before
+
+
+def test_a_deletion_that_no_watch_told_is_noticed_when_the_watch_begins_anew(health: Health) -> None:
+    health.cluster.put(deployment())
+    health.cluster.put(deployment(name="nova-scheduler"))
+    health.look()
+    health.cluster.cut = True
+    health.cluster.remove("Deployment", "nova-scheduler")
+    health.cluster.relist(*WORKLOADS)
+    health.look()
+    assert set(health.cluster.status()["health"]["nova"]) == {"api"}
+
+
+def test_a_deletion_that_nothing_told_is_noticed_in_time(health: Health) -> None:
+    health.cluster.put(deployment())
+    health.look()
+    health.cluster.cut = True
+    health.cluster.remove("Deployment", "nova-api")
+    health.look()
+    assert health.component()
+    health.look(after=RESYNC)
+    assert not health.component()
+
+
+def test_a_change_that_the_watch_has_not_told_yet_is_no_reason_to_forget(health: Health) -> None:
+    health.cluster.put(deployment())
+    health.look()
+    health.cluster.cut = True
+    health.cluster.put(deployment(name="nova-scheduler"))
+    health.look(after=RESYNC + 1)
+    assert health.component()["status"] == "Ready"
+
+
+def test_a_pod_made_anew_under_its_name_survives_the_late_end_of_the_old_one(health: Health) -> None:
+    old = health.cluster.put(pod("mariadb-server-0", ("StatefulSet", "mariadb-server")))
+    health.cluster.remove("Pod", "mariadb-server-0")
+    health.cluster.put(pod("mariadb-server-0", ("StatefulSet", "mariadb-server")))
+    health.cluster.deliver("DELETED", old)
+    assert [one.name for one in health.store.facts(POD)] == ["mariadb-server-0"]
+
+
+def test_an_older_event_does_not_undo_a_newer_one(health: Health) -> None:
+    first = health.cluster.put(deployment(2, **BROKEN))
+    health.cluster.put(deployment())
+    health.cluster.deliver("MODIFIED", first)
+    health.look()
+    assert health.component()["status"] == "Ready"
+
+
+def test_an_event_that_changes_nothing_of_interest_is_told_to_be_none(health: Health) -> None:
+    there = health.cluster.put(deployment())
+    again = copy.deepcopy(there)
+    again["metadata"]["annotations"]["someone"] = "was here"
+    again["metadata"]["resourceVersion"] = "999"
+    resource = WORKLOADS[0]
+    assert not health.store.feed(resource, "MODIFIED", again)
+    assert health.store.feed(resource, "DELETED", again)
+
+
+def test_unknown_until_the_first_release_is_deployed(health: Health) -> None:
+    health.cluster.bundle("nova", state="Installing", settled=False)
+    health.cluster.put(deployment(2, **BROKEN))
+    health.look()
+    told = health.cluster.condition("WorkloadsHealthy")
+    assert (told["status"], told["reason"]) == ("Unknown", "Initializing")
+    assert health.component()["status"] == "Progressing"
+
+
+def test_a_region_without_bundles_is_left_alone() -> None:
+    world = Health()
+    world.cluster.region()
+    world.cluster.put(deployment())
+    assert world.look() is None
+    assert world.writes() == []
+
+
+def test_an_osdpl_that_is_gone_is_no_error(health: Health) -> None:
+    health.cluster.remove("OpenStackDeployment", NAME)
+    assert health.look() is None
+
+
+def test_the_verdict_is_about_a_generation_only_when_its_bundles_are_deployed(health: Health) -> None:
+    health.cluster.put(deployment())
+    health.look()
+    health.cluster.region(observed=2)
+    health.cluster.bundle("nova", "placement", state="Upgrading", settled=False)
+    health.look()
+    assert health.cluster.condition("WorkloadsHealthy")["observedGeneration"] == 1
+    health.cluster.bundle("nova", "placement")
+    health.look()
+    assert health.cluster.condition("WorkloadsHealthy")["observedGeneration"] == 2
+
+
+def test_the_verdict_is_not_about_a_generation_whose_rollout_was_not_seen_yet(health: Health) -> None:
+    health.cluster.put(deployment())
+    health.look()
+    health.cluster.region(observed=2)
+    health.cluster.cut = True
+    health.cluster.put(deployment(2, updatedReplicas=0))
+    again = health.look()
+    assert again is not None
+    assert again < 1
+    assert health.cluster.condition("WorkloadsHealthy")["observedGeneration"] == 1
+    health.cluster.relist(*WORKLOADS)
+    health.look()
+    told = health.cluster.condition("WorkloadsHealthy")
+    assert (told["status"], told["observedGeneration"]) == ("False", 2)
+
+
+def rendered(name: str) -> dict[str, Any]:
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": name, "labels": {"component": name.removeprefix("nova-")}},
+        "spec": {"replicas": 2},
+    }
+
+
+def test_a_workload_that_someone_deleted_is_missed(health: Health) -> None:
+    health.records.manifests["nova", 1] = RenderedRelease(
+        (rendered("nova-api"), rendered("nova-scheduler")), ()
+    )
+    health.cluster.put(deployment())
+    health.cluster.put(deployment(name="nova-scheduler"))
+    health.look()
+    health.cluster.remove("Deployment", "nova-api")
+    health.look()
+    assert health.component()["message"] == "Deployment nova-api does not exist, although release nova has it"
+    assert health.cluster.condition("WorkloadsHealthy")["status"] == "False"
+    health.cluster.put(deployment())
+    health.look()
+    assert health.cluster.condition("WorkloadsHealthy")["status"] == "True"
+
+
+def test_what_only_the_watch_has_not_told_yet_is_not_missed(health: Health) -> None:
+    health.records.manifests["nova", 1] = RenderedRelease((rendered("nova-api"),), ())
+    health.cluster.bundle("nova", state="Installing", settled=False)
+    health.look()
+    health.cluster.cut = True
+    health.cluster.put(deployment())
+    health.cluster.cut = False
+    health.cluster.bundle("nova")
+    again = health.look()
+    assert again is not None
+    assert again < 1
+    assert not health.component()
+    health.cluster.relist(*WORKLOADS)
+    health.look()
+    assert health.component()["status"] == "Ready"
+
+
+def test_the_record_of_a_release_is_read_once_for_each_revision(health: Health) -> None:
+    health.records.manifests["nova", 1] = RenderedRelease((rendered("nova-api"),), ())
+    health.records.manifests["nova", 2] = RenderedRelease((), ())
+    health.cluster.put(deployment())
+    for _ in range(3):
+        health.look()
+    assert health.records.reads == 1
+    health.cluster.bundle("nova", revision=2)
+    health.look()
+    assert health.records.reads == 2
+
+
+def crash(health: Health, message: str) -> None:
+    health.cluster.put(deployment(2, **BROKEN))
+    health.cluster.put(pod("nova-api-bbb-1", ("ReplicaSet", "nova-api-bbb"), **crashing(message)))
+
+
+def test_a_password_that_a_container_prints_reaches_no_status(health: Health) -> None:
+    secret = {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": "compute-credentials", "namespace": "openstack"},
+        "stringData": {"password": "correct-horse"},
+    }
+    health.cluster.put(secret)
+    health.cluster.bundle("nova", secret="compute-credentials")
+    crash(health, "access denied with correct-horse at mysql://nova:someone-elses@db/nova")
+    health.look()
+    assert "access denied with [redacted] at mysql://nova:[redacted]@db/nova" in health.component()["message"]
+
+
+def test_the_log_speaks_for_a_container_that_died_without_a_word(health: Health) -> None:
+    health.cluster.kube.logs["openstack", "nova-api-bbb-1", "api"] = "ERROR: no such filter\n"
+    crash(health, "")
+    health.look()
+    assert health.component()["message"].endswith('"ERROR: no such filter"')
+
+
+def test_flapping_is_told_and_ends_by_itself(health: Health) -> None:
+    for _ in range(3):
+        health.cluster.put(deployment())
+        health.look()
+        health.cluster.put(deployment(2, **BROKEN))
+        health.look()
+    health.cluster.put(deployment())
+    again = health.look()
+    assert health.component()["status"] == "Unhealthy"
+    assert "became unready" in health.component()["message"]
+    assert again == 10.0
+    health.look(after=60)
+    assert health.component()["status"] == "Ready"
