@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import copy
+import json
 from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
@@ -66,7 +67,11 @@ REQUIRED: dict[str, tuple[str, ...]] = {
         *_CACHE,
         *(f"endpoints.identity.auth.{user}.password" for user in ("nova", "service", "neutron", "placement")),
         "endpoints.oslo_db.auth.nova.password",
-        *(f"endpoints.oslo_db_{cell}.auth.{user}.password" for cell in ("cell0", "cell1") for user in ("admin", "nova")),
+        *(
+            f"endpoints.oslo_db_{cell}.auth.{user}.password"
+            for cell in ("cell0", "cell1")
+            for user in ("admin", "nova")
+        ),
         "endpoints.oslo_messaging.auth.nova.password",
         "conf.nova.neutron.metadata_proxy_shared_secret",
     ),
@@ -114,8 +119,10 @@ def merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
     result = copy.deepcopy(dict(base))
     for key, value in over.items():
         present = result.get(key)
-        both = isinstance(value, Mapping) and isinstance(present, Mapping)
-        result[key] = merged(present, value) if both else copy.deepcopy(value)
+        if isinstance(value, Mapping) and isinstance(present, Mapping):
+            result[key] = merged(present, value)
+        else:
+            result[key] = copy.deepcopy(value)
     return result
 
 
@@ -127,17 +134,30 @@ def credentials(name: str) -> dict[str, Any]:
     return values
 
 
-def manifests(name: str, values: Mapping[str, Any] | None = None, namespace: str = NAMESPACE) -> dict[str, str]:
+def manifests(
+    name: str, values: Mapping[str, Any] | None = None, namespace: str = NAMESPACE
+) -> dict[str, str]:
     """What Helm renders, by template, with all secrets given."""
     given = merged(credentials(name), values or {})
-    return chart(name).render(given, name=name, namespace=namespace)
+    rendered: dict[str, str] = chart(name).render(given, name=name, namespace=namespace)
+    return rendered
 
 
-def objects(name: str, values: Mapping[str, Any] | None = None, namespace: str = NAMESPACE) -> list[dict[str, Any]]:
-    """The rendered objects."""
-    rendered = manifests(name, values, namespace)
+def objects(
+    name: str, values: Mapping[str, Any] | None = None, namespace: str = NAMESPACE
+) -> list[dict[str, Any]]:
+    """The rendered objects; not to be changed."""
+    return _objects(name, json.dumps(values or {}, sort_keys=True), namespace)
+
+
+@cache
+def _objects(name: str, values: str, namespace: str) -> list[dict[str, Any]]:
+    rendered = manifests(name, json.loads(values), namespace)
     return [
-        item for text in rendered.values() for item in yaml.load_all(text, yaml.CSafeLoader) if item is not None
+        item
+        for text in rendered.values()
+        for item in yaml.load_all(text, yaml.CSafeLoader)
+        if item is not None
     ]
 
 

@@ -1,4 +1,4 @@
-"""What the lean charts render: upstream's objects and hooks, the same at every render, secrets in Secrets only."""
+"""What the lean charts render: upstream's objects and hooks, the same each time, secrets in Secrets only."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from tests.charts.lean import (
     merged,
     nest,
     objects,
+    own_values,
     planted,
     pod_specs,
     the,
@@ -41,7 +42,9 @@ def upstream_objects(name: str) -> dict[tuple[str, str], dict[str, Any]]:
     renamed = {}
     for kind, names in read.items():
         for given, hook in names.items():
-            ours = given.replace("release-name-default-", f"{name}-{NAMESPACE}-").replace("release-name", name)
+            ours = given.replace("release-name-default-", f"{name}-{NAMESPACE}-").replace(
+                "release-name", name
+            )
             renamed[kind, ours] = hook
     return renamed
 
@@ -104,7 +107,9 @@ def test_a_missing_secret_ends_the_render_and_names_its_path(name: str, path: st
 
 def test_an_unresolved_reference_in_place_of_a_secret_is_refused() -> None:
     reference = nest("endpoints.identity.auth.admin.password", {"$secretRef": {"name": "a", "key": "b"}})
-    with pytest.raises(helm_python.HelmError, match=r"endpoints\.identity\.auth\.admin\.password must be text"):
+    with pytest.raises(
+        helm_python.HelmError, match=r"endpoints\.identity\.auth\.admin\.password must be text"
+    ):
         manifests("keystone", reference)
 
 
@@ -125,8 +130,7 @@ def test_lint_is_content(name: str) -> None:
 
 @pytest.mark.parametrize("name", LEAN)
 def test_a_switch_takes_every_object_away(name: str) -> None:
-    switches = chart(name).values()["manifests"] if callable(chart(name).values) else chart(name).values["manifests"]
-    off = {"manifests": dict.fromkeys(switches, False)}
+    off = {"manifests": dict.fromkeys(own_values(name)["manifests"], False)}
     left = {item["kind"] for item in objects(name, off)}
     assert left == set()
 
@@ -142,7 +146,9 @@ def test_every_account_of_a_pod_exists(name: str) -> None:
 def test_every_volume_that_a_container_mounts_is_there_and_mounted_once(name: str) -> None:
     found = objects(name)
     claims = {
-        item["metadata"]["name"]: [claim["metadata"]["name"] for claim in item["spec"].get("volumeClaimTemplates", [])]
+        item["metadata"]["name"]: [
+            claim["metadata"]["name"] for claim in item["spec"].get("volumeClaimTemplates", [])
+        ]
         for item in found
         if item["kind"] == "StatefulSet"
     }
@@ -208,7 +214,10 @@ def test_volumes_with_data_outlive_their_release() -> None:
     assert claim["metadata"]["annotations"] == {"helm.sh/resource-policy": "keep"}
     for chart_name, name in (("mariadb", "mariadb-server"), ("rabbitmq", "rabbitmq-rabbitmq")):
         spec = the(objects(chart_name), "StatefulSet", name)["spec"]
-        assert spec["persistentVolumeClaimRetentionPolicy"] == {"whenDeleted": "Retain", "whenScaled": "Retain"}
+        assert spec["persistentVolumeClaimRetentionPolicy"] == {
+            "whenDeleted": "Retain",
+            "whenScaled": "Retain",
+        }
 
 
 def test_a_release_fits_well_into_its_secret() -> None:

@@ -14,7 +14,7 @@ from tests.charts.lean import CHARTS, LEAN, REQUIRED, ROOT, chart, credentials, 
 
 UPSTREAM_KEYS = ROOT / "tests" / "data" / "upstream-keys"
 
-# Below these, upstream's values are what an operator makes up, or upstream reads keys that its values do not show.
+# Below these, the keys of upstream's values are what an operator makes up.
 FREE = {
     "bootstrap.structured.images": "images by a name of one's own",
     "conf.paste": "pipelines of a paste file",
@@ -93,7 +93,9 @@ def test_the_schema_knows_exactly_upstreams_top_level(name: str) -> None:
     assert schema["additionalProperties"] is False
 
 
-@pytest.mark.parametrize("wrong", [{"imags": {}}, {"pod": {"replicas": {"api": "two"}}}, {"manifests": {"pdb_api": "no"}}])
+@pytest.mark.parametrize(
+    "wrong", [{"imags": {}}, {"pod": {"replicas": {"api": "two"}}}, {"manifests": {"pdb_api": "no"}}]
+)
 def test_the_schema_refuses_a_misspelt_key_and_a_wrong_type(wrong: dict[str, Any]) -> None:
     with pytest.raises(Exception, match=r"imags|replicas|manifests"):
         chart("keystone").validate_schema(merged(own_values("keystone"), wrong))

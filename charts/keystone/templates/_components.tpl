@@ -9,6 +9,10 @@ config:
       ini: keystone
       derived:
         DEFAULT: {transport_url: {{ include "openstack-lib.transport_url" (list . "keystone") | quote }}}
+        {{- if .Values.conf.ks_domains }}
+        # The domains' own settings are written through the API, not read from files at start.
+        identity: {domain_configurations_from_database: true}
+        {{- end }}
         cache: {memcache_servers: {{ include "openstack-lib.memcached_servers" . | quote }}}
       blank:
         database: {connection: {{ include "openstack-lib.database_uri" (list . "oslo_db" "keystone") | quote }}}

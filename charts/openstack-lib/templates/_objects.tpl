@@ -64,16 +64,18 @@ spec:
       {{- include "openstack-lib.selector" . | nindent 6 }}
 {{- end -}}
 
-{{/* Rules of values.network_policy for all pods of the application. */}}
+{{/* Rules of values.network_policy for all pods of the application in this release. */}}
 {{- define "openstack-lib.network_policies" -}}
+{{- $prefix := ternary "" (printf "%s-" .root.Release.Name) (eq .root.Release.Name .root.Chart.Name) -}}
 {{- range $application, $rules := .root.Values.network_policy }}
 ---
 apiVersion: networking.k8s.io/v1
 kind: NetworkPolicy
-{{ include "openstack-lib.metadata" (dict "root" $.root "chart" $.chart "name" (printf "%s-netpol" $application)) }}
+{{ include "openstack-lib.metadata" (dict "root" $.root "chart" $.chart "name" (printf "%s%s-netpol" $prefix $application)) }}
 spec:
   podSelector:
     matchLabels:
+      release_group: {{ $.root.Values.release_group | default $.root.Release.Name }}
       application: {{ $application }}
   policyTypes: [Ingress, Egress]
   ingress:

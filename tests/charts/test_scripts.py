@@ -1,0 +1,47 @@
+"""Every script that a chart ships is read by its interpreter without complaint."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.charts.lean import LEAN, nest, objects
+
+VARIANTS = {"libvirt": nest("conf.ceph.enabled", True), "openvswitch": nest("conf.ovs_dpdk.enabled", True)}
+
+
+def scripts(name: str) -> dict[str, str]:
+    return {
+        key: text
+        for item in objects(name, VARIANTS.get(name))
+        if item["kind"] == "ConfigMap"
+        for key, text in item.get("data", {}).items()
+    }
+
+
+@pytest.mark.parametrize("name", LEAN)
+def test_scripts_parse(name: str, tmp_path: Path) -> None:
+    for key, text in scripts(name).items():
+        if key.endswith(".py"):
+            ast.parse(text, key)
+            continue
+        file = tmp_path / key
+        file.write_text(text)
+        checked = subprocess.run(
+            ["bash", "-n", str(file)], capture_output=True, text=True, check=False, timeout=30
+        )
+        assert (checked.returncode, checked.stderr) == (0, ""), key
+
+
+@pytest.mark.parametrize("name", LEAN)
+def test_scripts_begin_with_their_interpreter_and_stop_at_the_first_error(name: str) -> None:
+    for key, text in scripts(name).items():
+        first, *_ = text.splitlines()
+        if key == "http.sh":  # is sourced
+            continue
+        assert first.startswith("#!"), key
+        if key.endswith(".sh"):
+            assert "\nset -e" in text or "\nset -uo" in text, key
