@@ -175,7 +175,8 @@ class _DocumentBuilder:
 
     def _begin(self, event: Any, line: int) -> None:
         if len(self._stack) >= MAX_DEPTH:
-            raise self._refuse(line, f"nested deeper than {MAX_DEPTH} levels", "")
+            top = self._stack[-1].path[:5]
+            raise self._refuse(line, f"nested deeper than {MAX_DEPTH} levels", "", top)
         if event.tag is not None and not event.implicit and _TAGS.get(event.tag) not in (dict, list):
             raise self._refuse(line, f"tag {event.tag} is not supported", "write the plain value")
         self._count(1, line)
