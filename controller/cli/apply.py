@@ -11,7 +11,7 @@ import typer
 from controller.adapters.clock import SystemClock
 from controller.cli.cluster import Cluster, open_cluster
 from controller.cli.input_files import InputObject, read_objects
-from controller.cli.offline import OfflineRenderer, is_bundle, is_region
+from controller.cli.offline import is_bundle, is_region, offline_renderer
 from controller.cli.options import (
     DEFAULT_TIMEOUT,
     Context,
@@ -117,7 +117,7 @@ def ordered(items: Sequence[InputObject]) -> list[InputObject]:
 
 def check(items: Sequence[InputObject]) -> None:
     """Renders every region and reads every bundle. Raises SpecInvalid with the mistakes of all."""
-    renderer = OfflineRenderer()
+    renderer = offline_renderer()
     problems: list[Problem] = []
     for item in items:
         try:

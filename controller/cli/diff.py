@@ -15,7 +15,7 @@ from controller.cli.diff_view import Fate, RegionDiff, ReleaseDiff, diff_regions
 from controller.cli.exit_codes import ExitCode
 from controller.cli.input_files import InputObject, read_objects
 from controller.cli.manifests import offline_helm, render_release
-from controller.cli.offline import OfflineRegion, OfflineRenderer
+from controller.cli.offline import OfflineRegion, OfflineRenderer, offline_renderer
 from controller.cli.options import Context, Filenames, Kubeconfig, Namespace, Output
 from controller.cli.output import Format, count, print_data, soft_wrapped, stdout
 from controller.cli.value_text import value_text
@@ -48,7 +48,7 @@ def diff(
     Releases touched, values with the layers that set them, objects, pods that restart, Jobs that run.
     Both are rendered with the charts and values of this installation. Exit code 1: there are differences.
     """
-    renderer = OfflineRenderer()
+    renderer = offline_renderer()
     if filenames and not (old or new):
         after = renderer.render_one(read_objects(filenames))
         before = _from_cluster(after, renderer, kubeconfig, context, namespace)

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from controller.cli.explain_view import Explanation, Step, explain_path, explain_set
 from controller.cli.input_files import read_objects
-from controller.cli.offline import OfflineRenderer
+from controller.cli.offline import offline_renderer
 from controller.cli.options import Output
 from controller.cli.output import Cell, Format, Row, print_data, print_table, soft_wrapped, stdout
 from controller.cli.release_choice import choose
@@ -35,7 +35,7 @@ def explain(
 
     Without a path: every value that is not the chart's default. With the path of a map: all below it.
     """
-    region = OfflineRenderer().render_one(read_objects([file]))
+    region = offline_renderer().render_one(read_objects([file]))
     (chosen,) = choose(region, [release])
     found = explain_path(chosen, _parsed(path)) if path else explain_set(chosen)
     if output != Format.TABLE:

@@ -9,7 +9,7 @@ import typer
 
 from controller.cli.input_files import read_objects
 from controller.cli.manifests import offline_helm, render_release
-from controller.cli.offline import OfflineRenderer
+from controller.cli.offline import offline_renderer
 from controller.cli.options import FileArgument, Filenames, Output, Recursive, Releases, files_of
 from controller.cli.output import Format, print_data, print_table, stdout
 from controller.cli.release_choice import choose
@@ -29,7 +29,7 @@ def images(
     output: Output = Format.TABLE,
 ) -> None:
     """Print every image of a region with the releases that run it, hook Jobs included."""
-    renderer = OfflineRenderer()
+    renderer = offline_renderer()
     regions = renderer.render_all(read_objects(files_of(files, filenames), recursive=recursive))
     users: dict[str, set[str]] = {}
     helm = None if tags else offline_helm()

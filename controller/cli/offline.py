@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 
 from controller.adapters.chart_source import ChartStore
@@ -119,6 +119,12 @@ class OfflineRenderer:
                 [second.locate(Problem("kind", "a second region", "give one region at a time"))]
             )
         return regions[0]
+
+
+@cache
+def offline_renderer() -> OfflineRenderer:
+    """The one of this process: what it has read serves every file."""
+    return OfflineRenderer()
 
 
 def is_region(item: InputObject) -> bool:

@@ -8,7 +8,7 @@ import typer
 
 from controller.cli.input_files import read_objects
 from controller.cli.manifests import offline_helm, render_release
-from controller.cli.offline import OfflineRegion, OfflineRenderer
+from controller.cli.offline import OfflineRegion, OfflineRenderer, offline_renderer
 from controller.cli.options import FileArgument, Filenames, Output, Recursive, Releases, files_of
 from controller.cli.output import Format, Row, print_documents, print_problems, print_table, stdout
 from controller.cli.release_choice import choose
@@ -27,7 +27,7 @@ def render(
     output: Output = Format.YAML,
 ) -> None:
     """Print what a region consists of, without a cluster; secrets are shown as references."""
-    renderer = OfflineRenderer()
+    renderer = offline_renderer()
     regions = renderer.render_all(read_objects(files_of(files, filenames), recursive=recursive))
     for region in regions:
         print_problems(region.region.warnings, style="yellow")

@@ -8,7 +8,7 @@ import typer
 
 from controller.cli.exit_codes import ExitCode
 from controller.cli.input_files import InputObject, read_objects
-from controller.cli.offline import OfflineRegion, OfflineRenderer, is_bundle, is_region
+from controller.cli.offline import OfflineRegion, OfflineRenderer, is_bundle, is_region, offline_renderer
 from controller.cli.options import FileArgument, Filenames, Output, Recursive, files_of
 from controller.cli.output import Format, count, print_data, print_problems, stderr, stdout
 from controller.errors import Problem, SpecInvalid
@@ -42,7 +42,7 @@ def validate(
             raise
         _print_data((), error.problems, output)
         raise typer.Exit(ExitCode.INVALID) from None
-    renderer = OfflineRenderer()
+    renderer = offline_renderer()
     checked = [check(item, renderer) for item in items]
     problems = [problem for one in checked for problem in one.problems]
     if output == Format.TABLE:

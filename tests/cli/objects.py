@@ -1,0 +1,91 @@
+"""Objects as a cluster gives them, with what a test needs to say of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import yaml
+from click.testing import Result
+from typer.testing import CliRunner
+
+from controller.cli.main import app
+from controller.domain.names import API_VERSION, DEPLOYMENT_LABEL, SERVICE_LABEL
+
+ROOT = Path(__file__).parents[2]
+EXAMPLE = ROOT / "charts" / "openstack-controller" / "examples" / "core-single.yaml"
+
+
+def osctl(*arguments: str, input: str | None = None) -> Result:
+    """osctl as from a pipe: no terminal, no colour."""
+    return CliRunner().invoke(app, list(arguments), input=input)
+
+
+def condition(type_: str, status: str, reason: str, message: str = "", generation: int = 1) -> dict[str, Any]:
+    return {
+        "type": type_,
+        "status": status,
+        "reason": reason,
+        "message": message,
+        "observedGeneration": generation,
+        "lastTransitionTime": "2026-03-01T09:00:00Z",
+    }
+
+
+def region(
+    *conditions: dict[str, Any], generation: int = 1, observed: int = 1, **status: Any
+) -> dict[str, Any]:
+    """An OpenStackDeployment with these conditions; `observed` 0 for one that nobody has looked at."""
+    seen = {"observedGeneration": observed} if observed else {}
+    return {
+        "apiVersion": API_VERSION,
+        "kind": "OpenStackDeployment",
+        "metadata": {"name": "region-one", "namespace": "openstack", "uid": "u1", "generation": generation},
+        "spec": {"openstackVersion": "2026.1", "preset": "core", "size": "single"},
+        "status": {**seen, "conditions": list(conditions), **status},
+    }
+
+
+def release(name: str, state: str, **more: Any) -> dict[str, Any]:
+    """An entry of a bundle's `status.releases`."""
+    return {"name": name, "state": state, **more}
+
+
+def bundle(
+    service: str,
+    *releases: dict[str, Any],
+    needs: dict[str, list[str]] | None = None,
+    observed: int = 1,
+    wanted: tuple[str, ...] = (),
+    conditions: tuple[dict[str, Any], ...] = (),
+) -> dict[str, Any]:
+    """A HelmBundle of these releases; `wanted` names those of the spec where they differ."""
+    names = wanted or tuple(one["name"] for one in releases)
+    return {
+        "apiVersion": API_VERSION,
+        "kind": "HelmBundle",
+        "metadata": {
+            "name": service,
+            "namespace": "openstack",
+            "generation": 1,
+            "labels": {DEPLOYMENT_LABEL: "region-one", SERVICE_LABEL: service},
+        },
+        "spec": {"releases": [{"name": name, "dependsOn": (needs or {}).get(name, [])} for name in names]},
+        "status": {
+            "observedGeneration": observed,
+            "releases": list(releases),
+            "conditions": list(conditions),
+        },
+    }
+
+
+def example_text(**spec: Any) -> str:
+    """The smallest example with some fields of its spec replaced; None removes a field."""
+    obj = yaml.safe_load(EXAMPLE.read_text(encoding="utf-8"))
+    for key, value in spec.items():
+        if value is None:
+            del obj["spec"][key]
+        else:
+            obj["spec"][key] = value
+    text: str = yaml.safe_dump(obj, sort_keys=False)
+    return text
