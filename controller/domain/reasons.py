@@ -63,7 +63,6 @@ class Reason(StrEnum):
     UNINSTALL_FAILED = "UninstallFailed"
     CHART_NOT_FOUND = "ChartNotFound"
     RELEASE_NAME_TAKEN = "ReleaseNameTaken"
-    API_UNAVAILABLE = "ApiUnavailable"
 
 
 def known_reason(word: str, otherwise: Reason) -> Reason:

@@ -24,6 +24,7 @@ from controller.domain.health import (
 )
 from controller.domain.names import field_manager
 from controller.domain.pods import PodFacts, parse_pod
+from controller.domain.reasons import Reason
 from controller.domain.region_releases import BundleFacts, parse_bundle, releases_of
 from controller.domain.workload_health import Claim
 from controller.domain.workloads import Workload, parse_workload
@@ -209,7 +210,7 @@ class HealthReconciler:
         """An Event when the condition turns over or changes its reason, and only then."""
         if (old.get("status"), old.get("reason")) == (new["status"], new["reason"]):
             return
-        failing = new["reason"] == "WorkloadsFailing"
+        failing = new["reason"] == Reason.WORKLOADS_FAILING
         self._events.emit(
             osdpl, type_="Warning" if failing else "Normal", reason=new["reason"], message=new["message"]
         )
