@@ -37,11 +37,17 @@ def diff_values(old: MergedValues | None, new: MergedValues | None) -> tuple[Val
     """Every leaf that differs, in the order of its path; None stands for a release that is not there."""
     before = dict(leaves(old.values)) if old is not None else {}
     after = dict(leaves(new.values)) if new is not None else {}
+    different = [
+        path
+        for path in sorted(before.keys() | after.keys())
+        if not _same(before.get(path, ABSENT), after.get(path, ABSENT))
+    ]
+    above = {path[:length] for path in different for length in range(len(path))}
     changes = []
-    for path in sorted(before.keys() | after.keys()):
+    for path in different:
+        if path in above:
+            continue  # a map that has become empty, or is no longer: its keys tell that
         was, becomes = before.get(path, ABSENT), after.get(path, ABSENT)
-        if _same(was, becomes):
-            continue
         changes.append(
             ValueChange(
                 path,
