@@ -10,7 +10,7 @@ from controller.adapters.clock import SystemClock
 from controller.adapters.events import KubeEvents
 from controller.adapters.kube import PykubeClient
 from controller.adapters.kube_connection import Connection, connect
-from controller.adapters.logs import configure_logs
+from controller.adapters.logs import LogSecrets, configure_logs
 from controller.adapters.randomness import SystemRandomness
 from controller.errors import ControllerError
 from controller.operator import Container, Key, exit_container, run_container
@@ -30,6 +30,7 @@ class Parts:
     clock: Clock
     randomness: Randomness
     events: Events
+    log_secrets: LogSecrets
     queue: WorkQueue[Key]
 
 
@@ -41,7 +42,7 @@ def run(name: str, compose: Callable[[Parts], Container]) -> None:
     """
     try:
         settings = read_settings()
-        configure_logs(name, level=settings.log_level)
+        log_secrets = configure_logs(name, level=settings.log_level)
         connection = connect()
         kube = PykubeClient(connection, user_agent=f"openstack-controller/{name}")
         clock, randomness = SystemClock(), SystemRandomness()
@@ -52,6 +53,7 @@ def run(name: str, compose: Callable[[Parts], Container]) -> None:
             clock=clock,
             randomness=randomness,
             events=KubeEvents(kube, clock, component=name, instance=settings.pod_name),
+            log_secrets=log_secrets,
             queue=WorkQueue(clock, randomness),
         )
         container = compose(parts)

@@ -10,7 +10,7 @@ from controller.adapters.chart_source import ChartStore
 from controller.adapters.helm_sdk import SdkClient
 from controller.adapters.release_records import SecretRecords
 from controller.domain.names import DEPLOYMENT_LABEL
-from controller.operator import Container, Key, Watch
+from controller.operator import HELM_DETACHED, Container, Key, Watch, exit_container
 from controller.ports import HELMBUNDLE, OSDPL
 from controller.reconcile.action_slots import ActionSlots
 from controller.reconcile.bundle import BundleReconciler
@@ -38,6 +38,8 @@ def compose(parts: Parts) -> Container:
         slots=ActionSlots(settings.concurrency),
         digest_key=key.read,
         requeue=lambda bundle: queue.add(("bundle", *bundle)),
+        learn=parts.log_secrets.learn,
+        abandon=lambda: exit_container(HELM_DETACHED),
         resync=settings.resync,
     )
     children = ChildrenReporter(parts.kube, parts.clock)

@@ -39,6 +39,7 @@ STUCK_AFTER = 600.0
 # Exit codes; Kubernetes starts the container again, and it waits for the Lease.
 LEASE_LOST = 70
 WATCHES_ENDED = 71
+HELM_DETACHED = 72
 LOOP_STILL_AFTER = 60.0
 
 

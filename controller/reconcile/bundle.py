@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -74,6 +74,8 @@ class BundleReconciler:
     """Level-triggered: every look reads the bundle, Helm's records and the Secrets it refers to.
 
     `requeue(key)` has another bundle looked at: an ended action may be what others wait for.
+    `learn(texts)` tells the log which secrets must not be in it. `abandon()` ends the process when a
+    Helm action outlived its end and cannot be told what it may still write.
     `digest_key` gives the installation's key for published digests.
     """
 
@@ -89,6 +91,8 @@ class BundleReconciler:
         slots: ActionSlots,
         digest_key: Callable[[], bytes],
         requeue: Callable[[BundleKey], None],
+        learn: Callable[[Iterable[str]], None],
+        abandon: Callable[[], None],
         resync: float,
     ) -> None:
         self._kube = kube
@@ -100,9 +104,11 @@ class BundleReconciler:
         self._slots = slots
         self._digest_key = digest_key
         self._requeue = requeue
+        self._learn = learn
+        self._abandon = abandon
         self._resync = resync
         self._report = BundleReport(kube, clock)
-        self._actions = ReleaseActions(kube=kube, helm=helm, records=records, charts=charts, clock=clock)
+        self._actions = ReleaseActions(helm=helm, records=records, charts=charts, clock=clock)
         self._known: set[BundleKey] = set()
 
     def reconcile(self, key: BundleKey) -> float | None:
@@ -234,6 +240,8 @@ class BundleReconciler:
         if decision.action not in _BEGUN:
             return _resting_state(decision, release.revisions)
         job = _job(look, release, decision)
+        if release.wanted and release.wanted.resolved:
+            self._learn(release.wanted.resolved.secrets)
         cancellation = self._helm.new_cancellation()
         started = self._slots.start(
             (job.namespace, job.release),
@@ -250,6 +258,9 @@ class BundleReconciler:
         return _BEGUN[decision.action][0]
 
     def _ended(self, look: _Pass, job: Job) -> None:
+        if self._helm.detached:
+            log.error("an action of Helm does not end: this container ends, and the next one goes on")
+            self._abandon()
         outcome = self._slots.outcome((job.namespace, job.release))
         if outcome and job.action != Action.UNLOCK:
             word = f"{job.action}{'Failed' if outcome.error else 'Succeeded'}"

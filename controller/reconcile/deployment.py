@@ -21,7 +21,7 @@ from controller.domain.names import (
 from controller.domain.reasons import Reason
 from controller.domain.region_summary import OWN_CONDITIONS, RegionFacts, summarize
 from controller.errors import ChartInvalid, ObjectRefused, SpecInvalid
-from controller.ports import HELMBUNDLE, OSDPL, Clock, Events, Kube, KubeObject, KubeObjects
+from controller.ports import HELMBUNDLE, OSDPL, SECRET, Clock, Events, Kube, KubeObject, KubeObjects
 from controller.reconcile.managed_region import managed_region
 from controller.reconcile.region_status import apply_region_status
 from controller.render import Region
@@ -30,6 +30,8 @@ log = logging.getLogger(__name__)
 
 MANAGER = field_manager("core")
 FINALIZER = finalizer("core")
+
+LOOK_AGAIN = 2.0
 
 RegionKey = tuple[str, str]  # namespace, name of the osdpl
 
@@ -155,11 +157,25 @@ class DeploymentReconciler:
         bundles = self._bundles(osdpl)
         for bundle in bundles:
             self._remove(bundle, volumes)
-        if not bundles:
+        if not bundles and not self._credentials_would_go(osdpl, volumes):
             self._set_finalizers(osdpl, [])
             return None
         self._sum_up(osdpl, bundles, deleting=True)
-        return self._resync
+        # No event tells when the last Secret is out.
+        return self._resync if bundles else LOOK_AGAIN
+
+    def _credentials_would_go(self, osdpl: KubeObject, volumes: str) -> bool:
+        """Whether Secrets that are to stay still belong to the osdpl and would be collected with it.
+
+        The secrets container takes them out of its ownership; where it is not deployed nobody put them in.
+        """
+        if volumes == "Delete" or "secrets" not in self._containers:
+            return False
+        meta = osdpl["metadata"]
+        ours = f"{DEPLOYMENT_LABEL}={meta['name']},{MANAGED_BY}={MANAGED_BY_US}"
+        secrets = self._kube.list_metadata(SECRET, meta["namespace"], labels=ours)
+        owners = [owner for secret in secrets for owner in secret["metadata"].get("ownerReferences") or []]
+        return any(owner.get("uid") == meta["uid"] for owner in owners)
 
     def _set_finalizers(self, osdpl: KubeObject, wanted: list[str]) -> None:
         meta = {"name": osdpl["metadata"]["name"], "namespace": osdpl["metadata"]["namespace"]}

@@ -18,13 +18,11 @@ from controller.domain.redaction import Redactor
 from controller.domain.release_state import Action, Attempt
 from controller.errors import ControllerError, HelmFailed
 from controller.ports import (
-    PVC,
     Cancellation,
     ChartSource,
     Clock,
     HelmClient,
     HelmRequest,
-    Kube,
     ReleaseRecords,
 )
 from controller.reconcile.action_slots import Outcome
@@ -64,14 +62,12 @@ class ReleaseActions:
     def __init__(
         self,
         *,
-        kube: Kube,
         helm: HelmClient,
         records: ReleaseRecords,
         charts: ChartSource,
         clock: Clock,
         history: int = 5,
     ) -> None:
-        self._kube = kube
         self._helm = helm
         self._records = records
         self._charts = charts
@@ -122,11 +118,11 @@ class ReleaseActions:
         self._records.mark_failed(job.release, job.namespace, job.version, "its writer ended while at work")
 
     def _uninstall(self, job: Job, cancellation: Cancellation) -> None:
+        # First what Helm would leave, then the release: a kill in between leaves the release, so that
+        # this is done again. The other order would forget what there was.
+        self._records.delete_hooks(job.release, job.namespace)
         if job.volumes == "Delete":
-            # First the claims, then the release: they end with their pods, and a kill in between
-            # leaves the release, so that this is done again. The other order would forget them.
-            for claim in self._records.claims(job.release, job.namespace):
-                self._kube.delete(PVC, claim, job.namespace)
+            self._records.delete_claims(job.release, job.namespace)
         else:
             self._records.retain_claims(job.release, job.namespace)
         self._helm.uninstall(job.release, job.namespace, cancellation=cancellation)

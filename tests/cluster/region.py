@@ -134,11 +134,15 @@ class Region:
         wait_until("Ready", self.ready, timeout, show)
 
     def revisions(self) -> dict[str, tuple[int, str]]:
-        """Newest revision and status of every release of the region, as Helm tells."""
-        listed = json.loads(self.helm("list", "--all", "-o", "json", "--max", "0"))
-        rows = {row["name"]: (int(row["revision"]), row["status"]) for row in listed}
-        rows.pop(f"osctl-{self.namespace}", None)
-        return rows
+        """Newest revision of every release of the region and its status, from Helm's own records."""
+        newest: dict[str, tuple[int, str]] = {}
+        for record in self.get("secrets", "-l", "owner=helm")["items"]:
+            labels = record["metadata"]["labels"]
+            version = int(labels["version"])
+            if version > newest.get(labels["name"], (0, ""))[0]:
+                newest[labels["name"]] = (version, labels["status"])
+        newest.pop(f"osctl-{self.namespace}", None)
+        return newest
 
     def writes_since(self, moment: datetime) -> list[audit.Write]:
         """Writes of our ServiceAccount, without leases and dry runs, events counted."""

@@ -9,13 +9,14 @@ from typing import Any
 import pytest
 import yaml
 
+from controller.adapters.chart_source import ChartStore
 from controller.adapters.crd_files import load_schema
-from controller.adapters.values_files import DirectoryCharts, load_library
+from controller.adapters.values_files import load_library
 from controller.domain.conditions import find
 from controller.domain.deployment import parse_deployment
 from controller.domain.names import CONTAINERS, DEPLOYMENT_LABEL
 from controller.errors import ObjectRefused
-from controller.ports import HELMBUNDLE, OSDPL
+from controller.ports import HELMBUNDLE, OSDPL, SECRET
 from controller.reconcile.deployment import FINALIZER, DeploymentReconciler
 from controller.render import Region, render_region
 from tests.fakes.kube import FakeKube, Request
@@ -26,7 +27,7 @@ CRDS = ROOT / "charts" / "openstack-controller" / "files" / "crds"
 KEY = ("openstack", "region-one")
 LIBRARY = load_library(ROOT / "values")
 SCHEMA = load_schema(CRDS, OSDPL.plural)
-CHARTS = DirectoryCharts(ROOT / "charts")
+CHARTS = ChartStore(ROOT / "charts")
 
 
 def render(osdpl: Mapping[str, Any]) -> Region:
@@ -357,3 +358,32 @@ def test_events_are_emitted_on_transitions_only(
     core.reconcile(KEY)
     core.reconcile(KEY)
     assert events.emitted == [("Normal", "Applying"), ("Normal", "RegionReady")]
+
+
+def test_a_deleted_region_keeps_its_credentials_until_they_are_out_of_its_ownership(
+    core: DeploymentReconciler, kube: FakeKube, clock: FakeClock, events: SilentEvents
+) -> None:
+    kube.create(osdpl())
+    with_secrets = DeploymentReconciler(
+        kube=kube, clock=clock, events=events, render=render, containers=CONTAINERS, version="1", resync=300
+    )
+    with_secrets.reconcile(KEY)
+    owner = kube.get(OSDPL, KEY[1], KEY[0])
+    assert owner is not None
+    reference = {
+        "apiVersion": OSDPL.api_version,
+        "kind": OSDPL.kind,
+        "name": KEY[1],
+        "uid": owner["metadata"]["uid"],
+    }
+    labels = {DEPLOYMENT_LABEL: KEY[1], "app.kubernetes.io/managed-by": "openstack-controller"}
+    meta = {"name": "identity-credentials", "namespace": KEY[0], "labels": labels}
+    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {**meta, "ownerReferences": [reference]}}
+    kube.create(secret)
+    kube.delete(OSDPL, KEY[1], KEY[0])
+    with_secrets.reconcile(KEY)
+    with_secrets.reconcile(KEY)
+    assert kube.get(OSDPL, KEY[1], KEY[0]) is not None
+    kube.merge_patch(SECRET, "identity-credentials", KEY[0], {"metadata": {"ownerReferences": None}})
+    with_secrets.reconcile(KEY)
+    assert kube.get(OSDPL, KEY[1], KEY[0]) is None
