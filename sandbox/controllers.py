@@ -182,7 +182,8 @@ class Controllers:
     def _start(self, name: str, kubeconfig: Path) -> None:
         port = find_free_port([self._port(other) for other in self.containers])
         identity = processes.start_process(
-            [sys.executable, "-m", f"containers.{name}"],
+            # -P: this checkout's packages, whatever lies in the directory that we were started in.
+            [sys.executable, "-P", "-m", f"containers.{name}"],
             log=self.log_file(name),
             owner=self._owner,
             environment=self._process_environment(kubeconfig, port),
