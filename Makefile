@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 export PYTHONDONTWRITEBYTECODE = 1
 
-.PHONY: help setup demo demo-down test test-fast test-cluster test-exhaustive lint lock bench clean
+.PHONY: help setup demo demo-down test test-fast test-cluster test-exhaustive lint lock rbac bench clean
 
 help: ## what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -48,6 +48,9 @@ lock: ## renews the lock files from pyproject.toml (needs uv)
 	  pyproject.toml -o requirements.lock
 	uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-header --python-version 3.11 \
 	  --group dev pyproject.toml -o requirements-dev.lock
+
+rbac: setup ## writes what the shipped charts grant into the rights of our own chart
+	@$(BIN)/python -m tests.charts_controller.chart_objects
 
 bench: setup ## figures against a named baseline of the same run
 	@$(BIN)/python -m tests.bench

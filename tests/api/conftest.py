@@ -84,6 +84,12 @@ def served(sandbox: Sandbox) -> Sandbox:
     return sandbox
 
 
+@pytest.fixture(scope="session")
+def asked(served: Sandbox) -> Api:
+    """For tests that only ask: with dry runs alone no namespace of their own is needed."""
+    return Api(pykube.HTTPClient(connect(served.kubeconfig).config, timeout=30), "default")
+
+
 @pytest.fixture
 def api(served: Sandbox, namespace: str) -> Api:
     return Api(pykube.HTTPClient(connect(served.kubeconfig).config, timeout=30), namespace)

@@ -146,8 +146,8 @@ def test_spec_and_status_are_written_apart(api: Api) -> None:
         (bundle(valeus={}), "spec.releases[0].valeus"),
     ],
 )
-def test_unknown_fields_are_refused(api: Api, obj: dict[str, Any], path: str) -> None:
-    verdict = api.create(obj)
+def test_unknown_fields_are_refused(asked: Api, obj: dict[str, Any], path: str) -> None:
+    verdict = asked.create(obj)
     assert verdict.status == 400
     assert f'unknown field "{path}"' in verdict.message
 
@@ -188,8 +188,8 @@ def test_kubectl_refuses_a_version_that_is_none(
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
-def test_the_examples_are_accepted(api: Api, example: Any) -> None:
-    verdict = api.create(yaml.safe_load(example.read_text(encoding="utf-8")))
+def test_the_examples_are_accepted(asked: Api, example: Any) -> None:
+    verdict = asked.create(yaml.safe_load(example.read_text(encoding="utf-8")))
     assert verdict.accepted, verdict.message
 
 

@@ -18,14 +18,14 @@ pytestmark = pytest.mark.cluster
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.message)
-def test_the_server_accepts_what_keeps_a_rule(api: Api, case: RuleCase) -> None:
-    assert [verdict.message for obj in case.good if not (verdict := api.create(obj)).accepted] == []
+def test_the_server_accepts_what_keeps_a_rule(asked: Api, case: RuleCase) -> None:
+    assert [verdict.message for obj in case.good if not (verdict := asked.create(obj)).accepted] == []
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.message)
-def test_the_server_refuses_what_breaks_a_rule_in_its_words(api: Api, case: RuleCase) -> None:
+def test_the_server_refuses_what_breaks_a_rule_in_its_words(asked: Api, case: RuleCase) -> None:
     for obj in case.bad:
-        verdict = api.create(obj)
+        verdict = asked.create(obj)
         assert verdict.status == 422, obj["spec"]
         assert case.message in verdict.message
 
@@ -35,10 +35,10 @@ def _offline(obj: Mapping[str, Any]) -> list[str]:
     return [str(problem) for problem in schema.problems(schema.defaulted(obj))]
 
 
-def _differences(api: Api, seed: int, count: int) -> list[str]:
+def _differences(asked: Api, seed: int, count: int) -> list[str]:
     found = []
     for obj in generated(seed, count):
-        ours, server = _offline(obj), api.create(obj)
+        ours, server = _offline(obj), asked.create(obj)
         if server.accepted == bool(ours):
             found.append(
                 f"{obj['spec']}\n  server: {server.message or 'accepted'}\n  offline: {ours or 'accepted'}"
@@ -53,11 +53,11 @@ def _differences(api: Api, seed: int, count: int) -> list[str]:
     return found
 
 
-def test_offline_and_server_agree_on_specs_that_are_nearly_right(api: Api) -> None:
-    assert _differences(api, seed=3, count=150) == []
+def test_offline_and_server_agree_on_specs_that_are_nearly_right(asked: Api) -> None:
+    assert _differences(asked, seed=3, count=150) == []
 
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("seed", range(100, 120))
-def test_offline_and_server_agree_on_many_specs(api: Api, seed: int) -> None:
-    assert _differences(api, seed, count=300) == []
+def test_offline_and_server_agree_on_many_specs(asked: Api, seed: int) -> None:
+    assert _differences(asked, seed, count=300) == []
