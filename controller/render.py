@@ -27,6 +27,7 @@ from controller.domain.node_overrides import check_nodes, node_layer
 from controller.domain.password_guard import literal_secrets
 from controller.domain.service_template import RenderedTemplate, ServiceTemplates
 from controller.domain.template_input import RegionInput
+from controller.domain.typos import misspelt_keys
 from controller.domain.values import DocumentPath, format_path, lookup, parse_path
 from controller.errors import Problem, SpecInvalid
 
@@ -115,6 +116,7 @@ class _RegionRenderer:
     charts: ChartDefaults
     spec: SpecSource
     problems: list[Problem] = field(default_factory=list)
+    warnings: list[Problem] = field(default_factory=list)
     done: dict[str, RegionRelease] = field(default_factory=dict)
 
     def render(self) -> Region:
@@ -147,7 +149,7 @@ class _RegionRenderer:
         self._check_overrides(services, bundles)
         self._stop_on_problems()
         in_order = tuple(bundles[entry.name] for entry in services)
-        return Region(in_order, region_input.credentials(), tuple(region_input.warnings))
+        return Region(in_order, region_input.credentials(), tuple(self._located_warnings()))
 
     def _render_services(
         self, services: tuple[ServiceEntry, ...], region_input: RegionInput
@@ -209,7 +211,10 @@ class _RegionRenderer:
         images = image_layer(self.spec, chart.name, lower.values)
         nodes, problems = node_layer(self.spec, entry, chart.name)
         self.problems += problems
-        upper = [images, *spec_layers(self.spec, entry, chart.name, release), nodes]
+        written = spec_layers(self.spec, entry, chart.name, release)
+        for layer in written:
+            self.warnings += misspelt_keys(layer, lower.values, chart.name)
+        upper = [images, *written, nodes]
         merged = merge_onto(lower, [layer for layer in upper if layer is not None])
         self._guard_passwords(release, merged)
         return RegionRelease(
@@ -265,6 +270,8 @@ class _RegionRenderer:
             directory = str(charts.get("path") or "").rstrip("/")
             return ChartRef(name=name, path=f"{directory}/{name}" if directory else name)
         version = _mapping(charts.get("versions")).get(name, "")
+        if not version and not repository.startswith("file://"):
+            version = self.library.catalogue.tested_version
         return ChartRef(name=name, version=version, repository=repository)
 
     def _check_main_fields(self) -> None:
@@ -310,6 +317,18 @@ class _RegionRenderer:
     def _image_tags(self, bundles: Mapping[str, RegionBundle]) -> frozenset[str]:
         values = (r.merged.values for bundle in bundles.values() for r in bundle.releases)
         return frozenset(name for each in values for name in lookup(each, ("images", "tags")) or {})
+
+    def _located_warnings(self) -> list[Problem]:
+        if any(_mapping(self.deployment.document.get("proxy")).values()):
+            self.warnings.append(
+                Problem(
+                    "spec.proxy",
+                    "is used by the controller only: no chart of OpenStack-Helm takes a proxy",
+                    "let nodes pull images through a proxy of their own",
+                )
+            )
+        unique = dict.fromkeys(self.warnings)
+        return [_located(warning, self.spec) for warning in unique]
 
     def _stop_on_problems(self) -> None:
         if self.problems:

@@ -1,17 +1,14 @@
-"""Reads the values library (VALUES_DIR) and the values.yaml of charts that lie in a directory."""
+"""Reads the values library (VALUES_DIR)."""
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
-from controller.domain.bundle import ChartRef, Values
 from controller.domain.catalogue import CatalogueInvalid, parse_catalogue
 from controller.domain.library import Library, ValuesFile
 from controller.domain.yaml_reader import YamlDocument, read_documents
-from controller.errors import ChartInvalid, SpecInvalid
+from controller.errors import SpecInvalid
 
 
 def load_library(directory: Path) -> Library:
@@ -73,46 +70,3 @@ def _text(path: Path) -> str:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise CatalogueInvalid(f"cannot read {path}: {error}") from error
-
-
-class DirectoryCharts:
-    """Chart defaults from `<directory>/<chart>/values.yaml`, for shipped charts and `file://` repositories.
-
-    A file is read again when its size or time of modification changed. Safe from several threads.
-    """
-
-    def __init__(self, directory: Path) -> None:
-        self._directory = directory
-        self._lock = threading.Lock()
-        self._known: dict[Path, tuple[tuple[int, int], Values]] = {}
-
-    def defaults(self, chart: ChartRef) -> Values:
-        """The chart's values.yaml. Raises ChartInvalid when there is no such chart, or it is no YAML."""
-        path = self._path(chart) / "values.yaml"
-        try:
-            stat = path.stat()
-            stamp = (stat.st_mtime_ns, stat.st_size)
-            with self._lock:
-                known = self._known.get(path)
-            if known and known[0] == stamp:
-                return known[1]
-            documents = read_documents(path.read_text(encoding="utf-8"), f"{chart.name}/values.yaml")
-        except FileNotFoundError:
-            raise ChartInvalid(f"chart {chart.name}: no values.yaml in {path.parent}") from None
-        except (OSError, UnicodeDecodeError, SpecInvalid) as error:
-            raise ChartInvalid(f"chart {chart.name}: {error}") from error
-        value: Any = documents[0].value if documents else {}
-        if not isinstance(value, dict):
-            raise ChartInvalid(f"chart {chart.name}: values.yaml is no map")
-        with self._lock:
-            self._known[path] = (stamp, value)
-        return value
-
-    def _path(self, chart: ChartRef) -> Path:
-        if chart.path:
-            return self._directory / chart.path
-        if chart.repository.startswith("file://"):
-            return Path(chart.repository.removeprefix("file://")) / chart.name
-        raise ChartInvalid(
-            f"chart {chart.name}: {chart.repository} is no directory; only file:// is read here"
-        )

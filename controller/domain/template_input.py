@@ -70,7 +70,6 @@ class RegionInput:
     knows: Knows
     source: str
     problems: list[Problem] = field(default_factory=list)
-    warnings: list[Problem] = field(default_factory=list)
 
     @classmethod
     def of(

@@ -9,8 +9,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from controller.adapters.chart_source import ChartStore
 from controller.adapters.crd_files import load_schema
-from controller.adapters.values_files import DirectoryCharts, load_library
+from controller.adapters.values_files import load_library
 from controller.domain.bundle import ChartRef, Values
 from controller.domain.crd_schema import ResourceSchema
 from controller.domain.deployment import OpenStackDeployment, parse_deployment
@@ -65,8 +66,8 @@ def _stand_in(shape: Any) -> Any:
 
 
 @cache
-def embedded() -> DirectoryCharts:
-    return DirectoryCharts(ROOT / "charts")
+def embedded() -> ChartStore:
+    return ChartStore(ROOT / "charts")
 
 
 def core_spec(**more: Any) -> dict[str, Any]:
