@@ -1,0 +1,50 @@
+"""The example of docs/add-a-service.md works as it stands there."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+from controller.adapters.values_files import load_library
+from controller.domain.bundle import ChartRef, Values
+from controller.render import render_region
+from tests.render.region import ROOT, core_spec, deployment, upstream_defaults
+
+MISTRAL = {
+    "endpoints": {
+        "identity": {"auth": {"admin": {"password": "password"}, "mistral": {"password": "password"}}},
+        "oslo_db": {"auth": {"admin": {"password": "password"}, "mistral": {"password": "password"}}},
+        "workflowv2": {"port": {"api": {"default": 8989, "public": 80}}},
+    },
+    "conf": {"mistral": {"DEFAULT": {}}},
+}
+
+
+class WithMistral:
+    def defaults(self, chart: ChartRef) -> Values:
+        return MISTRAL if chart.name == "mistral" else upstream_defaults(chart.name)
+
+
+def test_a_service_is_one_entry_and_one_template(tmp_path: Path) -> None:
+    entry, template = re.findall(
+        r"```yaml\n(.*?)```", (ROOT / "docs" / "add-a-service.md").read_text(), re.DOTALL
+    )
+    values = tmp_path / "values"
+    shutil.copytree(ROOT / "values", values)
+    with (values / "catalogue.yaml").open("a") as catalogue:
+        catalogue.write("\n" + entry)
+    (values / "services" / "workflow.yaml.j2").write_text(template)
+
+    spec = core_spec(features={"services": {"enabled": ["workflow"]}})
+    region = render_region(deployment(spec), load_library(values), WithMistral())
+
+    release = region.release("mistral")
+    assert release is not None
+    assert release.spec.depends_on == ("keystone",)
+    auth = release.spec.values["endpoints"]["identity"]["auth"]["mistral"]
+    assert auth["password"] == {"$secretRef": {"name": "workflow-credentials", "key": "mistral-password"}}
+    assert release.spec.values["endpoints"]["workflowv2"]["host_fqdn_override"]["public"] == {
+        "host": "workflow.it.just.works"
+    }
+    assert release.spec.values["conf"]["mistral"]["DEFAULT"] == {"rpc_response_timeout": 60}
