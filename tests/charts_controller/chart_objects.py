@@ -16,11 +16,12 @@ import yaml
 from helm_python import Chart
 
 from controller.adapters.crd_files import load_schema
-from controller.adapters.values_files import DirectoryCharts, load_library
+from controller.adapters.values_files import load_library
 from controller.domain.deployment import parse_deployment
 from controller.domain.rbac_union import granted, union
 from controller.domain.secret_refs import resolve
 from controller.render import Region, render_region
+from tests.render.region import embedded
 
 ROOT = Path(__file__).parents[2]
 CHARTS = ROOT / "charts"
@@ -79,7 +80,7 @@ def _region(size: str) -> Region:
         },
     }
     library = load_library(ROOT / "values")
-    return render_region(parse_deployment(osdpl, schema), library, DirectoryCharts(CHARTS))
+    return render_region(parse_deployment(osdpl, schema), library, embedded())
 
 
 def chart_rules() -> list[dict[str, Any]]:
