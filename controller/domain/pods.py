@@ -152,7 +152,9 @@ def _cause(spec: Mapping[str, Any], status: Mapping[str, Any], deleting: float) 
         words = str(scheduled.get("message") or scheduled.get("reason") or "no node was found")
         since = seconds_of(scheduled.get("lastTransitionTime"))
         return PodCause(CauseKind.UNSCHEDULABLE, f"Unschedulable: {shorten(words, CAUSE_LIMIT)}", since=since)
-    for container in _by_name(spec.get("initContainers"), status.get("initContainerStatuses")):
+    initialized = find(conditions, "Initialized").get("status") == "True"
+    init_containers = [] if initialized else spec.get("initContainers")
+    for container in _by_name(init_containers, status.get("initContainerStatuses")):
         found = _init_cause(*container)
         if found is not None:
             return found

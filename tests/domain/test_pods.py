@@ -184,6 +184,15 @@ def test_a_finished_init_container_is_passed_over() -> None:
     assert (facts.cause.kind, facts.cause.container) == (CauseKind.CRASH, "nova-init")
 
 
+def test_init_containers_of_an_initialized_pod_are_passed_over() -> None:
+    status = crashing()
+    status["conditions"].append(condition("Initialized", "True"))
+    facts = parse_pod(pod("x", spec={"initContainers": [ENTRYPOINT]}, **status))
+    assert facts is not None
+    assert facts.cause is not None
+    assert (facts.cause.kind, facts.cause.container) == (CauseKind.CRASH, "api")
+
+
 def test_a_started_sidecar_holds_nothing_up() -> None:
     sidecar = {**container_status("proxy", ready=True), "started": True}
     spec = {"initContainers": [{"name": "proxy", "image": "proxy", "restartPolicy": "Always"}]}
