@@ -84,7 +84,7 @@ def run_demo(box: Sandbox, tell: Tell) -> None:
 def apply_example(box: Sandbox, controllers: Controllers) -> None:
     """Runs `osctl apply --wait` on this terminal; ends it when a controller dies meanwhile."""
     command = [
-        *(sys.executable, "-m", "controller.cli.main", "apply", "--filename", str(EXAMPLE), "--wait"),
+        *(sys.executable, "-P", "-m", "controller.cli.main", "apply", "--filename", str(EXAMPLE), "--wait"),
         *("--timeout", f"{READY_SECONDS}s", "--kubeconfig", str(box.kubeconfig)),
     ]
     path = os.pathsep.join(part for part in (str(ROOT), os.environ.get("PYTHONPATH", "")) if part)

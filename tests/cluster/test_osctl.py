@@ -1,0 +1,213 @@
+"""osctl against a real API server and running controllers, as a person and as a script use it."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from sandbox.cluster import Sandbox
+from tests.cluster.conftest import installed
+from tests.cluster.region import NAME, RELEASES, ROOT, Region
+
+pytestmark = [pytest.mark.cluster, pytest.mark.xdist_group("osctl")]
+
+COMMAND = (sys.executable, "-P", "-m", "controller.cli.main")
+UTC_LINE = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ .+")
+
+
+@dataclass
+class Osctl:
+    """Runs osctl as administrator of the cluster."""
+
+    region: Region
+
+    def __call__(self, *arguments: str, input: Any = None) -> subprocess.CompletedProcess[str]:
+        text = input if isinstance(input, str | None) else yaml.safe_dump(input)
+        return subprocess.run(
+            [*COMMAND, *arguments],
+            input=text,
+            check=False,
+            capture_output=True,
+            text=True,
+            timeout=300,
+            env=self.environment(),
+        )
+
+    def environment(self, **more: str) -> dict[str, str]:
+        kubeconfig = str(self.region.sandbox.kubeconfig)
+        return {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), "KUBECONFIG": kubeconfig, **more}
+
+    def on_terminal(self, *arguments: str, **more: str) -> tuple[int, str]:
+        """Exit code and all that a terminal of 120 columns was sent."""
+        master, slave = pty.openpty()
+        size = {"COLUMNS": "120", "LINES": "40", "TERM": "xterm-256color"}
+        process = subprocess.Popen(
+            [*COMMAND, *arguments],
+            stdin=slave,
+            stdout=slave,
+            stderr=slave,
+            env=self.environment(**size, **more),
+        )
+        os.close(slave)
+        sent = b""
+        try:
+            while chunk := os.read(master, 65536):
+                sent += chunk
+        except OSError:
+            pass  # how Linux says that the last one has left the terminal
+        os.close(master)
+        return process.wait(60), sent.decode()
+
+
+@pytest.fixture(scope="module")
+def osctl(sandbox: Sandbox, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Osctl]:
+    """A region of this module's own, installed and not applied."""
+    namespace = f"test-osctl-{os.getpid()}"
+    sandbox.create_namespace(namespace, {})
+    for region in installed(sandbox, namespace, tmp_path_factory.mktemp("osctl")):
+        yield Osctl(region)
+    sandbox.kubectl("delete", "namespace", namespace, "--wait=false", "--ignore-not-found")
+
+
+@pytest.fixture(scope="module")
+def applied(osctl: Osctl) -> subprocess.CompletedProcess[str]:
+    """What `osctl apply --wait` printed; the region is Ready from here on."""
+    return osctl("apply", "-f", "-", "--wait", "--timeout", "3m", input=osctl.region.manifest())
+
+
+def test_apply_waits_until_the_region_is_ready(osctl: Osctl, applied: subprocess.CompletedProcess[str]):
+    assert applied.returncode == 0, applied.stdout + applied.stderr
+    created, ready = applied.stdout.splitlines()
+    assert created == f"OpenStackDeployment/{NAME} created (generation 1)"
+    assert ready.startswith(f"{NAME}: Ready, 10 releases installed, in ")
+    assert osctl.region.ready()
+
+
+def test_apply_without_a_terminal_tells_each_change_in_a_line_of_utc(
+    applied: subprocess.CompletedProcess[str],
+):
+    valid, *lines = applied.stderr.splitlines()
+    assert valid.startswith("valid: 1 object in 1 file")
+    assert all(UTC_LINE.fullmatch(line) for line in lines), applied.stderr
+    assert "\x1b" not in applied.stderr + applied.stdout
+    told = {match[1] for line in lines if (match := re.search(r"Z (\S+): installed", line))}
+    assert told == RELEASES
+
+
+def test_status_shows_every_service_on_one_screen(osctl: Osctl, applied: object):
+    screen = osctl("status", "-n", osctl.region.namespace)
+    assert screen.returncode == 0
+    lines = screen.stdout.splitlines()
+    assert lines[0].startswith(f"{NAME}  2026.1  core/single  Applied  releases 10/10  Ready: True")
+    assert len(lines) < 24
+    for release in RELEASES:
+        assert f"{release} ✓" in screen.stdout
+
+
+def test_status_is_data_for_programs(osctl: Osctl, applied: object):
+    view = json.loads(osctl("status", NAME, "-n", osctl.region.namespace, "-o", "json").stdout)
+    assert view["ready"] is True
+    assert {release["name"] for line in view["services"] for release in line["releases"]} == RELEASES
+
+
+def test_applying_the_same_again_changes_nothing(osctl: Osctl, applied: object):
+    before = osctl.region.revisions()
+    again = osctl("apply", "-f", "-", "--wait", "--timeout", "1m", input=osctl.region.manifest())
+    assert again.returncode == 0
+    assert again.stdout.splitlines()[0] == f"OpenStackDeployment/{NAME} unchanged (generation 1)"
+    assert osctl.region.revisions() == before
+
+
+def test_diff_foretells_which_release_an_edit_touches(osctl: Osctl, applied: object):
+    values = {"services": {"identity": {"keystone": {"values": {"pod": {"replicas": {"api": 2}}}}}}}
+    edited = osctl.region.manifest(**values)
+    found = osctl("diff", "-f", "-", "-o", "json", input=edited)
+    assert found.returncode == 1, found.stderr
+    foretold = {release["name"] for release in json.loads(found.stdout)["releases"]}
+    before = osctl.region.revisions()
+    assert osctl("apply", "-f", "-", "--wait", "--timeout", "2m", input=edited).returncode == 0
+    after = osctl.region.revisions()
+    assert foretold == {name for name in after if after[name] != before[name]} == {"keystone"}
+    assert osctl("diff", "-f", "-", "--no-manifests", input=edited).returncode == 0
+
+
+def test_a_terminal_gets_a_live_table(osctl: Osctl, applied: object):
+    code, sent = osctl.on_terminal("wait", NAME, "-n", osctl.region.namespace, "--timeout", "60s")
+    assert code == 0
+    assert "RELEASE" in sent
+    assert "keystone" in sent
+    assert "\x1b[32m" in sent
+
+
+def test_no_color_is_honoured_on_a_terminal(osctl: Osctl, applied: object):
+    _, sent = osctl.on_terminal("status", "-n", osctl.region.namespace, NO_COLOR="1")
+    assert "Ready: True" in sent
+    assert not re.search(r"\x1b\[[0-9;]*3[0-9]", sent)
+
+
+def test_a_mistake_that_only_the_cluster_sees_ends_the_wait_at_once(osctl: Osctl, applied: object):
+    wrong = osctl.region.manifest(services={"compute": {"nvoa": {"values": {"a": 1}}}})
+    found = osctl("apply", "-f", "-", "--no-validate", "--wait", "--timeout", "2m", input=wrong)
+    assert found.returncode == 5, found.stdout + found.stderr
+    assert "spec.services.compute.nvoa" in found.stdout
+    screen = osctl("status", "-n", osctl.region.namespace).stdout
+    assert "SpecInvalid" in screen.splitlines()[0]
+    assert "spec.services.compute.nvoa" in screen.splitlines()[1]
+    healed = osctl("apply", "-f", "-", "--wait", "--timeout", "2m", input=osctl.region.manifest())
+    assert healed.returncode == 0, healed.stdout
+
+
+def test_an_unknown_field_is_refused_by_the_server_by_name(osctl: Osctl, applied: object):
+    found = osctl("apply", "-f", "-", "--no-validate", input=osctl.region.manifest(presset="core"))
+    assert found.returncode == 6
+    assert "presset" in found.stderr
+
+
+def test_a_dead_controller_is_told_when_the_time_is_up(osctl: Osctl, applied: object):
+    osctl.region.controllers.kill("core")
+    try:
+        edited = osctl.region.manifest(volumes="Delete")  # touches bundles, and no release
+        found = osctl("apply", "-f", "-", "--wait", "--timeout", "2s", input=edited)
+        assert found.returncode == 4
+        assert "the controller has not read the spec yet" in found.stdout
+    finally:
+        osctl.region.controllers.start("core")
+    back = osctl("apply", "-f", "-", "--wait", "--timeout", "2m", input=osctl.region.manifest())
+    assert back.returncode == 0, back.stdout
+
+
+def test_a_missing_namespace_is_told_with_the_command_that_makes_it(osctl: Osctl, applied: object):
+    elsewhere = osctl.region.manifest()
+    elsewhere["metadata"]["namespace"] = "no-such-namespace"
+    found = osctl("apply", "-f", "-", input=elsewhere)
+    assert found.returncode == 6
+    assert "kubectl create namespace no-such-namespace" in found.stderr
+
+
+def test_the_token_of_nobody_is_refused_in_one_line(osctl: Osctl, tmp_path: Path):
+    region = osctl.region
+    nobody = region.sandbox.service_account_kubeconfig(region.namespace, "default", tmp_path)
+    found = osctl("status", "-n", region.namespace, "--kubeconfig", str(nobody))
+    assert found.returncode == 6
+    (line,) = found.stderr.splitlines()
+    assert "forbidden" in line
+
+
+def test_waiting_for_deletion_follows_the_releases_until_all_are_gone(osctl: Osctl, applied: object):
+    region = osctl.region
+    region.kubectl("delete", "osdpl", NAME, "--wait=false")
+    found = osctl("wait", NAME, "-n", region.namespace, "--for", "deleted", "--timeout", "3m")
+    assert found.returncode == 0, found.stdout + found.stderr
+    assert found.stdout.startswith(f"{NAME}: deleted, in ")
+    assert region.revisions() == {}
