@@ -28,6 +28,7 @@ from controller.domain.password_guard import literal_secrets
 from controller.domain.service_template import RenderedTemplate, ServiceTemplates
 from controller.domain.template_input import RegionInput
 from controller.domain.typos import misspelt_keys
+from controller.domain.unserved_features import unserved_features
 from controller.domain.values import DocumentPath, format_path, lookup, parse_path
 from controller.errors import Problem, SpecInvalid
 
@@ -141,8 +142,10 @@ class _RegionRenderer:
             services=services,
             value_of=self._value_of,
             knows=self._knows,
+            warn=self.warnings.append,
         )
         self.problems += region_input.problems
+        self.problems += unserved_features(self.deployment.spec.features)
         self.problems += feature_service_problems(self.deployment.spec.features, services, self._knows)
         self._stop_on_problems()
         bundles = self._render_services(services, region_input)

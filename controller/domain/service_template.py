@@ -54,7 +54,7 @@ class ServiceTemplates:
         self._environment = ImmutableSandboxedEnvironment(
             undefined=jinja2.StrictUndefined,
             finalize=to_json,
-            extensions=[_LineMarks],
+            extensions=["jinja2.ext.do", _LineMarks],
             trim_blocks=True,
             lstrip_blocks=True,
             keep_trailing_newline=True,

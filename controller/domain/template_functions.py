@@ -29,6 +29,12 @@ def translated(items: Iterable[str], names: Mapping[str, str]) -> list[str]:
     return [names[item] for item in items if item in names]
 
 
+def options(given: Mapping[str, Any], conf: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Options that are given, an operator's own over them, without those that are None."""
+    whole = {**given, **(conf or {})}
+    return {key: value for key, value in whole.items() if value is not None}
+
+
 def prefixed(prefix: str, items: Iterable[str]) -> list[str]:
     """Each item with the prefix before it."""
     return [f"{prefix}{item}" for item in items]
@@ -37,6 +43,33 @@ def prefixed(prefix: str, items: Iterable[str]) -> list[str]:
 def shell(text: object) -> str:
     """The text as one word of a shell script."""
     return shlex.quote(str(text))
+
+
+def network_commands(
+    name: str,
+    physical: str,
+    subnet: Mapping[str, Any],
+    *,
+    segment: int | None = None,
+    arguments: str = "",
+    dhcp: bool = True,
+) -> list[str]:
+    """Lines of a script that make a provider network with one subnet, where it does not exist yet.
+
+    The network is flat, or the VLAN `segment`. `subnet` has range, gateway, poolStart and poolEnd; what is
+    None is left to neutron.
+    """
+    kind = f"vlan --provider-segment {segment}" if segment else "flat"
+    network, its_subnet = shell(name), shell(f"{name}-subnet")
+    gateway = f" --gateway {shell(subnet['gateway'])}" if subnet.get("gateway") else ""
+    start, end = subnet.get("poolStart"), subnet.get("poolEnd")
+    pool = f" --allocation-pool {shell(f'start={start},end={end}')}" if start and end else ""
+    return [
+        f"openstack network show {network} || openstack network create {arguments}"
+        f" --provider-network-type {kind} --provider-physical-network {shell(physical)} {network}",
+        f"openstack subnet show {its_subnet} || openstack subnet create {'--dhcp' if dhcp else '--no-dhcp'}"
+        f" --network {network} --subnet-range {shell(subnet['range'])}{gateway}{pool} {its_subnet}",
+    ]
 
 
 def json_text(value: Any) -> str:
@@ -58,9 +91,11 @@ def only_from(applications: Iterable[str]) -> dict[str, Any]:
 TEMPLATE_FUNCTIONS: Mapping[str, Any] = {
     "pairs": pairs,
     "translated": translated,
+    "options": options,
     "prefixed": prefixed,
     "shell": shell,
     "json": json_text,
+    "network_commands": network_commands,
     "secret_ref": reference,
     "only_from": only_from,
 }

@@ -10,6 +10,7 @@
     value_of(release, path)      the final value of a release of a service that this one requires
     source         "embedded" or "upstream": where the charts come from
     applications   values of the label `application` that pods of the region have
+    warn(path, message, remedy)    says what is allowed and probably not enough, and goes on
     refuse(path, message, remedy)  ends the rendering with a problem of the input
 
 and the functions of controller.domain.template_functions. The template of every release also sees
@@ -68,6 +69,7 @@ class RegionInput:
     own_secrets: Mapping[str, Mapping[str, Mapping[str, str]]]
     value_of: ValueOf
     knows: Knows
+    warn: Callable[[Problem], None]
     source: str
     problems: list[Problem] = field(default_factory=list)
 
@@ -81,6 +83,7 @@ class RegionInput:
         services: tuple[ServiceEntry, ...],
         value_of: ValueOf,
         knows: Knows,
+        warn: Callable[[Problem], None],
     ) -> RegionInput:
         """Gathers the inputs from the spec and the library. Problems are collected in `problems`.
 
@@ -96,6 +99,7 @@ class RegionInput:
             own_secrets=own,
             value_of=value_of,
             knows=knows,
+            warn=warn,
             source=chart_source(spec),
         )
         region_input.problems += _check_own_secrets(own, services, library)
@@ -124,6 +128,7 @@ class RegionInput:
             "features": self.features,
             "enabled": lambda service: service in names,
             "credential": credential,
+            "warn": lambda path, message, remedy="": self.warn(Problem(path, message, remedy)),
             "knows": lambda chart, path: self.knows(chart, parse_path(path)),
             "value_of": lambda release, path: self.value_of(release, parse_path(path)),
         }

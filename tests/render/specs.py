@@ -43,6 +43,104 @@ def _features(**features: Any) -> dict[str, Any]:
 
 
 FEATURES: Mapping[str, dict[str, Any]] = {
+    "fields-of-networking": {
+        "size": "small",
+        **_features(
+            networking={
+                "externalNetworks": [{"name": "dc", "bridge": "br-dc", "vlanRanges": ["100:199"]}],
+                "routerHA": False,
+                "dhcpAgentsPerNetwork": 3,
+                "floatingNetwork": {
+                    **{key: value for key, value in FLOATING.items() if key != "physicalNetwork"},
+                    "name": "outside",
+                    "physicalNetwork": "dc",
+                    "networkType": "vlan",
+                    "segmentationID": 150,
+                },
+            }
+        ),
+    },
+    "fields-of-storage": _features(
+        compute={"liveMigration": {"permitAutoConverge": False}},
+        blockStorage={
+            "backends": [
+                {"name": "fast", "type": "ceph", "ceph": {"pool": "ssd", "user": "volumes"}},
+                {"name": "local", "type": "lvm", "lvm": {"volumeGroup": "vg1"}},
+            ],
+            "backup": {
+                "enabled": True,
+                "driver": "ceph",
+                "pool": "safe",
+                "conf": {"backup_ceph_user": "safe"},
+            },
+        },
+        image={
+            "backends": [
+                {"name": "rbd", "type": "ceph", "pool": "golden", "conf": {"rbd_store_chunk_size": 4}}
+            ]
+        },
+    ),
+    "fields-of-identity": _features(
+        identity={
+            "federation": {"providers": [{**OIDC, "scopes": ["openid", "groups"]}]},
+            "ldap": {
+                "domains": [
+                    {
+                        **LDAP,
+                        "userTreeDN": "ou=users,dc=example,dc=org",
+                        "groupTreeDN": "ou=groups,dc=example,dc=org",
+                    }
+                ]
+            },
+        },
+        dashboard={"defaultDomain": "staff"},
+        keyManager={
+            "backend": "vault",
+            "vault": {
+                "url": "https://vault.example.org",
+                "mountPoint": "cloud",
+                "namespace": "region-one",
+                "roleID": {"name": "vault", "key": "role"},
+                "secretID": {"name": "vault", "key": "secret"},
+            },
+        },
+    ),
+    "fields-of-operations": _features(
+        database={
+            "backup": {"enabled": True, "schedule": "30 2 * * *", "volumeSize": "200Gi"},
+            "cleanup": {"compute": {"enabled": False, "schedule": "5 4 * * *"}},
+        },
+        networking={"externalNetworks": PUBLIC_NETWORK},
+        loadBalancer={"managementNetwork": "10.99.0.0/16"},
+        baremetal={
+            "networks": [
+                {
+                    "name": "clean",
+                    "purpose": "cleaning",
+                    "physicalNetwork": "public",
+                    "vlan": 200,
+                    "range": "10.8.0.0/24",
+                },
+                {
+                    "name": "boot",
+                    "purpose": "provisioning",
+                    "physicalNetwork": "public",
+                    "vlan": 201,
+                    "range": "10.7.0.0/24",
+                    "gateway": "10.7.0.1",
+                    "poolStart": "10.7.0.10",
+                    "poolEnd": "10.7.0.99",
+                },
+                {
+                    "name": "machines",
+                    "purpose": "tenant",
+                    "physicalNetwork": "public",
+                    "vlan": 202,
+                    "range": "10.6.0.0/24",
+                },
+            ]
+        },
+    ),
     "networking-external": _features(
         networking={
             "externalNetworks": [

@@ -100,6 +100,13 @@ def test_several_mistakes_are_all_reported() -> None:
             {"networking": {"backend": "ml2/ovn", "extensions": ["metering"]}},
         ),
         ("spec.features.networking.tenantNetworkTypes", {"networking": {"tenantNetworkTypes": ["geneve"]}}),
+        (
+            "spec.features.networking.externalNetworks",
+            {"networking": {"externalNetworks": [{"name": n, "bridge": "br-ex"} for n in ("a", "b")]}},
+        ),
+        ("spec.features.image.backends", {"image": {"backends": [{"name": "DEFAULT", "type": "pvc"}]}}),
+        ("spec.features.tls.internal.enabled", {"tls": {"internal": {"enabled": True}}}),
+        ("spec.features.tls.public.issuer", {"tls": {"public": {"enabled": True, "issuer": "x"}}}),
         ("spec.features.compute.libvirtTLS.enabled", {"compute": {"libvirtTLS": {"enabled": True}}}),
         ("spec.features.image.backends", {"image": {"backends": [{"name": "v", "type": "cinder"}]}}),
         ("spec.features.credentials.identiy", {"credentials": {"identiy": {"a": {"name": "x", "key": "y"}}}}),

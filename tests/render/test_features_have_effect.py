@@ -1,0 +1,97 @@
+"""No feature is a silent no-op: each field of spec.features changes what is sent, or is refused."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from controller.errors import SpecInvalid
+from tests.render.region import core_spec, render, schema
+from tests.render.specs import FEATURES
+
+Field = tuple[str, ...]  # list items as "[]", keys of open maps as "*"
+
+# Fields that change something else than values, with what they change.
+ELSEWHERE: Mapping[str, str] = {
+    "services.enabled.[]": "which services there are",
+    "services.disabled.[]": "which services there are",
+    "credentials.*.*.name": "where a secret is read, see test_credentials.py",
+    "credentials.*.*.key": "where a secret is read, see test_credentials.py",
+    "tls.internal.enabled": "refused: no chart serves it",
+    "tls.public.secretName": "refused: no chart serves it",
+    "tls.public.issuer": "refused: no chart serves it",
+}
+
+
+def fields(node: Mapping[str, Any], path: Field = ()) -> Iterator[Field]:
+    """Every leaf of a part of the definition."""
+    if "properties" in node:
+        for key, below in node["properties"].items():
+            yield from fields(below, (*path, key))
+    elif isinstance(node.get("additionalProperties"), Mapping):
+        yield from fields(node["additionalProperties"], (*path, "*"))
+    elif "items" in node:
+        yield from fields(node["items"], (*path, "[]"))
+    else:
+        yield path
+
+
+def leaves(
+    value: Any, node: Mapping[str, Any], path: Field = (), place: tuple[Any, ...] = ()
+) -> Iterator[Any]:
+    """Every leaf that a spec sets: its field and its place."""
+    if "properties" in node:
+        for key, item in value.items():
+            yield from leaves(item, node["properties"][key], (*path, key), (*place, key))
+    elif isinstance(node.get("additionalProperties"), Mapping):
+        for key, item in value.items():
+            yield from leaves(item, node["additionalProperties"], (*path, "*"), (*place, key))
+    elif "items" in node:
+        for index, item in enumerate(value):
+            yield from leaves(item, node["items"], (*path, "[]"), (*place, index))
+    else:
+        yield path, place
+
+
+def outcome(spec: dict[str, Any]) -> Any:
+    """What is sent, or the text of the refusal."""
+    try:
+        region = render(spec)
+    except SpecInvalid as refusal:
+        return str(refusal)
+    sent = {r.spec.name: r.spec.values for bundle in region.bundles for r in bundle.releases}
+    return sent, region.warnings
+
+
+def without(spec: dict[str, Any], place: tuple[Any, ...]) -> dict[str, Any]:
+    """The spec without one leaf of its features."""
+    changed = copy.deepcopy(spec)
+    parent: Any = changed["features"]
+    for key in place[:-1]:
+        parent = parent[key]
+    del parent[place[-1]]
+    return changed
+
+
+def effective_fields() -> set[Field]:
+    """Fields whose removal from some spec changes the outcome."""
+    features = schema().root["properties"]["spec"]["properties"]["features"]
+    found: set[Field] = set()
+    for body in FEATURES.values():
+        if "features" not in body:
+            continue
+        spec = core_spec(preset="compute-baremetal", **body)
+        before = outcome(spec)
+        assert not isinstance(before, str)
+        for field, place in leaves(spec["features"], features):
+            if field not in found and outcome(without(spec, place)) != before:
+                found.add(field)
+    return found
+
+
+def test_every_field_of_the_features_has_an_effect() -> None:
+    features = schema().root["properties"]["spec"]["properties"]["features"]
+    found = effective_fields()
+    idle = {".".join(field) for field in fields(features)} - {".".join(field) for field in found}
+    assert idle - set(ELSEWHERE) == set()
