@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
-
 from containers.composition import Parts, run
+from containers.keys import bundle_keys, region_key
 from controller.adapters.chart_source import ChartStore
 from controller.adapters.helm_sdk import SdkClient
 from controller.adapters.release_records import SecretRecords
-from controller.domain.names import DEPLOYMENT_LABEL
-from controller.operator import HELM_DETACHED, Container, Key, Watch, exit_container
+from controller.operator import HELM_DETACHED, Container, Watch, exit_container
 from controller.ports import HELMBUNDLE, OSDPL
 from controller.reconcile.action_slots import ActionSlots
 from controller.reconcile.bundle import BundleReconciler
@@ -45,7 +42,7 @@ def compose(parts: Parts) -> Container:
     children = ChildrenReporter(parts.kube, parts.clock)
     return Container(
         name="helmbundle",
-        watches=(Watch(HELMBUNDLE, _of_bundle), Watch(OSDPL, _of_region)),
+        watches=(Watch(HELMBUNDLE, bundle_keys), Watch(OSDPL, region_key)),
         reconcilers={
             "bundle": lambda namespace, name: bundles.reconcile((namespace, name)),
             "region": lambda namespace, name: children.reconcile((namespace, name)),
@@ -53,19 +50,6 @@ def compose(parts: Parts) -> Container:
         queue=queue,
         workers=4,
     )
-
-
-def _of_bundle(bundle: Mapping[str, Any]) -> Iterable[Key]:
-    meta = bundle["metadata"]
-    yield ("bundle", meta["namespace"], meta["name"])
-    owner = (meta.get("labels") or {}).get(DEPLOYMENT_LABEL)
-    if owner:
-        yield ("region", meta["namespace"], owner)
-
-
-def _of_region(osdpl: Mapping[str, Any]) -> Iterable[Key]:
-    meta = osdpl["metadata"]
-    yield ("region", meta["namespace"], meta["name"])
 
 
 if __name__ == "__main__":

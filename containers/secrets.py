@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from containers.composition import Parts, run
+from containers.keys import owner_key, region_key
 from controller.adapters.crd_files import load_schema
 from controller.adapters.values_files import load_library
 from controller.domain.catalogue import CredentialSecret
 from controller.domain.deployment import parse_deployment
-from controller.domain.names import DEPLOYMENT_LABEL
 from controller.domain.region_credentials import region_credentials
-from controller.operator import Container, Key, Watch
+from controller.operator import Container, Watch
 from controller.ports import HELMBUNDLE, OSDPL
 from controller.reconcile.installation_key import InstallationKey
 from controller.reconcile.secrets import SecretsReconciler
@@ -43,24 +43,12 @@ def compose(parts: Parts) -> Container:
     )
     return Container(
         name="secrets",
-        watches=(Watch(OSDPL, _of_region), Watch(HELMBUNDLE, _of_bundle)),
+        # A bundle that is gone may be what the removal of a Secret waits for.
+        watches=(Watch(OSDPL, region_key), Watch(HELMBUNDLE, owner_key)),
         reconcilers={"region": lambda namespace, name: reconciler.reconcile((namespace, name))},
         queue=parts.queue,
         workers=1,
     )
-
-
-def _of_region(osdpl: Mapping[str, Any]) -> Iterable[Key]:
-    meta = osdpl["metadata"]
-    yield ("region", meta["namespace"], meta["name"])
-
-
-def _of_bundle(bundle: Mapping[str, Any]) -> Iterable[Key]:
-    # Its disappearance may be what the removal of a Secret waits for.
-    meta = bundle["metadata"]
-    owner = (meta.get("labels") or {}).get(DEPLOYMENT_LABEL)
-    if owner:
-        yield ("region", meta["namespace"], owner)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,30 @@
+"""Which keys a changed object has looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from controller.domain.names import DEPLOYMENT_LABEL
+from controller.operator import Key
+
+
+def region_key(osdpl: Mapping[str, Any]) -> Iterable[Key]:
+    """The region itself."""
+    meta = osdpl["metadata"]
+    yield ("region", meta["namespace"], meta["name"])
+
+
+def owner_key(bundle: Mapping[str, Any]) -> Iterable[Key]:
+    """The region that a bundle belongs to; none for a bundle on its own."""
+    meta = bundle["metadata"]
+    owner = (meta.get("labels") or {}).get(DEPLOYMENT_LABEL)
+    if owner:
+        yield ("region", meta["namespace"], owner)
+
+
+def bundle_keys(bundle: Mapping[str, Any]) -> Iterable[Key]:
+    """The bundle, and the region that it belongs to."""
+    meta = bundle["metadata"]
+    yield ("bundle", meta["namespace"], meta["name"])
+    yield from owner_key(bundle)
