@@ -6,6 +6,8 @@ import copy
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+import pytest
+
 from controller.errors import SpecInvalid
 from tests.render.region import core_spec, render, schema
 from tests.render.specs import FEATURES
@@ -90,6 +92,7 @@ def effective_fields() -> set[Field]:
     return found
 
 
+@pytest.mark.exhaustive
 def test_every_field_of_the_features_has_an_effect() -> None:
     features = schema().root["properties"]["spec"]["properties"]["features"]
     found = effective_fields()
