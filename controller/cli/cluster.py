@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from controller.adapters.kube import PykubeClient
 from controller.adapters.kube_connection import connect
 from controller.cli.exit_codes import NoCluster
+from controller.cli.hook_jobs import JOB_NAME
 from controller.domain.names import DEPLOYMENT_LABEL
-from controller.errors import Forbidden, KubeError, ObjectMissing
-from controller.ports import HELMBUNDLE, OSDPL, Kube, KubeObject, KubeObjects
+from controller.errors import Forbidden, KubeError, ObjectMissing, ObjectRefused
+from controller.ports import HELMBUNDLE, JOB, OSDPL, POD, Kube, KubeObject, KubeObjects
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,22 @@ class Cluster:
         """The HelmBundles of the region."""
         meta = region["metadata"]
         return self.kube.list(HELMBUNDLE, meta["namespace"], labels=f"{DEPLOYMENT_LABEL}={meta['name']}")
+
+    def unfinished_jobs(self, namespace: str) -> KubeObjects:
+        """Jobs that have not succeeded; none where we may not see them."""
+        try:
+            return self.kube.list(JOB, namespace, fields="status.successful=0")
+        except (Forbidden, ObjectRefused):
+            return []
+
+    def pods_of_jobs(self, namespace: str, jobs: Sequence[str]) -> KubeObjects:
+        """Pods of these Jobs; none where we may not see them."""
+        if not jobs:
+            return []
+        try:
+            return self.kube.list(POD, namespace, labels=f"{JOB_NAME} in ({','.join(jobs)})")
+        except (Forbidden, ObjectRefused):
+            return []
 
     def _all(self) -> KubeObjects:
         try:

@@ -48,8 +48,8 @@ def _change(timed: TimedRow) -> str:
     if row.phase == Phase.INSTALLED:
         text += f", revision {row.revision}" if row.revision else ""
         text += f", in {short_duration(timed.seconds)}" if timed.seconds is not None else ""
-    elif row.message:
-        text += f": {row.message}"
+    elif row.trouble or row.message:
+        text += f": {row.trouble or row.message}"
     return text
 
 
@@ -88,7 +88,8 @@ def _state(timed: TimedRow) -> str:
     if timed.row.phase == Phase.FAILED:
         return _failed(timed.row)
     lasting = f" {short_duration(timed.seconds)}" if timed.seconds is not None else ""
-    return f"{timed.row.phase}{lasting}"
+    doing = f" ({timed.row.message})" if timed.row.message else ""
+    return f"{timed.row.phase}{lasting}{doing}"
 
 
 def verdict_line(progress: Progress) -> str:
@@ -100,8 +101,9 @@ def verdict_line(progress: Progress) -> str:
 
 
 def causes(progress: Progress) -> tuple[str, ...]:
-    """What stands in the way now, the nearest cause first: errors of releases, then what Ready says."""
+    """What stands in the way now, the nearest cause first: errors, troubles, then what Ready says."""
     found = [failure(row) for row in progress.failing]
+    found += [f"{timed.row.release}: {timed.row.trouble}" for timed in progress.rows if timed.row.trouble]
     said = verdict_line(progress)
     return tuple([*found, said] if said else found)
 

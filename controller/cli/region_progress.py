@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any
 
+from controller.cli.hook_jobs import RunningJob, with_jobs
 from controller.cli.release_rows import ACTIVE, Phase, ReleaseRow, release_rows
 from controller.cli.verdict import Standing, Verdict, judge
+
+NO_TROUBLES: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -59,11 +63,18 @@ class ProgressTracker:
         self._first = True
 
     def look(
-        self, osdpl: Mapping[str, Any] | None, bundles: Iterable[Mapping[str, Any]], now: float
+        self,
+        osdpl: Mapping[str, Any] | None,
+        bundles: Iterable[Mapping[str, Any]],
+        now: float,
+        *,
+        jobs: Sequence[RunningJob] = (),
+        troubles: Mapping[str, str] = NO_TROUBLES,
     ) -> Progress:
-        """What this look finds, compared with the one before."""
+        """What this look finds, compared with the one before. `troubles` are those of Jobs, by name."""
         verdict = judge(osdpl, self._generation)
-        rows = [self._settled(row, verdict) for row in release_rows(bundles)]
+        known = with_jobs(release_rows(bundles), jobs, troubles)
+        rows = [self._settled(row, verdict) for row in known]
         timed, changed = [], []
         for row in rows:
             before = self._rows.get(row.release)
@@ -105,7 +116,9 @@ class ProgressTracker:
 
 
 def _reads_differently(before: ReleaseRow, row: ReleaseRow) -> bool:
-    """Whether the same phase is news: another revision is installed, or an attempt has failed again."""
+    """Whether the same phase is news: another revision, one more failure, another trouble."""
+    if row.trouble and row.trouble != before.trouble:
+        return True
     if row.phase == Phase.INSTALLED:
         return before.revision != row.revision
     return row.phase == Phase.FAILED and before.failures != row.failures

@@ -10,16 +10,17 @@ from rich.padding import Padding
 
 from controller.cli.cluster import Cluster
 from controller.cli.exit_codes import ExitCode
+from controller.cli.hook_jobs import RunningJob, lasting, pod_trouble, running_jobs
 from controller.cli.output import soft_wrapped, stderr, stdout
 from controller.cli.progress_display import ProgressDisplay, progress_display
 from controller.cli.progress_text import reasons_against
 from controller.cli.region_progress import Progress, ProgressTracker
-from controller.cli.release_rows import short_duration
+from controller.cli.release_rows import ACTIVE, release_rows, short_duration
 from controller.cli.verdict import Standing, explain_silence
 from controller.errors import ApiUnavailable
-from controller.ports import OSDPL, Clock, KubeObject
+from controller.ports import OSDPL, Clock, KubeObject, KubeObjects
 
-LOOK_EVERY = 0.5
+LOOK_EVERY = 1.0
 
 
 class Goal(StrEnum):
@@ -76,11 +77,20 @@ def _look(
         if found is not None and found["metadata"].get("uid") != meta.get("uid"):
             found = None  # another one of the same name
         bundles = cluster.bundles(region)
+        jobs = _jobs(cluster, meta["namespace"], bundles, clock)
+        troubles = pod_trouble(cluster.pods_of_jobs(meta["namespace"], lasting(jobs)))
     except ApiUnavailable:
         return None
-    progress = tracker.look(found, bundles, clock.monotonic())
+    progress = tracker.look(found, bundles, clock.monotonic(), jobs=jobs, troubles=troubles)
     display.show(progress, explain_silence(found, progress.waited) if found is not None else "")
     return progress
+
+
+def _jobs(cluster: Cluster, namespace: str, bundles: KubeObjects, clock: Clock) -> tuple[RunningJob, ...]:
+    """The Jobs that run, asked for only while some release may wait for one."""
+    if not any(row.phase in ACTIVE for row in release_rows(bundles)):
+        return ()
+    return running_jobs(cluster.unfinished_jobs(namespace), clock.now())
 
 
 def _decide(progress: Progress | None, goal: Goal) -> ExitCode | None:

@@ -11,6 +11,7 @@ from controller.cli.cluster import Cluster
 from controller.cli.exit_codes import ExitCode
 from controller.cli.waiting import Goal, wait_for_region
 from controller.errors import ApiUnavailable
+from controller.ports import Resource
 from tests.cli.objects import bundle, condition, region, release
 from tests.fakes.world import FakeClock
 
@@ -26,6 +27,8 @@ class Script:
         self._states: Iterator[Any] = iter(states)
         self._now: Any = None
         self.bundles: list[dict[str, Any]] = [BUNDLE]
+        self.jobs: list[dict[str, Any]] = []
+        self.pods: list[dict[str, Any]] = []
 
     def get(self, *_: Any) -> Any:
         self._now = next(self._states, self._now)
@@ -33,8 +36,8 @@ class Script:
             raise self._now
         return self._now
 
-    def list(self, *_: Any, **__: Any) -> list[dict[str, Any]]:
-        return self.bundles
+    def list(self, resource: Resource, *_: Any, **__: Any) -> list[dict[str, Any]]:
+        return {"HelmBundle": self.bundles, "Job": self.jobs, "Pod": self.pods}[resource.kind]
 
 
 def wait(script: Script, *, goal: Goal = Goal.READY, timeout: float = 60.0) -> tuple[ExitCode, FakeClock]:
@@ -47,7 +50,7 @@ def wait(script: Script, *, goal: Goal = Goal.READY, timeout: float = 60.0) -> t
 def test_it_ends_well_when_the_region_becomes_ready(capsys: pytest.CaptureFixture[str]):
     code, _ = wait(Script(PENDING, PENDING, READY))
     assert code == ExitCode.OK
-    assert capsys.readouterr().out == "region-one: Ready, 1 releases installed, in 1.0 s\n"
+    assert capsys.readouterr().out == "region-one: Ready, 1 releases installed, in 2.0 s\n"
 
 
 def test_it_gives_up_when_the_time_is_up_and_says_why(capsys: pytest.CaptureFixture[str]):
@@ -118,3 +121,22 @@ def test_an_interrupt_tells_how_to_wait_again(capsys: pytest.CaptureFixture[str]
     code, _ = wait(Impatient())
     assert code == ExitCode.INTERRUPTED
     assert "osctl wait region-one -n openstack" in capsys.readouterr().err
+
+
+def test_the_job_that_a_release_waits_for_is_told_with_its_trouble(capsys: pytest.CaptureFixture[str]):
+    script = Script(PENDING)
+    script.bundles = [bundle("compute", release("nova", "Installing"))]
+    started = {"startTime": "2023-11-14T22:13:00Z"}  # twenty seconds before the fake clock's start
+    script.jobs = [{"metadata": {"name": "nova-db-sync"}, "status": started}]
+    state = {"waiting": {"reason": "ImagePullBackOff"}}
+    script.pods = [
+        {
+            "metadata": {"labels": {"batch.kubernetes.io/job-name": "nova-db-sync"}},
+            "status": {"containerStatuses": [{"name": "sync", "image": "nova:1", "state": state}]},
+        }
+    ]
+    wait(script, timeout=40.0)
+    told = capsys.readouterr()
+    assert "nova: installing: nova-db-sync: ImagePullBackOff nova:1" in told.err
+    assert "nova: nova-db-sync: ImagePullBackOff nova:1" in told.out
+    assert "nova installing 30 s (Job nova-db-sync runs for" in told.err
