@@ -111,6 +111,9 @@ def _print_release(console: Console, one: ReleaseDiff) -> None:
         console.print(_change_line(change), soft_wrap=True)
     if len(one.values) > MOST_VALUES:
         console.print(f"    and {count(len(one.values) - MOST_VALUES, 'more value')} (-o yaml shows all)")
+    for name in one.renames:
+        text = f"renames   DaemonSet {name}: all its pods restart at once, on every node"
+        console.print(Text(f"    {text}", "yellow"))
     if one.objects is not None:
         lists = (
             ("creates", one.objects.created),

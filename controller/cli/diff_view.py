@@ -8,6 +8,7 @@ from enum import StrEnum
 
 from controller.domain.bundle import ReleaseSpec
 from controller.domain.manifest_diff import ManifestDiff, diff_manifests
+from controller.domain.node_overrides import renamed_daemonsets
 from controller.domain.values_diff import ValueChange, diff_values
 from controller.ports import RenderedRelease
 from controller.render import Region, RegionRelease
@@ -25,7 +26,10 @@ class Fate(StrEnum):
 
 @dataclass(frozen=True)
 class ReleaseDiff:
-    """One release that is touched. `objects` is None where manifests were not rendered."""
+    """One release that is touched. `objects` is None where manifests were not rendered.
+
+    `renames` are DaemonSets that get another name, so that all their pods restart at once.
+    """
 
     service: str
     release: str
@@ -33,6 +37,7 @@ class ReleaseDiff:
     chart: str = ""
     values: tuple[ValueChange, ...] = ()
     objects: ManifestDiff | None = None
+    renames: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -96,7 +101,8 @@ def _changed(
         was, becomes = render(old.spec), render(new.spec)
         objects = diff_manifests(was.manifest, becomes.manifest, becomes.hooks)
     chart = "" if same_chart else f"{_chart(old.spec)} → {_chart(new.spec)}"
-    return ReleaseDiff(service, new.spec.name, Fate.CHANGED, chart, values, objects)
+    renames = renamed_daemonsets(new.spec.chart, old.spec.values, new.spec.values)
+    return ReleaseDiff(service, new.spec.name, Fate.CHANGED, chart, values, objects, renames)
 
 
 def _chart(spec: ReleaseSpec) -> str:

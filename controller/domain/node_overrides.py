@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from controller.domain.bundle import Values
+from controller.domain.bundle import ChartRef, Values
 from controller.domain.catalogue import NODE_FORM_CONF, ChartEntry, ServiceEntry, suggestion, unknown_key
 from controller.domain.layers import SpecSource
 from controller.domain.merge import Layer
@@ -132,16 +132,19 @@ def _as_values(chart: str, found: list[_NodeValues]) -> Values:
     return {"overrides": overrides}
 
 
-def renamed_daemonsets(chart: str, before: Values, after: Values) -> tuple[str, ...]:
+def renamed_daemonsets(chart: ChartRef, before: Values, after: Values) -> tuple[str, ...]:
     """DaemonSets of form `conf` that a change of values renames, so that all their pods restart at once.
 
     helm-toolkit puts a digest of all labels into the name of every DaemonSet of a set, the default one
     included: adding or removing one label replaces them all. Names are those of the default DaemonSets.
+    The charts shipped with the controller, whose path is their name, keep the default one's name.
     """
+    if chart.path == chart.name:
+        return ()
     old, new = _label_sets(before), _label_sets(after)
     changed = [key for key in sorted(old.keys() | new.keys()) if old.get(key) != new.get(key)]
-    prefix = f"{chart}_"
-    return tuple(f"{chart}-{key.removeprefix(prefix)}" for key in changed)
+    prefix = f"{chart.name}_"
+    return tuple(f"{chart.name}-{key.removeprefix(prefix)}" for key in changed)
 
 
 def _label_sets(values: Values) -> dict[str, list[Any]]:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from controller.domain.bundle import ChartRef
 from controller.domain.catalogue import ChartEntry, ServiceEntry
 from controller.domain.layers import SpecSource
 from controller.domain.node_overrides import check_nodes, node_layer, renamed_daemonsets
@@ -15,6 +16,7 @@ CHARTS = {
     "libvirt": ChartEntry(("embedded",), daemonsets=("libvirt",), node_form="values"),
 }
 COMPUTE = ServiceEntry("compute", "Nova", "openstack", CHARTS)
+UPSTREAM = ChartRef("nova", "2026.1.0", repository="https://charts.example.org")
 CPU = {"conf": {"nova": {"DEFAULT": {"cpu_allocation_ratio": 1}}}}
 
 
@@ -109,7 +111,13 @@ def test_a_label_that_comes_or_goes_renames_the_daemonset_and_other_conf_does_no
     assert one is not None
     assert two is not None
     assert changed is not None
-    assert renamed_daemonsets("nova", {}, one.values) == ("nova-compute",)
-    assert renamed_daemonsets("nova", one.values, {}) == ("nova-compute",)
-    assert renamed_daemonsets("nova", one.values, two.values) == ("nova-compute",)
-    assert renamed_daemonsets("nova", one.values, changed.values) == ()
+    assert renamed_daemonsets(UPSTREAM, {}, one.values) == ("nova-compute",)
+    assert renamed_daemonsets(UPSTREAM, one.values, {}) == ("nova-compute",)
+    assert renamed_daemonsets(UPSTREAM, one.values, two.values) == ("nova-compute",)
+    assert renamed_daemonsets(UPSTREAM, one.values, changed.values) == ()
+
+
+def test_the_charts_shipped_with_the_controller_rename_nothing() -> None:
+    one, _ = node_layer(spec(), COMPUTE, "nova")
+    assert one is not None
+    assert renamed_daemonsets(ChartRef("nova", path="nova"), {}, one.values) == ()

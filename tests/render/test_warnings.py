@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from controller.cli.diff_view import diff_regions
 from controller.errors import Problem
 from tests.render.region import core_spec, render
+from tests.render.specs import FEATURES
 
 
 def warnings(**more: Any) -> tuple[Problem, ...]:
@@ -42,3 +44,13 @@ def test_a_proxy_is_said_to_reach_no_chart() -> None:
 
 def test_a_plain_region_has_nothing_to_warn_about() -> None:
     assert warnings() == ()
+
+
+def test_a_label_that_comes_is_told_to_rename_a_daemonset() -> None:
+    labelled = FEATURES["nodes"]
+    [nova] = [
+        one
+        for one in diff_regions(render(core_spec()), render(core_spec(**labelled))).releases
+        if one.renames
+    ]
+    assert (nova.release, nova.renames) == ("nova", ("nova-compute",))
