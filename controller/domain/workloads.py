@@ -12,6 +12,7 @@ from controller.domain.times import seconds_of
 # Helm marks what it manages (helm: pkg/action/validate.go) but not its hooks, which carry this one.
 RELEASE_NAME = "meta.helm.sh/release-name"
 HOOK = "helm.sh/hook"
+RELEASE_NAMESPACE = "meta.helm.sh/release-namespace"
 # Hooks name their release by a label: the charts' own one, and that of OpenStack-Helm.
 RELEASE_LABELS = ("app.kubernetes.io/instance", "release_group")
 # Hooks that are no part of a running release.
@@ -131,7 +132,9 @@ def parse_workload(obj: Mapping[str, Any]) -> Workload | None:
 
 def _release(obj: Mapping[str, Any], annotations: Mapping[str, Any]) -> str:
     if annotations.get(RELEASE_NAME):
-        return str(annotations[RELEASE_NAME])
+        home = annotations.get(RELEASE_NAMESPACE)
+        # A release of another namespace may put objects into this one; names are unique in each only.
+        return "" if home and home != obj["metadata"].get("namespace") else str(annotations[RELEASE_NAME])
     if HOOK not in annotations:
         return ""
     return next((found for label in RELEASE_LABELS if (found := _label(obj, label))), "")

@@ -369,6 +369,12 @@ def test_a_workload_of_no_release_does_not_concern_us() -> None:
     assert parse_workload(workload("Deployment", {}, {}, annotations={})) is None
 
 
+def test_a_workload_of_another_namespaces_release_does_not_concern_us() -> None:
+    foreign = deployment()
+    foreign["metadata"]["annotations"]["meta.helm.sh/release-namespace"] = "elsewhere"
+    assert parse_workload(foreign) is None
+
+
 def test_a_job_of_a_cronjob_does_not_concern_us() -> None:
     owner = {"apiVersion": "batch/v1", "kind": "CronJob", "name": "purge", "uid": "x", "controller": True}
     assert parse_workload(workload("Job", {}, {}, ownerReferences=[owner])) is None
