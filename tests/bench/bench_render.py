@@ -14,7 +14,7 @@ from typing import Any
 from controller.render import Region
 from sandbox.build import ensure_binaries
 from tests.charts.test_region import resolved
-from tests.render.region import ROOT, core_spec, render
+from tests.render.region import ROOT, core_spec, render_anew
 
 REPEATS = 5
 
@@ -51,15 +51,15 @@ def helm_renders(region: Region) -> Callable[[], None]:
 def figures() -> Iterator[str]:
     """Lines to print."""
     core = core_spec(size="medium", charts={})
-    region = render(core)
-    ours = best_of(lambda: render(core))
+    region = render_anew(core)
+    ours = best_of(lambda: render_anew(core))
     helm = best_of(helm_renders(region))
     count = sum(len(bundle.releases) for bundle in region.bundles)
     yield f"core medium, {count} releases: ours {ours:.0f} ms, helm template {helm:.0f} ms"
     yield f"ratio {ours / helm:.3f}"
     compute = core_spec(preset="compute", size="medium")
-    whole = best_of(lambda: render(compute))
-    count = sum(len(bundle.releases) for bundle in render(compute).bundles)
+    whole = best_of(lambda: render_anew(compute))
+    count = sum(len(bundle.releases) for bundle in render_anew(compute).bundles)
     yield f"compute medium, {count} releases with upstream's values: ours {whole:.0f} ms"
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     yield f"peak memory of this process: {memory:.0f} MB"

@@ -83,6 +83,20 @@ def core_spec(**more: Any) -> dict[str, Any]:
 
 
 def render(spec: Mapping[str, Any], **more: Any) -> Region:
+    """The region of a spec, rendered once for each spec: many tests look at the same one."""
+    if more:
+        return render_anew(spec, **more)
+    text = json.dumps(spec, sort_keys=True)
+    if text not in _RENDERED:
+        _RENDERED[text] = render_anew(spec)
+    return _RENDERED[text]
+
+
+_RENDERED: dict[str, Region] = {}
+
+
+def render_anew(spec: Mapping[str, Any], **more: Any) -> Region:
+    """As `render`, and never from memory."""
     charts: ChartDefaults = UpstreamCharts() if (spec.get("charts") or {}).get("repository") else embedded()
     return render_region(deployment(spec), library(), charts, **more)
 
