@@ -10,12 +10,15 @@ import os
 import threading
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import kopf
 import pykube
 import yaml
 
 from controller.errors import KubeError
+
+if TYPE_CHECKING:
+    import kopf
 
 SERVICE_ACCOUNT_DIR = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
@@ -102,6 +105,9 @@ def kopf_login(connection: Connection) -> kopf.ConnectionInfo:
 
     Kopf keeps it until the server answers 401, then asks here again and gets the rotated token.
     """
+    # osctl connects too, has no watches, and would wait a third of a second for Kopf's import.
+    import kopf
+
     cluster, user = connection.config.cluster, connection.config.user
     ca, certificate, key = (
         section.get(name)

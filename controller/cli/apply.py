@@ -9,9 +9,10 @@ from typing import Annotated
 import typer
 
 from controller.adapters.clock import SystemClock
+from controller.cli.checking import NOT_COMPARED, check
 from controller.cli.cluster import Cluster, open_cluster
 from controller.cli.input_files import InputObject, read_objects
-from controller.cli.offline import is_bundle, is_region, offline_renderer
+from controller.cli.offline import offline_renderer
 from controller.cli.options import (
     DEFAULT_TIMEOUT,
     Context,
@@ -23,7 +24,7 @@ from controller.cli.options import (
     Timeout,
     files_of,
 )
-from controller.cli.output import count, print_problems, stderr, stdout
+from controller.cli.output import count, print_problems, soft_wrapped, stderr, stdout
 from controller.cli.release_rows import short_duration
 from controller.cli.waiting import Goal, wait_for_region
 from controller.domain.names import API_VERSION
@@ -66,7 +67,7 @@ def apply(
     began = clock.monotonic()
     items = ordered(read_objects(files_of(files, filenames), recursive=recursive))
     if validate:
-        check(items)
+        require_valid(items)
     sources = len({item.source for item in items})
     took = short_duration(clock.monotonic() - began)
     word = "valid" if validate else "read, not checked"
@@ -115,20 +116,20 @@ def ordered(items: Sequence[InputObject]) -> list[InputObject]:
     return sorted(items, key=lambda item: rank[(item.obj["apiVersion"], item.kind)])
 
 
-def check(items: Sequence[InputObject]) -> None:
-    """Renders every region and reads every bundle. Raises SpecInvalid with the mistakes of all."""
+def require_valid(items: Sequence[InputObject]) -> None:
+    """Renders every region and reads every bundle. Raises SpecInvalid with the mistakes of all.
+
+    Charts that only the cluster can reach are no mistake of the file.
+    """
     renderer = offline_renderer()
-    problems: list[Problem] = []
-    for item in items:
-        try:
-            if is_region(item):
-                print_problems(renderer.render(item).region.warnings, style="yellow")
-            elif is_bundle(item):
-                renderer.check_bundle(item)
-        except SpecInvalid as error:
-            problems += error.problems
+    checked = [check(item, renderer) for item in items]
+    problems = [problem for one in checked for problem in one.problems]
     if problems:
         raise SpecInvalid(problems)
+    for one in checked:
+        print_problems(one.warnings, style="yellow")
+        if one.unread:
+            stderr().print(f"{one.title}: {NOT_COMPARED}: {soft_wrapped(one.unread)}", style="yellow")
 
 
 def place(item: InputObject, asked: str, default: str) -> KubeObject:

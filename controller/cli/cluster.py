@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from controller.adapters.kube import PykubeClient
-from controller.adapters.kube_connection import connect
 from controller.cli.exit_codes import NoCluster
 from controller.cli.hook_jobs import JOB_NAME
 from controller.domain.names import DEPLOYMENT_LABEL
@@ -94,13 +92,17 @@ def _listing(regions: KubeObjects) -> str:
 
 def open_cluster(kubeconfig: Path | None, context: str, namespace: str) -> Cluster:
     """The cluster of the kubeconfig; nothing is sent yet. Raises NoCluster when there is none to use."""
+    # Commands that work on files alone do not wait for the import of an HTTP client.
+    from controller.adapters.kube import PykubeClient
+    from controller.adapters.kube_connection import connect
+
     named = kubeconfig or (Path(os.environ["KUBECONFIG"]) if os.environ.get("KUBECONFIG") else None)
     if kubeconfig is None and named is not None and os.pathsep in str(named):
         raise NoCluster("KUBECONFIG names several files; osctl reads one: choose it with --kubeconfig")
     try:
         connection = connect(named.expanduser() if named else None, context)
     except KubeError as error:
-        raise NoCluster(str(error)) from None
+        raise NoCluster(f"{error}; name one with --kubeconfig or $KUBECONFIG") from None
     contexts = connection.config.contexts
     chosen = contexts[connection.config.current_context].get("namespace") or ""
     return Cluster(PykubeClient(connection, user_agent="osctl"), namespace or chosen)

@@ -98,9 +98,9 @@ def _causes(
         return
     found = [f"{row.release}: {row.message}" for row in rows if row.phase == Phase.FAILED and row.message]
     found += [
-        f"{component} {_pods(entry)}: {entry.get('message') or 'Unhealthy'}"
-        for application in (status.get("health") or {}).values()
-        for component, entry in application.items()
+        f"{_workload(application, component)} {_pods(entry)}: {entry.get('message') or 'Unhealthy'}"
+        for application, components in (status.get("health") or {}).items()
+        for component, entry in components.items()
         if entry.get("status") == "Unhealthy"
     ]
     if not found and message:
@@ -109,6 +109,11 @@ def _causes(
         yield Cause(text, find_setting(spec, text))
     if len(found) > MOST_CAUSES:
         yield Cause(f"and {len(found) - MOST_CAUSES} more")
+
+
+def _workload(application: str, component: str) -> str:
+    """`keystone-api` of the application keystone's component api."""
+    return component if component.startswith(application) else f"{application}-{component}"
 
 
 def _pods(component: Mapping[str, Any]) -> str:

@@ -2,29 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import asdict
 
 import typer
 
+from controller.cli.checking import NOT_COMPARED, Checked, check
 from controller.cli.exit_codes import ExitCode
-from controller.cli.input_files import InputObject, read_objects
-from controller.cli.offline import OfflineRegion, OfflineRenderer, is_bundle, is_region, offline_renderer
+from controller.cli.input_files import read_objects
+from controller.cli.offline import offline_renderer
 from controller.cli.options import FileArgument, Filenames, Output, Recursive, files_of
-from controller.cli.output import Format, count, print_data, print_problems, stderr, stdout
+from controller.cli.output import Format, count, print_data, print_problems, soft_wrapped, stderr, stdout
 from controller.errors import Problem, SpecInvalid
-
-
-@dataclass(frozen=True)
-class Checked:
-    """One object and what was found; `services` and `releases` of a region, None for another kind."""
-
-    title: str
-    source: str
-    checked: bool
-    problems: tuple[Problem, ...] = ()
-    warnings: tuple[Problem, ...] = ()
-    services: int | None = None
-    releases: int | None = None
 
 
 def validate(
@@ -34,7 +23,11 @@ def validate(
     recursive: Recursive = False,
     output: Output = Format.TABLE,
 ) -> None:
-    """Check files without a cluster: schema, rules, services, values, types, references."""
+    """Check files without a cluster: schema, rules, services, values, types, references.
+
+    Values are compared with the charts of the region. Where those cannot be read, that is said, and the
+    exit code is 8.
+    """
     try:
         items = read_objects(files_of(files, filenames), recursive=recursive)
     except SpecInvalid as error:
@@ -55,31 +48,8 @@ def validate(
         _print_data(checked, problems, output)
         if problems:
             raise typer.Exit(ExitCode.INVALID)
-
-
-def check(item: InputObject, renderer: OfflineRenderer) -> Checked:
-    """What is wrong with one object; objects of other products are not checked."""
-    region: OfflineRegion | None = None
-    try:
-        if is_region(item):
-            region = renderer.render(item)
-        elif is_bundle(item):
-            renderer.check_bundle(item)
-        else:
-            return Checked(item.title, item.source, checked=False)
-    except SpecInvalid as error:
-        return Checked(item.title, item.source, checked=True, problems=tuple(error.problems))
-    if region is None:
-        return Checked(item.title, item.source, checked=True)
-    bundles = region.region.bundles
-    return Checked(
-        item.title,
-        item.source,
-        checked=True,
-        warnings=region.region.warnings,
-        services=len(bundles),
-        releases=sum(len(bundle.releases) for bundle in bundles),
-    )
+    if any(one.unread for one in checked):
+        raise typer.Exit(ExitCode.FAILED)
 
 
 def _print_line(one: Checked) -> None:
@@ -88,23 +58,30 @@ def _print_line(one: Checked) -> None:
     if not one.checked:
         stderr().print(f"{one.source}  {one.title}: not checked, it is none of ours", style="dim")
         return
+    if one.unread:
+        stderr().print(
+            f"{one.source}  {one.title}: {NOT_COMPARED}: {soft_wrapped(one.unread)}", style="yellow"
+        )
+        return
     size = ""
     if one.services is not None and one.releases is not None:
         size = f": {count(one.services, 'service')}, {count(one.releases, 'release')}"
     stdout().print(f"{one.source}  {one.title} is valid{size}")
 
 
-def _print_data(
-    checked: tuple[Checked, ...] | list[Checked],
-    problems: tuple[Problem, ...] | list[Problem],
-    output: Format,
-) -> None:
+def _print_data(checked: Sequence[Checked], problems: Sequence[Problem], output: Format) -> None:
     data = {
-        "valid": not problems,
+        "valid": not problems and not any(one.unread for one in checked),
         "problems": [asdict(problem) for problem in problems],
         "warnings": [asdict(warning) for one in checked for warning in one.warnings],
         "objects": [
-            {"object": one.title, "source": one.source, "checked": one.checked, "valid": not one.problems}
+            {
+                "object": one.title,
+                "source": one.source,
+                "checked": one.checked,
+                "valid": not one.problems and not one.unread,
+                **({"notCompared": one.unread} if one.unread else {}),
+            }
             for one in checked
         ],
     }

@@ -184,3 +184,10 @@ def test_a_broken_kubeconfig_is_a_message(tmp_path: Path, text: str):
 
 def test_the_help_lists_the_exit_codes():
     assert "4  not Ready when the time was up" in osctl("--help").stdout
+
+
+def test_charts_that_only_the_cluster_can_reach_do_not_stop_an_apply(kube: FakeKube, tmp_path: Path):
+    text = example_text(charts={"repository": f"file://{tmp_path}/nowhere"})
+    result = osctl("apply", "-f", "-", input=text)
+    assert result.exit_code == 0, result.stderr
+    assert "not compared with the charts" in result.stderr

@@ -240,3 +240,31 @@ def test_all_tags_are_a_superset_of_what_runs():
     run = {row["image"] for row in json.loads(osctl("images", str(EXAMPLE), "-o", "json").stdout)}
     named = {row["image"] for row in json.loads(osctl("images", str(EXAMPLE), "--tags", "-o", "json").stdout)}
     assert run <= named
+
+
+# -- charts that cannot be read here
+
+
+def elsewhere(tmp_path: Path) -> str:
+    charts = {"repository": f"file://{tmp_path}/nowhere", "versions": {"mariadb": "1.0.0"}}
+    return example_text(charts=charts)
+
+
+def test_a_region_whose_charts_cannot_be_read_is_neither_valid_nor_wrong(tmp_path: Path):
+    result = osctl("validate", "-", input=elsewhere(tmp_path))
+    assert result.exit_code == 8
+    assert "not compared with the charts" in result.stderr
+    data = json.loads(osctl("validate", "-", "-o", "json", input=elsewhere(tmp_path)).stdout)
+    assert data["valid"] is False
+    assert data["problems"] == []
+
+
+def test_its_other_mistakes_are_told_all_the_same(tmp_path: Path):
+    result = osctl("validate", "-", input=elsewhere(tmp_path).replace("size: single", "size: huge"))
+    assert result.exit_code == 3
+
+
+def test_it_cannot_be_rendered_and_the_chart_is_named(tmp_path: Path):
+    result = osctl("render", "-", input=elsewhere(tmp_path))
+    assert result.exit_code == 8
+    assert result.stderr.startswith("error: chart ")
