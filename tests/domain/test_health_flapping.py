@@ -58,10 +58,19 @@ def test_rollouts_are_no_flapping() -> None:
     assert Story().lose(LOSSES + 2, generations=1).health == Health.READY
 
 
+def test_losses_before_a_rollout_are_forgotten() -> None:
+    story = Story()
+    story.lose(LOSSES - 1)
+    story.look(Health.READY, generation=2)
+    story.look(Health.UNHEALTHY, generation=2)
+    assert story.look(Health.READY, generation=2).health == Health.READY
+
+
 def test_a_component_that_vanished_begins_anew() -> None:
     damping = FlapDamping()
     lost, there = (ComponentHealth(Verdict(health, 0, 1), 1) for health in (Health.UNHEALTHY, Health.READY))
-    for now in range(2 * LOSSES):
+    for now in range(2 * LOSSES + 2):
         damping.damped({KEY: there if now % 2 else lost}, float(now))
+    assert damping.damped({KEY: there}, 9.0)[KEY].verdict.health == Health.UNHEALTHY
     damping.damped({}, 10.0)
     assert damping.damped({KEY: there}, 11.0)[KEY].verdict.health == Health.READY

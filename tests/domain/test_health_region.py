@@ -64,6 +64,24 @@ def test_names_that_are_taken_as_well_are_told_apart_by_kind() -> None:
     assert set(keys(*crowd)) == {("nova", "Deployment/nova"), ("nova", "Job/nova"), ("nova", "nova")}
 
 
+def test_an_objects_name_that_is_anothers_component_is_not_taken_from_it() -> None:
+    crowd = (
+        named("Deployment", "nova", "api"),
+        named("Job", "nova-warm-up", "api"),
+        named("StatefulSet", "other", "nova"),
+    )
+    assert keys(*crowd) == {
+        ("nova", "Deployment/nova"): ["nova"],
+        ("nova", "nova-warm-up"): ["nova-warm-up"],
+        ("nova", "nova"): ["other"],
+    }
+
+
+def test_objects_of_one_name_and_component_are_told_apart_by_kind() -> None:
+    both = (named("Deployment", "nova", "api"), named("Job", "nova", "api"))
+    assert set(keys(*both)) == {("nova", "Deployment/nova"), ("nova", "Job/nova")}
+
+
 def judged(health: Health = Health.READY, text: str = "", **more: Any) -> ComponentHealth:
     return ComponentHealth(Verdict(health, 1, 2, text, **more), generation=1)
 
@@ -115,7 +133,7 @@ HEALTHY = {"nova": {"api": {"status": "Ready", "ready": 2, "desired": 2}}}
 STARTS = {"nova": {"api": {"status": "Progressing", "ready": 1, "desired": 2, "message": "a pod starts"}}}
 BROKEN = {
     **STARTS,
-    "mariadb": {
+    "rabbitmq": {
         "server": {"status": "Unhealthy", "ready": 0, "desired": 1, "message": "pod x CrashLoopBackOff"}
     },
 }
@@ -139,7 +157,7 @@ def test_true_when_every_component_is_ready() -> None:
 def test_unknown_before_the_first_release_is_deployed() -> None:
     told = sum_up(BROKEN, deployed=False)
     assert (told.status, told.reason) == ("Unknown", Reason.INITIALIZING)
-    assert told.message.startswith("no release is deployed yet; mariadb server 0/1: pod x CrashLoopBackOff")
+    assert told.message.startswith("no release is deployed yet; rabbitmq server 0/1: pod x CrashLoopBackOff")
 
 
 def test_judged_for_good_once_it_was_judged() -> None:
@@ -150,7 +168,7 @@ def test_progress_and_failure_are_told_apart_and_the_failure_comes_first() -> No
     assert (sum_up(STARTS).status, sum_up(STARTS).reason) == ("False", Reason.WORKLOADS_PROGRESSING)
     told = sum_up(BROKEN)
     assert (told.status, told.reason) == ("False", Reason.WORKLOADS_FAILING)
-    assert told.message == "mariadb server 0/1: pod x CrashLoopBackOff; nova api 1/2: a pod starts"
+    assert told.message == "rabbitmq server 0/1: pod x CrashLoopBackOff; nova api 1/2: a pod starts"
 
 
 def test_an_unknown_component_is_no_health() -> None:
@@ -159,7 +177,7 @@ def test_an_unknown_component_is_no_health() -> None:
 
 
 def test_only_a_few_are_listed() -> None:
-    many = {"nova": {f"c{number}": BROKEN["mariadb"]["server"] for number in range(9)}}
+    many = {"nova": {f"c{number}": BROKEN["rabbitmq"]["server"] for number in range(9)}}
     assert sum_up(many).message.endswith("; and 6 more")
 
 
@@ -259,6 +277,12 @@ def test_a_release_on_its_way_is_not_deployed(status: dict[str, Any]) -> None:
     found = parse_bundle(bundle(**status))
     assert found is not None
     assert not found.releases[0].deployed
+
+
+def test_a_bundle_whose_status_is_about_an_older_spec_is_not_settled() -> None:
+    found = parse_bundle(bundle(observedGeneration=2))
+    assert found is not None
+    assert not found.settled
 
 
 def test_a_bundle_that_goes_or_stands_alone_is_not_the_regions() -> None:

@@ -137,6 +137,24 @@ VERDICTS: dict[str, tuple[dict[str, Any], list[dict[str, Any]], Health, str]] = 
         Health.READY,
         "",
     ),
+    "deployment, remains of an evicted pod beside one that starts": (
+        deployment(1, availableReplicas=0),
+        [pod("a", NEW, phase="Failed", reason="Evicted"), pod("b", NEW, **STARTING)],
+        Health.PROGRESSING,
+        "pod b container api runs and is not ready yet",
+    ),
+    "deployment, nothing but the remains of an evicted pod": (
+        deployment(1, availableReplicas=0),
+        [pod("a", NEW, phase="Failed", reason="Evicted")],
+        Health.UNHEALTHY,
+        "pod a failed: Evicted",
+    ),
+    "deployment, rollout paused": (
+        {**deployment(2, updatedReplicas=0), "spec": {"replicas": 2, "paused": True}},
+        [],
+        Health.PROGRESSING,
+        "the rollout of Deployment nova-api is paused",
+    ),
     "statefulset, all pods serve": (statefulset(), [], Health.READY, ""),
     "statefulset, rolled out down to its partition": (
         statefulset(3, {"type": "RollingUpdate", "rollingUpdate": {"partition": 2}}, updatedReplicas=1),
@@ -224,6 +242,15 @@ VERDICTS: dict[str, tuple[dict[str, Any], list[dict[str, Any]], Health, str]] = 
         ],
         Health.UNHEALTHY,
         "Job nova-db-sync failed and is tried again; pod nova-db-sync-x failed: ended with exit code 3",
+    ),
+    "job, its newest pod starts after earlier ones failed": (
+        job(active=1, failed=1),
+        [
+            pod("a", ("Job", "nova-db-sync"), age=90, phase="Failed", reason="Evicted"),
+            pod("b", ("Job", "nova-db-sync"), age=5, **STARTING),
+        ],
+        Health.UNHEALTHY,
+        "Job nova-db-sync failed and is tried again; pod b container api runs and is not ready yet",
     ),
     "job, given up": (
         job(

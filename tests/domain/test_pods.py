@@ -155,6 +155,18 @@ def test_a_container_that_restarted_and_is_ready_is_no_cause() -> None:
     assert facts.cause is None
 
 
+def test_of_several_containers_the_one_that_does_not_serve_is_the_cause() -> None:
+    status = unready(
+        container_status("proxy", ready=True, restarts=3, last=ended(1)),
+        container_status("api", waiting("CrashLoopBackOff"), restarts=2, last=ended(2)),
+    )
+    spec = {"containers": [{"name": "proxy", "image": "proxy"}, {"name": "api", "image": "nova"}]}
+    facts = parse_pod(pod("x", spec=spec, **status))
+    assert facts is not None
+    assert facts.cause is not None
+    assert facts.cause.container == "api"
+
+
 def test_the_last_words_of_a_container_are_kept_apart_to_be_redacted() -> None:
     facts = parse_pod(pod("x", **crashing("mysql://nova:hunter2@db refused")))
     assert facts is not None
@@ -233,7 +245,11 @@ def test_the_owner_is_the_workload(owner: tuple[str, str], expected: tuple[str, 
     assert facts.owner == expected
 
 
-@pytest.mark.parametrize("references", [[], [{"kind": "Node", "name": "n", "controller": True}]])
+@pytest.mark.parametrize(
+    "references",
+    [[], [{"kind": "Node", "name": "n", "controller": True}], [{"kind": "StatefulSet", "name": "s"}]],
+    ids=["no owner", "a static pod", "an owner that does not control it"],
+)
 def test_a_pod_of_no_workload_does_not_concern_us(references: list[dict[str, Any]]) -> None:
     assert parse_pod(pod("x", meta={"ownerReferences": references})) is None
 

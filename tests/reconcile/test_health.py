@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-from controller.ports import POD, ReleaseRecords, RenderedRelease
+from controller.ports import DEPLOYMENT, POD, ReleaseRecords, RenderedRelease, Resource
 from controller.reconcile.health import PARSERS, WORKLOADS, HealthReconciler
 from controller.reconcile.object_store import ObjectStore
 from tests.domain.health_objects import crashing, deployment, pod
@@ -194,6 +194,22 @@ def test_a_change_that_the_watch_has_not_told_yet_is_no_reason_to_forget(health:
     assert health.component()["status"] == "Ready"
 
 
+def test_what_comes_while_the_list_is_under_way_is_kept(health: Health) -> None:
+    health.cluster.put(deployment())
+    health.look()
+    plain = health.cluster.kube.list_metadata
+
+    def slow(resource: Resource, *args: Any, **selectors: Any) -> list[dict[str, Any]]:
+        listed = plain(resource, *args, **selectors)
+        if resource == DEPLOYMENT:
+            health.cluster.put(deployment(name="nova-scheduler"))
+        return listed
+
+    health.cluster.kube.list_metadata = slow  # type: ignore[method-assign]
+    health.look(after=RESYNC + 1)
+    assert health.component("scheduler")["status"] == "Ready"
+
+
 def test_a_pod_made_anew_under_its_name_survives_the_late_end_of_the_old_one(health: Health) -> None:
     old = health.cluster.put(pod("mariadb-server-0", ("StatefulSet", "mariadb-server")))
     health.cluster.remove("Pod", "mariadb-server-0")
@@ -247,7 +263,9 @@ def test_the_verdict_is_about_a_generation_only_when_its_bundles_are_deployed(he
     health.look()
     health.cluster.region(observed=2)
     health.cluster.bundle("nova", "placement", state="Upgrading", settled=False)
+    health.cluster.kube.forget_requests()
     health.look()
+    assert "list" not in [request.verb for request in health.cluster.kube.requests]
     assert health.cluster.condition("WorkloadsHealthy")["observedGeneration"] == 1
     health.cluster.bundle("nova", "placement")
     health.look()

@@ -86,6 +86,16 @@ def test_nothing_new_writes_nothing(nodes: Nodes) -> None:
     assert nodes.cluster.kube.writes == []
 
 
+def test_a_storm_of_events_is_written_at_most_once_a_second(nodes: Nodes) -> None:
+    nodes.put("cmp1")
+    nodes.look()
+    nodes.cluster.kube.forget_requests()
+    for number in range(30):
+        nodes.put("cmp1", "Unknown" if number % 2 == 0 else "True")
+        nodes.look(after=0.1)
+    assert 1 <= sum(request.manager == "osctl-node" for request in nodes.cluster.kube.writes) <= 3
+
+
 def test_nothing_is_said_before_the_first_list_is_complete(nodes: Nodes) -> None:
     nodes.cluster.cut = True
     nodes.put("cmp1")
