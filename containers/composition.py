@@ -60,7 +60,6 @@ def run(name: str, compose: Callable[[Parts], Container]) -> None:
     except ControllerError as error:
         sys.stderr.write(f"osctl-{name}: {error}\n")
         exit_container(78)
-        raise
     lease = WriterLease(
         kube,
         clock,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from containers.charts import chart_store
 from containers.composition import Parts, run
 from containers.keys import owner_key, region_key
-from controller.adapters.chart_source import ChartStore
 from controller.adapters.crd_files import load_schema
 from controller.adapters.values_files import load_library
 from controller.domain.deployment import parse_deployment
@@ -27,7 +27,7 @@ def compose(parts: Parts) -> Container:
     settings = parts.settings
     schema = load_schema(settings.crds_dir, OSDPL.plural)
     library = load_library(settings.values_dir)
-    charts = ChartStore(settings.charts_dir)
+    charts = chart_store(settings)
 
     def render(osdpl: Mapping[str, Any]) -> Region:
         return render_region(parse_deployment(osdpl, schema), library, charts)

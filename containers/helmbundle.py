@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from containers.charts import chart_store
 from containers.composition import Parts, run
 from containers.keys import bundle_keys, region_key
-from controller.adapters.chart_source import ChartStore
 from controller.adapters.helm_sdk import SdkClient
 from controller.adapters.release_records import SecretRecords
 from controller.operator import HELM_DETACHED, Container, Watch, exit_container
@@ -24,12 +24,12 @@ def compose(parts: Parts) -> Container:
     """Wires the reconciler of bundles to Helm, its records and the charts of the image."""
     settings, queue = parts.settings, parts.queue
     helm = SdkClient(parts.kube, parts.connection.kubeconfig, qps=settings.qps, burst=int(2 * settings.qps))
-    key = InstallationKey(parts.kube, parts.randomness, settings.pod_namespace)
+    key = InstallationKey(parts.kube, parts.randomness, settings.region_namespace)
     bundles = BundleReconciler(
         kube=parts.kube,
         helm=helm,
         records=SecretRecords(parts.kube),
-        charts=ChartStore(settings.charts_dir),
+        charts=chart_store(settings),
         clock=parts.clock,
         events=parts.events,
         slots=ActionSlots(settings.concurrency),

@@ -38,7 +38,7 @@ def compose(parts: Parts) -> Container:
         randomness=parts.randomness,
         events=parts.events,
         credentials_of=credentials_of,
-        digest_key=InstallationKey(parts.kube, parts.randomness, settings.pod_namespace).read,
+        digest_key=InstallationKey(parts.kube, parts.randomness, settings.region_namespace).read,
         resync=settings.resync,
     )
     return Container(

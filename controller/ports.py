@@ -237,6 +237,13 @@ class ReleaseRecords(Protocol):
         """
         ...
 
+    def mark_uninstalling(self, release: str, namespace: str, version: int) -> None:
+        """Notes in the record that the release is being taken apart, before anything of it is.
+
+        Raises Conflict when the record changed meanwhile, ReleaseMissing when it is gone.
+        """
+        ...
+
     def manifest(self, release: str, namespace: str, version: int) -> RenderedRelease:
         """What that revision put into the cluster. Raises ReleaseMissing."""
         ...

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,7 +26,7 @@ class Settings:
     `region_namespace`: where the osdpl, its bundles and releases live. `pod_namespace`: where our own
     Leases live. `pod_name`: the holder's name in the Lease. `containers`: those that the chart deploys.
     `concurrency`: Helm actions at a time. `qps`: Helm's requests per second to the API server.
-    `resync`: seconds between looks without an event. `health_port`: liveness on this port, 0 for none.
+    `chart_cache`: where charts pulled from repositories are kept. `resync`: seconds between looks without an event. `health_port`: liveness on this port, 0 for none.
     """
 
     region_namespace: str
@@ -35,6 +36,7 @@ class Settings:
     charts_dir: Path
     values_dir: Path
     crds_dir: Path
+    chart_cache: Path
     health_port: int
     log_level: str
     concurrency: int
@@ -58,6 +60,7 @@ def read_settings(environment: Mapping[str, str] | None = None) -> Settings:
         charts_dir=Path(env.get("CHARTS_DIR") or ROOT / "charts"),
         values_dir=Path(env.get("VALUES_DIR") or ROOT / "values"),
         crds_dir=Path(env.get("CRDS_DIR") or ROOT / "charts" / "openstack-controller" / "files" / "crds"),
+        chart_cache=Path(env.get("CHART_CACHE_DIR") or Path(tempfile.gettempdir()) / "osctl-charts"),
         health_port=int(_number(env, "HEALTH_PORT", 0, 0, 65535)),
         log_level=env.get("LOG_LEVEL") or "INFO",
         concurrency=int(_number(env, "HELM_CONCURRENCY", 8, 1, 64)),

@@ -91,6 +91,17 @@ class SecretRecords:
         except (Conflict, ReleaseMissing):
             return False
 
+    def mark_uninstalling(self, release: str, namespace: str, version: int) -> None:
+        def begin(record: dict[str, Any]) -> bool:
+            info = record.setdefault("info", {})
+            if info.get("status") in ("uninstalling", "uninstalled"):
+                return False
+            info["status"] = "uninstalling"
+            info["description"] = "being uninstalled by openstack-controller"
+            return True
+
+        self._rewrite(release, namespace, version, begin)
+
     def manifest(self, release: str, namespace: str, version: int) -> RenderedRelease:
         _, record = self._read(release, namespace, version)
         hooks = [obj for hook in record.get("hooks") or [] for obj in parse_manifests(hook["manifest"])]

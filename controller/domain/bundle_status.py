@@ -39,7 +39,6 @@ class ReleaseView:
     chart_version: str = ""
     digest: str = ""
     last_attempt: Mapping[str, Any] = field(default_factory=dict)
-    hooks: tuple[Mapping[str, Any], ...] = ()
 
     def entry(self) -> dict[str, Any]:
         """The entry of `status.releases`; what is not known is left out."""
@@ -53,7 +52,6 @@ class ReleaseView:
             "chartVersion": self.chart_version or None,
             "valuesDigest": self.digest or None,
             "lastAttempt": dict(self.last_attempt) or None,
-            "hooks": [dict(hook) for hook in self.hooks] or None,
         }
         return {key: value for key, value in entry.items() if value not in (None, "")}
 
@@ -89,18 +87,19 @@ def attempt_entry(
 def bundle_conditions(views: Sequence[ReleaseView], generation: int, *, deleting: bool) -> list[Condition]:
     """Ready, Reconciling and Stalled of a bundle from its releases."""
     failed = [view for view in views if view.state == ReleaseState.FAILED]
-    open_ = [view for view in views if view.state not in (ReleaseState.DEPLOYED, ReleaseState.SUSPENDED)]
-    working = [view for view in open_ if view not in failed]
+    open_ = [view for view in views if view.state != ReleaseState.DEPLOYED]
+    working = [view for view in open_ if view.state not in (ReleaseState.FAILED, ReleaseState.SUSPENDED)]
     if deleting:
         ready = Condition("Ready", "False", Reason.DELETING, _listing(views), generation)
     elif failed:
         ready = Condition("Ready", "False", Reason.RELEASES_FAILING, _listing(failed), generation)
     elif open_:
-        ready = Condition("Ready", "False", Reason.RELEASES_PENDING, _listing(open_), generation)
+        reason = Reason.RELEASES_PENDING if working else Reason.SUSPENDED
+        ready = Condition("Ready", "False", reason, _listing(open_), generation)
     else:
         text = f"{len(views)} release(s) deployed"
         ready = Condition("Ready", "True", Reason.RELEASES_DEPLOYED, text, generation)
-    busy = bool(open_) or deleting
+    busy = bool(working or failed) or deleting
     # A failing release is retried for ever, so the bundle is never stalled by it: Stalled would tell
     # kstatus readers to give up.
     reconciling = Condition(

@@ -17,6 +17,7 @@ ANSWERED_BY = {
     "secrets": "SecretsExchanged",
     "node": "NodesReady",
 }
+OWN_FIELDS = ("healthy", "openstackVersion", "fingerprint", "services", "initialization")
 OWN_CONDITIONS = ("Ready", "Reconciling", "Stalled", "SpecValid", "Paused", "Deleting")
 
 
@@ -111,8 +112,8 @@ def _ready(facts: RegionFacts, progress: _Progress) -> Condition:
         status, reason = entry.get("status"), str(entry.get("reason") or Reason.INITIALIZING)
         if status != "True":
             return no(known_reason(reason, Reason.APPLYING), _words(type_, entry))
-        if container == "helmbundle" and entry.get("observedGeneration") != facts.generation:
-            return no(Reason.APPLYING, "releases are being compared with the spec")
+        if entry.get("observedGeneration") != facts.generation:
+            return no(Reason.APPLYING, f"{container} has not looked at this generation of the spec yet")
     if not progress.complete:
         return no(Reason.APPLYING, f"{progress.done} of {progress.total} releases deployed")
     text = f"{progress.total} releases deployed"

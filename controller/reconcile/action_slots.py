@@ -31,8 +31,9 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Running:
-    """An action under way, for `digest` (empty for an uninstall)."""
+    """An action under way that `bundle` asked for, for `digest` (empty for an uninstall)."""
 
+    bundle: str
     action: str
     digest: str
     started: float
@@ -98,5 +99,11 @@ class ActionSlots:
                 del self._running[key]
             finished()
 
-        threading.Thread(target=run, name=name, daemon=True).start()
+        try:
+            threading.Thread(target=run, name=name, daemon=True).start()
+        except RuntimeError:
+            # No thread to be had: the slot must not be held by nobody.
+            with self._lock:
+                del self._running[key]
+            return False
         return True

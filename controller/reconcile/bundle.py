@@ -148,6 +148,8 @@ class BundleReconciler:
         rest = [
             name for name, revisions in look.histories.items() if revisions and revisions[-1].bundle == mine
         ]
+        # An install that has no record yet is known by its slot alone.
+        rest += [key[1] for key, running in look.busy.items() if _is_ours(look, key, running)]
         return wanted + sorted(set(rest) - set(wanted))
 
     def _look_at(self, look: _Pass, name: str) -> None:
@@ -155,7 +157,12 @@ class BundleReconciler:
         release = self._observe(look, name)
         key = (look.bundle.namespace, name)
         running = look.busy.get(key)
-        if running is not None:
+        if running is not None and running.bundle != look.bundle.name:
+            decision = _taken_by(running.bundle)
+            state = _resting_state(decision, release)
+            if release.wanted is None:
+                return
+        elif running is not None:
             _supersede(running, release.wanted)
             state, reason = _BEGUN[Action(running.action)]
             decision = Decision(Action(running.action), reason)
@@ -165,7 +172,8 @@ class BundleReconciler:
         if decision.reason == Reason.GONE:
             self._slots.forget(key)
             return
-        look.left = look.left or bool(release.revisions) or running is not None
+        ours = running is not None and running.bundle == look.bundle.name
+        look.left = look.left or bool(release.revisions) or ours
         if decision.again_after is not None:
             look.again.append(decision.again_after)
         look.views.append(_view(look, release, decision, state))
@@ -175,11 +183,15 @@ class BundleReconciler:
         wanted = None
         if spec is not None and not look.bundle.deleting:
             wanted = want_release(spec, look.secrets, self._charts, self._digest_key)
+        revisions = look.histories.get(name, ())
+        if wanted is None and revisions and revisions[-1].bundle != look.bundle.name:
+            # It belongs to another bundle, or to nobody: not ours to take away.
+            revisions = ()
         return observe_release(
             name,
             spec,
             wanted=wanted,
-            revisions=look.histories.get(name, ()),
+            revisions=revisions,
             outcome=self._slots.outcome((look.bundle.namespace, name)),
             bundle=look.obj,
         )
@@ -220,57 +232,81 @@ class BundleReconciler:
         if owner in ("", look.bundle.name):
             return None
         other = self._kube.get(HELMBUNDLE, owner, look.bundle.namespace)
-        if other is None:
-            return None
-        text = f'the release belongs to HelmBundle "{owner}"; rename it here or remove it there'
-        return Decision(Action.WAIT, Reason.RELEASE_NAME_TAKEN, text, again_after=30.0)
+        return None if other is None else _taken_by(owner)
 
     def _dependents(self, look: _Pass, release: str) -> tuple[str, ...]:
-        """Installed releases of the namespace, of any bundle, whose spec depends on this one."""
-        found = []
+        """Installed releases of the namespace, of any bundle, whose spec depends on this one.
+
+        Those that this one itself depends on do not count: in a circle nothing could ever go.
+        """
+        needs: dict[str, set[str]] = {}
         for obj in self._kube.list(HELMBUNDLE, look.bundle.namespace):
             for other in (obj.get("spec") or {}).get("releases") or []:
-                name = str(other.get("name"))
-                if release in (other.get("dependsOn") or []) and look.histories.get(name):
-                    found.append(name)
-        return tuple(sorted(set(found)))
+                needs.setdefault(str(other.get("name")), set()).update(other.get("dependsOn") or [])
+        below = _reachable(needs, release)
+        found = (name for name, needed in needs.items() if release in needed and look.histories.get(name))
+        return tuple(sorted(set(found) - below))
 
     def _act(self, look: _Pass, release: ObservedRelease, decision: Decision) -> ReleaseState:
         """Starts what was decided; the state the release is in from now on."""
         if decision.action not in _BEGUN:
-            return _resting_state(decision, release.revisions)
-        job = _job(look, release, decision)
-        if release.wanted and release.wanted.resolved:
-            self._learn(release.wanted.resolved.secrets)
+            return _resting_state(decision, release)
+        resolved = release.wanted.resolved if release.wanted else None
+        # What is taken away has no values any more; its errors may quote any secret of ours.
+        secrets = resolved.secrets if resolved else look.secrets.generated()
+        self._learn(secrets)
+        job = _job(look, release, decision, secrets)
         cancellation = self._helm.new_cancellation()
         started = self._slots.start(
             (job.namespace, job.release),
-            Running(str(job.action), job.digest, self._clock.now(), cancellation),
+            Running(job.bundle, str(job.action), job.digest, self._clock.now(), cancellation),
             lambda: self._actions.perform(job, cancellation),
             crashed=lambda error: _crash(job, error, self._clock.now()),
             finished=lambda: self._ended(look, job),
         )
         if not started:
             # All slots are taken; whoever frees one has every bundle of the namespace looked at.
-            return _resting_state(Decision(Action.WAIT, decision.reason), release.revisions)
-        if decision.action == Action.UNLOCK:
-            self._events.emit(look.obj, type_="Warning", reason=Reason.UNLOCKED, message=decision.message)
+            return _resting_state(Decision(Action.WAIT, decision.reason), release)
         return _BEGUN[decision.action][0]
 
     def _ended(self, look: _Pass, job: Job) -> None:
         if self._helm.detached:
             log.error("an action of Helm does not end: this container ends, and the next one goes on")
             self._abandon()
+        # First the work that others wait for, then the news of it.
+        for key in list(self._known):
+            if key[0] == job.namespace:
+                self._requeue(key)
         outcome = self._slots.outcome((job.namespace, job.release))
-        if outcome and job.action != Action.UNLOCK:
+        if outcome and job.action == Action.UNLOCK and not outcome.error:
+            text = f"release {job.release}: revision {job.version} was cut off and is marked failed"
+            self._events.emit(look.obj, type_="Warning", reason=Reason.UNLOCKED, message=text)
+        elif outcome and job.action != Action.UNLOCK:
             word = f"{job.action}{'Failed' if outcome.error else 'Succeeded'}"
             ending = f"failed: {outcome.error}" if outcome.error else "succeeded"
             text = f"{job.action} of release {job.release} {ending}"
             kind = "Warning" if outcome.error else "Normal"
             self._events.emit(look.obj, type_=kind, reason=Reason(word), message=text)
-        for key in list(self._known):
-            if key[0] == job.namespace:
-                self._requeue(key)
+
+
+def _is_ours(look: _Pass, key: ReleaseKey, running: Running) -> bool:
+    return key[0] == look.bundle.namespace and running.bundle == look.bundle.name
+
+
+def _taken_by(owner: str) -> Decision:
+    text = f'the release belongs to HelmBundle "{owner}"; rename it here or remove it there'
+    return Decision(Action.WAIT, Reason.RELEASE_NAME_TAKEN, text, again_after=30.0)
+
+
+def _reachable(needs: Mapping[str, set[str]], start: str) -> set[str]:
+    """Everything that `start` depends on, directly or not."""
+    found: set[str] = set()
+    open_ = [start]
+    while open_:
+        for name in needs.get(open_.pop(), set()) - found:
+            found.add(name)
+            open_.append(name)
+    return found
 
 
 def _supersede(running: Running, wanted: Wanted | None) -> None:
@@ -281,7 +317,7 @@ def _supersede(running: Running, wanted: Wanted | None) -> None:
         running.cancellation.cancel()
 
 
-def _job(look: _Pass, release: ObservedRelease, decision: Decision) -> Job:
+def _job(look: _Pass, release: ObservedRelease, decision: Decision, secrets: Iterable[str]) -> Job:
     wanted, attempt = release.wanted, release.attempt
     current = release.revisions[-1].version if release.revisions else 0
     making = decision.action in (Action.INSTALL, Action.UPGRADE)
@@ -295,17 +331,22 @@ def _job(look: _Pass, release: ObservedRelease, decision: Decision) -> Job:
         digest=digest,
         spec=release.spec,
         values=wanted.resolved.values if wanted and wanted.resolved else None,
-        redactor=Redactor(wanted.resolved.secrets if wanted and wanted.resolved else ()),
+        redactor=Redactor(secrets),
         failures=attempt.failures if attempt and attempt.digest == digest else 0,
         force=look.force,
         volumes=look.bundle.spec.volumes,
     )
 
 
-def _resting_state(decision: Decision, revisions: tuple[Revision, ...]) -> ReleaseState:
+def _resting_state(decision: Decision, release: ObservedRelease) -> ReleaseState:
     """The state of a release that nothing is being done to."""
+    revisions = release.revisions
     if decision.reason == Reason.SUSPENDED:
-        return ReleaseState.SUSPENDED
+        # Suspended as it should be is deployed all the same; otherwise nobody knows what it lacks.
+        last = revisions[-1] if revisions else None
+        as_wanted = last and release.wanted and last.digest == release.wanted.digest and last.ours
+        whole = as_wanted and last and last.status == "deployed"
+        return ReleaseState.DEPLOYED if whole else ReleaseState.SUSPENDED
     if decision.action == Action.NOTHING:
         return ReleaseState.DEPLOYED
     failing = (Reason.BACKING_OFF, Reason.CHART_NOT_FOUND, Reason.RELEASE_NAME_TAKEN, Reason.SPEC_INVALID)
@@ -315,7 +356,7 @@ def _resting_state(decision: Decision, revisions: tuple[Revision, ...]) -> Relea
 
 
 def _crash(job: Job, error: Exception, now: float) -> Outcome:
-    attempt = Attempt(str(job.action), job.digest, now, job.failures + 1, job.force)
+    attempt = Attempt(str(job.action), job.digest, float(int(now)), job.failures + 1, job.force)
     return Outcome(
         attempt, now, 0.0, f"internal error ({type(error).__name__}); the container's log has the stack"
     )

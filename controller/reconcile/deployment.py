@@ -19,12 +19,12 @@ from controller.domain.names import (
     finalizer,
 )
 from controller.domain.reasons import Reason
-from controller.domain.region_summary import OWN_CONDITIONS, RegionFacts, summarize
+from controller.domain.region_summary import OWN_CONDITIONS, OWN_FIELDS, RegionFacts, summarize
 from controller.errors import ChartInvalid, ObjectRefused, SpecInvalid
 from controller.ports import HELMBUNDLE, OSDPL, SECRET, Clock, Events, Kube, KubeObject, KubeObjects
 from controller.reconcile.managed_region import managed_region
 from controller.reconcile.region_status import apply_region_status
-from controller.render import Region
+from controller.render import Region, RegionBundle
 
 log = logging.getLogger(__name__)
 
@@ -105,29 +105,39 @@ class DeploymentReconciler:
     def _apply(self, osdpl: KubeObject, region: Region, existing: KubeObjects) -> KubeObjects:
         """Applies what differs, asks for the deletion of what is no longer wanted; what is there now."""
         there = {bundle["metadata"]["name"]: bundle for bundle in existing}
-        result = []
-        for bundle in region.bundles:
-            wanted = bundle_object(
-                name=bundle.name,
-                namespace=osdpl["metadata"]["namespace"],
-                spec=bundle.spec,
-                labels={
-                    DEPLOYMENT_LABEL: osdpl["metadata"]["name"],
-                    SERVICE_LABEL: bundle.service,
-                    MANAGED_BY: MANAGED_BY_US,
-                },
-                owner=Owner(API_VERSION, OSDPL.kind, osdpl["metadata"]["name"], osdpl["metadata"]["uid"]),
-            )
-            current = there.pop(bundle.name, None)
-            if current is None or not _same(current, wanted):
-                current = self._kube.apply(wanted, manager=MANAGER)
-                log.info(
-                    "applied HelmBundle %s", bundle.name, extra={"action": "apply", "bundle": bundle.name}
-                )
-            result.append(current)
-        for gone in there.values():
-            self._remove(gone, str((osdpl.get("spec") or {}).get("volumes") or "Retain"))
-        return result + list(there.values())
+        wanted = [self._object(osdpl, bundle) for bundle in region.bundles]
+        changed = [
+            obj
+            for obj in wanted
+            if (current := there.get(obj["metadata"]["name"])) is None or not _same(current, obj)
+        ]
+        if len(changed) > 1:
+            # All or nothing: what the API server would refuse is known before the first is written.
+            for obj in changed:
+                self._kube.apply(obj, manager=MANAGER, dry_run=True)
+        for obj in changed:
+            name = obj["metadata"]["name"]
+            there[name] = self._kube.apply(obj, manager=MANAGER)
+            log.info("applied HelmBundle %s", name, extra={"action": "apply", "bundle": name})
+        keep = {obj["metadata"]["name"] for obj in wanted}
+        for name, gone in there.items():
+            if name not in keep:
+                self._remove(gone, str((osdpl.get("spec") or {}).get("volumes") or "Retain"))
+        return list(there.values())
+
+    def _object(self, osdpl: KubeObject, bundle: RegionBundle) -> KubeObject:
+        meta = osdpl["metadata"]
+        return bundle_object(
+            name=bundle.name,
+            namespace=meta["namespace"],
+            spec=bundle.spec,
+            labels={
+                DEPLOYMENT_LABEL: meta["name"],
+                SERVICE_LABEL: bundle.service,
+                MANAGED_BY: MANAGED_BY_US,
+            },
+            owner=Owner(API_VERSION, OSDPL.kind, meta["name"], meta["uid"]),
+        )
 
     def _pause(self, existing: KubeObjects) -> KubeObjects:
         """Has helmbundle stop too, and leaves everything else as it is."""
@@ -233,7 +243,12 @@ class DeploymentReconciler:
         conditions = entries(summary.conditions, before.get("conditions") or [], self._clock.now())
         status = {**summary.fields, "conditions": conditions}
         written = apply_region_status(
-            self._kube, osdpl, status, manager=MANAGER, own_conditions=OWN_CONDITIONS
+            self._kube,
+            osdpl,
+            status,
+            manager=MANAGER,
+            own_conditions=OWN_CONDITIONS,
+            own_fields=OWN_FIELDS,
         )
         if written:
             self._announce(osdpl, before, conditions)

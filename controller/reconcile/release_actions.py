@@ -16,7 +16,7 @@ from controller.domain.names import (
 )
 from controller.domain.redaction import Redactor
 from controller.domain.release_state import Action, Attempt
-from controller.errors import ControllerError, HelmFailed
+from controller.errors import ControllerError, HelmFailed, ReleaseMissing
 from controller.ports import (
     Cancellation,
     ChartSource,
@@ -90,7 +90,9 @@ class ReleaseActions:
             error = self._explain(job, failure)
         duration = self._clock.monotonic() - began
         failures = job.failures + 1 if error else 0
-        attempt = Attempt(str(job.action), job.digest, self._clock.now(), failures, job.force)
+        # Whole seconds, as the status keeps it: what a restart reads back must be the same.
+        finished = float(int(self._clock.now()))
+        attempt = Attempt(str(job.action), job.digest, finished, failures, job.force)
         extra = {
             "release": job.release,
             "action": str(job.action),
@@ -119,7 +121,12 @@ class ReleaseActions:
 
     def _uninstall(self, job: Job, cancellation: Cancellation) -> None:
         # First what Helm would leave, then the release: a kill in between leaves the release, so that
-        # this is done again. The other order would forget what there was.
+        # this is done again. The other order would forget what there was. And before either the
+        # record, so that a release that is wanted again is not taken for whole.
+        try:
+            self._records.mark_uninstalling(job.release, job.namespace, job.version)
+        except ReleaseMissing:
+            return
         self._records.delete_hooks(job.release, job.namespace)
         if job.volumes == "Delete":
             self._records.delete_claims(job.release, job.namespace)
