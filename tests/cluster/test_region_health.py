@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.cluster.region import Region, wait_until
+from tests.cluster.region import NAME, Region, wait_until
 
 pytestmark = [pytest.mark.cluster, pytest.mark.xdist_group("region-health")]
 
@@ -61,3 +65,42 @@ def test_a_workload_deleted_by_hand_is_missed_until_it_is_back(shared_region: Re
     body = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": meta, "spec": saved["spec"]}
     shared_region.kubectl("create", "-f", "-", input=json.dumps(body))
     shared_region.wait_ready(timeout=60)
+
+
+@contextmanager
+def watching(region: Region, path: Path) -> Iterator[list[dict[str, Any]]]:
+    """Fills the list with every state of the osdpl that a watch tells, when the block ends."""
+    command = [str(region.sandbox.binaries.kubectl), "--kubeconfig", str(region.sandbox.kubeconfig)]
+    command += ["--namespace", region.namespace, "get", "osdpl", NAME, "--watch", "-o", "json"]
+    states: list[dict[str, Any]] = []
+    with path.open("w") as output, subprocess.Popen(command, stdout=output) as process:
+        wait_until("the watch", lambda: path.stat().st_size, timeout=20)
+        try:
+            yield states
+        finally:
+            process.terminate()
+    rest, decoder = path.read_text(encoding="utf-8").strip(), json.JSONDecoder()
+    while rest:
+        state, end = decoder.raw_decode(rest)
+        states.append(state)
+        rest = rest[end:].strip()
+
+
+def test_an_edit_makes_ready_fall_and_return_once_when_its_rollout_is_seen(
+    shared_region: Region, tmp_path: Path
+) -> None:
+    with watching(shared_region, tmp_path / "states.json") as states:
+        memory = {"conf": {"memcached": {"memory": 256}}}
+        shared_region.edit(services={"cache": {"memcached": {"values": memory}}})
+        shared_region.wait_ready()
+    last = states[-1]["metadata"]["generation"]
+    told = []
+    for state in states:
+        conditions = {entry["type"]: entry for entry in state["status"]["conditions"]}
+        if conditions["Ready"].get("observedGeneration") == last:
+            told.append(conditions["Ready"]["status"])
+            if told[-1] == "True":
+                healthy = conditions["WorkloadsHealthy"]
+                assert (healthy["status"], healthy["observedGeneration"]) == ("True", last)
+    assert "".join(word[0] for word in told).strip("F").strip("T") == "", told
+    assert (told[0], told[-1]) == ("False", "True")
