@@ -54,7 +54,7 @@ def diff_values(old: MergedValues | None, new: MergedValues | None) -> tuple[Val
                 was,
                 becomes,
                 layer_before=old.origin(path) if old is not None and was is not ABSENT else "",
-                layer_after=_layer_after(new, path),
+                layer_after=_layer_after(new, path, becomes),
                 place=_place(new, path),
             )
         )
@@ -66,14 +66,12 @@ def _same(was: Any, becomes: Any) -> bool:
     return bool(was == becomes) and isinstance(was, bool) == isinstance(becomes, bool)
 
 
-def _layer_after(merged: MergedValues | None, path: Path) -> str:
-    """The layer that set the leaf, or deleted it; empty where no layer says a word about it."""
-    if merged is None:
-        return ""
-    said = merged.chain(path)
+def _layer_after(merged: MergedValues | None, path: Path, becomes: Any) -> str:
+    """The layer that set the leaf, or deleted it; empty where it is simply not there any more."""
+    said = merged.chain(path) if merged is not None else ()
     if said:
         return said[-1].layer
-    return CHART_DEFAULTS if path in dict(leaves(merged.defaults)) else ""
+    return "" if becomes is ABSENT else CHART_DEFAULTS
 
 
 def _place(merged: MergedValues | None, path: Path) -> str:

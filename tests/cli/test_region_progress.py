@@ -37,6 +37,21 @@ def test_what_was_installed_before_shows_no_time_and_shares_a_line():
     assert change_lines(progress.changed) == ["installed before: a, b"]
 
 
+def test_a_release_that_appears_installed_later_shows_how_long_it_took():
+    track = tracker()
+    track.look(APPLYING, [], 101.0)
+    done = release("keystone", "Deployed", revision=1, lastAttempt={"duration": "3.1s"})
+    progress = track.look(READY, [bundle("identity", done)], 105.0)
+    assert change_lines(progress.changed) == ["keystone: installed, revision 1, in 3.1 s"]
+
+
+def test_another_revision_of_an_installed_release_is_news():
+    track = tracker()
+    track.look(READY, [bundle("identity", release("keystone", "Deployed", revision=1))], 101.0)
+    progress = track.look(READY, [bundle("identity", release("keystone", "Deployed", revision=2))], 102.0)
+    assert [timed.row.revision for timed in progress.changed] == [2]
+
+
 def test_releases_that_begin_to_wait_share_a_line():
     waiting = bundle("identity", release("a", "Waiting"), release("b", "Waiting"))
     assert change_lines(tracker().look(APPLYING, [waiting], 101.0).changed) == ["waiting: a, b"]

@@ -40,6 +40,12 @@ def test_pods_of_a_daemonset_are_one_a_node_and_not_counted():
     assert (found.restarts, found.pods) == (("DaemonSet api",), 0)
 
 
+def test_a_workload_without_a_number_of_replicas_has_one_pod():
+    old, new = workload("Deployment", "a:1"), workload("Deployment", "a:2")
+    del old["spec"]["replicas"], new["spec"]["replicas"]
+    assert diff_manifests([old], [new]).pods == 1
+
+
 def test_more_replicas_restart_nothing():
     found = diff_manifests([workload("Deployment", "a", 1)], [workload("Deployment", "a", 2)])
     assert (found.changed, found.restarts) == (("Deployment api",), ())

@@ -35,6 +35,16 @@ def test_a_deleted_value_names_the_layer_that_deleted_it():
     assert change.layer_after == "services"
 
 
+def test_a_value_left_to_the_chart_again_names_the_charts_defaults():
+    (change,) = diff_values(merged(("size", {"pod": {"replicas": 3}})), merged())
+    assert (change.after, change.layer_after) == (1, CHART_DEFAULTS)
+
+
+def test_a_value_that_no_layer_sets_any_more_names_none():
+    (change,) = diff_values(merged(("services", {"own": {"x": 1}})), merged())
+    assert (change.after, change.layer_before, change.layer_after) == (ABSENT, "services", "")
+
+
 def test_a_new_release_has_only_new_values():
     changes = diff_values(None, merged())
     assert {change.before for change in changes} == {ABSENT}
