@@ -27,11 +27,11 @@ demo-down: setup ## removes every process and file of the demo
 test: lint test-fast test-cluster ## every test, cluster tests included
 
 test-fast: setup ## no servers: under half a minute
-	@$(BIN)/python -m pytest -q -n 2 -m "not cluster and not exhaustive"
+	@$(BIN)/python -m pytest -q -n 2 -m "not cluster and not slow and not exhaustive"
 
 test-cluster: setup ## with a real Kubernetes control plane on loopback
 	@$(BIN)/python -m sandbox build
-	@$(BIN)/python -m pytest -q -n 4 --dist loadgroup -m "cluster and not exhaustive"
+	@$(BIN)/python -m pytest -q -n 4 --dist loadgroup -m "(cluster or slow) and not exhaustive"
 
 test-exhaustive: setup ## the long sweeps
 	@$(BIN)/python -m sandbox build

@@ -26,7 +26,8 @@ class Settings:
     `region_namespace`: where the osdpl, its bundles and releases live. `pod_namespace`: where our own
     Leases live. `pod_name`: the holder's name in the Lease. `containers`: those that the chart deploys.
     `concurrency`: Helm actions at a time. `qps`: Helm's requests per second to the API server.
-    `chart_cache`: where charts pulled from repositories are kept. `resync`: seconds between looks without an event. `health_port`: liveness on this port, 0 for none.
+    `chart_cache`: where charts pulled from repositories are kept. `resync`: seconds between looks
+    without an event. `health_port`: liveness on this port, 0 for none.
     """
 
     region_namespace: str

@@ -16,6 +16,8 @@ from hypothesis import strategies as st
 from controller.domain.merge import Layer, merge_layers
 from controller.errors import SpecInvalid
 
+pytestmark = pytest.mark.slow
+
 # One template that shows the values as Helm passes them to templates.
 TEMPLATE = (
     "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: shown}\ndata: {values: {{ toJson .Values | quote }}}\n"

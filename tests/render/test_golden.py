@@ -105,6 +105,7 @@ def test_features_that_meet(pair: str, golden: Golden) -> None:
     golden(f"pairs/{pair}", changes(base(whole), sent(preset=whole, **PAIRS[pair])))
 
 
+@pytest.mark.slow
 def test_every_preset_size_and_version(golden: Golden) -> None:
     lines = {}
     for preset in PRESETS:

@@ -210,6 +210,7 @@ for name, text in BIG.items():
 """
 
 
+@pytest.mark.slow
 def test_inputs_made_to_exhaust_are_refused_in_time_and_memory() -> None:
     """In a process of their own, whose memory is measured; its imports are counted in."""
     command = [sys.executable, "-c", PROGRAM]

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Make the domains of conf.ks_domains with their own configuration, and keep Keystone's catalogue entry true."""
+
 import json
 import os
 import pathlib
@@ -14,9 +15,7 @@ def ensure_endpoints(identity) -> None:
         region = os.environ["OS_REGION_NAME"]
         found = list(identity.endpoints(service_id=service.id, interface=interface, region_id=region))
         if not found:
-            identity.create_endpoint(
-                service_id=service.id, interface=interface, region_id=region, url=wanted
-            )
+            identity.create_endpoint(service_id=service.id, interface=interface, region_id=region, url=wanted)
         elif found[0].url != wanted:
             identity.update_endpoint(found[0], url=wanted)
 

@@ -4,6 +4,7 @@
 The Secret is the truth. Keys are made by keystone-manage in a scratch directory and written back with the
 Secret's resourceVersion, so that of two writers one fails and repeats.
 """
+
 import base64
 import json
 import os
