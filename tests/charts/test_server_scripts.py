@@ -53,59 +53,81 @@ def test_the_probe_takes_no_other_process_for_the_worker(connected: tuple[Path, 
 
 
 def server(
-    name: str, position: int, monkeypatch: pytest.MonkeyPatch, others: dict[str, int]
+    name: str,
+    position: int,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    waiting: dict[str, int] | None = None,
+    left_behind: dict[str, int] | None = None,
 ) -> types.ModuleType:
-    """start.py of a database server whose peers do not answer; `others` have told how far their data goes."""
+    """start.py where no peer answers. `waiting` tell how far their data goes; `left_behind` told it once."""
     settings = {
         "POD_NAME": name,
         "REPLICAS": "3",
         "DISCOVERY_DOMAIN": "discovery",
         "WSREP_PORT": "4567",
-        "SETUP_WAIT_SECONDS": "0.2",
+        "SETUP_WAIT_SECONDS": "30",
     }
     loaded = module("mariadb", "start.py", monkeypatch, **settings)
-    now = loaded.time.time()
-    told = {peer: json.dumps({"position": at, "time": now}) for peer, at in others.items()}
+    rounds = iter(range(10_000))
+    told: dict[str, str] = {
+        peer: json.dumps({"position": at, "said": "once"}) for peer, at in (left_behind or {}).items()
+    }
 
     def state_map(method: str, body: dict[str, Any] | None = None) -> dict[str, str]:
-        if body:
-            told.update(body["data"])
+        said = next(rounds)
+        for peer, at in (waiting or {}).items():
+            told[peer] = json.dumps({"position": at, "said": said})
+        told.update((body or {}).get("data", {}))
         return told
 
+    clock = iter(range(0, 1_000_000, 5))
+    monkeypatch.setattr(
+        loaded, "time", types.SimpleNamespace(sleep=lambda _: None, monotonic=lambda: next(clock))
+    )
+    monkeypatch.setattr(loaded, "WAITING", types.SimpleNamespace(touch=lambda: None))
     monkeypatch.setattr(loaded, "state_map", state_map)
     monkeypatch.setattr(loaded, "recovered_position", lambda: position)
     monkeypatch.setattr(loaded, "some_peer_answers", lambda: False)
     monkeypatch.setattr(loaded, "marked_safe", lambda: False)
-    monkeypatch.setattr(loaded.time, "sleep", lambda _: None)
     return loaded
 
 
 def test_a_database_server_joins_a_peer_that_answers(monkeypatch: pytest.MonkeyPatch) -> None:
-    loaded = server("db-0", 9, monkeypatch, {"db-1": 1, "db-2": 1})
+    loaded = server("db-0", 9, monkeypatch, waiting={"db-1": 1, "db-2": 1})
     monkeypatch.setattr(loaded, "some_peer_answers", lambda: True)
     assert loaded.founds() is False
 
 
 def test_the_server_with_the_latest_data_founds_the_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert server("db-1", 7, monkeypatch, {"db-0": 5, "db-2": 6}).founds() is True
+    assert server("db-1", 7, monkeypatch, waiting={"db-0": 5, "db-2": 6}).founds() is True
 
 
 def test_the_first_of_new_servers_founds_the_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert server("db-0", -1, monkeypatch, {"db-1": -1, "db-2": -1}).founds() is True
+    assert server("db-0", -1, monkeypatch, waiting={"db-1": -1, "db-2": -1}).founds() is True
 
 
-@pytest.mark.parametrize("others", [{"db-1": 1}, {"db-1": 8, "db-2": 1}])
+@pytest.mark.parametrize(
+    ("waiting", "left_behind"),
+    [
+        ({"db-1": 1}, {}),
+        ({"db-1": 8, "db-2": 1}, {}),
+        ({"db-1": 1}, {"db-2": 1}),
+        ({}, {"db-1": -1, "db-2": -1}),
+    ],
+    ids=["one is silent", "one knows more", "one spoke in an earlier life", "all spoke in an earlier life"],
+)
 def test_a_server_never_founds_while_one_may_know_more(
-    others: dict[str, int], monkeypatch: pytest.MonkeyPatch
+    waiting: dict[str, int], left_behind: dict[str, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with pytest.raises(SystemExit):
-        server("db-0", 7, monkeypatch, others).founds()
+        server("db-0", 7, monkeypatch, waiting=waiting, left_behind=left_behind).founds()
 
 
 def test_the_server_that_was_shut_down_last_founds_without_the_others(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    loaded = server("db-2", 7, monkeypatch, {})
+    loaded = server("db-2", 7, monkeypatch)
     monkeypatch.setattr(loaded, "marked_safe", lambda: True)
     assert loaded.founds() is True
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Keep the label mariadb_role=primary on one ready server: the present one while it is ready, else the first."""
+
 import json
 import os
 import pathlib

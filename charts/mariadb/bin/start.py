@@ -2,19 +2,22 @@
 """Start one server of the Galera cluster: make its data directory, decide whether it founds or joins, run it.
 
 One server alone always founds. Of several, a server joins as soon as a peer answers; where none does, all tell
-how far their data goes and the one that goes furthest founds. Nothing is founded while a peer is unheard of,
-except by the server that Galera itself marked safe to bootstrap.
+how far their data goes and the one that goes furthest founds. Nothing is founded while a peer does not wait
+too, except by the server that Galera itself marked safe to bootstrap.
 """
+
 import json
 import os
 import pathlib
 import re
+import shutil
 import socket
 import ssl
 import subprocess
 import sys
 import time
 import urllib.request
+import uuid
 
 DATA = pathlib.Path("/var/lib/mysql")
 STATE = DATA / "grastate.dat"
@@ -23,7 +26,11 @@ NAME = os.environ["POD_NAME"]
 REPLICAS = int(os.environ["REPLICAS"])
 ROOT = NAME.rsplit("-", 1)[0]
 PEERS = [f"{ROOT}-{ordinal}" for ordinal in range(REPLICAS)]
-STALE_SECONDS = 60
+# Tells the liveness probe that this server waits for others and is well.
+WAITING = pathlib.Path("/tmp/waiting")
+# The server that left last may found without the others after this long.
+SAFE_AFTER_SECONDS = float(os.environ["SETUP_WAIT_SECONDS"])
+LONGEST_WAIT_SECONDS = max(3600.0, SAFE_AFTER_SECONDS)
 
 
 def address(peer: str) -> str:
@@ -61,12 +68,20 @@ def state_map(method: str, body: dict | None = None) -> dict:
 
 
 def make_data_directory() -> None:
-    if (DATA / "mysql").is_dir():
+    unfinished = DATA / ".being-made"
+    if unfinished.exists():
+        for entry in DATA.iterdir():
+            if entry.is_dir() and entry.name != "lost+found":
+                shutil.rmtree(entry)
+            elif entry.is_file() and entry != unfinished:
+                entry.unlink()
+    elif (DATA / "mysql").is_dir():
         return
-    subprocess.run(
-        ["mariadb-install-db", "--auth-root-authentication-method=normal", "--skip-test-db", f"--datadir={DATA}"],
-        check=True,
-    )
+    unfinished.touch()
+    # Without the cluster's configuration: Galera refuses to start where it has no cluster to belong to.
+    command = ["mariadb-install-db", "--no-defaults", f"--datadir={DATA}"]
+    subprocess.run([*command, "--auth-root-authentication-method=normal", "--skip-test-db"], check=True)
+    unfinished.unlink()
 
 
 def recovered_position() -> int:
@@ -77,7 +92,8 @@ def recovered_position() -> int:
     if told and int(told.group(1)) >= 0:
         return int(told.group(1))
     log = pathlib.Path("/tmp/recover.log")
-    subprocess.run(["mariadbd", "--wsrep-recover", f"--log-error={log}"], check=False, timeout=600)
+    command = ["mariadbd", "--wsrep-recover", "--wsrep-cluster-address=gcomm://", f"--log-error={log}"]
+    subprocess.run(command, check=False, timeout=600)
     found = re.findall(r"Recovered position:\s*[0-9a-f-]+:(-?\d+)", log.read_text() if log.exists() else "")
     return int(found[-1]) if found else -1
 
@@ -90,21 +106,25 @@ def founds() -> bool:
     if REPLICAS == 1:
         return True
     position = recovered_position()
-    deadline = time.monotonic() + float(os.environ["SETUP_WAIT_SECONDS"])
-    while time.monotonic() < deadline:
+    first_seen: dict[str, str] = {}
+    present = {NAME: position}
+    began = time.monotonic()
+    while time.monotonic() - began < LONGEST_WAIT_SECONDS:
+        WAITING.touch()
         if some_peer_answers():
             return False
-        state_map("PATCH", {"data": {NAME: json.dumps({"position": position, "time": time.time()})}})
-        told = {peer: json.loads(text) for peer, text in state_map("GET").items() if peer in PEERS}
-        fresh = {peer: state for peer, state in told.items() if time.time() - state["time"] < STALE_SECONDS}
-        if len(fresh) == REPLICAS:
-            furthest = max(fresh, key=lambda peer: (fresh[peer]["position"], -PEERS.index(peer)))
-            if furthest == NAME:
-                return True
+        said = {NAME: json.dumps({"position": position, "said": str(uuid.uuid4())})}
+        for peer, text in state_map("PATCH", {"data": said}).items():
+            # What a peer said in an earlier life stays as it is: only one who says it anew waits as we do.
+            if peer in PEERS and text != first_seen.setdefault(peer, text):
+                present[peer] = json.loads(text)["position"]
+        all_wait = len(present) == REPLICAS
+        if all_wait and NAME == max(present, key=lambda peer: (present[peer], -PEERS.index(peer))):
+            return True
+        if not all_wait and marked_safe() and time.monotonic() - began > SAFE_AFTER_SECONDS:
+            return True
         time.sleep(5)
-    if marked_safe():
-        return True
-    print("not all servers were heard of and this one is not marked safe; starting over", file=sys.stderr)
+    print(f"not all servers were heard of, only {sorted(present)}; starting over", file=sys.stderr)
     sys.exit(1)
 
 
@@ -127,7 +147,10 @@ def accounts() -> pathlib.Path:
             lines.append(f"CREATE USER IF NOT EXISTS {user} IDENTIFIED BY {password};")
             lines.append(f"ALTER USER {user} IDENTIFIED BY {password};")
             lines.append(f"GRANT {grant.format(user=user)};")
-    lines.append("DROP USER IF EXISTS ''@'localhost';")
+    # A new data directory has accounts without a password, which shadow those above on the server's own host.
+    here = socket.gethostname()
+    for user, host in (("root", "127.0.0.1"), ("root", "::1"), ("root", here), ("", here), ("", "localhost")):
+        lines.append(f"DROP USER IF EXISTS {quoted(user)}@{quoted(host)};")
     file = pathlib.Path("/tmp/accounts.sql")
     file.touch(mode=0o600)
     file.write_text("\n".join(lines) + "\n")
@@ -150,7 +173,7 @@ def main() -> None:
             f"--init-file={accounts()}",
         ]
     else:
-        members = ",".join(address(peer) for peer in PEERS)
+        members = ",".join(f"{address(peer)}:{os.environ['WSREP_PORT']}" for peer in PEERS)
         arguments.append(f"--wsrep-cluster-address=gcomm://{members}")
     for name in [name for name in os.environ if name.endswith("_PASSWORD")]:
         del os.environ[name]

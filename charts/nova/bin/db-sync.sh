@@ -15,4 +15,4 @@ else
   manage cell_v2 update_cell --cell_uuid "${cell1}" --name cell1
 fi
 manage db sync
-manage db online_data_migrations
+manage db online_data_migrations || echo "some data cannot move yet; the next run goes on"
