@@ -119,7 +119,7 @@ def founds() -> bool:
             if peer in PEERS and text != first_seen.setdefault(peer, text):
                 present[peer] = json.loads(text)["position"]
         all_wait = len(present) == REPLICAS
-        if all_wait and NAME == max(present, key=lambda peer: (present[peer], -PEERS.index(peer))):
+        if all_wait and max(present, key=lambda peer: (present[peer], -PEERS.index(peer))) == NAME:
             return True
         if not all_wait and marked_safe() and time.monotonic() - began > SAFE_AFTER_SECONDS:
             return True
