@@ -134,3 +134,41 @@ def test_the_view_as_data_is_plain():
     assert data["services"][0]["releases"] == [
         {"name": "nova", "state": "installed", "revision": 3, "message": ""}
     ]
+
+
+def test_what_ready_lists_in_one_message_becomes_a_cause_each():
+    pending = condition("Ready", "False", "ReleasesPending", "identity: keystone Waiting; image: Applying")
+    causes = region_view(region(pending), [], NOW).causes
+    assert [cause.message for cause in causes] == ["identity: keystone Waiting", "image: Applying"]
+
+
+def test_a_component_is_named_with_its_application():
+    entry = {"status": "Unhealthy", "ready": 0, "desired": 1, "message": "Unschedulable"}
+    (cause,) = region_view(region(SICK, health={"keystone": {"api": entry}}), [], NOW).causes
+    assert cause.message == "keystone-api 0/1: Unschedulable"
+
+
+def test_a_component_that_is_not_ready_yet_is_in_the_note_and_no_cause():
+    health = {"nova": {"nova-api": {"status": "Progressing", "ready": 1, "desired": 2, "message": "rolling"}}}
+    view = region_view(region(SICK, health=health), [bundle("compute", release("nova", "Deployed"))], NOW)
+    assert view.services[0].note == "nova-api"
+    assert [cause.message for cause in view.causes] == ["nova-scheduler 0/2: CrashLoopBackOff"]
+
+
+def test_a_secret_that_has_expired_says_so():
+    secrets = {"tls": {"expires": "2026-02-22T09:30:00Z", "message": "renewal failed"}}
+    assert region_view(region(READY, secrets=secrets), [], NOW).secrets == (
+        "1 kept; tls has expired; tls: renewal failed"
+    )
+
+
+def test_the_setting_behind_a_cause_is_in_the_data_too():
+    osdpl = region(condition("Ready", "False", "WorkloadsFailing", "no driver 'FooDriver'"))
+    osdpl["spec"]["features"] = {"compute": {"driver": "FooDriver"}}
+    (cause,) = as_data(region_view(osdpl, [], NOW))["causes"]
+    assert cause["setBy"] == "spec.features.compute.driver"
+
+
+def test_warnings_of_an_invalid_spec_are_not_mixed_up_with_its_errors():
+    invalid = condition("SpecValid", "False", "SpecInvalid", "spec.a: wrong")
+    assert region_view(region(SICK, invalid), [], NOW).warnings == ""

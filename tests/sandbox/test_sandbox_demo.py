@@ -1,0 +1,55 @@
+"""What the demo says and finds, without starting it."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+import pytest
+import yaml
+
+from sandbox import demo
+from sandbox.build import Binaries
+from sandbox.cluster import Sandbox
+from sandbox.paths import Layout
+from sandbox.ports import Ports
+from sandbox.state import State
+
+
+@pytest.fixture
+def box(tmp_path: Path) -> Sandbox:
+    tools = tmp_path / "bin"
+    binaries = Binaries(
+        tools / "sandbox", tools / "kwok", tools / "helm", tools / "kubectl", tools / "stages"
+    )
+    state = State(demo.NAME, "single", Ports(*range(20000, 20006)))
+    return Sandbox(Layout(tmp_path / "demo"), state, binaries)
+
+
+def test_the_containers_are_those_of_this_checkout():
+    found = demo.existing_containers()
+    assert {"core", "helmbundle", "secrets"} <= set(found)
+    assert all((demo.ROOT / "containers" / f"{name}.py").exists() for name in found)
+
+
+def test_the_region_that_is_named_is_the_one_of_the_example():
+    example = yaml.safe_load(demo.EXAMPLE.read_text(encoding="utf-8"))
+    assert (example["metadata"]["name"], example["metadata"]["namespace"]) == (demo.REGION, demo.NAMESPACE)
+
+
+def test_what_to_try_next_names_kubeconfig_tools_edit_logs_and_the_end(box: Sandbox):
+    text = demo.next_steps(box)
+    assert f"export KUBECONFIG={box.kubeconfig}" in text
+    assert str(box.binaries.kubectl.parent) in text
+    assert "make demo-down" in text
+    assert str(demo.controllers_of(box).log_file("core").parent) in text
+
+
+def test_the_edit_to_try_is_one_that_the_shell_takes_as_it_is(box: Sandbox):
+    (line,) = [line for line in demo.next_steps(box).splitlines() if "patch osdpl" in line]
+    patch = yaml.safe_load(shlex.split(line)[-1])
+    assert patch["spec"]["services"]["identity"]["keystone"]["values"]["pod"]["replicas"]["api"] == 2
+
+
+def test_its_controllers_end_with_its_sandbox(box: Sandbox):
+    assert demo.controllers_of(box).directory.parent == box.layout.directory
