@@ -224,3 +224,9 @@ def test_a_release_fits_well_into_its_secret() -> None:
     # Helm keeps chart, values and manifest, compressed, in one Secret of at most 1 MiB.
     for name in LEAN:
         assert sum(len(text) for text in manifests(name).values()) < 400_000
+
+
+@pytest.mark.parametrize("path", ["tls.identity", "tls.oslo_db", "manifests.certificates"])
+def test_encryption_that_a_chart_does_not_have_is_refused_not_ignored(path: str) -> None:
+    with pytest.raises(helm_python.HelmError, match=f"{path}: the lean charts have no TLS"):
+        manifests("keystone", nest(path, True))

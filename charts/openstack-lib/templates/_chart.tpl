@@ -12,6 +12,7 @@ Being a template, the description computes names, ports and defaults from values
 */}}
 {{- define "openstack-lib.chart" -}}
 {{- $root := . -}}
+{{- include "openstack-lib.refuse_unserved" . -}}
 {{- $chart := include "openstack-lib.description" . | fromJson -}}
 {{- range list "standardJobs" "credentials" -}}{{- $_ := set $chart . (get $chart . | default dict) -}}{{- end -}}
 {{- $service := $chart.service -}}
@@ -100,4 +101,15 @@ data:
   {{- fail (printf "%s: templates/_components.tpl: %s" .Chart.Name $read.Error) -}}
 {{- end -}}
 {{- toJson $read -}}
+{{- end -}}
+
+{{/* Encryption that someone asks for and would not get is refused, not ignored. */}}
+{{- define "openstack-lib.refuse_unserved" -}}
+{{- $root := . -}}
+{{- range $name, $on := .Values.tls -}}
+  {{- if $on -}}{{- fail (printf "%s: tls.%s: the lean charts have no TLS inside the region; use OpenStack-Helm's" $root.Chart.Name $name) -}}{{- end -}}
+{{- end -}}
+{{- if .Values.manifests.certificates -}}
+  {{- fail (printf "%s: manifests.certificates: the lean charts have no TLS inside the region; use OpenStack-Helm's" .Chart.Name) -}}
+{{- end -}}
 {{- end -}}
