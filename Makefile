@@ -31,7 +31,7 @@ test-fast: setup ## no servers: under half a minute
 
 test-cluster: setup ## with a real Kubernetes control plane on loopback
 	@$(BIN)/python -m sandbox build
-	@$(BIN)/python -m pytest -q -n 4 --dist loadgroup -m "(cluster or slow) and not exhaustive"
+	@$(BIN)/python -m pytest -q -n 3 --dist loadgroup -m "(cluster or slow) and not exhaustive"
 
 test-exhaustive: setup ## the long sweeps
 	@$(BIN)/python -m sandbox build

@@ -125,7 +125,7 @@ class Region:
         current = entry.get("observedGeneration") == osdpl["metadata"]["generation"]
         return bool(current and entry.get("status") == "True")
 
-    def wait_ready(self, timeout: float = 150.0) -> None:
+    def wait_ready(self, timeout: float = 300.0) -> None:
         def show() -> str:
             status = self.status()
             logs = "\n".join(self.controllers.log(name)[-1500:] for name in self.containers)

@@ -13,29 +13,27 @@ from tests.cluster.region import NAME, RELEASES, Region, wait_until
 pytestmark = pytest.mark.cluster
 
 
-def test_a_deleted_region_leaves_volumes_and_credentials_and_takes_them_up_again(region: Region) -> None:
+def test_a_region_goes_and_comes_back_and_goes_for_good(region: Region) -> None:
+    """Volumes and credentials stay and are taken up again, unless the spec says that they go too."""
     region.apply()
     region.wait_ready()
     secrets, claims = region.secret_texts(), region.claims()
     assert secrets
     assert claims
-    region.kubectl("delete", "osdpl", NAME, "--timeout=120s")
-    assert region.revisions() == {}
-    assert region.get("hb")["items"] == []
-    workloads = region.get("deploy,sts,ds,jobs,cm,svc,pdb", "-l", "application")["items"]
-    assert [item["metadata"]["name"] for item in workloads] == []
+
+    region.kubectl("delete", "osdpl", NAME, "--timeout=180s")
+    assert_everything_is_gone(region)
+    assert_uninstalled_against_the_order_of_need(region)
     assert region.claims() == claims
     assert region.secret_texts() == secrets
-    region.apply()
-    region.wait_ready()
-    assert region.secret_texts() == secrets
-    assert region.claims() == claims
 
-
-def test_a_region_deleted_with_its_volumes_leaves_nothing(region: Region) -> None:
     region.apply(region.manifest(volumes="Delete"))
     region.wait_ready()
-    region.kubectl("delete", "osdpl", NAME, "--timeout=120s")
+    assert region.secret_texts() == secrets
+    assert region.claims() == claims
+
+    region.kubectl("delete", "osdpl", NAME, "--timeout=180s")
+    assert_everything_is_gone(region)
     wait_until(
         "volumes and credentials are gone",
         lambda: not region.claims() and not region.secret_texts(),
@@ -43,14 +41,16 @@ def test_a_region_deleted_with_its_volumes_leaves_nothing(region: Region) -> Non
     )
 
 
-def test_uninstalling_goes_against_the_order_of_need(region: Region) -> None:
-    region.apply()
-    region.wait_ready()
-    region.kubectl("delete", "osdpl", NAME, "--timeout=120s")
-    log = region.controllers.log("helmbundle")
-    gone = [
-        name for line in log.splitlines() for name in RELEASES if f"Uninstall of release {name} succ" in line
-    ]
+def assert_everything_is_gone(region: Region) -> None:
+    assert region.revisions() == {}
+    assert region.get("hb")["items"] == []
+    left = region.get("deploy,sts,ds,jobs,cm,svc,pdb", "-l", "application")["items"]
+    assert [item["metadata"]["name"] for item in left] == []
+
+
+def assert_uninstalled_against_the_order_of_need(region: Region) -> None:
+    lines = region.controllers.log("helmbundle").splitlines()
+    gone = [name for line in lines for name in RELEASES if f"Uninstall of release {name} succ" in line]
     assert set(gone) == RELEASES
     assert gone.index("nova") < gone.index("keystone") < gone.index("mariadb")
     assert gone.index("glance") < gone.index("keystone") < gone.index("rabbitmq")
