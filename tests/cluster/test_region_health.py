@@ -13,7 +13,7 @@ import pytest
 
 from tests.cluster.region import NAME, Region, wait_until
 
-pytestmark = [pytest.mark.cluster, pytest.mark.xdist_group("region-health")]
+pytestmark = [pytest.mark.cluster, pytest.mark.xdist_group("shared-region")]
 
 
 def component(region: Region, application: str, name: str) -> dict[str, Any]:
