@@ -108,7 +108,7 @@ class BundleReconciler:
         self._abandon = abandon
         self._resync = resync
         self._report = BundleReport(kube, clock)
-        self._actions = ReleaseActions(helm=helm, records=records, charts=charts, clock=clock)
+        self._actions = ReleaseActions(kube=kube, helm=helm, records=records, charts=charts, clock=clock)
         self._known: set[BundleKey] = set()
 
     def reconcile(self, key: BundleKey) -> float | None:

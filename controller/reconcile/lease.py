@@ -16,6 +16,8 @@ from controller.ports import LEASE, Clock, Kube
 
 DURATION = 15
 RENEW_EVERY = 5.0
+# After a renewal that failed, so that a cut connection does not use up the time there is.
+RETRY_EVERY = 0.5
 # A holder gives up well before others may take over: client-go keeps the same distance
 # (leaderelection: RenewDeadline 10 s under LeaseDuration 15 s).
 GIVE_UP_AFTER = 10.0
@@ -28,7 +30,10 @@ class _Seen:
 
 
 class WriterLease:
-    """One container's Lease. Not thread-safe: one thread acquires and renews."""
+    """One container's Lease. One thread acquires and renews; `lost` may be asked from any thread.
+
+    `kube` should answer or give up within a few seconds, and without retries of its own.
+    """
 
     def __init__(self, kube: Kube, clock: Clock, *, name: str, namespace: str, holder: str) -> None:
         self._kube = kube

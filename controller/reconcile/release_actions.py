@@ -18,14 +18,17 @@ from controller.domain.redaction import Redactor
 from controller.domain.release_state import Action, Attempt
 from controller.errors import ControllerError, HelmFailed, ReleaseMissing
 from controller.ports import (
+    SECRET,
     Cancellation,
     ChartSource,
     Clock,
     HelmClient,
     HelmRequest,
+    Kube,
     ReleaseRecords,
 )
 from controller.reconcile.action_slots import Outcome
+from controller.reconcile.immutable_jobs import replace_immutable_jobs
 
 log = logging.getLogger(__name__)
 
@@ -62,12 +65,14 @@ class ReleaseActions:
     def __init__(
         self,
         *,
+        kube: Kube,
         helm: HelmClient,
         records: ReleaseRecords,
         charts: ChartSource,
         clock: Clock,
         history: int = 5,
     ) -> None:
+        self._kube = kube
         self._helm = helm
         self._records = records
         self._charts = charts
@@ -113,7 +118,9 @@ class ReleaseActions:
         self._helm.install(self._request(job), cancellation)
 
     def _upgrade(self, job: Job, cancellation: Cancellation) -> None:
-        self._helm.upgrade(self._request(job), cancellation)
+        request = self._request(job)
+        replace_immutable_jobs(self._kube, self._helm.render(request), job.release, job.namespace)
+        self._helm.upgrade(request, cancellation)
 
     def _unlock(self, job: Job, cancellation: Cancellation) -> None:
         del cancellation  # one conditional write: over before it could be cancelled
@@ -129,10 +136,19 @@ class ReleaseActions:
             return
         self._records.delete_hooks(job.release, job.namespace)
         if job.volumes == "Delete":
+            self._delete_kept_secrets(job)
             self._records.delete_claims(job.release, job.namespace)
         else:
             self._records.retain_claims(job.release, job.namespace)
         self._helm.uninstall(job.release, job.namespace, cancellation=cancellation)
+
+    def _delete_kept_secrets(self, job: Job) -> None:
+        """Keys that a chart keeps beside its volumes (Keystone's fernet keys) go where those go."""
+        rendered = self._records.manifest(job.release, job.namespace, job.version)
+        for obj in (*rendered.manifest, *rendered.hooks):
+            kept = (obj["metadata"].get("annotations") or {}).get("helm.sh/resource-policy") == "keep"
+            if obj.get("kind") == SECRET.kind and kept:
+                self._kube.delete(SECRET, str(obj["metadata"]["name"]), job.namespace)
 
     def _request(self, job: Job) -> HelmRequest:
         if job.spec is None or job.values is None:

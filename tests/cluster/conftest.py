@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -32,10 +32,14 @@ def shared_region(sandbox: Sandbox, tmp_path_factory: pytest.TempPathFactory) ->
 
 
 def installed(
-    sandbox: Sandbox, namespace: str, directory: Path, containers: tuple[str, ...] = CONTAINERS
+    sandbox: Sandbox,
+    namespace: str,
+    directory: Path,
+    containers: tuple[str, ...] = CONTAINERS,
+    environment: Mapping[str, str] | None = None,
 ) -> Iterator[Any]:
     """A region whose `containers` run; taken down with everything of it afterwards."""
-    region = Region(sandbox, namespace, directory, containers)
+    region = Region(sandbox, namespace, directory, containers, environment or {})
     try:
         region.install()
         yield region

@@ -146,3 +146,41 @@ def test_a_missing_secret_is_named_and_waited_for(bench: Region) -> None:
     wait_until("it goes on", lambda: entry(bench, "caches").get("reason") != "SecretMissing")
     seen = bench.kubectl("get", "hb,events", "-o", "yaml") + bench.controllers.log("helmbundle")
     assert "planted-secret-word" not in seen
+
+
+JOB_CHART = {
+    "Chart.yaml": "apiVersion: v2\nname: migrations\nversion: 0.1.0\n",
+    "values.yaml": "image: one\n",
+    "templates/job.yaml": """
+apiVersion: batch/v1
+kind: Job
+metadata: {name: migrate}
+spec:
+  template:
+    metadata: {labels: {application: migrations}}
+    spec:
+      restartPolicy: Never
+      containers: [{name: migrate, image: {{ .Values.image | quote }}}]
+""",
+}
+
+
+def test_a_job_that_cannot_be_changed_is_replaced_before_the_upgrade(
+    sandbox: Sandbox, namespace: str, tmp_path: Path
+) -> None:
+    for name, text in JOB_CHART.items():
+        path = tmp_path / "charts" / "migrations" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    environment = {"CHARTS_DIR": str(tmp_path / "charts")}
+    for region in installed(sandbox, namespace, tmp_path / "run", ("helmbundle",), environment):
+        wanted = {"name": "migrations", "chart": {"name": "migrations", "path": "migrations"}}
+        bundle(region, "jobs", wanted)
+        wait_ready(region, "jobs")
+        first = region.get("job", "migrate")["metadata"]["uid"]
+        bundle(region, "jobs", {**wanted, "values": {"image": "two"}})
+        wait_ready(region, "jobs")
+        job = region.get("job", "migrate")
+        assert job["metadata"]["uid"] != first
+        assert job["spec"]["template"]["spec"]["containers"][0]["image"] == "two"
+        assert region.revisions() == {"migrations": (2, "deployed")}
