@@ -19,6 +19,9 @@ from controller.reconcile.lease import WriterLease
 from controller.reconcile.work_queue import WorkQueue
 from controller.settings import Settings, read_settings
 
+# Seconds: a renewal against a server that hangs ends in time for another one.
+LEASE_READ_TIMEOUT = 4.0
+
 
 @dataclass(frozen=True)
 class Parts:
@@ -61,7 +64,12 @@ def run(name: str, compose: Callable[[Parts], Container]) -> None:
         sys.stderr.write(f"osctl-{name}: {error}\n")
         exit_container(78)
     lease = WriterLease(
-        kube,
+        PykubeClient(
+            connection,
+            user_agent=f"openstack-controller/{name}",
+            read_timeout=LEASE_READ_TIMEOUT,
+            retries_within=0,
+        ),
         clock,
         name=f"osctl-{name}",
         namespace=settings.pod_namespace,

@@ -15,7 +15,7 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import kopf
@@ -24,7 +24,7 @@ from controller.adapters.health_endpoint import serve_health
 from controller.adapters.kube_connection import Connection, kopf_login
 from controller.errors import ApiUnavailable, ControllerError
 from controller.ports import Resource
-from controller.reconcile.lease import RENEW_EVERY, WriterLease
+from controller.reconcile.lease import RENEW_EVERY, RETRY_EVERY, WriterLease
 from controller.reconcile.work_queue import WorkQueue
 from controller.settings import Settings
 
@@ -40,7 +40,10 @@ STUCK_AFTER = 600.0
 LEASE_LOST = 70
 WATCHES_ENDED = 71
 HELM_DETACHED = 72
+LEASE_BROKEN = 73
 LOOP_STILL_AFTER = 60.0
+# How often the end of a Lease is looked for.
+FENCE_EVERY = 0.5
 
 
 def _no_keys(_: Mapping[str, Any]) -> Iterable[Key]:
@@ -71,6 +74,25 @@ class Container:
     workers: int = 2
 
 
+@dataclass
+class _Tenure:
+    """Since when this process holds the Lease: before that it has no work to be late with."""
+
+    held: threading.Event = field(default_factory=threading.Event)
+    since: float = 0.0
+
+    def begin(self) -> None:
+        self.since = time.monotonic()
+        self.held.set()
+
+    def late(self, container: Container) -> str:
+        """What is wrong with the container's work, nothing when all is well."""
+        if not self.held.is_set():
+            return ""
+        age = min(container.queue.oldest(), time.monotonic() - self.since)
+        return f"the oldest work waits for {age:.0f} s" if age > STUCK_AFTER else ""
+
+
 class _Heartbeat:
     """When Kopf's event loop last turned."""
 
@@ -96,7 +118,7 @@ def run_container(
     Work under way is not waited for: what it leaves half done is found and finished by the next run,
     which must be able to do so after a kill anyway.
     """
-    heartbeat = _Heartbeat()
+    heartbeat, tenure = _Heartbeat(), _Tenure()
     ended = threading.Event()
     codes: list[int] = []
 
@@ -107,8 +129,9 @@ def run_container(
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop(0))
     if settings.health_port:
-        serve_health(settings.health_port, {"loop": heartbeat.still, "queue": lambda: _stuck(container)})
-    threading.Thread(target=_keep_lease, args=(lease, container, ended), name="lease", daemon=True).start()
+        checks = {"loop": heartbeat.still, "queue": lambda: tenure.late(container)}
+        serve_health(settings.health_port, checks)
+    _start("lease", _keep_lease, lease, container, tenure, ended)
 
     def watch() -> None:
         try:
@@ -190,23 +213,55 @@ def _register(registry: kopf.OperatorRegistry, queue: WorkQueue[Key], watch: Wat
             queue.add(key)
 
 
-def _keep_lease(lease: WriterLease, container: Container, ended: threading.Event) -> None:
-    """Takes the Lease, lets the workers begin, renews it, and ends the process when that fails."""
+def _start(name: str, target: Callable[..., None], *given: object) -> None:
+    threading.Thread(target=target, args=given, name=name, daemon=True).start()
+
+
+def _keep_lease(lease: WriterLease, container: Container, tenure: _Tenure, ended: threading.Event) -> None:
+    """Takes the Lease, lets the workers begin, and renews it; any error ends the process."""
+    try:
+        if not _take_lease(lease, ended):
+            return
+        log.info("holding the Lease of %s", container.name)
+        tenure.begin()
+        _start("fence", _fence, lease, ended)
+        for number in range(container.workers):
+            _start(f"worker-{number}", _work, container)
+        renewed = True
+        while not ended.wait(RENEW_EVERY if renewed else RETRY_EVERY):
+            renewed = lease.try_take()
+    except BaseException as error:
+        # Without this thread nothing renews, or nothing ever begins: a new process may do better.
+        log.error("the Lease cannot be kept: %s\n%s", type(error).__name__, _stack(error))
+        exit_container(LEASE_BROKEN)
+        raise
+
+
+def _take_lease(lease: WriterLease, ended: threading.Event) -> bool:
+    """Waits for the Lease; False when the container ends before."""
     waiting = False
-    while not lease.try_take():
+    # One that was long in coming may be as good as over.
+    while not lease.try_take() or lease.lost():
         if not waiting:
             log.info("waiting for the Lease: another pod holds it, or the API server does not answer")
             waiting = True
         if ended.wait(1.0):
-            return
-    log.info("holding the Lease of %s", container.name)
-    for number in range(container.workers):
-        threading.Thread(target=_work, args=(container,), name=f"worker-{number}", daemon=True).start()
-    while not ended.wait(RENEW_EVERY):
-        if not lease.try_take() and lease.lost():
+            return False
+    return True
+
+
+def _fence(lease: WriterLease, ended: threading.Event) -> None:
+    """Ends the process when the Lease is lost, on a thread that waits for no server."""
+    while not ended.wait(FENCE_EVERY):
+        if lease.lost():
             # At once, without ceremony: a write from now on could meet another pod's.
             log.error("the Lease is lost: another pod may be at work, so this container ends")
             exit_container(LEASE_LOST)
+
+
+def _stack(error: BaseException) -> str:
+    """Where it came from, without the error's own text, which may hold what a library was given."""
+    return "".join(traceback.format_tb(error.__traceback__))
 
 
 def _work(container: Container) -> None:
@@ -223,17 +278,16 @@ def _work(container: Container) -> None:
             log.warning("%s %s: %s; again in %.1f s", kind, name, error, pause, extra=extra)
         except Exception as error:  # noqa: BLE001 - the edge of a thread: one object must not stop all
             pause = queue.failed(key)
-            # Without the error's own text, which may hold what a library was given.
-            stack = "".join(traceback.format_tb(error.__traceback__))
             log.error(
-                "%s %s: %s; again in %.1f s\n%s", kind, name, type(error).__name__, pause, stack, extra=extra
+                "%s %s: %s; again in %.1f s\n%s",
+                kind,
+                name,
+                type(error).__name__,
+                pause,
+                _stack(error),
+                extra=extra,
             )
         else:
             queue.done(key, again_after=again)
             took = time.monotonic() - began
             log.debug("looked at %s %s", kind, name, extra={**extra, "duration": round(took, 3)})
-
-
-def _stuck(container: Container) -> str:
-    age = container.queue.oldest()
-    return f"the oldest work waits for {age:.0f} s" if age > STUCK_AFTER else ""

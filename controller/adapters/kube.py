@@ -31,12 +31,23 @@ USER_AGENT = "openstack-controller"
 class PykubeClient:
     """`controller.ports.Kube` on one API server. Usable from any thread.
 
-    `user_agent` names the container in the API server's audit log.
+    `user_agent` names the container in the API server's audit log. `read_timeout` is how many seconds
+    the server may be silent within one request, `retries_within` for how many after the first request
+    it is asked again while it is unavailable; 0 asks once.
     """
 
-    def __init__(self, connection: Connection, *, user_agent: str = USER_AGENT) -> None:
+    def __init__(
+        self,
+        connection: Connection,
+        *,
+        user_agent: str = USER_AGENT,
+        read_timeout: float = READ_TIMEOUT,
+        retries_within: float = RETRIES_WITHIN,
+    ) -> None:
         self._connection = connection
         self._user_agent = user_agent
+        self._timeouts = (min(CONNECT_TIMEOUT, read_timeout), read_timeout)
+        self._retries_within = retries_within
         self._local = threading.local()
 
     def get(self, resource: Resource, name: str, namespace: str | None = None) -> KubeObject | None:
@@ -170,8 +181,7 @@ class PykubeClient:
             if missing_ok:
                 return None
             raise
-        decoded: KubeObject = response.json()
-        return decoded
+        return _decoded(method, url, response)
 
     def _send(
         self,
@@ -192,7 +202,7 @@ class PykubeClient:
         attempts: tenacity.Retrying = tenacity.Retrying(
             retry=tenacity.retry_if_exception_type(ApiUnavailable),
             wait=_pause,
-            stop=tenacity.stop_after_delay(RETRIES_WITHIN),
+            stop=tenacity.stop_after_delay(self._retries_within),
             reraise=True,
         )
         response: requests.Response = attempts(self._once, method, target, headers, data)
@@ -211,7 +221,7 @@ class PykubeClient:
                 f"{client.url.rstrip('/')}{target}",
                 headers=headers,
                 data=data,
-                timeout=(CONNECT_TIMEOUT, READ_TIMEOUT),
+                timeout=self._timeouts,
             )
         except requests.RequestException as error:
             # The text of requests' errors holds the URL and nothing of headers or body.
@@ -273,6 +283,19 @@ def _error(method: str, target: str, response: requests.Response) -> KubeError:
         after = response.headers.get("Retry-After", "")
         return ApiUnavailable(message, retry_after=float(after) if after.isdigit() else None)
     return KubeError(message)
+
+
+def _decoded(method: str, url: str, response: requests.Response) -> KubeObject:
+    """The object of a success. What is no JSON object came from something in between, such as a proxy
+    with its page about a server that is away."""
+    try:
+        decoded: object = response.json()
+    except ValueError:
+        # Without the decoder's error, which carries the document.
+        decoded = None
+    if not isinstance(decoded, dict):
+        raise ApiUnavailable(f"{method} {url}: {response.status_code} without a JSON object")
+    return decoded
 
 
 def _present(obj: KubeObject | None) -> KubeObject:

@@ -1,0 +1,126 @@
+"""A container without its Lease: it ends in time, whatever the API server does, and is alive before."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from controller import operator
+from controller.operator import LEASE_BROKEN, LEASE_LOST, STUCK_AFTER, Container, Key
+from controller.reconcile.lease import GIVE_UP_AFTER, WriterLease
+from controller.reconcile.work_queue import WorkQueue
+from tests.fakes.kube import FakeKube, Request
+from tests.fakes.world import FakeClock, FakeRandomness
+
+DEADLINE = 10.0
+
+
+class _Running:
+    """The Lease's threads of one container; `codes` are those it would have ended with."""
+
+    def __init__(self) -> None:
+        self.clock = FakeClock()
+        self.kube = FakeKube(clock=self.clock)
+        self.queue: WorkQueue[Key] = WorkQueue(self.clock, FakeRandomness())
+        self.container = Container("core", (), {}, self.queue, workers=1)
+        self.tenure = operator._Tenure()
+        self.ended, self.exited = threading.Event(), threading.Event()
+        self.codes: list[int] = []
+        self._thread: threading.Thread | None = None
+
+    def lease(self, pod: str) -> WriterLease:
+        return WriterLease(self.kube, self.clock, name="osctl-core", namespace="openstack", holder=pod)
+
+    def exit(self, code: int) -> None:
+        self.codes.append(code)
+        self.ended.set()
+        self.exited.set()
+
+    def start(self) -> None:
+        given = (self.lease("pod-a"), self.container, self.tenure, self.ended)
+        self._thread = threading.Thread(target=operator._keep_lease, args=given, daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        self.ended.set()
+        self.queue.close()
+        if self._thread:
+            self._thread.join(DEADLINE)
+
+
+@pytest.fixture
+def running(monkeypatch: pytest.MonkeyPatch) -> Iterator[_Running]:
+    made = _Running()
+    monkeypatch.setattr(operator, "exit_container", made.exit)
+    for period in ("RENEW_EVERY", "RETRY_EVERY", "FENCE_EVERY"):
+        monkeypatch.setattr(operator, period, 0.01)
+    yield made
+    made.stop()
+
+
+def _at_the_next_write(kube: FakeKube, then: Callable[[], None]) -> threading.Event:
+    reached = threading.Event()
+
+    def write(request: Request) -> None:
+        reached.set()
+        then()
+
+    kube.before_write = write
+    return reached
+
+
+def test_a_renewal_that_hangs_does_not_outlive_the_lease(running: _Running) -> None:
+    answer = threading.Event()
+
+    def hang() -> None:
+        answer.wait(DEADLINE)
+
+    running.start()
+    assert running.tenure.held.wait(DEADLINE)
+    hangs = _at_the_next_write(running.kube, hang)
+    try:
+        assert hangs.wait(DEADLINE)
+        running.clock.advance(GIVE_UP_AFTER + 1)
+        assert running.exited.wait(DEADLINE)
+        assert running.codes[0] == LEASE_LOST
+    finally:
+        answer.set()
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_what_nobody_foresaw_ends_the_process_and_tells_no_content(
+    running: _Running, caplog: pytest.LogCaptureFixture
+) -> None:
+    content = " ".join(("what", "the", "server", "said"))
+
+    def fail() -> None:
+        raise RuntimeError(content)
+
+    running.start()
+    assert running.tenure.held.wait(DEADLINE)
+    _at_the_next_write(running.kube, fail)
+    assert running.exited.wait(DEADLINE)
+    assert running.codes == [LEASE_BROKEN]
+    assert "RuntimeError" in caplog.text
+    assert "try_take" in caplog.text
+    assert all(content not in record.getMessage() for record in caplog.records)
+
+
+def test_a_standby_is_alive_however_long_its_work_waits(running: _Running) -> None:
+    running.queue.add(("region", "openstack", "one"))
+    running.clock.advance(STUCK_AFTER + 1)
+    assert running.tenure.late(running.container) == ""
+
+
+def test_work_that_waited_for_the_lease_is_late_only_from_then_on(
+    running: _Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(operator.time, "monotonic", running.clock.monotonic)
+    running.queue.add(("region", "openstack", "one"))
+    running.clock.advance(STUCK_AFTER + 1)
+    running.tenure.begin()
+    assert running.tenure.late(running.container) == ""
+    running.clock.advance(STUCK_AFTER + 1)
+    assert running.tenure.late(running.container) == "the oldest work waits for 601 s"
