@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
 from controller.domain.bundle import DEFAULT_TIMEOUT_SECONDS, BundleSpec, ChartRef, ReleaseSpec
@@ -52,6 +53,7 @@ def parse_bundle(obj: Mapping[str, Any]) -> Bundle:
         for index, item in enumerate(reader.items(spec, "releases", "spec.releases", required=True))
     )
     reader.unique([release.name for release in releases], "spec.releases")
+    reader.acyclic(releases, "spec.releases")
     parsed = BundleSpec(
         releases=releases,
         mode=reader.choice(spec, "mode", "spec.mode", _MODES),
@@ -194,7 +196,7 @@ class _Reader:
             self.refuse(f"{path}.dependsOn", "a release cannot depend on itself")
         return ReleaseSpec(
             name=name,
-            namespace=self.text(item, "namespace", f"{path}.namespace") or namespace,
+            namespace=self.namespace(item, f"{path}.namespace", namespace),
             chart=self.chart(item, f"{path}.chart"),
             values=self.mapping(item, "values", f"{path}.values"),
             depends_on=depends_on,
@@ -202,6 +204,38 @@ class _Reader:
             drift=self.choice(item, "drift", f"{path}.drift", _DRIFT),
             suspend=self.truth(item, "suspend", f"{path}.suspend"),
         )
+
+    def namespace(self, item: Mapping[str, Any], path: str, own: str) -> str:
+        """The bundle's own: rights, Secrets and dependencies all end at the namespace."""
+        value = self.text(item, "namespace", path) or own
+        if value != own:
+            self.refuse(
+                path,
+                f'a release lives in the namespace of its bundle, "{own}", not in "{value}"',
+                f'leave it out, or move the bundle to "{value}"',
+            )
+        return own
+
+    def acyclic(self, releases: Sequence[ReleaseSpec], path: str) -> None:
+        """No release may wait, over others of the bundle, for itself."""
+        places = {release.name: place for place, release in enumerate(releases)}
+        order: TopologicalSorter[str] = TopologicalSorter()
+        for release in releases:
+            # What depends on itself is told by its own problem.
+            inside = [name for name in release.depends_on if name in places and name != release.name]
+            order.add(release.name, *inside)
+        try:
+            order.prepare()
+        except CycleError as error:
+            # Each name is a predecessor of the next, and the first is also the last.
+            circle = list(reversed(error.args[1]))[1:]
+            first = circle.index(min(circle, key=places.__getitem__))
+            named = [*circle[first:], *circle[:first]]
+            self.refuse(
+                f"{path}[{places[named[0]]}].dependsOn",
+                f"the dependencies form a circle: {' → '.join([*named, named[0]])}",
+                "take one of them out of dependsOn",
+            )
 
     def chart(self, item: Mapping[str, Any], path: str) -> ChartRef:
         given = self.mapping(item, "chart", path, required=True)

@@ -28,7 +28,7 @@ SPEC = BundleSpec(
         ),
         ReleaseSpec(
             name="glance",
-            namespace="other",
+            namespace="openstack",
             chart=ChartRef("glance", "1.2.3", repository="oci://r.example.org/x", ca_secret="ca"),
         ),
     ),
@@ -151,6 +151,58 @@ def test_two_releases_of_one_name_are_refused() -> None:
     obj = bundle()
     obj["spec"]["releases"] *= 2
     assert _problems(obj) == {"spec.releases": 'release "keystone" is listed more than once'}
+
+
+def test_a_release_in_another_namespace_is_refused_with_what_to_do() -> None:
+    with pytest.raises(SpecInvalid) as caught:
+        parse_bundle(bundle(namespace="elsewhere"))
+    [problem] = caught.value.problems
+    assert problem.path == "spec.releases[0].namespace"
+    assert problem.message == (
+        'a release lives in the namespace of its bundle, "openstack", not in "elsewhere"'
+    )
+    assert problem.remedy == 'leave it out, or move the bundle to "elsewhere"'
+
+
+def test_the_namespace_of_the_bundle_can_be_written_out() -> None:
+    assert parse_bundle(bundle(namespace="openstack")).spec.releases[0].namespace == "openstack"
+
+
+def _waiting(**depends_on: list[str]) -> dict[str, Any]:
+    """A bundle of releases by name with what each depends on."""
+    obj = bundle()
+    [release] = obj["spec"]["releases"]
+    obj["spec"]["releases"] = [
+        {**release, "name": name, "dependsOn": wanted} for name, wanted in depends_on.items()
+    ]
+    return obj
+
+
+@pytest.mark.parametrize(
+    ("depends_on", "place", "circle"),
+    [
+        ({"a": ["b"], "b": ["a"]}, 0, "a → b → a"),
+        ({"b": ["a"], "a": ["b"]}, 0, "b → a → b"),
+        ({"z": ["c"], "c": ["b"], "a": ["c"], "b": ["a", "x"]}, 1, "c → b → a → c"),
+    ],
+)
+def test_dependencies_in_a_circle_are_refused_by_its_names(
+    depends_on: dict[str, list[str]], place: int, circle: str
+) -> None:
+    assert _problems(_waiting(**depends_on)) == {
+        f"spec.releases[{place}].dependsOn": f"the dependencies form a circle: {circle}"
+    }
+
+
+def test_a_release_that_depends_on_itself_is_told_once() -> None:
+    assert _problems(_waiting(a=["a"], b=["a"])) == {
+        "spec.releases[0].dependsOn": "a release cannot depend on itself"
+    }
+
+
+def test_dependencies_that_meet_again_are_no_circle() -> None:
+    obj = _waiting(d=["b", "c"], b=["a"], c=["a"], a=["mariadb"])
+    assert [release.name for release in parse_bundle(obj).spec.releases] == ["d", "b", "c", "a"]
 
 
 def test_every_problem_is_told_at_once() -> None:
