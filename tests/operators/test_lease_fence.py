@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -117,7 +118,7 @@ def test_a_standby_is_alive_however_long_its_work_waits(running: _Running) -> No
 def test_work_that_waited_for_the_lease_is_late_only_from_then_on(
     running: _Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(operator.time, "monotonic", running.clock.monotonic)
+    monkeypatch.setattr(time, "monotonic", running.clock.monotonic)
     running.queue.add(("region", "openstack", "one"))
     running.clock.advance(STUCK_AFTER + 1)
     running.tenure.begin()
