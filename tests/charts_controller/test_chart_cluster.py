@@ -13,7 +13,12 @@ import pykube
 import pytest
 import yaml
 
+from controller.adapters.clock import SystemClock
+from controller.adapters.kube import PykubeClient
 from controller.adapters.kube_connection import connect
+from controller.adapters.randomness import SystemRandomness
+from controller.reconcile.installation_key import InstallationKey
+from controller.reconcile.lease import WriterLease
 from sandbox.cluster import Sandbox
 from sandbox.errors import SandboxError
 from tests.api.definitions import CRDS, osdpl
@@ -108,10 +113,10 @@ def test_the_linter_has_nothing_to_say(sandbox: Sandbox) -> None:
 @pytest.mark.parametrize(
     ("resource", "verbs"),
     [
-        ("openstackdeployments.osctl.dev", ("get", "list", "watch", "update", "patch")),
-        ("openstackdeployments/status.osctl.dev", ("get", "update", "patch")),
-        ("helmbundles.osctl.dev", EVERYTHING),
-        ("helmbundles/status.osctl.dev", ("get", "update", "patch")),
+        ("openstackdeployments.osctl.dev", ("get", "list", "watch", "patch")),
+        ("openstackdeployments/status.osctl.dev", ("patch",)),
+        ("helmbundles.osctl.dev", ("get", "list", "watch", "create", "patch", "delete")),
+        ("helmbundles/status.osctl.dev", ("patch",)),
         ("secrets", EVERYTHING),
         ("configmaps", EVERYTHING),
         ("statefulsets.apps", EVERYTHING),
@@ -119,7 +124,7 @@ def test_the_linter_has_nothing_to_say(sandbox: Sandbox) -> None:
         ("roles.rbac.authorization.k8s.io", EVERYTHING),
         ("poddisruptionbudgets.policy", EVERYTHING),
         ("pods/log", ("get",)),
-        ("events", ("create", "patch")),
+        ("events", ("get", "create", "patch")),
     ],
 )
 def test_in_the_region_the_account_may_do_its_work(
@@ -132,7 +137,14 @@ def test_in_the_region_the_account_may_do_its_work(
     ("verb", "resource"),
     [
         ("create", "openstackdeployments.osctl.dev"),
+        ("update", "openstackdeployments.osctl.dev"),
         ("delete", "openstackdeployments.osctl.dev"),
+        ("update", "openstackdeployments/status.osctl.dev"),
+        ("update", "helmbundles.osctl.dev"),
+        ("update", "helmbundles/status.osctl.dev"),
+        ("list", "events"),
+        ("update", "events"),
+        ("create", "events.events.k8s.io"),
         ("deletecollection", "secrets"),
         ("create", "pods/exec"),
         ("create", "serviceaccounts/token"),
@@ -150,8 +162,9 @@ def test_in_the_region_the_account_may_do_no_more(account: Account, verb: str, r
 def test_in_its_own_namespace_the_account_keeps_its_leases_and_reads_nothing(account: Account) -> None:
     leases = "leases.coordination.k8s.io"
     assert account.may("create", leases, account.namespace)
-    assert account.may("patch", leases, account.namespace, "osctl-core")
-    assert not account.may("patch", leases, account.namespace, "someone-elses")
+    assert account.may("update", leases, account.namespace, "osctl-core")
+    assert not account.may("update", leases, account.namespace, "someone-elses")
+    assert not account.may("patch", leases, account.namespace, "osctl-core")
     assert not account.may("delete", leases, account.namespace, "osctl-core")
     assert not account.may("get", "secrets", account.namespace)
 
@@ -159,6 +172,7 @@ def test_in_its_own_namespace_the_account_keeps_its_leases_and_reads_nothing(acc
 def test_elsewhere_the_account_reads_nodes_and_nothing_else(account: Account) -> None:
     assert account.may("list", "nodes")
     for verb, resource in (
+        ("get", "nodes"),
         ("patch", "nodes"),
         ("get", "secrets"),
         ("list", "namespaces"),
@@ -168,6 +182,16 @@ def test_elsewhere_the_account_reads_nodes_and_nothing_else(account: Account) ->
     ):
         assert not account.may(verb, resource), resource
         assert not account.may(verb, resource, "kube-system"), resource
+
+
+def test_with_the_region_elsewhere_leases_are_kept_here_and_the_installation_key_there(
+    account: Account,
+) -> None:
+    kube, region = PykubeClient(connect(account.kubeconfig)), account.region
+    lease = WriterLease(kube, SystemClock(), name="osctl-core", namespace=account.namespace, holder="pod-a")
+    assert lease.try_take() and lease.try_take()
+    key = InstallationKey(kube, SystemRandomness(), region).read()
+    assert InstallationKey(kube, SystemRandomness(), region).read() == key
 
 
 def test_the_account_can_grant_what_the_charts_grant(account: Account) -> None:

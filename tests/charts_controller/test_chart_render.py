@@ -218,7 +218,7 @@ def test_no_right_reaches_into_pods_or_poses_as_another() -> None:
 
 def test_in_the_whole_cluster_nodes_are_read_and_nothing_else() -> None:
     cluster = granted(obj for obj in _render() if obj["kind"] == "ClusterRole")
-    assert cluster == {("", "nodes", "", verb) for verb in ("get", "list", "watch")}
+    assert cluster == {("", "nodes", "", verb) for verb in ("list", "watch")}
 
 
 def test_rights_are_bound_to_the_one_account_and_in_two_namespaces() -> None:
