@@ -13,7 +13,9 @@ help: ## what can be made
 setup: $(READY) ## the virtual environment with everything pinned
 
 $(READY): requirements-dev.lock pyproject.toml
-	@test -d $(VENV) || { echo "setting up $(VENV)"; $(PYTHON) -m venv $(VENV); }
+	@# A directory alone may be what was left when its making was interrupted.
+	@$(BIN)/python -m pip --version >/dev/null 2>&1 \
+	  || { echo "setting up $(VENV)"; rm -rf "$(VENV)"; $(PYTHON) -m venv "$(VENV)"; }
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
