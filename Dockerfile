@@ -18,7 +18,9 @@ COPY controller ./controller
 COPY containers ./containers
 RUN /opt/osctl/bin/pip install --no-deps --no-index --no-build-isolation . \
     && /opt/osctl/bin/pip uninstall --yes pip
-COPY charts /opt/osctl/share/charts
+COPY charts ./charts
+# The library chart that the charts link to becomes part of each: Helm tells of every link it follows.
+RUN mkdir -p /opt/osctl/share && cp -RL charts /opt/osctl/share/charts
 COPY values /opt/osctl/share/values
 
 FROM ${PYTHON_IMAGE}

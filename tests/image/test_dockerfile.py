@@ -116,6 +116,11 @@ def test_the_settings_point_to_where_the_files_are_copied(parser: DockerfilePars
     copied = {
         words[0]: words[1] for value in _instructions(parser, "COPY") if len(words := value.split()) == 2
     }
+    [charts] = [run.split() for run in _instructions(parser, "RUN") if " charts " in run]
+    assert charts[-4:-1] == ["cp", "-RL", copied["charts"].removeprefix("./")], (
+        "a link would be followed by Helm"
+    )
+    copied["charts"] = charts[-1]
     [environment] = [value for name, value in _stages(parser)[-1] if name == "ENV"]
     settings = dict(part.split("=", 1) for part in environment.split())
     assert settings["CHARTS_DIR"] == copied["charts"]
