@@ -107,7 +107,7 @@ def apply_example(box: Sandbox, controllers: Controllers) -> None:
 def next_steps(box: Sandbox) -> str:
     """What to try, as commands that work when they are copied."""
     osctl = Path(sys.executable).parent / "osctl"
-    command = str(osctl) if osctl.exists() else f"{sys.executable} -m controller.cli.main"
+    command = osctl.name if osctl.exists() else f"{sys.executable} -m controller.cli.main"
     patch = '{"spec":{"services":{"identity":{"keystone":{"values":{"pod":{"replicas":{"api":2}}}}}}}}'
     logs = box.layout.directory / "controllers" / "logs"
     return f"""\

@@ -130,15 +130,15 @@ def test_applying_the_same_again_changes_nothing(osctl: Osctl, applied: object):
 
 
 def test_diff_foretells_which_release_an_edit_touches(osctl: Osctl, applied: object):
-    values = {"services": {"identity": {"keystone": {"values": {"pod": {"replicas": {"api": 2}}}}}}}
-    edited = osctl.region.manifest(**values)
+    values = {"conf": {"memcached": {"max_connections": 4096}}}
+    edited = osctl.region.manifest(services={"cache": {"memcached": {"values": values}}})
     found = osctl("diff", "-f", "-", "-o", "json", input=edited)
     assert found.returncode == 1, found.stderr
     foretold = {release["name"] for release in json.loads(found.stdout)["releases"]}
     before = osctl.region.revisions()
     assert osctl("apply", "-f", "-", "--wait", "--timeout", "2m", input=edited).returncode == 0
     after = osctl.region.revisions()
-    assert foretold == {name for name in after if after[name] != before[name]} == {"keystone"}
+    assert foretold == {name for name in after if after[name] != before[name]} == {"memcached"}
     assert osctl("diff", "-f", "-", "--no-manifests", input=edited).returncode == 0
 
 
