@@ -7,9 +7,11 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from controller.domain.bundle import BundleSpec, VolumePolicy
 from controller.domain.bundle_object import Bundle, parse_bundle
 from controller.domain.bundle_status import ReleaseState, ReleaseView
 from controller.domain.names import FORCE_ANNOTATION
+from controller.domain.object_meta import parse_meta
 from controller.domain.reasons import Reason
 from controller.domain.redaction import Redactor
 from controller.domain.release_state import Action, Attempt, Decision, Situation, decide
@@ -123,8 +125,12 @@ class BundleReconciler:
         try:
             bundle = parse_bundle(obj)
         except SpecInvalid as error:
-            self._report.write_invalid(obj, error, generation)
-            return self._resync
+            if not obj["metadata"].get("deletionTimestamp"):
+                self._report.write_invalid(obj, error, generation)
+                return self._resync
+            # What cannot be read can still go: its releases are known by their records.
+            volumes: VolumePolicy = "Delete" if _asks_to_delete_volumes(obj) else "Retain"
+            bundle = Bundle(**vars(parse_meta(obj)), spec=BundleSpec((), volumes=volumes))
         if not bundle.deleting:
             self._report.hold(obj)
         # Taken before the records are read: an action that ends in between would make them look as if
@@ -287,6 +293,11 @@ class BundleReconciler:
             text = f"{job.action} of release {job.release} {ending}"
             kind = "Warning" if outcome.error else "Normal"
             self._events.emit(look.obj, type_=kind, reason=Reason(word), message=text)
+
+
+def _asks_to_delete_volumes(obj: Mapping[str, Any]) -> bool:
+    spec = obj.get("spec")
+    return isinstance(spec, Mapping) and spec.get("volumes") == "Delete"
 
 
 def _is_ours(look: _Pass, key: ReleaseKey, running: Running) -> bool:

@@ -10,6 +10,8 @@ from tests.charts.lean import NAMESPACE, chart
 from tests.render.region import core_spec, embedded_only, render
 from tests.render.specs import FEATURES
 
+pytestmark = pytest.mark.slow
+
 
 def resolved(values: Any) -> Any:
     """Values with every reference to a Secret replaced by some text."""

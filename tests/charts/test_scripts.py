@@ -10,6 +10,8 @@ import pytest
 
 from tests.charts.lean import LEAN, nest, objects
 
+pytestmark = pytest.mark.slow
+
 VARIANTS = {"libvirt": nest("conf.ceph.enabled", True), "openvswitch": nest("conf.ovs_dpdk.enabled", True)}
 
 

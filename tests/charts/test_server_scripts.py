@@ -16,6 +16,8 @@ import pytest
 from tests.charts.running import module, program, run
 from tests.charts.test_scripts import scripts
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def connected(tmp_path: Path) -> Iterator[tuple[Path, int]]:

@@ -184,3 +184,18 @@ def test_a_job_that_cannot_be_changed_is_replaced_before_the_upgrade(
         assert job["metadata"]["uid"] != first
         assert job["spec"]["template"]["spec"]["containers"][0]["image"] == "two"
         assert region.revisions() == {"migrations": (2, "deployed")}
+
+
+def test_a_bundle_that_cannot_be_read_any_more_can_still_be_removed(bench: Region) -> None:
+    bundle(bench, "caches", memcached())
+    wait_ready(bench, "caches")
+    elsewhere = memcached(namespace="elsewhere")
+    bundle(bench, "caches", elsewhere)
+    wait_until(
+        "the spec is refused",
+        lambda: "elsewhere" in json.dumps(bench.get("hb", "caches").get("status") or {}),
+        show=lambda: bench.controllers.log("helmbundle"),
+    )
+    assert bench.revisions() == {"memcached": (1, "deployed")}
+    bench.kubectl("delete", "hb", "caches", "--timeout=30s")
+    assert bench.revisions() == {}

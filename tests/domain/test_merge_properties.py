@@ -6,12 +6,15 @@ import copy
 import json
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from controller.domain.merge import Layer, MergedValues, merge_layers, unexplained_leaves
 from controller.domain.values import is_map, leaves
 from controller.errors import SpecInvalid
+
+pytestmark = pytest.mark.slow
 
 SCALARS = st.one_of(st.booleans(), st.integers(-3, 3), st.sampled_from(["", "x", "no", "a: b"]))
 REFS = st.sampled_from([{"$secretRef": {"name": name, "key": "k"}} for name in ("a", "b")])

@@ -16,6 +16,8 @@ from controller.domain.values import Path, is_map
 from tests.render.region import core_spec, embedded_only, render
 from tests.render.specs import FEATURES
 
+pytestmark = pytest.mark.slow
+
 OSLO_CONFIG_FILES = (
     *(
         "keystone",
