@@ -11,6 +11,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Any
 
 import yaml
@@ -81,6 +82,11 @@ def read_documents(text: str, source: str) -> tuple[YamlDocument, ...]:
 
 def resolve_scalar(text: str) -> Any:
     """What kubectl makes of a plain scalar. Raises ValueError for what JSON cannot hold."""
+    value = _resolve_plain(text)
+    return _json_number(value) if isinstance(value, float) else value
+
+
+def _resolve_plain(text: str) -> Any:
     if text in _NULL:
         return None
     if text in _TRUE:
@@ -104,7 +110,7 @@ def _resolve_number(text: str) -> Any:
             return number
     if _FLOAT.match(plain):
         fraction = float(plain)
-        return text if math.isinf(fraction) else _json_number(fraction)
+        return text if math.isinf(fraction) else fraction
     return text
 
 
@@ -222,7 +228,7 @@ class _DocumentBuilder:
             top.key, top.merging = "<<", True
             return
         try:
-            resolved = resolve_scalar(text) if plain else text
+            resolved = _resolve_plain(text) if plain else text
         except ValueError as error:
             raise self._refuse(line, str(error), "quote the key") from None
         if resolved is None:
@@ -295,6 +301,18 @@ def _size(value: Any) -> int:
 def _key_text(resolved: Any) -> str:
     if isinstance(resolved, bool):
         return "true" if resolved else "false"
-    if isinstance(resolved, float):
-        return repr(resolved)
-    return str(resolved)
+    return _float_text(resolved) if isinstance(resolved, float) else str(resolved)
+
+
+def _float_text(number: float) -> str:
+    """A fraction as kubectl writes it when it is a key: Go's strconv.FormatFloat with 'g' and -1.
+
+    That is the shortest text, with an exponent below -4 and from 6 on.
+    """
+    exact = Decimal(repr(number)).normalize()
+    exponent = exact.adjusted()
+    if number == 0 or -4 <= exponent < 6:
+        return "-0" if str(exact) == "-0" else f"{exact:f}"
+    first, *rest = (str(digit) for digit in exact.as_tuple().digits)
+    mantissa = f"{first}.{''.join(rest)}" if rest else first
+    return f"{'-' if number < 0 else ''}{mantissa}e{'-' if exponent < 0 else '+'}{abs(exponent):02d}"

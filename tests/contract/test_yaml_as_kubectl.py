@@ -126,6 +126,8 @@ def test_a_key_means_the_same(key: str) -> None:
         "a:\nb: {}\nc: []\n",
         "a: 'it''s'\nb: \"tab\\tnew\\nline\"\n",
         "? a\n: b\n",
+        "1E6: a\n1e20: b\n1.5: c\n0.00001: d\n0.0001: e\n",
+        "123456.0: a\n1234567.0: b\n-1.5e-9: c\n100000.5: d\n1.25e30: e\n",
         "a: [1, [2, {b: 3}]]\n",
         "a: {b: {c: [x, 'y', y]}}\n",
     ],
