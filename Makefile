@@ -38,6 +38,7 @@ test-cluster: setup ## with a real Kubernetes control plane on loopback
 test-exhaustive: setup ## the long sweeps
 	@$(BIN)/python -m sandbox build
 	@$(BIN)/python -m pytest -q -n 2 -m exhaustive
+	@HYPOTHESIS_PROFILE=searching $(BIN)/python -m pytest -q -n 2 -m hypothesis
 
 lint: setup ## style, types and layering
 	@$(BIN)/ruff check .

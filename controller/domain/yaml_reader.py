@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import re
+import struct
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -305,14 +306,24 @@ def _key_text(resolved: Any) -> str:
 
 
 def _float_text(number: float) -> str:
-    """A fraction as kubectl writes it when it is a key: Go's strconv.FormatFloat with 'g' and -1.
+    """A fraction as kubectl writes it when it is a key: Go's strconv.FormatFloat with 'g', -1 and 32 bits.
 
-    That is the shortest text, with an exponent below -4 and from 6 on.
+    That is the shortest text that gives the same single-precision number, with an exponent below -4 and
+    from 6 on; what single precision cannot hold is infinite (sigs.k8s.io/yaml, convertToJSONableObject).
     """
-    exact = Decimal(repr(number)).normalize()
-    exponent = exact.adjusted()
-    if number == 0 or -4 <= exponent < 6:
-        return "-0" if str(exact) == "-0" else f"{exact:f}"
-    first, *rest = (str(digit) for digit in exact.as_tuple().digits)
-    mantissa = f"{first}.{''.join(rest)}" if rest else first
-    return f"{'-' if number < 0 else ''}{mantissa}e{'-' if exponent < 0 else '+'}{abs(exponent):02d}"
+    try:
+        single = _as_single(number)
+    except OverflowError:
+        return "-.inf" if number < 0 else ".inf"
+    shortest = next(text for digits in range(9) if _as_single(float(text := f"{single:.{digits}e}")) == single)
+    mantissa, _, exponent_text = shortest.partition("e")
+    exponent = int(exponent_text)
+    if -4 <= exponent < 6:
+        return f"{Decimal(shortest):f}" if exponent < 0 or "." in mantissa else f"{single:.0f}"
+    return f"{mantissa}e{'-' if exponent < 0 else '+'}{abs(exponent):02d}"
+
+
+def _as_single(number: float) -> float:
+    """The nearest single-precision number. Raises OverflowError for what is beyond its range."""
+    single: float = struct.unpack("<f", struct.pack("<f", number))[0]
+    return single
