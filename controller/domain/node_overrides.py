@@ -12,11 +12,11 @@ can differ, and the default DaemonSet keeps its name.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from controller.domain.bundle import ChartRef, Values
+from controller.domain.bundle import ChartRef, ReleaseSpec, Values
 from controller.domain.catalogue import NODE_FORM_CONF, ChartEntry, ServiceEntry, suggestion, unknown_key
 from controller.domain.layers import SpecSource
 from controller.domain.merge import Layer
@@ -145,6 +145,26 @@ def renamed_daemonsets(chart: ChartRef, before: Values, after: Values) -> tuple[
     changed = [key for key in sorted(old.keys() | new.keys()) if old.get(key) != new.get(key)]
     prefix = f"{chart.name}_"
     return tuple(f"{chart.name}-{key.removeprefix(prefix)}" for key in changed)
+
+
+def rename_warnings(before: Iterable[ReleaseSpec], after: Iterable[ReleaseSpec]) -> tuple[Problem, ...]:
+    """One warning for each DaemonSet that is renamed between two wishes for the same releases.
+
+    `before` is what was asked for until now (of HelmBundles, or of another rendering), `after` what is
+    asked for next. Releases that come or go are not warned about: their pods start or stop anyway.
+    """
+    known = {release.name: release for release in before}
+    return tuple(
+        Problem(
+            "spec.nodes",
+            f"release {release.name}: DaemonSet {name} gets another name, because a label came or went:"
+            " all its pods restart at once, on every node",
+            "do it when that is allowed; values below a label that stays restart its own nodes only",
+        )
+        for release in after
+        if release.name in known
+        for name in renamed_daemonsets(release.chart, known[release.name].values, release.values)
+    )
 
 
 def _label_sets(values: Values) -> dict[str, list[Any]]:

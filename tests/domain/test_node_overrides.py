@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from controller.domain.bundle import ChartRef
+from controller.domain.bundle import ChartRef, ReleaseSpec
 from controller.domain.catalogue import ChartEntry, ServiceEntry
 from controller.domain.layers import SpecSource
-from controller.domain.node_overrides import check_nodes, node_layer, renamed_daemonsets
+from controller.domain.node_overrides import check_nodes, node_layer, rename_warnings, renamed_daemonsets
 
 CHARTS = {
     "nova": ChartEntry(("embedded",), daemonsets=("compute",)),
@@ -121,3 +121,23 @@ def test_the_charts_shipped_with_the_controller_rename_nothing() -> None:
     one, _ = node_layer(spec(), COMPUTE, "nova")
     assert one is not None
     assert renamed_daemonsets(ChartRef("nova", path="nova"), {}, one.values) == ()
+
+
+def releases(values: Any) -> list[ReleaseSpec]:
+    return [ReleaseSpec("nova", "openstack", UPSTREAM, values)]
+
+
+def test_a_renamed_daemonset_is_warned_about_between_two_wishes_for_a_release() -> None:
+    one, _ = node_layer(spec(), COMPUTE, "nova")
+    assert one is not None
+    [warning] = rename_warnings(releases({}), releases(one.values))
+    assert warning.path == "spec.nodes"
+    assert "nova-compute" in warning.message
+    assert rename_warnings(releases(one.values), releases(one.values)) == ()
+
+
+def test_a_release_that_is_new_or_gone_renames_nothing() -> None:
+    one, _ = node_layer(spec(), COMPUTE, "nova")
+    assert one is not None
+    assert rename_warnings([], releases(one.values)) == ()
+    assert rename_warnings(releases(one.values), []) == ()
