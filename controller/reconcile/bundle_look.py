@@ -1,0 +1,58 @@
+"""What one look at one HelmBundle reads and finds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from controller.domain.bundle_object import Bundle
+from controller.domain.bundle_status import ReleaseView
+from controller.domain.names import FORCE_ANNOTATION
+from controller.ports import Revision
+from controller.reconcile.action_slots import ReleaseKey, Running
+from controller.reconcile.secret_values import SecretValues
+
+Histories = Mapping[str, tuple[Revision, ...]]
+
+
+@dataclass
+class BundleLook:
+    """Everything is read once, at the beginning; `views`, `again` and `left` grow release by release.
+
+    `again` holds the seconds after which a release wants to be looked at, `left` says that something of
+    the bundle is still installed or being worked on.
+    """
+
+    bundle: Bundle
+    obj: Mapping[str, Any]
+    histories: Histories
+    busy: Mapping[ReleaseKey, Running]
+    secrets: SecretValues
+    views: list[ReleaseView] = field(default_factory=list)
+    again: list[float] = field(default_factory=list)
+    left: bool = False
+
+    @property
+    def force(self) -> str:
+        """The operator's request for an upgrade now, empty when there is none."""
+        return str((self.obj["metadata"].get("annotations") or {}).get(FORCE_ANNOTATION) or "")
+
+    def key(self, release: str) -> ReleaseKey:
+        """Under which an action on the release is known to the slots."""
+        return (self.bundle.namespace, release)
+
+    def is_ours(self, running: Running, key: ReleaseKey) -> bool:
+        """Whether the action under way was asked for by this bundle."""
+        return key[0] == self.bundle.namespace and running.bundle == self.bundle.name
+
+    def names(self) -> list[str]:
+        """Wanted releases in the spec's order, then installed ones of ours that it no longer names."""
+        wanted = [release.name for release in self.bundle.spec.releases]
+        mine = self.bundle.name
+        rest = [
+            name for name, revisions in self.histories.items() if revisions and revisions[-1].bundle == mine
+        ]
+        # An install that has no record yet is known by its slot alone.
+        rest += [key[1] for key, running in self.busy.items() if self.is_ours(running, key)]
+        return wanted + sorted(set(rest) - set(wanted))

@@ -1,0 +1,88 @@
+"""Decides on one release of a bundle: gathers what the pure decision depends on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from controller.domain.reasons import Reason
+from controller.domain.release_state import Action, Decision, Situation, decide
+from controller.ports import HELMBUNDLE, Clock, Kube, Revision
+from controller.reconcile.bundle_look import BundleLook
+from controller.reconcile.observed_release import ObservedRelease, is_deployed, recorded, steady_jitter
+
+
+class ReleaseDecisions:
+    """What a look cannot tell from its own bundle alone is asked of the other bundles here."""
+
+    def __init__(self, kube: Kube, clock: Clock) -> None:
+        self._kube = kube
+        self._clock = clock
+
+    def decide(self, look: BundleLook, release: ObservedRelease) -> Decision:
+        """The next step for the release. Raises KubeError when other bundles cannot be read."""
+        bundle, wanted, spec = look.bundle, release.wanted, release.spec
+        if bundle.spec.mode != "Apply" and not bundle.deleting:
+            return Decision(Action.NOTHING, Reason.SUSPENDED, f"the bundle's mode is {bundle.spec.mode}")
+        obstacle = None
+        if wanted is not None:
+            obstacle = self._taken(look, release.revisions) or wanted.obstacle
+        if obstacle is not None:
+            return obstacle
+        unmet: tuple[str, ...] = ()
+        if spec is not None and wanted is not None:
+            unmet = tuple(name for name in spec.depends_on if not is_deployed(look.histories.get(name, ())))
+        dependents: tuple[str, ...] = ()
+        if wanted is None and release.revisions:
+            dependents = self._dependents(look, release.name)
+        return decide(
+            Situation(
+                wanted=wanted.digest if wanted else None,
+                recorded=recorded(release.revisions),
+                attempt=release.attempt,
+                now=self._clock.now(),
+                jitter=steady_jitter(release.name, release.attempt),
+                suspended=bool(spec and spec.suspend and wanted),
+                unmet=unmet,
+                dependents=dependents,
+                force=look.force,
+                foreign_grace=float(spec.timeout) if spec else 1800.0,
+            )
+        )
+
+    def _taken(self, look: BundleLook, revisions: tuple[Revision, ...]) -> Decision | None:
+        """A release of that name which another living bundle asks for is not ours to touch."""
+        owner = revisions[-1].bundle if revisions else ""
+        if owner in ("", look.bundle.name):
+            return None
+        other = self._kube.get(HELMBUNDLE, owner, look.bundle.namespace)
+        return None if other is None else taken_by(owner)
+
+    def _dependents(self, look: BundleLook, release: str) -> tuple[str, ...]:
+        """Installed releases of the namespace, of any bundle, whose spec depends on this one.
+
+        Those that this one itself depends on do not count: in a circle nothing could ever go.
+        """
+        needs: dict[str, set[str]] = {}
+        for obj in self._kube.list(HELMBUNDLE, look.bundle.namespace):
+            for other in (obj.get("spec") or {}).get("releases") or []:
+                needs.setdefault(str(other.get("name")), set()).update(other.get("dependsOn") or [])
+        below = _reachable(needs, release)
+        found = (name for name, needed in needs.items() if release in needed and look.histories.get(name))
+        return tuple(sorted(set(found) - below))
+
+
+def taken_by(owner: str) -> Decision:
+    """The release is another bundle's."""
+    text = f'the release belongs to HelmBundle "{owner}"; rename it here or remove it there'
+    return Decision(Action.WAIT, Reason.RELEASE_NAME_TAKEN, text, again_after=30.0)
+
+
+def _reachable(needs: Mapping[str, set[str]], start: str) -> set[str]:
+    """Everything that `start` depends on, directly or not."""
+    found: set[str] = set()
+    open_ = [start]
+    while open_:
+        for name in needs.get(open_.pop(), set()) - found:
+            found.add(name)
+            open_.append(name)
+    return found

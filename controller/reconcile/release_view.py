@@ -1,0 +1,48 @@
+"""How one release looks in the status after a look: its state and its view."""
+
+from __future__ import annotations
+
+from controller.domain.bundle_status import ReleaseState, ReleaseView
+from controller.domain.reasons import Reason
+from controller.domain.release_state import Action, Decision
+from controller.reconcile.bundle_look import BundleLook
+from controller.reconcile.observed_release import ObservedRelease
+
+
+def resting_state(decision: Decision, release: ObservedRelease) -> ReleaseState:
+    """The state of a release that nothing is being done to."""
+    revisions = release.revisions
+    if decision.reason == Reason.SUSPENDED:
+        # Suspended as it should be is deployed all the same; otherwise nobody knows what it lacks.
+        last = revisions[-1] if revisions else None
+        as_wanted = last and release.wanted and last.digest == release.wanted.digest and last.ours
+        whole = as_wanted and last and last.status == "deployed"
+        return ReleaseState.DEPLOYED if whole else ReleaseState.SUSPENDED
+    if decision.action == Action.NOTHING:
+        return ReleaseState.DEPLOYED
+    failing = (Reason.BACKING_OFF, Reason.CHART_NOT_FOUND, Reason.RELEASE_NAME_TAKEN, Reason.SPEC_INVALID)
+    if decision.reason in failing or (revisions and revisions[-1].status == "failed"):
+        return ReleaseState.FAILED
+    return ReleaseState.WAITING
+
+
+def release_view(
+    look: BundleLook, release: ObservedRelease, decision: Decision, state: ReleaseState
+) -> ReleaseView:
+    """The release as its bundle's status shows it from now on."""
+    last = release.revisions[-1] if release.revisions else None
+    message = decision.message
+    error = str(release.attempt_entry.get("error") or "")
+    if error and state == ReleaseState.FAILED:
+        message = f"{error} ({message})" if message else error
+    return ReleaseView(
+        name=release.name,
+        namespace=look.bundle.namespace,
+        state=state,
+        reason=decision.reason,
+        message=message,
+        revision=last.version if last else 0,
+        chart_version=last.chart_version if last else "",
+        digest=last.digest if last else "",
+        last_attempt=release.attempt_entry,
+    )
