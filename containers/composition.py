@@ -8,12 +8,15 @@ from dataclasses import dataclass
 
 from controller.adapters.clock import SystemClock
 from controller.adapters.events import KubeEvents
+from controller.adapters.health_endpoint import EndpointUnavailable
 from controller.adapters.kube import PykubeClient
 from controller.adapters.kube_connection import Connection, connect
 from controller.adapters.logs import LogSecrets, configure_logs
+from controller.adapters.metrics import PrometheusMetrics
 from controller.adapters.randomness import SystemRandomness
+from controller.adapters.watches import Key
 from controller.errors import ControllerError
-from controller.operator import Container, Key, exit_container, run_container
+from controller.operator import Container, exit_container, run_container
 from controller.ports import Clock, Events, Kube, Randomness
 from controller.reconcile.lease import WriterLease
 from controller.reconcile.work_queue import WorkQueue
@@ -34,6 +37,7 @@ class Parts:
     randomness: Randomness
     events: Events
     log_secrets: LogSecrets
+    metrics: PrometheusMetrics
     queue: WorkQueue[Key]
 
 
@@ -57,6 +61,7 @@ def run(name: str, compose: Callable[[Parts], Container]) -> None:
             randomness=randomness,
             events=KubeEvents(kube, clock, component=name, instance=settings.pod_name),
             log_secrets=log_secrets,
+            metrics=PrometheusMetrics(name),
             queue=WorkQueue(clock, randomness),
         )
         container = compose(parts)
@@ -75,4 +80,16 @@ def run(name: str, compose: Callable[[Parts], Container]) -> None:
         namespace=settings.pod_namespace,
         holder=settings.pod_name,
     )
-    exit_container(run_container(container, settings, connection, lease))
+    try:
+        code = run_container(
+            container,
+            settings=settings,
+            connection=connection,
+            lease=lease,
+            measures=parts.metrics,
+            clock=clock,
+        )
+    except EndpointUnavailable as error:
+        sys.stderr.write(f"osctl-{name}: {error}\n")
+        code = 78
+    exit_container(code)

@@ -10,8 +10,9 @@ from containers.composition import Parts, run
 from containers.keys import owner_key, region_key
 from controller.adapters.crd_files import load_schema
 from controller.adapters.values_files import load_library
+from controller.adapters.watches import Watch
 from controller.domain.deployment import parse_deployment
-from controller.operator import Container, Watch
+from controller.operator import Container
 from controller.ports import HELMBUNDLE, OSDPL
 from controller.reconcile.deployment import DeploymentReconciler
 from controller.render import Region, render_region

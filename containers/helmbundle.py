@@ -7,7 +7,8 @@ from containers.composition import Parts, run
 from containers.keys import bundle_keys, region_key
 from controller.adapters.helm_sdk import SdkClient
 from controller.adapters.release_records import SecretRecords
-from controller.operator import HELM_DETACHED, Container, Watch, exit_container
+from controller.adapters.watches import Watch
+from controller.operator import HELM_DETACHED, Container, exit_container
 from controller.ports import HELMBUNDLE, OSDPL
 from controller.reconcile.action_slots import ActionSlots
 from controller.reconcile.bundle import BundleReconciler

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from controller.adapters.watches import Key
 from controller.domain.names import DEPLOYMENT_LABEL
-from controller.operator import Key
 
 
 def region_key(osdpl: Mapping[str, Any]) -> Iterable[Key]:

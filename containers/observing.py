@@ -7,7 +7,8 @@ from functools import partial
 from typing import Any
 
 from containers.composition import Parts
-from controller.operator import Container, Watch
+from controller.adapters.watches import Watch
+from controller.operator import Container
 from controller.ports import OSDPL, Resource
 from controller.reconcile.known_regions import KnownRegions, RegionKey
 from controller.reconcile.object_store import ObjectStore

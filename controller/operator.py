@@ -1,37 +1,32 @@
-"""Runs one container: Kopf watches, a queue of keys, threads that reconcile them, and the Lease.
-
-Kopf serves as a watcher only. Its handlers put keys into the queue and return; it never patches an
-object, keeps no annotations and sets no finalizers, so that several containers on one object cannot
-disturb each other.
-"""
+"""Runs one container: watches, a queue of keys, threads that reconcile them, and the Lease."""
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import os
+import platform
 import signal
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from functools import partial
 
-import kopf
-
-from controller.adapters.health_endpoint import serve_health
-from controller.adapters.kube_connection import Connection, kopf_login
+from controller.adapters.health_endpoint import Endpoint, serve_endpoint
+from controller.adapters.kube_connection import Connection
+from controller.adapters.metrics import PrometheusMetrics
+from controller.adapters.watches import Key, SignsOfLife, Watch, run_watches
+from controller.domain import metrics
 from controller.errors import ApiUnavailable, ControllerError
-from controller.ports import Resource
+from controller.metrics import Metrics
+from controller.ports import Clock
 from controller.reconcile.lease import RENEW_EVERY, RETRY_EVERY, WriterLease
 from controller.reconcile.work_queue import WorkQueue
 from controller.settings import Settings
 
 log = logging.getLogger(__name__)
 
-# What a reconciler is asked to look at: the kind of look, a namespace, a name.
-Key = tuple[str, str, str]
 Reconcile = Callable[[str, str], float | None]
 
 # Work that takes longer than this without an end, or a loop that stands still, is a broken container.
@@ -41,26 +36,12 @@ LEASE_LOST = 70
 WATCHES_ENDED = 71
 HELM_DETACHED = 72
 LEASE_BROKEN = 73
-LOOP_STILL_AFTER = 60.0
 # How often the end of a Lease is looked for.
 FENCE_EVERY = 0.5
-
-
-def _no_keys(_: Mapping[str, Any]) -> Iterable[Key]:
-    return ()
-
-
-@dataclass(frozen=True)
-class Watch:
-    """One resource to watch in the region's namespace, and the keys that a change of an object concerns.
-
-    `seen` is given each event before: its type (ADDED, MODIFIED, DELETED, or None for an object of the
-    list that a watch begins with) and the object. It runs in the event loop and must not wait.
-    """
-
-    resource: Resource
-    keys: Callable[[Mapping[str, Any]], Iterable[Key]] = _no_keys
-    seen: Callable[[str | None, Mapping[str, Any]], None] | None = None
+# How often the order to stop is looked for.
+TOLD_EVERY = 0.1
+# Looks that are under way when the container is told to stop have so long to come to their end.
+STOP_WITHIN = 5.0
 
 
 @dataclass(frozen=True)
@@ -85,6 +66,10 @@ class _Tenure:
         self.since = time.monotonic()
         self.held.set()
 
+    def waits(self) -> str:
+        """Why there is no work yet, nothing when there is."""
+        return "" if self.held.is_set() else "waiting for it: another pod holds it, or the API server is away"
+
     def late(self, container: Container) -> str:
         """What is wrong with the container's work, nothing when all is well."""
         if not self.held.is_set():
@@ -93,63 +78,59 @@ class _Tenure:
         return f"the oldest work waits for {age:.0f} s" if age > STUCK_AFTER else ""
 
 
-class _Heartbeat:
-    """When Kopf's event loop last turned."""
-
-    def __init__(self) -> None:
-        self.last = time.monotonic()
-
-    async def beat(self) -> None:
-        while True:
-            self.last = time.monotonic()
-            await asyncio.sleep(1)
-
-    def still(self) -> str:
-        age = time.monotonic() - self.last
-        return f"the event loop stands still for {age:.0f} s" if age > LOOP_STILL_AFTER else ""
-
-
 def run_container(
-    container: Container, settings: Settings, connection: Connection, lease: WriterLease
+    container: Container,
+    *,
+    settings: Settings,
+    connection: Connection,
+    lease: WriterLease,
+    measures: PrometheusMetrics,
+    clock: Clock,
 ) -> int:
     """Runs until a signal or the end of the watches; gives the exit code: 0 after a signal.
 
     Nothing is written before the Lease is held; when it is lost the process ends at once, with code 70.
-    Work under way is not waited for: what it leaves half done is found and finished by the next run,
-    which must be able to do so after a kill anyway.
+    After a signal no more is begun, and looks under way may end while the Lease is still held. What
+    takes longer is left half done: the next run finds and finishes it, as after a kill.
+
+    Raises EndpointUnavailable when the port of `settings` cannot be listened on.
     """
-    heartbeat, tenure = _Heartbeat(), _Tenure()
+    tenure = _Tenure()
+    signs = SignsOfLife((watch.resource for watch in container.watches), clock)
     ended = threading.Event()
+    # Why to stop, once there is a reason. Not an Event: the handler of a signal runs on the main thread,
+    # and might set it while that very thread holds its lock.
     codes: list[int] = []
-
-    def stop(code: int) -> None:
-        codes.append(code)
-        ended.set()
-
     for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stop(0))
+        signal.signal(number, lambda *_: codes.append(0))
+    _measure(container, settings, tenure, signs, measures)
     if settings.health_port:
-        checks = {"loop": heartbeat.still, "queue": lambda: tenure.late(container)}
-        serve_health(settings.health_port, checks)
-    _start("lease", _keep_lease, lease, container, tenure, ended)
+        endpoint = _endpoint(container, tenure, signs, codes, measures)
+        serve_endpoint(endpoint, settings.health_port, address=settings.health_address)
+    _start("lease", _keep_lease, lease, container, tenure, ended, measures)
 
     def watch() -> None:
         try:
-            kopf.run(
-                registry=_registry(container, connection, heartbeat),
-                settings=_kopf_settings(),
-                standalone=True,
-                namespaces=[settings.region_namespace],
+            run_watches(
+                container.watches,
+                container.queue.add,
+                connection=connection,
+                namespace=settings.region_namespace,
+                signs=signs,
             )
         finally:
             # A dead watcher ends Kopf; without watches the container is blind, and starts anew.
-            stop(WATCHES_ENDED)
+            codes.append(WATCHES_ENDED)
 
     # Not on the main thread: there Kopf would answer signals itself, and take seconds to wind down
     # what need not be wound down.
     threading.Thread(target=watch, name="watch", daemon=True).start()
-    ended.wait()
+    while not codes:
+        time.sleep(TOLD_EVERY)
     container.queue.close()
+    if codes[0] == 0:
+        container.queue.wait_idle(STOP_WITHIN)
+    ended.set()
     if codes[0] == 0:
         lease.release()
     return codes[0]
@@ -161,63 +142,59 @@ def exit_container(code: int) -> None:
     os._exit(code)
 
 
-def _kopf_settings() -> kopf.OperatorSettings:
-    settings = kopf.OperatorSettings()
-    settings.posting.enabled = False
-    settings.scanning.disabled = True
-    # A watch that the network cut silently ends with the server's time-out at the latest.
-    settings.watching.server_timeout = 240
-    settings.watching.client_timeout = 300
-    settings.watching.connect_timeout = 10
-    # The first list in pieces, and no object kept after it was seen: with Kopf's defaults 2000 pods take
-    # 180 MB at the peak, so 20.
-    settings.watching.chunk_size = 50
-    settings.queueing.idle_timeout = 0.1
-    settings.watching.reconnect_backoff = 1
-    settings.networking.connect_timeout = 5
-    settings.networking.request_timeout = 60
-    return settings
-
-
-def _registry(container: Container, connection: Connection, heartbeat: _Heartbeat) -> kopf.OperatorRegistry:
-    registry = kopf.OperatorRegistry()
-
-    @kopf.on.login(registry=registry)
-    def login(**_: Any) -> kopf.ConnectionInfo:
-        return kopf_login(connection)
-
-    @kopf.on.startup(registry=registry)
-    async def start(memo: kopf.Memo, **_: Any) -> None:
-        memo.heartbeat = asyncio.create_task(heartbeat.beat())
-
-    @kopf.on.cleanup(registry=registry)
-    async def end(memo: kopf.Memo, **_: Any) -> None:
-        # Kopf waits seconds for tasks that outlive its own.
-        memo.heartbeat.cancel()
-
-    for watch in container.watches:
-        _register(registry, container.queue, watch)
-    return registry
-
-
-def _register(registry: kopf.OperatorRegistry, queue: WorkQueue[Key], watch: Watch) -> None:
-    group, _, version = watch.resource.api_version.rpartition("/")
-
-    @kopf.on.event(
-        group, version, watch.resource.plural, registry=registry, id=f"watch-{watch.resource.plural}"
+def _endpoint(
+    container: Container,
+    tenure: _Tenure,
+    signs: SignsOfLife,
+    codes: Sequence[int],
+    measures: PrometheusMetrics,
+) -> Endpoint:
+    """Alive: its loop turns, its watches are heard of, its work goes on. Ready: it works, and goes on to."""
+    return Endpoint(
+        alive={
+            "loop": signs.loop_stands,
+            "watches": signs.watches_are_dead,
+            "queue": lambda: tenure.late(container),
+        },
+        ready={
+            "lease": tenure.waits,
+            "watches begun": signs.have_not_begun,
+            "stop": lambda: "told to stop" if codes else "",
+        },
+        exposition=measures.exposition,
     )
-    async def changed(event: Mapping[str, Any], **_: Any) -> None:
-        if watch.seen is not None:
-            watch.seen(event.get("type"), event["object"])
-        for key in watch.keys(event["object"]):
-            queue.add(key)
+
+
+def _measure(
+    container: Container,
+    settings: Settings,
+    tenure: _Tenure,
+    signs: SignsOfLife,
+    measures: PrometheusMetrics,
+) -> None:
+    """Has each scrape ask how the container itself does."""
+    queue = container.queue
+    measures.set(
+        metrics.BUILD_INFO,
+        1,
+        container=container.name,
+        version=settings.version,
+        python=platform.python_version(),
+    )
+    measures.track(metrics.QUEUE_KEYS, lambda: float(queue.overdue()))
+    measures.track(metrics.QUEUE_OLDEST, queue.oldest)
+    measures.track(metrics.LEASE_HELD, lambda: float(tenure.held.is_set()))
+    for plural in signs.resources:
+        measures.track(metrics.WATCH_SILENCE, partial(signs.silence, plural), resource=plural)
 
 
 def _start(name: str, target: Callable[..., None], *given: object) -> None:
     threading.Thread(target=target, args=given, name=name, daemon=True).start()
 
 
-def _keep_lease(lease: WriterLease, container: Container, tenure: _Tenure, ended: threading.Event) -> None:
+def _keep_lease(
+    lease: WriterLease, container: Container, tenure: _Tenure, ended: threading.Event, measures: Metrics
+) -> None:
     """Takes the Lease, lets the workers begin, and renews it; any error ends the process."""
     try:
         if not _take_lease(lease, ended):
@@ -226,7 +203,7 @@ def _keep_lease(lease: WriterLease, container: Container, tenure: _Tenure, ended
         tenure.begin()
         _start("fence", _fence, lease, ended)
         for number in range(container.workers):
-            _start(f"worker-{number}", _work, container)
+            _start(f"worker-{number}", _work, container, measures)
         renewed = True
         while not ended.wait(RENEW_EVERY if renewed else RETRY_EVERY):
             renewed = lease.try_take()
@@ -264,20 +241,23 @@ def _stack(error: BaseException) -> str:
     return "".join(traceback.format_tb(error.__traceback__))
 
 
-def _work(container: Container) -> None:
+def _work(container: Container, measures: Metrics) -> None:
     queue = container.queue
     while (key := queue.take()) is not None:
         kind, namespace, name = key
         began = time.monotonic()
-        extra = {"object": f"{namespace}/{name}"}
+        result = "error"
+        extra: dict[str, object] = {"object": f"{namespace}/{name}"}
         try:
             again = container.reconcilers[kind](namespace, name)
         except ControllerError as error:
             asked = error.retry_after if isinstance(error, ApiUnavailable) else None
             pause = queue.failed(key, not_before=asked or 0.0)
+            extra["reason"] = type(error).__name__
             log.warning("%s %s: %s; again in %.1f s", kind, name, error, pause, extra=extra)
         except Exception as error:  # noqa: BLE001 - the edge of a thread: one object must not stop all
             pause = queue.failed(key)
+            extra["reason"] = type(error).__name__
             log.error(
                 "%s %s: %s; again in %.1f s\n%s",
                 kind,
@@ -289,5 +269,9 @@ def _work(container: Container) -> None:
             )
         else:
             queue.done(key, again_after=again)
+            result = "success"
             took = time.monotonic() - began
             log.debug("looked at %s %s", kind, name, extra={**extra, "duration": round(took, 3)})
+        measures.observe(metrics.RECONCILE_DURATION, time.monotonic() - began, kind=kind, result=result)
+        if result == "error":
+            measures.count(metrics.QUEUE_RETRIES, kind=kind)

@@ -27,7 +27,8 @@ class Settings:
     Leases live. `pod_name`: the holder's name in the Lease. `containers`: those that the chart deploys.
     `concurrency`: Helm actions at a time. `qps`: Helm's requests per second to the API server.
     `chart_cache`: where charts pulled from repositories are kept. `resync`: seconds between looks
-    without an event. `health_port`: liveness on this port, 0 for none.
+    without an event. `health_port`: liveness, readiness and metrics on this port, 0 for none, of
+    `health_address`, empty for all addresses of the pod.
     """
 
     region_namespace: str
@@ -39,6 +40,7 @@ class Settings:
     crds_dir: Path
     chart_cache: Path
     health_port: int
+    health_address: str
     log_level: str
     concurrency: int
     qps: float
@@ -63,6 +65,7 @@ def read_settings(environment: Mapping[str, str] | None = None) -> Settings:
         crds_dir=Path(env.get("CRDS_DIR") or ROOT / "charts" / "openstack-controller" / "files" / "crds"),
         chart_cache=Path(env.get("CHART_CACHE_DIR") or Path(tempfile.gettempdir()) / "osctl-charts"),
         health_port=int(_number(env, "HEALTH_PORT", 0, 0, 65535)),
+        health_address=env.get("HEALTH_ADDRESS") or "",
         log_level=env.get("LOG_LEVEL") or "INFO",
         concurrency=int(_number(env, "HELM_CONCURRENCY", 8, 1, 64)),
         qps=_number(env, "HELM_QPS", 100, 1, 10000),

@@ -61,7 +61,7 @@ RECONCILE_DURATION = Histogram(
     ("kind", "result"),
     LOOK_BUCKETS,
 )
-QUEUE_KEYS = Gauge("osctl_queue_keys", "Objects that wait to be looked at, now or at a later time.")
+QUEUE_KEYS = Gauge("osctl_queue_keys", "Objects that are due to be looked at and wait for a free worker.")
 QUEUE_OLDEST = Gauge(
     "osctl_queue_oldest_seconds",
     "Seconds by which the most overdue object or the longest look has been waiting.",

@@ -87,6 +87,17 @@ class WorkQueue(Generic[Key]):
             self._closed = True
             self._wake.notify_all()
 
+    def wait_idle(self, seconds: float) -> bool:
+        """Waits until nothing is being worked on, at most so long; says whether that came."""
+        with self._wake:
+            return self._wake.wait_for(lambda: not self._working, timeout=seconds)
+
+    def overdue(self) -> int:
+        """How many keys are due now and wait for somebody to take them."""
+        now = self._clock.monotonic()
+        with self._wake:
+            return sum(1 for key, due in self._due.items() if due <= now and key not in self._working)
+
     def oldest(self) -> float:
         """Seconds by which the most overdue key or the longest piece of work has been waiting."""
         now = self._clock.monotonic()

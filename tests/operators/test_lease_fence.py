@@ -9,7 +9,9 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from controller import operator
-from controller.operator import LEASE_BROKEN, LEASE_LOST, STUCK_AFTER, Container, Key
+from controller.adapters.watches import Key
+from controller.metrics import NoMetrics
+from controller.operator import LEASE_BROKEN, LEASE_LOST, STUCK_AFTER, Container
 from controller.reconcile.lease import GIVE_UP_AFTER, WriterLease
 from controller.reconcile.work_queue import WorkQueue
 from tests.fakes.kube import FakeKube, Request
@@ -40,7 +42,7 @@ class _Running:
         self.exited.set()
 
     def start(self) -> None:
-        given = (self.lease("pod-a"), self.container, self.tenure, self.ended)
+        given = (self.lease("pod-a"), self.container, self.tenure, self.ended, NoMetrics())
         self._thread = threading.Thread(target=operator._keep_lease, args=given, daemon=True)
         self._thread.start()
 
