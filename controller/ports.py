@@ -43,6 +43,38 @@ OSDPL = Resource("osctl.dev/v1alpha1", "OpenStackDeployment", "openstackdeployme
 HELMBUNDLE = Resource("osctl.dev/v1alpha1", "HelmBundle", "helmbundles")
 
 
+_CLUSTER_SCOPED = frozenset(
+    (
+        "APIService",
+        "ClusterRole",
+        "ClusterRoleBinding",
+        "CustomResourceDefinition",
+        "IngressClass",
+        "MutatingWebhookConfiguration",
+        "Namespace",
+        "PersistentVolume",
+        "PriorityClass",
+        "RuntimeClass",
+        "StorageClass",
+        "ValidatingWebhookConfiguration",
+    )
+)
+
+
+def resource_of(obj: Mapping[str, Any]) -> Resource:
+    """The API's resource of an object of a manifest, for the kinds that Kubernetes itself brings.
+
+    The plural follows Kubernetes' own guess (UnsafeGuessKindToResource), which holds for all of them.
+    """
+    kind = str(obj["kind"])
+    lower = kind.lower()
+    if lower.endswith("y"):
+        plural = f"{lower[:-1]}ies"
+    else:
+        plural = f"{lower}es" if lower.endswith("s") else f"{lower}s"
+    return Resource(str(obj["apiVersion"]), kind, plural, namespaced=kind not in _CLUSTER_SCOPED)
+
+
 class Kube(Protocol):
     """The Kubernetes API. Retries 429 and 5xx itself, with jitter, inside the call's deadline."""
 

@@ -14,27 +14,10 @@ import yaml
 
 from controller.domain.yaml_reader import resolve_scalar
 from controller.errors import ChartInvalid
-from controller.ports import KubeObject, Resource
+from controller.ports import KubeObject
 
 KEEP_ANNOTATION = "helm.sh/resource-policy"
 HOOK_ANNOTATION = "helm.sh/hook"
-
-_CLUSTER_SCOPED = frozenset(
-    (
-        "APIService",
-        "ClusterRole",
-        "ClusterRoleBinding",
-        "CustomResourceDefinition",
-        "IngressClass",
-        "MutatingWebhookConfiguration",
-        "Namespace",
-        "PersistentVolume",
-        "PriorityClass",
-        "RuntimeClass",
-        "StorageClass",
-        "ValidatingWebhookConfiguration",
-    )
-)
 
 # As helm.sh/helm/v4/pkg/release/v1/util, SplitManifests.
 _SEPARATOR = re.compile(r"(?:^|\s*\n)---\s*")
@@ -98,20 +81,6 @@ def parse_manifests(text: str) -> tuple[KubeObject, ...]:
         else:
             objects.append(parsed)
     return tuple(objects)
-
-
-def resource_of(obj: KubeObject) -> Resource:
-    """The API's resource of an object of a manifest, for the kinds that Kubernetes itself brings.
-
-    The plural follows Kubernetes' own guess (UnsafeGuessKindToResource), which holds for all of them.
-    """
-    kind = str(obj["kind"])
-    lower = kind.lower()
-    if lower.endswith("y"):
-        plural = f"{lower[:-1]}ies"
-    else:
-        plural = f"{lower}es" if lower.endswith("s") else f"{lower}s"
-    return Resource(str(obj["apiVersion"]), kind, plural, namespaced=kind not in _CLUSTER_SCOPED)
 
 
 def annotations_of(obj: KubeObject) -> dict[str, Any]:

@@ -22,12 +22,20 @@ from controller.adapters.manifests import (
     annotations_of,
     parse_document,
     parse_manifests,
-    resource_of,
     split_documents,
 )
 from controller.domain.names import BUNDLE_LABEL, CHART_VERSION_LABEL, DIGEST_LABEL, REVISION_LABEL
 from controller.errors import ChartInvalid, Conflict, HelmFailed, ReleaseMissing
-from controller.ports import PVC, SECRET, STATEFULSET, Kube, KubeObject, RenderedRelease, Revision
+from controller.ports import (
+    PVC,
+    SECRET,
+    STATEFULSET,
+    Kube,
+    KubeObject,
+    RenderedRelease,
+    Revision,
+    resource_of,
+)
 
 RECORD_TYPE = "helm.sh/release.v1"
 # More than any Secret can hold once unpacked: the API server's limit is 1 MiB packed, and YAML packs
