@@ -15,6 +15,7 @@ from controller.domain.deployment import parse_deployment
 from controller.operator import Container
 from controller.ports import HELMBUNDLE, OSDPL
 from controller.reconcile.deployment import DeploymentReconciler
+from controller.reconcile.status_metrics import measured_region, region_series
 from controller.render import Region, render_region
 
 
@@ -44,7 +45,10 @@ def compose(parts: Parts) -> Container:
     )
     return Container(
         name="core",
-        watches=(Watch(OSDPL, region_key), Watch(HELMBUNDLE, owner_key)),
+        watches=(
+            Watch(OSDPL, region_key, measured_region(parts.metrics, region_series)),
+            Watch(HELMBUNDLE, owner_key),
+        ),
         reconcilers={"region": lambda namespace, name: reconciler.reconcile((namespace, name))},
         queue=parts.queue,
     )

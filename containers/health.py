@@ -8,6 +8,7 @@ from controller.adapters.release_records import SecretRecords
 from controller.operator import Container
 from controller.reconcile.health import PARSERS, HealthReconciler
 from controller.reconcile.object_store import ObjectStore
+from controller.reconcile.status_metrics import component_series
 
 
 def main() -> None:
@@ -28,7 +29,7 @@ def compose(parts: Parts) -> Container:
         namespace=settings.region_namespace,
         resync=settings.resync,
     )
-    return observing_container("health", parts, store, PARSERS, reconciler.reconcile)
+    return observing_container("health", parts, store, reconciler.reconcile, component_series)
 
 
 if __name__ == "__main__":

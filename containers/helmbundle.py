@@ -14,6 +14,7 @@ from controller.reconcile.action_slots import ActionSlots
 from controller.reconcile.bundle import BundleReconciler
 from controller.reconcile.children import ChildrenReporter
 from controller.reconcile.installation_key import InstallationKey
+from controller.reconcile.status_metrics import measured_bundle
 
 
 def main() -> None:
@@ -43,7 +44,7 @@ def compose(parts: Parts) -> Container:
     children = ChildrenReporter(parts.kube, parts.clock)
     return Container(
         name="helmbundle",
-        watches=(Watch(HELMBUNDLE, bundle_keys), Watch(OSDPL, region_key)),
+        watches=(Watch(HELMBUNDLE, bundle_keys, measured_bundle(parts.metrics)), Watch(OSDPL, region_key)),
         reconcilers={
             "bundle": lambda namespace, name: bundles.reconcile((namespace, name)),
             "region": lambda namespace, name: children.reconcile((namespace, name)),

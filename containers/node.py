@@ -7,6 +7,7 @@ from containers.observing import observing_container
 from controller.operator import Container
 from controller.reconcile.nodes import PARSERS, NodesReconciler
 from controller.reconcile.object_store import ObjectStore
+from controller.reconcile.status_metrics import node_series
 
 
 def main() -> None:
@@ -20,7 +21,7 @@ def compose(parts: Parts) -> Container:
     reconciler = NodesReconciler(
         kube=parts.kube, clock=parts.clock, events=parts.events, store=store, resync=parts.settings.resync
     )
-    return observing_container("node", parts, store, PARSERS, reconciler.reconcile)
+    return observing_container("node", parts, store, reconciler.reconcile, node_series)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -12,6 +12,7 @@ from controller.operator import Container
 from controller.ports import OSDPL, Resource
 from controller.reconcile.known_regions import KnownRegions, RegionKey
 from controller.reconcile.object_store import ObjectStore
+from controller.reconcile.status_metrics import Series, Status, measured_region
 
 # Events of one change come in bursts: they are looked at together.
 GATHERING = 0.2
@@ -21,11 +22,15 @@ def observing_container(
     name: str,
     parts: Parts,
     store: ObjectStore,
-    resources: Iterable[Resource],
     reconcile: Callable[[RegionKey], float | None],
+    series: Callable[[Status], Series],
 ) -> Container:
-    """A container whose reconciler of regions reads `store`, which watches of `resources` fill."""
+    """A container whose reconciler of regions reads `store`, which watches fill.
+
+    `series` measures what the container has published of a region.
+    """
     regions, queue = KnownRegions(), parts.queue
+    measure = measured_region(parts.metrics, series)
 
     def seen(resource: Resource, event: str | None, obj: Mapping[str, Any]) -> None:
         if store.feed(resource, event, obj):
@@ -33,9 +38,10 @@ def observing_container(
                 queue.add(("region", *key), after=GATHERING)
 
     def region_seen(event: str | None, obj: Mapping[str, Any]) -> None:
+        measure(event, obj)
         queue.add(("region", *regions.feed(event, obj)), after=GATHERING)
 
-    watches = (Watch(resource, seen=partial(seen, resource)) for resource in resources)
+    watches = (Watch(resource, seen=partial(seen, resource)) for resource in store.resources)
     return Container(
         name=name,
         watches=(Watch(OSDPL, seen=region_seen), *watches),

@@ -17,6 +17,7 @@ from controller.operator import Container
 from controller.ports import HELMBUNDLE, OSDPL
 from controller.reconcile.installation_key import InstallationKey
 from controller.reconcile.secrets import SecretsReconciler
+from controller.reconcile.status_metrics import measured_region, secret_series
 
 
 def main() -> None:
@@ -45,7 +46,10 @@ def compose(parts: Parts) -> Container:
     return Container(
         name="secrets",
         # A bundle that is gone may be what the removal of a Secret waits for.
-        watches=(Watch(OSDPL, region_key), Watch(HELMBUNDLE, owner_key)),
+        watches=(
+            Watch(OSDPL, region_key, measured_region(parts.metrics, secret_series)),
+            Watch(HELMBUNDLE, owner_key),
+        ),
         reconcilers={"region": lambda namespace, name: reconciler.reconcile((namespace, name))},
         queue=parts.queue,
         workers=1,

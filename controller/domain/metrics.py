@@ -2,7 +2,8 @@
 
 Names and units follow Prometheus' conventions (prometheus.io/docs/practices/naming): base units, counters
 end in `_total`, moments are seconds since the epoch. A label holds what is bounded by the region's size:
-releases, components, nodes, Secrets; never a message or an object's uid.
+releases, components, nodes, Secrets; never a message or an object's uid. `region` is the name of the
+OpenStackDeployment.
 """
 
 from __future__ import annotations
@@ -80,21 +81,21 @@ WATCH_SILENCE = Gauge(
 CONDITION_STATUS = Gauge(
     "osctl_condition_status",
     "1 for the status (True, False, Unknown) that a condition of the region has, 0 for the others.",
-    ("namespace", "name", "type", "status"),
+    ("region", "type", "status"),
 )
 CONDITION_SINCE = Gauge(
     "osctl_condition_last_transition_timestamp_seconds",
     "When a condition of the region last changed its status.",
-    ("namespace", "name", "type"),
+    ("region", "type"),
 )
 REGION_INFO = Gauge(
     "osctl_region_info",
     "Always 1; the labels say in which state the region is and which OpenStack it runs.",
-    ("namespace", "name", "state", "openstack_version"),
+    ("region", "state", "openstack_version"),
 )
-REGION_RELEASES = Gauge("osctl_region_releases", "Releases that the region asks for.", ("namespace", "name"))
+REGION_RELEASES = Gauge("osctl_region_releases", "Releases that the region asks for.", ("region",))
 REGION_RELEASES_DEPLOYED = Gauge(
-    "osctl_region_releases_deployed", "Releases deployed as the spec describes.", ("namespace", "name")
+    "osctl_region_releases_deployed", "Releases deployed as the spec describes.", ("region",)
 )
 
 # helmbundle
@@ -134,23 +135,29 @@ RELEASE_SIZE = Gauge(
     ("release",),
 )
 RELEASE_DEPLOYED = Gauge(
-    "osctl_release_deployed", "1 while a release is deployed as its bundle describes.", ("release",)
+    "osctl_release_deployed",
+    "1 while a release is deployed as its bundle describes.",
+    ("bundle", "release"),
 )
 RELEASE_FAILURES = Gauge(
-    "osctl_release_failures", "Attempts on a release that failed in a row.", ("release",)
+    "osctl_release_failures", "Attempts on a release that failed in a row.", ("bundle", "release")
 )
 
 # health
 COMPONENT_STATUS = Gauge(
     "osctl_component_status",
     "1 for the status (Ready, Progressing, Unhealthy, Unknown) that a component has, 0 for the others.",
-    ("application", "component", "status"),
+    ("region", "application", "component", "status"),
 )
 COMPONENT_PODS_READY = Gauge(
-    "osctl_component_pods_ready", "Pods of a component that are ready.", ("application", "component")
+    "osctl_component_pods_ready",
+    "Pods of a component that are ready.",
+    ("region", "application", "component"),
 )
 COMPONENT_PODS_DESIRED = Gauge(
-    "osctl_component_pods_desired", "Pods that a component should have.", ("application", "component")
+    "osctl_component_pods_desired",
+    "Pods that a component should have.",
+    ("region", "application", "component"),
 )
 PROBE_SUCCESS = Gauge(
     "osctl_probe_success", "1 if the last probe of a service in the region went well.", ("probe",)
@@ -163,25 +170,27 @@ PROBE_DURATION = Gauge(
 CERTIFICATE_EXPIRY = Gauge(
     "osctl_certificate_expiry_timestamp_seconds",
     "When a certificate of the region ends to be valid.",
-    ("secret",),
+    ("region", "secret"),
 )
 SECRET_ROTATED = Gauge(
     "osctl_secret_rotated_timestamp_seconds",
     "When the contents of a Secret of the region were made or last changed.",
-    ("secret",),
+    ("region", "secret"),
 )
 
 # node
-NODE_READY = Gauge("osctl_node_ready", "1 while a node with a role of the region is ready.", ("node",))
+NODE_READY = Gauge(
+    "osctl_node_ready", "1 while a node with a role of the region is ready.", ("region", "node")
+)
 NODE_MAINTENANCE = Gauge(
     "osctl_node_maintenance",
     "Always 1; a node with a role of the region that is taken out of service, and how far that is.",
-    ("node", "state"),
+    ("region", "node", "state"),
 )
 NODE_MAINTENANCE_SINCE = Gauge(
     "osctl_node_maintenance_since_timestamp_seconds",
     "Since when a node in maintenance is in its present state.",
-    ("node",),
+    ("region", "node"),
 )
 
 EVERY_CONTAINER: tuple[Metric, ...] = (

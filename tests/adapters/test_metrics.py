@@ -8,6 +8,9 @@ from controller.adapters.metrics import PrometheusMetrics
 from controller.domain import metrics
 from controller.domain.metrics import Counter, Gauge, Histogram
 
+PODS = Gauge("test_pods", "Pods.", ("application", "component"))
+NODE = Gauge("test_node", "A node.", ("node",))
+
 SCRAPE = "text/plain;version=0.0.4"
 
 
@@ -51,18 +54,18 @@ def test_a_duration_goes_into_its_bucket() -> None:
 
 def test_a_series_that_is_no_more_among_the_rows_ends() -> None:
     recorder = PrometheusMetrics("health")
-    recorder.replace(metrics.COMPONENT_PODS_READY, [({"component": "a"}, 1), ({"component": "b"}, 2)])
-    recorder.replace(metrics.COMPONENT_PODS_READY, [({"component": "b"}, 3)])
-    read = {key: found for key, found in scraped(recorder).items() if key[0] == "osctl_component_pods_ready"}
+    recorder.replace(PODS, [({"component": "a"}, 1), ({"component": "b"}, 2)])
+    recorder.replace(PODS, [({"component": "b"}, 3)])
+    read = {key: found for key, found in scraped(recorder).items() if key[0] == "test_pods"}
     assert list(read.values()) == [3]
 
 
 def test_rows_replace_only_those_that_share_the_given_labels() -> None:
     recorder = PrometheusMetrics("health")
-    recorder.replace(metrics.COMPONENT_PODS_READY, [({"component": "api"}, 1)], application="nova")
-    recorder.replace(metrics.COMPONENT_PODS_READY, [({"component": "api"}, 2)], application="neutron")
-    recorder.replace(metrics.COMPONENT_PODS_READY, [], application="nova")
-    name = "osctl_component_pods_ready"
+    recorder.replace(PODS, [({"component": "api"}, 1)], application="nova")
+    recorder.replace(PODS, [({"component": "api"}, 2)], application="neutron")
+    recorder.replace(PODS, [], application="nova")
+    name = "test_pods"
     assert value(recorder, name, application="nova", component="api") is None
     assert value(recorder, name, application="neutron", component="api") == 2
 
@@ -90,10 +93,10 @@ def test_a_tracked_value_is_asked_for_at_each_scrape() -> None:
 def test_more_series_than_the_limit_are_gathered_in_one() -> None:
     recorder = PrometheusMetrics("node", limit=3)
     for number in range(50):
-        recorder.set(metrics.NODE_READY, 1, node=f"cmp{number}")
-    names = {key[1] for key in scraped(recorder) if key[0] == "osctl_node_ready"}
+        recorder.set(NODE, 1, node=f"cmp{number}")
+    names = {key[1] for key in scraped(recorder) if key[0] == "test_node"}
     assert len(names) == 4
-    assert value(recorder, "osctl_node_ready", node="other") == 1
+    assert value(recorder, "test_node", node="other") == 1
 
 
 def test_labels_that_a_metric_does_not_have_and_those_that_lack_do_no_harm() -> None:
@@ -112,8 +115,8 @@ def test_a_counter_never_falls() -> None:
 
 def test_a_name_that_is_no_text_can_still_be_scraped() -> None:
     recorder = PrometheusMetrics("node")
-    recorder.set(metrics.NODE_READY, 1, node='a\ud800"\n\\')
-    assert len([key for key in scraped(recorder) if key[0] == "osctl_node_ready"]) == 1
+    recorder.set(NODE, 1, node='a\ud800"\n\\')
+    assert len([key for key in scraped(recorder) if key[0] == "test_node"]) == 1
 
 
 def test_the_process_itself_is_measured() -> None:

@@ -1,0 +1,142 @@
+"""Metrics of what is published: each watched osdpl or HelmBundle is measured as its status says.
+
+So a metric never says other than the status, and what nobody publishes any more is measured no more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from controller.domain import metrics
+from controller.domain.bundle_status import ReleaseState
+from controller.domain.metrics import Gauge
+from controller.domain.times import seconds_of
+from controller.domain.workload_health import Health
+from controller.metrics import Metrics, Row
+
+# An event of a watch: its type (None for an object of the first list) and the object.
+Seen = Callable[[str | None, Mapping[str, Any]], None]
+Status = Mapping[str, Any]
+Series = Iterable[tuple[Gauge, list[Row]]]
+
+STATUSES = ("True", "False", "Unknown")
+# States of a node in which it serves, or is lost: all others are steps of its maintenance.
+NOT_IN_MAINTENANCE = ("Ready", "NotReady", "Cordoned", "")
+
+
+def region_series(status: Status) -> Series:
+    """core's: conditions, releases and what the region runs."""
+    conditions = status.get("conditions") or []
+    yield (
+        metrics.CONDITION_STATUS,
+        [
+            ({"type": str(entry.get("type")), "status": word}, float(entry.get("status") == word))
+            for entry in conditions
+            for word in STATUSES
+        ],
+    )
+    yield (
+        metrics.CONDITION_SINCE,
+        [
+            ({"type": str(entry.get("type"))}, seconds_of(entry["lastTransitionTime"]))
+            for entry in conditions
+            if entry.get("lastTransitionTime")
+        ],
+    )
+    version, state = str(status.get("openstackVersion") or ""), str(status.get("state") or "")
+    yield metrics.REGION_INFO, [({"state": state, "openstack_version": version}, 1.0)]
+    done, _, total = str(status.get("progress") or "").partition("/")
+    if done.isdigit() and total.isdigit():
+        yield metrics.REGION_RELEASES, [({}, float(total))]
+        yield metrics.REGION_RELEASES_DEPLOYED, [({}, float(done))]
+
+
+def component_series(status: Status) -> Series:
+    """health's: every component that counts."""
+    components = [
+        ({"application": application, "component": component}, entry)
+        for application, entries in (status.get("health") or {}).items()
+        for component, entry in entries.items()
+    ]
+    yield (
+        metrics.COMPONENT_STATUS,
+        [
+            ({**names, "status": str(word)}, float(entry.get("status") == word))
+            for names, entry in components
+            for word in Health
+        ],
+    )
+    for metric, key in ((metrics.COMPONENT_PODS_READY, "ready"), (metrics.COMPONENT_PODS_DESIRED, "desired")):
+        yield metric, [(names, float(entry.get(key) or 0)) for names, entry in components]
+
+
+def secret_series(status: Status) -> Series:
+    """secrets': when contents changed, and when certificates end."""
+    for metric, key in ((metrics.SECRET_ROTATED, "rotated"), (metrics.CERTIFICATE_EXPIRY, "notAfter")):
+        yield (
+            metric,
+            [
+                ({"secret": name}, seconds_of(entry[key]))
+                for name, entry in (status.get("secrets") or {}).items()
+                if entry.get(key)
+            ],
+        )
+
+
+def node_series(status: Status) -> Series:
+    """node's: which nodes are ready, and which are out of service on purpose."""
+    nodes = {name: str(entry.get("state") or "") for name, entry in (status.get("nodes") or {}).items()}
+    kept = {name: state for name, state in nodes.items() if state not in NOT_IN_MAINTENANCE}
+    yield (
+        metrics.NODE_READY,
+        [({"node": name}, float(state not in ("NotReady", ""))) for name, state in nodes.items()],
+    )
+    yield metrics.NODE_MAINTENANCE, [({"node": name, "state": state}, 1.0) for name, state in kept.items()]
+    since = {name: (status.get("nodes") or {})[name].get("since") for name in kept}
+    yield (
+        metrics.NODE_MAINTENANCE_SINCE,
+        [({"node": name}, seconds_of(moment)) for name, moment in since.items() if moment],
+    )
+
+
+def measured_region(measures: Metrics, series: Callable[[Status], Series]) -> Seen:
+    """What to do with each osdpl that a watch shows, to have `series` of its status measured."""
+
+    def seen(event: str | None, osdpl: Mapping[str, Any]) -> None:
+        region = str(osdpl["metadata"]["name"])
+        if event == "DELETED":
+            measures.forget(region=region)
+            return
+        for metric, rows in series(osdpl.get("status") or {}):
+            measures.replace(metric, rows, region=region)
+
+    return seen
+
+
+def measured_bundle(measures: Metrics) -> Seen:
+    """What to do with each HelmBundle that a watch shows, to have its releases measured.
+
+    A release that a bundle shows no more is forgotten with all that was ever counted of it.
+    """
+    known: dict[str, set[str]] = {}
+
+    def seen(event: str | None, obj: Mapping[str, Any]) -> None:
+        bundle = str(obj["metadata"]["name"])
+        shown = [] if event == "DELETED" else (obj.get("status") or {}).get("releases") or []
+        names = {str(entry.get("name")) for entry in shown}
+        for name in known.get(bundle, set()) - names:
+            measures.forget(release=name)
+        known[bundle] = names
+        deployed: list[Row] = []
+        failures: list[Row] = []
+        for entry in shown:
+            labels = {"release": str(entry.get("name"))}
+            deployed.append((labels, float(entry.get("state") == ReleaseState.DEPLOYED)))
+            failures.append((labels, float((entry.get("lastAttempt") or {}).get("failures") or 0)))
+        measures.replace(metrics.RELEASE_DEPLOYED, deployed, bundle=bundle)
+        measures.replace(metrics.RELEASE_FAILURES, failures, bundle=bundle)
+        if event == "DELETED":
+            del known[bundle]
+
+    return seen

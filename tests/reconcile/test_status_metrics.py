@@ -1,0 +1,134 @@
+"""What is measured of a region and its bundles is what their status says, and ends with it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from controller.domain import metrics
+from controller.reconcile.status_metrics import (
+    component_series,
+    measured_bundle,
+    measured_region,
+    node_series,
+    region_series,
+    secret_series,
+)
+from tests.fakes.metrics import FakeMetrics
+
+MOMENT, SECONDS = "2026-01-01T00:00:00Z", 1767225600.0
+
+
+def osdpl(name: str = "one", **status: Any) -> dict[str, Any]:
+    return {"metadata": {"name": name, "namespace": "openstack"}, "status": status}
+
+
+def test_a_condition_is_one_for_its_status_and_nought_for_the_others() -> None:
+    measures = FakeMetrics()
+    ready = {"type": "Ready", "status": "False", "lastTransitionTime": MOMENT}
+    measured_region(measures, region_series)(None, osdpl(conditions=[ready]))
+    said = {
+        word: measures.value(metrics.CONDITION_STATUS, region="one", type="Ready", status=word)
+        for word in ("True", "False", "Unknown")
+    }
+    assert said == {"True": 0, "False": 1, "Unknown": 0}
+    assert measures.value(metrics.CONDITION_SINCE, region="one", type="Ready") == SECONDS
+
+
+def test_a_condition_that_is_gone_is_measured_no_more() -> None:
+    measures = FakeMetrics()
+    seen = measured_region(measures, region_series)
+    seen(None, osdpl(conditions=[{"type": "Stalled", "status": "True"}]))
+    seen("MODIFIED", osdpl(conditions=[]))
+    assert measures.value(metrics.CONDITION_STATUS, region="one", type="Stalled", status="True") is None
+
+
+def test_the_state_and_the_progress_of_a_region() -> None:
+    measures = FakeMetrics()
+    seen = measured_region(measures, region_series)
+    seen(None, osdpl(state="Applying", progress="3/14", openstackVersion="2025.2"))
+    seen("MODIFIED", osdpl(state="Applied", progress="14/14", openstackVersion="2026.1"))
+    assert list(measures.values[metrics.REGION_INFO.name]) == [
+        (("openstack_version", "2026.1"), ("region", "one"), ("state", "Applied"))
+    ]
+    assert measures.value(metrics.REGION_RELEASES, region="one") == 14
+    assert measures.value(metrics.REGION_RELEASES_DEPLOYED, region="one") == 14
+
+
+def test_a_region_without_a_status_is_no_error() -> None:
+    for series in (region_series, component_series, secret_series, node_series):
+        measured_region(FakeMetrics(), series)("ADDED", {"metadata": {"name": "one"}})
+
+
+def test_components_with_their_pods() -> None:
+    measures = FakeMetrics()
+    entry = {"status": "Unhealthy", "ready": 1, "desired": 3}
+    measured_region(measures, component_series)(None, osdpl(health={"nova": {"scheduler": entry}}))
+    names = {"region": "one", "application": "nova", "component": "scheduler"}
+    assert measures.value(metrics.COMPONENT_STATUS, **names, status="Unhealthy") == 1
+    assert measures.value(metrics.COMPONENT_STATUS, **names, status="Ready") == 0
+    assert measures.value(metrics.COMPONENT_PODS_READY, **names) == 1
+    assert measures.value(metrics.COMPONENT_PODS_DESIRED, **names) == 3
+
+
+def test_one_region_does_not_end_what_is_measured_of_another() -> None:
+    measures = FakeMetrics()
+    seen = measured_region(measures, component_series)
+    seen(None, osdpl("one", health={"nova": {"api": {"status": "Ready", "ready": 1, "desired": 1}}}))
+    seen(None, osdpl("two"))
+    names = {"region": "one", "application": "nova", "component": "api"}
+    assert measures.value(metrics.COMPONENT_PODS_READY, **names) == 1
+
+
+def test_a_region_that_is_gone_is_measured_no_more() -> None:
+    measures = FakeMetrics()
+    seen = measured_region(measures, secret_series)
+    seen(None, osdpl(secrets={"nova-credentials": {"rotated": MOMENT}}))
+    assert measures.value(metrics.SECRET_ROTATED, region="one", secret="nova-credentials") == SECONDS
+    seen("DELETED", osdpl())
+    assert measures.values[metrics.SECRET_ROTATED.name] == {}
+
+
+def test_nodes_ready_lost_and_in_maintenance() -> None:
+    measures = FakeMetrics()
+    nodes = {
+        "cmp1": {"state": "Ready"},
+        "cmp2": {"state": "NotReady", "since": MOMENT},
+        "cmp3": {"state": "Maintenance", "since": MOMENT},
+    }
+    measured_region(measures, node_series)(None, osdpl(nodes=nodes))
+    ready = {name: measures.value(metrics.NODE_READY, region="one", node=name) for name in nodes}
+    assert ready == {"cmp1": 1, "cmp2": 0, "cmp3": 1}
+    assert measures.values[metrics.NODE_MAINTENANCE.name] == {
+        (("node", "cmp3"), ("region", "one"), ("state", "Maintenance")): 1
+    }
+    assert measures.value(metrics.NODE_MAINTENANCE_SINCE, region="one", node="cmp3") == SECONDS
+
+
+def bundle(*releases: dict[str, Any]) -> dict[str, Any]:
+    return {"metadata": {"name": "compute"}, "status": {"releases": list(releases)}}
+
+
+def test_releases_of_a_bundle() -> None:
+    measures = FakeMetrics()
+    measured_bundle(measures)(
+        None,
+        bundle(
+            {"name": "nova", "state": "Failed", "lastAttempt": {"failures": 4}},
+            {"name": "libvirt", "state": "Deployed"},
+        ),
+    )
+    assert measures.value(metrics.RELEASE_DEPLOYED, bundle="compute", release="nova") == 0
+    assert measures.value(metrics.RELEASE_DEPLOYED, bundle="compute", release="libvirt") == 1
+    assert measures.value(metrics.RELEASE_FAILURES, bundle="compute", release="nova") == 4
+
+
+def test_a_release_that_is_gone_is_forgotten_everywhere() -> None:
+    measures = FakeMetrics()
+    seen = measured_bundle(measures)
+    seen(None, bundle({"name": "nova", "state": "Deployed"}, {"name": "libvirt", "state": "Deployed"}))
+    measures.count(metrics.UNLOCKS, release="nova")
+    seen("MODIFIED", bundle({"name": "libvirt", "state": "Deployed"}))
+    assert measures.value(metrics.UNLOCKS, release="nova") is None
+    assert measures.value(metrics.RELEASE_DEPLOYED, bundle="compute", release="libvirt") == 1
+    seen("DELETED", bundle())
+    assert measures.values[metrics.RELEASE_DEPLOYED.name] == {}
