@@ -8,7 +8,9 @@ import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from controller.domain.release_state import Attempt
+from controller.domain import metrics
+from controller.domain.release_state import Action, Attempt
+from controller.metrics import Metrics, NoMetrics
 from controller.ports import Cancellation
 
 log = logging.getLogger(__name__)
@@ -43,8 +45,9 @@ class Running:
 class ActionSlots:
     """Runs actions on threads of their own and remembers how each release's last one ended."""
 
-    def __init__(self, size: int) -> None:
+    def __init__(self, size: int, measures: Metrics | None = None) -> None:
         self._size = size
+        self._measures = measures or NoMetrics()
         self._lock = threading.Lock()
         self._running: dict[ReleaseKey, Running] = {}
         self._outcomes: dict[ReleaseKey, Outcome] = {}
@@ -95,8 +98,10 @@ class ActionSlots:
                 log.error("%s of release %s: %s\n%s", running.action, key[1], type(error).__name__, stack)
                 outcome = crashed(error)
             with self._lock:
+                before = self._outcomes.get(key)
                 self._outcomes[key] = outcome
                 del self._running[key]
+            self._measure(key[1], running.action, outcome, repeated=bool(before and before.error))
             finished()
 
         try:
@@ -107,3 +112,13 @@ class ActionSlots:
                 del self._running[key]
             return False
         return True
+
+    def _measure(self, release: str, action: str, outcome: Outcome, *, repeated: bool) -> None:
+        result = "error" if outcome.error else "success"
+        self._measures.observe(
+            metrics.HELM_DURATION, outcome.duration, release=release, action=action, result=result
+        )
+        if repeated:
+            self._measures.count(metrics.HELM_RETRIES, release=release)
+        if action == Action.UNLOCK and not outcome.error:
+            self._measures.count(metrics.UNLOCKS, release=release)

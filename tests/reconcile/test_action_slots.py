@@ -1,0 +1,74 @@
+"""What is measured of actions on releases."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import replace
+
+import pytest
+
+from controller.domain import metrics
+from controller.domain.release_state import Action, Attempt
+from controller.reconcile.action_slots import ActionSlots, Outcome, Running
+from tests.fakes.metrics import FakeMetrics
+
+KEY = ("openstack", "nova")
+DEADLINE = 10.0
+
+
+class _Never:
+    cancelled = False
+
+    def cancel(self) -> None:
+        raise AssertionError("nobody cancels it")
+
+
+def done(action: Action, error: str = "") -> Outcome:
+    return Outcome(Attempt(str(action), "", 0.0, 1 if error else 0), 0.0, 2.5, error)
+
+
+@pytest.fixture
+def measures() -> FakeMetrics:
+    return FakeMetrics()
+
+
+@pytest.fixture
+def slots(measures: FakeMetrics) -> ActionSlots:
+    return ActionSlots(2, measures)
+
+
+def act(slots: ActionSlots, action: Action, error: str = "") -> None:
+    ended = threading.Event()
+    started = slots.start(
+        KEY,
+        Running("compute", str(action), "", 0.0, _Never()),
+        lambda: done(action, error),
+        crashed=lambda _: replace(done(action), error="crashed"),
+        finished=ended.set,
+    )
+    assert started
+    assert ended.wait(DEADLINE)
+
+
+def test_the_duration_by_release_action_and_result(slots: ActionSlots, measures: FakeMetrics) -> None:
+    act(slots, Action.INSTALL)
+    act(slots, Action.UPGRADE, error="no such image")
+    name = metrics.HELM_DURATION.name
+    assert measures.observed == [
+        (name, {"release": "nova", "action": "Install", "result": "success"}, 2.5),
+        (name, {"release": "nova", "action": "Upgrade", "result": "error"}, 2.5),
+    ]
+
+
+def test_what_follows_a_failure_is_a_retry(slots: ActionSlots, measures: FakeMetrics) -> None:
+    act(slots, Action.INSTALL, error="no such image")
+    assert measures.value(metrics.HELM_RETRIES, release="nova") is None
+    act(slots, Action.INSTALL)
+    act(slots, Action.UPGRADE)
+    assert measures.value(metrics.HELM_RETRIES, release="nova") == 1
+
+
+def test_a_lock_that_was_removed_is_counted(slots: ActionSlots, measures: FakeMetrics) -> None:
+    act(slots, Action.UNLOCK)
+    act(slots, Action.UNLOCK, error="conflict")
+    assert measures.value(metrics.UNLOCKS, release="nova") == 1
