@@ -2,19 +2,39 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
+from containers.composition import Parts
+from controller.adapters.chart_cache import ChartCache
 from controller.adapters.chart_source import ChartStore
-from controller.settings import Settings
+from controller.adapters.pulled_charts import PulledCharts
+from controller.adapters.repository_access import Proxy
+from controller.ports import OSDPL
+from controller.reconcile.managed_region import managed_region
+from controller.reconcile.secret_values import SecretValues
+
+# Seconds that a look waits for a pull: a chart of 100 kB is there within one.
+PATIENCE = 5.0
 
 
-def chart_store(settings: Settings) -> ChartStore:
-    """Charts of the image, and pulled ones kept in the container's own cache."""
-    return ChartStore(settings.charts_dir, cache=settings.chart_cache, pull=_pull)
+def chart_store(parts: Parts) -> ChartStore:
+    """Charts of the image, and pulled ones kept in the cache that the containers of the pod share."""
+    kube, namespace = parts.kube, parts.settings.region_namespace
 
+    def read_proxy() -> Proxy:
+        name = managed_region(kube, namespace)
+        osdpl = kube.get(OSDPL, name, namespace) if name else None
+        proxy = ((osdpl or {}).get("spec") or {}).get("proxy") or {}
+        if not proxy:
+            return Proxy.of_environment()
+        http, https = str(proxy.get("http") or ""), str(proxy.get("https") or "")
+        return Proxy(http, https, tuple(map(str, proxy.get("noProxy") or ())))
 
-def _pull(name: str, version: str, repository: str, directory: Path) -> None:
-    # Helm's library costs 58 MiB: only a region whose charts are in a repository pays for it in core.
-    from controller.adapters.helm_pull import pull_chart
-
-    pull_chart(name, version, repository, directory)
+    pulled = PulledCharts(
+        ChartCache(parts.settings.chart_cache),
+        parts.clock,
+        parts.randomness,
+        read_secret=lambda name, key: SecretValues(kube, namespace).lookup(name, key),
+        read_proxy=read_proxy,
+        learn=parts.log_secrets.learn,
+        patience=PATIENCE,
+    )
+    return ChartStore(parts.settings.charts_dir, pulled=pulled)

@@ -29,7 +29,7 @@ def compose(parts: Parts) -> Container:
     settings = parts.settings
     schema = load_schema(settings.crds_dir, OSDPL.plural)
     library = load_library(settings.values_dir)
-    charts = chart_store(settings)
+    charts = chart_store(parts)
 
     def render(osdpl: Mapping[str, Any]) -> Region:
         return render_region(parse_deployment(osdpl, schema), library, charts)

@@ -77,7 +77,14 @@ class HelmFailed(ControllerError):
 
 
 class HelmCancelled(HelmFailed):
-    """A Helm action was cancelled by us, or reached its timeout; work may still be going on."""
+    """A Helm action was cancelled by us, or reached its timeout; work may still be going on.
+
+    `cut` says which of the two without Helm's words, such as `not done within 30 s`.
+    """
+
+    def __init__(self, message: str, cut: str = "") -> None:
+        super().__init__(message)
+        self.cut = cut or "cancelled"
 
 
 class ReleaseMissing(HelmFailed):
@@ -85,7 +92,38 @@ class ReleaseMissing(HelmFailed):
 
 
 class ChartInvalid(ControllerError):
-    """A chart cannot be found, loaded or rendered. The message names the chart and the cause."""
+    """A chart cannot be had, loaded or rendered. The message names the chart, the cause and the remedy.
+
+    `retry_after`: seconds until another try may find something else, None when nothing is known.
+    """
+
+    def __init__(self, message: str, retry_after: float | None = None) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+
+
+class ChartNotFound(ChartInvalid):
+    """There is no such chart, or not in this version."""
+
+
+class ChartUntrusted(ChartInvalid):
+    """What was pulled is not what its repository lists: the digest differs."""
+
+
+class ChartPending(ChartInvalid):
+    """The chart is being pulled and is not there yet."""
+
+
+class RepositoryUnavailable(ChartInvalid):
+    """The repository of a chart does not answer, or answers with an error of its own."""
+
+
+class RepositoryUntrusted(ChartInvalid):
+    """The certificate of the repository is not trusted by the CA given."""
+
+
+class RepositoryDenied(ChartInvalid):
+    """The repository wants credentials, or others."""
 
 
 class SecretMissing(ControllerError):

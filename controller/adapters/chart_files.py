@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tarfile
-from collections.abc import Iterable
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
@@ -13,6 +13,8 @@ from controller.errors import ChartInvalid
 # Helm's own bounds are 100 MiB for a chart and 5 MiB for a file; a release must fit into 1 MiB packed.
 LARGEST_CHART = 100 * 1024 * 1024
 LARGEST_FILE = 5 * 1024 * 1024
+# Packed; a release of a larger one would not fit into its record.
+LARGEST_ARCHIVE = 20 * 1024 * 1024
 MOST_FILES = 10_000
 
 Stamp = tuple[int, int, int, int]
@@ -79,20 +81,25 @@ def _entries(chart: Path, directory: Path) -> list[os.DirEntry[str]]:
         raise ChartInvalid(f"chart {chart}: {directory} cannot be read: {error.strerror}") from None
 
 
-def read_archive_member(archive: Path, names: Iterable[str]) -> dict[str, bytes]:
-    """Content of the chart's own files of these names, without unpacking; absent ones left out."""
-    wanted = set(names)
-    found: dict[str, bytes] = {}
+def read_archive(archive: Path) -> Iterator[tuple[str, bytes]]:
+    """Names and contents of a chart's files, in the archive's order, without unpacking to disk.
+
+    A chart lies in one directory of its archive, whose name is left out, as Helm does. Raises
+    ChartInvalid beyond the bounds, and what `tarfile` raises for what is no archive.
+    """
+    size = 0
     with tarfile.open(archive, mode="r:gz") as content:
         for number, member in enumerate(content):
-            if number > MOST_FILES:
-                raise ChartInvalid(f"chart {archive}: more than {MOST_FILES} files")
+            # Before it is unpacked, if only to skip it: some archives of a few kilobytes are endless.
+            size += member.size
+            if number > MOST_FILES or size > LARGEST_CHART:
+                raise ChartInvalid(f"chart {archive}: too large at {member.name[:200]} for Helm to load")
             parts = PurePosixPath(member.name).parts
-            if len(parts) != 2 or parts[1] not in wanted or not member.isfile():
+            if len(parts) < 2 or not member.isfile():
                 continue
+            name = "/".join(parts[1:])
             if member.size > LARGEST_FILE:
-                raise ChartInvalid(f"chart {archive}: {parts[1]} is too large for Helm to load")
+                raise ChartInvalid(f"chart {archive}: {name[:200]} is too large for Helm to load")
             reader = content.extractfile(member)
             if reader is not None:
-                found[parts[1]] = reader.read()
-    return found
+                yield name, reader.read()

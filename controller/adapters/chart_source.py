@@ -1,9 +1,8 @@
 """Where charts come from: `controller.ports.ChartSource` on directories, archives and repositories.
 
 A chart shipped in the image is named by its path in the chart directory. A `file://` repository is a
-directory that holds `<name>/` or `<name>-<version>.tgz`. Charts of `https://` and `oci://` repositories
-are pulled once into a cache by a function that the caller brings (only the container that runs Helm
-loads its library).
+directory that holds `<name>/` or `<name>-<version>.tgz`. Charts of repositories on the network are pulled
+once into a cache.
 """
 
 from __future__ import annotations
@@ -11,49 +10,57 @@ from __future__ import annotations
 import hashlib
 import re
 import tarfile
-import tempfile
 import threading
-from collections.abc import Callable, Mapping
+import zlib
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from controller.adapters.chart_files import ChartFiles, read_archive_member, stamp_of, walk
+from controller.adapters.chart_files import ChartFiles, read_archive, stamp_of, walk
 from controller.adapters.manifests import parse_document
+from controller.adapters.pulled_charts import PulledCharts
 from controller.domain.bundle import ChartRef, Values
-from controller.errors import ChartInvalid
-
-#: Pulls chart `name` at exactly `version` from the repository's address into a directory as an archive.
-Pull = Callable[[str, str, str, Path], None]
+from controller.errors import ChartInvalid, ChartNotFound
 
 # Names and versions become paths: Helm's own rule for chart names, and semantic versions.
 _NAME = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9._-]{0,250}")
 _VERSION = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9.+-]{0,127}")
 
 
+# What is known of charts is forgotten beyond this many: repositories bring new versions for ever.
+_MOST_KNOWN = 512
+
+
 @dataclass(frozen=True)
 class _Known:
+    """What one chart holds, as of `stamp`. Its values are read when first asked for."""
+
+    path: Path
     stamp: object
     digest: str
     metadata: Mapping[str, Any]
-    defaults: Values
+    values_text: bytes
+
+    @cached_property
+    def defaults(self) -> Values:
+        return _mapping(self.path, "values.yaml", self.values_text)
 
 
 class ChartStore:
     """Charts below `directory`, and those of repositories.
 
-    `cache` is where pulled archives are kept; `pull` None means that repositories on the network cannot
-    be read here. What a chart holds is read again only when one of its files has changed.
+    `pulled` None means that repositories on the network cannot be read here. What a chart holds is read
+    again only when one of its files has changed.
     """
 
-    def __init__(self, directory: Path, *, cache: Path | None = None, pull: Pull | None = None) -> None:
+    def __init__(self, directory: Path, *, pulled: PulledCharts | None = None) -> None:
         self._directory = directory
-        self._cache = cache
-        self._pull = pull
+        self._pulled = pulled
         self._known: dict[Path, _Known] = {}
         self._lock = threading.Lock()
-        self._pulling = threading.Lock()
 
     def locate(self, chart: ChartRef) -> str:
         path, root = self._find(chart)
@@ -74,34 +81,38 @@ class ChartStore:
             raise ChartInvalid(f'chart "{chart.name}": exactly one of path and repository must be set')
         if chart.path:
             return _inside(self._directory, chart.path, chart.name), self._directory
-        scheme, place = urlsplit(chart.repository)[:2]
-        if "@" in place:
-            raise ChartInvalid(f'chart "{chart.name}": credentials do not belong into an address')
+        try:
+            scheme, place, _, query, _ = urlsplit(chart.repository)
+        except ValueError:
+            raise ChartInvalid(
+                f'chart "{chart.name}": repository "{chart.repository}" is no address'
+            ) from None
+        if "@" in place or query:
+            raise ChartInvalid(
+                f'chart "{chart.name}": credentials do not belong into the address of a repository; '
+                "name a Secret in credentialsSecret"
+            )
         if scheme == "file":
             directory = _file_repository(chart.repository)
             return _in_repository(directory, chart), directory
-        if scheme in ("https", "oci"):
-            return self._pulled(chart)
+        if scheme in ("https", "http", "oci"):
+            archive = self._archive(chart)
+            return archive, archive.parent
         raise ChartInvalid(
             f'chart "{chart.name}": repository "{chart.repository}" is not supported; '
             "use file://, https:// or oci://"
         )
 
-    def _pulled(self, chart: ChartRef) -> tuple[Path, Path]:
+    def _archive(self, chart: ChartRef) -> Path:
         _require_name(chart)
         if not chart.version:
             raise ChartInvalid(f'chart "{chart.name}" of {chart.repository}: name an exact version')
-        if self._pull is None or self._cache is None:
+        if self._pulled is None:
             raise ChartInvalid(
                 f'chart "{chart.name}": {chart.repository} is on the network and cannot be read here; '
                 "use a file:// repository or the charts of the image"
             )
-        home = self._cache / hashlib.sha256(chart.repository.encode()).hexdigest()[:24]
-        archive = home / f"{chart.name}-{chart.version}.tgz"
-        with self._pulling:
-            if not archive.is_file():
-                _pull_whole(self._pull, chart, archive)
-        return archive, home
+        return self._pulled.archive(chart)
 
     def _checked(self, chart: ChartRef, path: Path, root: Path) -> _Known:
         known = self._content(chart, path, root)
@@ -117,16 +128,17 @@ class ChartStore:
 
     def _content(self, chart: ChartRef, path: Path, root: Path) -> _Known:
         if not path.exists():
-            raise ChartInvalid(f'chart "{chart.name}": there is no {path}')
+            raise ChartNotFound(f'chart "{chart.name}": there is no {path}; correct its name or path')
         files = walk(path, root) if path.is_dir() else None
         stamp: object = files.stamp if files else stamp_of(path)
         with self._lock:
             known = self._known.get(path)
         if known is not None and known.stamp == stamp:
             return known
-        known = _read_directory(path, files) if files else _read_archive(path)
-        known = _Known(stamp, known.digest, known.metadata, known.defaults)
+        known = _read(path, stamp, _files_of(path, files) if files else _members_of(path))
         with self._lock:
+            while len(self._known) >= _MOST_KNOWN:
+                self._known.pop(next(iter(self._known)))
             self._known[path] = known
         return known
 
@@ -150,15 +162,21 @@ def _file_repository(address: str) -> Path:
 
 
 def _in_repository(directory: Path, chart: ChartRef) -> Path:
+    """`<name>-<version>.tgz`, else the directory `<name>`, else the only archive if any version will do."""
     _require_name(chart)
     archive = directory / f"{chart.name}-{chart.version}.tgz"
     if chart.version and archive.is_file():
         return _inside(directory, archive.name, chart.name)
     if (directory / chart.name).is_dir():
         return _inside(directory, chart.name, chart.name)
-    wanted = archive.name if chart.version else f"{chart.name}-<version>.tgz (and no version is set)"
-    raise ChartInvalid(
-        f'chart "{chart.name}": neither a directory {chart.name} nor {wanted} is in {directory}'
+    # A version begins with a digit: the archives of ceph are not those of ceph-mon.
+    there = sorted(path.name for path in directory.glob(f"{chart.name}-[0-9]*.tgz"))
+    if not chart.version and len(there) == 1:
+        return _inside(directory, there[0], chart.name)
+    listed = f"it has {', '.join(there[:5])}" if there else "it has no other archive of that name"
+    wanted = archive.name if chart.version else "a single archive (no version is set)"
+    raise ChartNotFound(
+        f'chart "{chart.name}": neither a directory {chart.name} nor {wanted} is in {directory}; {listed}'
     )
 
 
@@ -167,51 +185,36 @@ def _require_name(chart: ChartRef) -> None:
         raise ChartInvalid(f'"{chart.name}" at version "{chart.version}" is not the name of a chart')
 
 
-def _pull_whole(pull: Pull, chart: ChartRef, archive: Path) -> None:
-    """Pulls beside the archive's place and moves it there: half a download is never taken for a chart."""
-    try:
-        archive.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=archive.parent, prefix="pull-") as scratch:
-            pull(chart.name, chart.version, chart.repository, Path(scratch))
-            found = sorted(Path(scratch).glob("*.tgz"))
-            if len(found) != 1:
-                raise ChartInvalid(f'chart "{chart.name}": {chart.repository} gave {len(found)} archives')
-            found[0].replace(archive)
-    except OSError as error:
-        raise ChartInvalid(f'chart "{chart.name}" cannot be kept in the cache: {error.strerror}') from None
-
-
-def _read_directory(path: Path, files: ChartFiles) -> _Known:
-    digest = hashlib.sha256()
-    texts: dict[str, bytes] = {}
+def _files_of(path: Path, files: ChartFiles) -> Iterable[tuple[str, bytes]]:
     for name, file in files.files:
         try:
-            content = file.read_bytes()
+            yield name, file.read_bytes()
         except OSError as error:
             raise ChartInvalid(f"chart {path}: {name} cannot be read: {error.strerror}") from None
+
+
+def _members_of(path: Path) -> Iterable[tuple[str, bytes]]:
+    """The files of an archive in the order of their names: packed anew, a chart is still the same."""
+    try:
+        return sorted(read_archive(path))
+    except (OSError, tarfile.TarError, EOFError, zlib.error) as error:
+        raise ChartInvalid(f"chart {path} is not an archive of a chart ({type(error).__name__})") from None
+
+
+def _read(path: Path, stamp: object, files: Iterable[tuple[str, bytes]]) -> _Known:
+    digest = hashlib.sha256()
+    texts: dict[str, bytes] = {}
+    for name, content in files:
         # Lengths first: no two sets of files give the same stream.
-        digest.update(f"{len(name.encode())}:{len(content)}:{name}".encode())
+        encoded = name.encode("utf-8", "surrogateescape")
+        digest.update(b"%d:%d:%b" % (len(encoded), len(content), encoded))
         digest.update(content)
         if name in ("Chart.yaml", "values.yaml"):
             texts[name] = content
-    return _known(path, f"sha256:{digest.hexdigest()}", texts)
-
-
-def _read_archive(path: Path) -> _Known:
-    try:
-        content = path.read_bytes()
-        texts = read_archive_member(path, ("Chart.yaml", "values.yaml"))
-    except (OSError, tarfile.TarError, EOFError) as error:
-        raise ChartInvalid(f"chart {path} is not an archive of a chart ({type(error).__name__})") from None
-    return _known(path, f"sha256:{hashlib.sha256(content).hexdigest()}", texts)
-
-
-def _known(path: Path, digest: str, texts: Mapping[str, bytes]) -> _Known:
     if "Chart.yaml" not in texts:
         raise ChartInvalid(f"chart {path} has no Chart.yaml")
     metadata = _mapping(path, "Chart.yaml", texts["Chart.yaml"])
-    defaults = _mapping(path, "values.yaml", texts.get("values.yaml", b""))
-    return _Known(None, digest, metadata, defaults)
+    return _Known(path, stamp, f"sha256:{digest.hexdigest()}", metadata, texts.get("values.yaml", b""))
 
 
 def _mapping(path: Path, name: str, content: bytes) -> Mapping[str, Any]:

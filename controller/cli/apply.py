@@ -122,6 +122,7 @@ def require_valid(items: Sequence[InputObject]) -> None:
     Charts that only the cluster can reach are no mistake of the file.
     """
     renderer = offline_renderer()
+    renderer.learn(items)
     checked = [check(item, renderer) for item in items]
     problems = [problem for one in checked for problem in one.problems]
     if problems:

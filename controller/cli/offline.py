@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
-from pathlib import Path
 
 from controller.adapters.chart_source import ChartStore
 from controller.adapters.crd_files import load_schema
 from controller.adapters.values_files import load_library
 from controller.cli.input_files import InputObject
+from controller.cli.offline_charts import GivenSecrets, offline_charts
 from controller.domain.bundle_object import bundle_object, parse_bundle
 from controller.domain.crd_schema import ResourceSchema
 from controller.domain.deployment import OpenStackDeployment, parse_deployment
@@ -51,11 +50,12 @@ class OfflineRenderer:
     """Definitions, values library and charts of this installation; each read when first needed."""
 
     settings: Settings = field(default_factory=read_settings)
+    secrets: GivenSecrets = field(default_factory=GivenSecrets)
 
     @cached_property
     def charts(self) -> ChartStore:
         """The charts that releases are made of."""
-        return ChartStore(self.settings.charts_dir, cache=chart_cache(), pull=_pull)
+        return offline_charts(self.settings.charts_dir, self.secrets)
 
     @cached_property
     def library(self) -> Library:
@@ -69,6 +69,10 @@ class OfflineRenderer:
     @cached_property
     def _bundle_schema(self) -> ResourceSchema:
         return load_schema(self.settings.crds_dir, HELMBUNDLE.plural)
+
+    def learn(self, items: Sequence[InputObject]) -> None:
+        """Takes up what the objects say about others: Secrets that open a repository of charts."""
+        self.secrets.learn(item.obj for item in items)
 
     def render(self, item: InputObject) -> OfflineRegion:
         """Raises SpecInvalid, every problem with file and line, and ChartInvalid."""
@@ -96,6 +100,7 @@ class OfflineRenderer:
         """All regions among the objects. Raises SpecInvalid with the problems of all, or if there is none."""
         regions: list[OfflineRegion] = []
         problems: list[Problem] = []
+        self.learn(items)
         for item in items:
             if not is_region(item):
                 continue
@@ -135,17 +140,3 @@ def is_region(item: InputObject) -> bool:
 def is_bundle(item: InputObject) -> bool:
     """Whether the object is a HelmBundle of ours."""
     return item.kind == HELMBUNDLE.kind and item.obj.get("apiVersion") == API_VERSION
-
-
-def chart_cache() -> Path:
-    """Where charts pulled from repositories are kept for the next command (XDG base directories)."""
-    base = os.environ.get("XDG_CACHE_HOME") or ""
-    root = Path(base) if base.startswith("/") else Path.home() / ".cache"
-    return root / "openstack-controller" / "charts"
-
-
-def _pull(name: str, version: str, repository: str, directory: Path) -> None:
-    # Helm's library takes half a second to load: only who needs a repository waits for it.
-    from controller.adapters.helm_pull import pull_chart
-
-    pull_chart(name, version, repository, directory)

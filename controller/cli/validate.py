@@ -36,6 +36,7 @@ def validate(
         _print_data((), error.problems, output)
         raise typer.Exit(ExitCode.INVALID) from None
     renderer = offline_renderer()
+    renderer.learn(items)
     checked = [check(item, renderer) for item in items]
     problems = [problem for one in checked for problem in one.problems]
     if output == Format.TABLE:

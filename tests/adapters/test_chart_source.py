@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import io
 import os
+import shutil
 import tarfile
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from controller.adapters.chart_source import ChartStore
+from controller.adapters.pulled_charts import PulledCharts
 from controller.domain.bundle import ChartRef
-from controller.errors import ChartInvalid
+from controller.errors import ChartInvalid, ChartNotFound
 
 
 def write_chart(
@@ -192,6 +196,46 @@ def test_a_file_repository_serves_archives(tmp_path: Path) -> None:
     assert len(store.digest(wanted)) == 71
 
 
+def test_a_file_repository_without_a_version_serves_its_only_archive(tmp_path: Path) -> None:
+    archive = pack(write_chart(tmp_path), tmp_path / "web-0.1.0.tgz")
+    shutil.rmtree(tmp_path / "web")
+    pack(write_chart(tmp_path / "other", "web-api"), tmp_path / "web-api-0.1.0.tgz")
+    wanted = ChartRef("web", repository=f"file://{tmp_path}")
+
+    assert ChartStore(tmp_path / "none").locate(wanted) == str(archive)
+
+
+def test_a_file_repository_without_the_version_says_what_it_has(tmp_path: Path) -> None:
+    pack(write_chart(tmp_path / "chart"), tmp_path / "web-0.1.0.tgz")
+
+    with pytest.raises(ChartNotFound, match=r"web-0\.1\.0\.tgz"):
+        ChartStore(tmp_path).locate(ChartRef("web", "0.2.0", repository=f"file://{tmp_path}"))
+
+
+def test_a_chart_packed_anew_is_the_same_chart(tmp_path: Path) -> None:
+    chart = write_chart(tmp_path / "chart")
+    store = ChartStore(tmp_path)
+    digests = []
+    for directory, moment in (("a", 1), ("b", 2)):
+        os.utime(chart / "values.yaml", (moment, moment))
+        (tmp_path / directory).mkdir()
+        pack(chart, tmp_path / directory / "web-0.1.0.tgz")
+        digests.append(store.digest(ChartRef("web", "0.1.0", repository=f"file://{tmp_path}/{directory}")))
+
+    assert digests[0] == digests[1] == store.digest(ChartRef("web", repository=f"file://{tmp_path}/chart"))
+
+
+def test_an_archive_that_unpacks_without_end_is_refused(tmp_path: Path) -> None:
+    with tarfile.open(tmp_path / "web-0.1.0.tgz", "w:gz", compresslevel=1) as out:
+        for number in range(30):
+            member = tarfile.TarInfo(f"web/{number}")
+            member.size = 4 * 1024 * 1024
+            out.addfile(member, io.BytesIO(bytes(member.size)))
+
+    with pytest.raises(ChartInvalid, match="too large"):
+        ChartStore(tmp_path).digest(ChartRef("web", "0.1.0", repository=f"file://{tmp_path}"))
+
+
 def test_an_archive_that_is_none_is_refused(tmp_path: Path) -> None:
     (tmp_path / "web-0.1.0.tgz").write_bytes(b"no archive")
 
@@ -202,7 +246,8 @@ def test_an_archive_that_is_none_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "repository",
     [
-        "http://charts.example",
+        "https://charts.example/?token=me:pw",
+        "https://[charts",
         "file://host/charts",
         "file:///a/../etc",
         "https://me:pw@charts.example",
@@ -210,7 +255,7 @@ def test_an_archive_that_is_none_is_refused(tmp_path: Path) -> None:
     ],
 )
 def test_other_addresses_are_refused_without_being_tried(tmp_path: Path, repository: str) -> None:
-    store = ChartStore(tmp_path, cache=tmp_path, pull=lambda *_: pytest.fail("was tried"))
+    store = ChartStore(tmp_path, pulled=cast(PulledCharts, NeverAsked()))
     with pytest.raises(ChartInvalid) as caught:
         store.locate(ChartRef("web", "0.1.0", repository=repository))
     assert "me:pw" not in str(caught.value)
@@ -222,36 +267,18 @@ def test_a_name_that_would_be_another_path_is_refused(tmp_path: Path, name: str,
         ChartStore(tmp_path).locate(ChartRef(name, version, repository=f"file://{tmp_path}"))
 
 
-def test_a_chart_of_the_network_is_pulled_once(tmp_path: Path) -> None:
-    chart, pulled = write_chart(tmp_path), []
-
-    def pull(name: str, version: str, repository: str, directory: Path) -> None:
-        pulled.append((name, version, repository))
-        pack(chart, directory / "web-0.1.0.tgz")
-
-    store = ChartStore(tmp_path, cache=tmp_path / "cache", pull=pull)
-    wanted = ChartRef("web", "0.1.0", repository="https://charts.example")
-    assert store.digest(wanted) == store.digest(wanted)
-    assert store.defaults(wanted) == {"size": 1}
-    assert pulled == [("web", "0.1.0", "https://charts.example")]
-
-
-def test_a_failed_pull_leaves_nothing_behind(tmp_path: Path) -> None:
-    def pull(name: str, version: str, repository: str, directory: Path) -> None:
-        (directory / "web-0.1.0.tgz").write_bytes(b"half")
-        raise ChartInvalid("cut off")
-
-    store = ChartStore(tmp_path, cache=tmp_path / "cache", pull=pull)
-    with pytest.raises(ChartInvalid, match="cut off"):
-        store.locate(ChartRef("web", "0.1.0", repository="oci://charts.example/a"))
-    assert [path for path in (tmp_path / "cache").rglob("*") if path.is_file()] == []
-
-
 def test_the_network_needs_an_exact_version_and_someone_who_pulls(tmp_path: Path) -> None:
     with pytest.raises(ChartInvalid, match="exact version"):
         ChartStore(tmp_path).locate(ChartRef("web", repository="https://charts.example"))
     with pytest.raises(ChartInvalid, match="cannot be read here"):
         ChartStore(tmp_path).locate(ChartRef("web", "1.0.0", repository="https://charts.example"))
+
+
+class NeverAsked:
+    """Stands where pulled charts would be."""
+
+    def archive(self, chart: ChartRef) -> Path:
+        raise AssertionError(f"{chart} was tried")
 
 
 def _refuse(path: Path) -> bytes:

@@ -5,20 +5,15 @@ from __future__ import annotations
 import socket
 import subprocess
 import sys
-import threading
-from collections.abc import Iterator
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import helm_python
 import pytest
 
 from controller.adapters import helm_library, helm_sdk
-from controller.adapters.helm_pull import pull_chart
 from controller.adapters.helm_sdk import SdkClient
 from controller.domain.names import HELM_FIELD_MANAGER
-from controller.errors import ApiUnavailable, ChartInvalid, HelmCancelled
+from controller.errors import ApiUnavailable, HelmCancelled
 from controller.ports import HelmRequest
 from tests.contract.conftest import CHARTS
 from tests.fakes.kube import FakeKube
@@ -96,45 +91,6 @@ def test_the_field_manager_is_helm_however_the_process_is_started(tmp_path: Path
         check=False,
     )
     assert (done.stdout.strip(), done.returncode) == (HELM_FIELD_MANAGER, 0), done.stderr
-
-
-@pytest.fixture
-def repository(tmp_path: Path) -> Iterator[str]:
-    """An HTTP repository on loopback with the chart `small` 0.1.0 in it."""
-    helm_python.package(CHARTS / "small", destination=tmp_path)
-    handler = partial(_Quiet, directory=str(tmp_path))
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        address = f"http://127.0.0.1:{server.server_address[1]}"
-        helm_python.repo_index_generate(tmp_path, base_url=address)
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
-        thread.start()
-        yield address
-        server.shutdown()
-        thread.join()
-
-
-def test_a_chart_is_pulled_from_a_repository(repository: str, tmp_path: Path) -> None:
-    target = tmp_path / "target"
-    target.mkdir()
-    pull_chart("small", "0.1.0", repository, target)
-
-    assert [path.name for path in target.iterdir()] == ["small-0.1.0.tgz"]
-
-
-def test_a_version_that_is_not_there_is_told(repository: str, tmp_path: Path) -> None:
-    with pytest.raises(ChartInvalid, match=r"9\.9\.9"):
-        pull_chart("small", "9.9.9", repository, tmp_path)
-
-
-def test_a_repository_that_is_down_is_told(tmp_path: Path) -> None:
-    for address in ("http://127.0.0.1:9", "oci://127.0.0.1:9/charts"):
-        with pytest.raises(ChartInvalid, match=r"127\.0\.0\.1:9"):
-            pull_chart("small", "0.1.0", address, tmp_path)
-
-
-class _Quiet(SimpleHTTPRequestHandler):
-    def log_message(self, format: str, *args: object) -> None:
-        del format, args
 
 
 def kubeconfig(directory: Path, port: int) -> Path:
