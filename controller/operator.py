@@ -177,7 +177,7 @@ def _measure(
     measures.set(
         metrics.BUILD_INFO,
         1,
-        container=container.name,
+        process=container.name,
         version=settings.version,
         python=platform.python_version(),
     )

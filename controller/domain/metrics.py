@@ -3,7 +3,8 @@
 Names and units follow Prometheus' conventions (prometheus.io/docs/practices/naming): base units, counters
 end in `_total`, moments are seconds since the epoch. A label holds what is bounded by the region's size:
 releases, components, nodes, Secrets; never a message or an object's uid. `region` is the name of the
-OpenStackDeployment.
+OpenStackDeployment. None is called as Prometheus itself calls a label of a target (namespace, pod,
+container, job, instance …): it would be renamed.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ HELM_BUCKETS = (1.0, 3.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0)
 
 # every container
 BUILD_INFO = Gauge(
-    "osctl_build_info", "Always 1; the labels say what runs.", ("container", "version", "python")
+    "osctl_build_info", "Always 1; the labels say what runs.", ("process", "version", "python")
 )
 RECONCILE_DURATION = Histogram(
     "osctl_reconcile_duration_seconds",
