@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import sys
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ from controller.adapters.events import KubeEvents
 from controller.adapters.health_endpoint import EndpointUnavailable
 from controller.adapters.kube import PykubeClient
 from controller.adapters.kube_connection import Connection, connect
-from controller.adapters.logs import LogSecrets, configure_logs
+from controller.adapters.logs import LogSecrets, configure_logs, set_level
 from controller.adapters.metrics import PrometheusMetrics
 from controller.adapters.randomness import SystemRandomness
 from controller.adapters.watches import Key
@@ -22,6 +22,10 @@ from controller.reconcile.lease import WriterLease
 from controller.reconcile.work_queue import WorkQueue
 from controller.settings import Settings, read_settings
 
+log = logging.getLogger(__name__)
+
+# EX_CONFIG of sysexits.h.
+UNUSABLE = 78
 # Seconds: a renewal against a server that hangs ends in time for another one.
 LEASE_READ_TIMEOUT = 4.0
 
@@ -45,11 +49,12 @@ def run(name: str, compose: Callable[[Parts], Container]) -> None:
     """Starts a container and does not return: the process ends with its exit code.
 
     What cannot work without an edit of the installation (a setting, a broken file in the image, no
-    API server in the kubeconfig) ends it with one clear line and code 78 (EX_CONFIG of sysexits.h).
+    API server in the kubeconfig) ends it with one clear line and code 78.
     """
+    log_secrets = configure_logs(name)
     try:
         settings = read_settings()
-        log_secrets = configure_logs(name, level=settings.log_level)
+        set_level(settings.log_level)
         connection = connect()
         kube = PykubeClient(connection, user_agent=f"openstack-controller/{name}")
         clock, randomness = SystemClock(), SystemRandomness()
@@ -66,8 +71,8 @@ def run(name: str, compose: Callable[[Parts], Container]) -> None:
         )
         container = compose(parts)
     except ControllerError as error:
-        sys.stderr.write(f"osctl-{name}: {error}\n")
-        exit_container(78)
+        log.critical("%s", error, extra={"reason": type(error).__name__})
+        exit_container(UNUSABLE)
     lease = WriterLease(
         PykubeClient(
             connection,
@@ -90,6 +95,6 @@ def run(name: str, compose: Callable[[Parts], Container]) -> None:
             clock=clock,
         )
     except EndpointUnavailable as error:
-        sys.stderr.write(f"osctl-{name}: {error}\n")
-        code = 78
+        log.critical("%s", error, extra={"reason": type(error).__name__})
+        code = UNUSABLE
     exit_container(code)

@@ -9,6 +9,7 @@ import json
 import logging
 import sys
 import threading
+import traceback
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any, TextIO
@@ -24,6 +25,7 @@ DURATION = "duration"  # seconds
 FIELDS = (OBJECT, BUNDLE, RELEASE, ACTION, REASON, DURATION)
 
 LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
+log = logging.getLogger(__name__)
 # These tell of every watch event, request and connection, some with the object itself.
 _TALKATIVE = {"kopf": logging.WARNING, "asyncio": logging.WARNING, "urllib3": logging.WARNING}
 
@@ -59,7 +61,8 @@ def configure_logs(
     """Sends all logs of the process to `stream` (default: standard error); replaces earlier set-ups.
 
     `human` picks the format, by default people's on a terminal. `level` is one of LEVELS, INFO where it
-    is none. Returns the register of secrets to keep out.
+    is none. Warnings of Python and errors that end a thread or the process become events, too. Returns
+    the register of secrets to keep out.
     """
     target = sys.stderr if stream is None else stream
     for_people = target.isatty() if human is None else human
@@ -70,10 +73,28 @@ def configure_logs(
     for old in list(root.handlers):
         root.removeHandler(old)
     root.addHandler(handler)
-    root.setLevel(level.upper() if level.upper() in LEVELS else "INFO")
+    set_level(level)
     for name, least in _TALKATIVE.items():
         logging.getLogger(name).setLevel(least)
+    logging.captureWarnings(True)
+    sys.excepthook = lambda _, error, __: _tell_end("the process", error)
+    threading.excepthook = lambda given: _tell_end(
+        f"thread {given.thread.name if given.thread else '?'}", given.exc_value
+    )
     return secrets
+
+
+def set_level(level: str) -> None:
+    """What is less than `level` (one of LEVELS, INFO where it is none) is not told from now on."""
+    logging.getLogger().setLevel(level.upper() if level.upper() in LEVELS else "INFO")
+
+
+def _tell_end(who: str, error: BaseException | None) -> None:
+    """Where it came from, without the error's own text, which may hold what a library was given."""
+    if isinstance(error, KeyboardInterrupt | SystemExit):
+        return
+    stack = "".join(traceback.format_tb(error.__traceback__)) if error else ""
+    log.critical("%s ends: %s\n%s", who, type(error).__name__, stack, extra={REASON: type(error).__name__})
 
 
 class _JsonLines(logging.Formatter):

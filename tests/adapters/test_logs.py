@@ -5,6 +5,9 @@ from __future__ import annotations
 import io
 import json
 import logging
+import sys
+import threading
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -20,9 +23,12 @@ def restored() -> Iterator[None]:
     """The set-up of pytest comes back after each test."""
     root = logging.getLogger()
     handlers, level = list(root.handlers), root.level
+    hooks = sys.excepthook, threading.excepthook
     yield
     root.handlers[:] = handlers
     root.setLevel(level)
+    sys.excepthook, threading.excepthook = hooks
+    logging.captureWarnings(False)
 
 
 def events(stream: io.StringIO) -> list[dict[str, Any]]:
@@ -116,3 +122,37 @@ def test_a_second_set_up_replaces_the_first() -> None:
     configure_logs("core", stream=second)
     log.info("once")
     assert (len(events(first)), len(events(second))) == (0, 1)
+
+
+def test_an_error_that_ends_a_thread_is_an_event_without_the_errors_words() -> None:
+    stream = io.StringIO()
+    configure_logs("core", stream=stream)
+    words = " ".join(("what", "a", "library", "was", "given"))
+
+    def fail() -> None:
+        raise RuntimeError(words)
+
+    thread = threading.Thread(target=fail, name="watch")
+    thread.start()
+    thread.join()
+    (event,) = events(stream)
+    assert event["message"].startswith("thread watch ends: RuntimeError\n")
+    assert event["reason"] == "RuntimeError"
+    assert words not in stream.getvalue()
+
+
+def test_an_error_that_ends_the_process_is_an_event_too() -> None:
+    stream = io.StringIO()
+    configure_logs("core", stream=stream)
+    sys.excepthook(ValueError, ValueError("words"), None)
+    assert events(stream)[0]["message"].startswith("the process ends: ValueError")
+
+
+def test_warnings_of_python_are_events() -> None:
+    stream = io.StringIO()
+    configure_logs("core", stream=stream)
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        logging.captureWarnings(True)
+        warnings.warn("something is old", DeprecationWarning, stacklevel=1)
+    assert "something is old" in events(stream)[0]["message"]
