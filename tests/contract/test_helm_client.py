@@ -288,6 +288,14 @@ def test_an_object_that_the_api_server_refuses_fails_the_action(bench: Bench) ->
         bench.helm.install(bench.request("web", {"data": {"not a key!": "x"}}))
 
 
+def test_a_field_that_the_api_does_not_know_fails_the_action(bench: Bench) -> None:
+    with pytest.raises(HelmFailed, match="colours"):
+        bench.helm.install(bench.request("web", {"unknownField": "colours"}))
+    bench.helm.install(bench.request("web"))
+    with pytest.raises(HelmFailed, match="colours"):
+        bench.helm.upgrade(bench.request("web", {"unknownField": "colours"}))
+
+
 def test_values_that_are_not_json_are_refused(bench: Bench) -> None:
     with pytest.raises(HelmFailed, match="JSON"):
         bench.helm.install(bench.request("web", {"data": {"colour": {1, 2}}}))
