@@ -39,6 +39,7 @@ def compose(parts: Parts) -> Container:
         clock=parts.clock,
         events=parts.events,
         render=render,
+        charts=charts,
         containers=settings.containers,
         version=settings.version,
         resync=settings.resync,

@@ -18,7 +18,7 @@ from controller.cli.manifests import offline_helm, render_release
 from controller.cli.offline import OfflineRegion, OfflineRenderer, offline_renderer
 from controller.cli.options import Context, Filenames, Kubeconfig, Namespace, Output
 from controller.cli.output import Format, count, print_data, soft_wrapped, stdout
-from controller.cli.value_text import value_text
+from controller.domain.value_text import value_text
 from controller.domain.values import format_path
 from controller.domain.values_diff import ValueChange
 

@@ -15,7 +15,7 @@ from controller.cli.offline import offline_renderer
 from controller.cli.options import Output
 from controller.cli.output import Cell, Format, Row, print_data, print_table, soft_wrapped, stdout
 from controller.cli.release_choice import choose
-from controller.cli.value_text import value_text
+from controller.domain.value_text import value_text
 from controller.domain.values import Path, format_path, parse_path
 from controller.errors import Problem, SpecInvalid
 

@@ -52,9 +52,21 @@ class ReleaseSpec:
 
 
 @dataclass(frozen=True)
+class PlannedSpec:
+    """What is asked for next of a bundle. Only planned for, with mode Plan, and never acted upon."""
+
+    releases: tuple[ReleaseSpec, ...]
+    volumes: VolumePolicy = "Retain"
+
+
+@dataclass(frozen=True)
 class BundleSpec:
-    """The spec of one HelmBundle. `volumes` says what becomes of claims when a release goes."""
+    """The spec of one HelmBundle. `volumes` says what becomes of claims when a release goes.
+
+    `planned` is what the bundle is to become once its plan is approved, None where that is what it is.
+    """
 
     releases: tuple[ReleaseSpec, ...]
     mode: BundleMode = "Apply"
     volumes: VolumePolicy = "Retain"
+    planned: PlannedSpec | None = None

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
-from controller.domain.bundle import DEFAULT_TIMEOUT_SECONDS, BundleSpec, ChartRef, ReleaseSpec
+from controller.domain.bundle import DEFAULT_TIMEOUT_SECONDS, BundleSpec, ChartRef, PlannedSpec, ReleaseSpec
 from controller.domain.durations import format_duration, parse_duration
 from controller.domain.names import API_VERSION, MANAGED_BY, MANAGED_BY_US
 from controller.domain.object_meta import ObjectMeta, a, parse_meta
@@ -48,16 +48,11 @@ def parse_bundle(obj: Mapping[str, Any]) -> Bundle:
     meta = parse_meta(obj)
     reader = _Reader()
     spec = reader.mapping(obj, "spec", "spec", required=True)
-    releases = tuple(
-        reader.release(item, f"spec.releases[{index}]", meta.namespace)
-        for index, item in enumerate(reader.items(spec, "releases", "spec.releases", required=True))
-    )
-    reader.unique([release.name for release in releases], "spec.releases")
-    reader.acyclic(releases, "spec.releases")
     parsed = BundleSpec(
-        releases=releases,
+        releases=reader.releases(spec, "spec", meta.namespace),
         mode=reader.choice(spec, "mode", "spec.mode", _MODES),
         volumes=reader.choice(spec, "volumes", "spec.volumes", _VOLUMES),
+        planned=reader.planned(spec, meta.namespace),
     )
     if reader.problems:
         raise SpecInvalid(reader.problems)
@@ -90,12 +85,16 @@ def bundle_object(
         "apiVersion": API_VERSION,
         "kind": KIND,
         "metadata": metadata,
-        "spec": {
-            "mode": spec.mode,
-            "volumes": spec.volumes,
-            "releases": [_release_object(release) for release in spec.releases],
-        },
+        "spec": {"mode": spec.mode, **_releases_object(spec), **_planned_object(spec)},
     }
+
+
+def _releases_object(spec: BundleSpec | PlannedSpec) -> dict[str, Any]:
+    return {"volumes": spec.volumes, "releases": [_release_object(release) for release in spec.releases]}
+
+
+def _planned_object(spec: BundleSpec) -> dict[str, Any]:
+    return {"planned": _releases_object(spec.planned)} if spec.planned is not None else {}
 
 
 def _release_object(release: ReleaseSpec) -> dict[str, Any]:
@@ -216,6 +215,26 @@ class _Reader:
             )
         return own
 
+    def releases(self, given: Mapping[str, Any], path: str, namespace: str) -> tuple[ReleaseSpec, ...]:
+        path = f"{path}.releases"
+        found = tuple(
+            self.release(item, f"{path}[{index}]", namespace)
+            for index, item in enumerate(self.items(given, "releases", path, required=True))
+        )
+        self.unique([release.name for release in found], path)
+        self.acyclic(found, path)
+        return found
+
+    def planned(self, spec: Mapping[str, Any], namespace: str) -> PlannedSpec | None:
+        if spec.get("planned") is None:
+            return None
+        path = "spec.planned"
+        given = self.mapping(spec, "planned", path)
+        return PlannedSpec(
+            releases=self.releases(given, path, namespace),
+            volumes=self.choice(given, "volumes", f"{path}.volumes", _VOLUMES),
+        )
+
     def acyclic(self, releases: Sequence[ReleaseSpec], path: str) -> None:
         """No release may wait, over others of the bundle, for itself."""
         places = {release.name: place for place, release in enumerate(releases)}
@@ -249,6 +268,6 @@ class _Reader:
         )
         if given and bool(chart.path) == bool(chart.repository):
             self.refuse(path, "exactly one of path and repository must be set")
-        if chart.repository and not chart.version:
-            self.refuse(f"{path}.version", "a chart from a repository needs an exact version")
+        if chart.repository and not chart.version and not chart.repository.startswith("file:"):
+            self.refuse(f"{path}.version", "a chart from a repository on the network needs an exact version")
         return chart

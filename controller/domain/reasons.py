@@ -26,6 +26,16 @@ class Reason(StrEnum):
     PAUSED = "PausedBySpec"
     NOT_PAUSED = "NotPaused"
 
+    # mode Plan
+    NOT_PLANNED = "NotPlanned"
+    PLANNING = "Planning"
+    PLAN_EMPTY = "PlanEmpty"
+    PLAN_PENDING = "PlanPending"
+    PLAN_DIFFERS = "PlanDiffers"
+    PLAN_APPROVED = "PlanApproved"
+    PLAN_FAILED = "PlanFailed"
+    DAEMON_SETS_RENAMED = "DaemonSetsRenamed"
+
     # workloads, nodes and secrets
     WORKLOADS_HEALTHY = "WorkloadsHealthy"
     WORKLOADS_PROGRESSING = "WorkloadsProgressing"

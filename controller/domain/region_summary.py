@@ -9,6 +9,7 @@ from typing import Any
 from controller.domain.bundle_status import ReleaseState
 from controller.domain.conditions import Condition, Status, find, shorten
 from controller.domain.reasons import Reason, known_reason
+from controller.domain.region_plan import Approval, RegionPlan, planned_condition
 
 # Which condition each container answers for. Ready needs those of the containers that are deployed.
 ANSWERED_BY = {
@@ -17,8 +18,8 @@ ANSWERED_BY = {
     "secrets": "SecretsExchanged",
     "node": "NodesReady",
 }
-OWN_FIELDS = ("healthy", "openstackVersion", "fingerprint", "services", "initialization")
-OWN_CONDITIONS = ("Ready", "Reconciling", "Stalled", "SpecValid", "Paused", "Deleting")
+OWN_FIELDS = ("healthy", "openstackVersion", "fingerprint", "services", "initialization", "plan")
+OWN_CONDITIONS = ("Ready", "Reconciling", "Stalled", "SpecValid", "Planned", "Paused", "Deleting")
 
 
 @dataclass(frozen=True)
@@ -27,8 +28,12 @@ class RegionFacts:
 
     `before` is the osdpl's status as read; `bundles` the HelmBundles as read after they were applied;
     `wanted` the names of those that the spec asks for; `problem` why the spec cannot be served, empty
-    when it can; `containers` those that the chart deploys.
+    when it can; `containers` those that the chart deploys. `plan` is what a region with mode Plan waits
+    with, `approval` the approval that holds or was the last, `approved` is `spec.approvedPlan`;
+    `keeps_plan`: the status goes on showing the plan that it has.
     """
+
+    name: str
 
     generation: int
     version: str
@@ -43,6 +48,15 @@ class RegionFacts:
     paused: bool = False
     deleting: bool = False
     remaining: tuple[str, ...] = field(default=())
+    plan: RegionPlan | None = None
+    approval: Approval | None = None
+    approved: str = ""
+    keeps_plan: bool = False
+
+    @property
+    def waits(self) -> bool:
+        """Whether the spec is planned, and not acted upon."""
+        return self.plan is not None and not self.plan.empty
 
 
 @dataclass(frozen=True)
@@ -89,9 +103,36 @@ def summarize(facts: RegionFacts) -> RegionSummary:
         },
         # Latched: once true it is repeated for ever, and the CRD refuses a status without it.
         "initialization": {"provisioned": True} if provisioned or ready.status == "True" else None,
+        "plan": _plan(facts),
     }
     present = {key: value for key, value in fields.items() if value not in (None, "", {})}
     return RegionSummary(present, (ready, *_others(facts, progress)))
+
+
+def _plan(facts: RegionFacts) -> dict[str, Any]:
+    """`status.plan`; of a spec that cannot be served only the approval is kept, for when it can be again."""
+    accepted = {"accepted": facts.approval.entry()} if facts.approval else {}
+    if facts.deleting:
+        return {}
+    if facts.plan is not None:
+        return facts.plan.status(facts.generation, facts.approval)
+    if not facts.keeps_plan:
+        return accepted
+    known = {key: value for key, value in (facts.before.get("plan") or {}).items() if key != "accepted"}
+    if known and not facts.paused:
+        known["observedGeneration"] = facts.generation
+    return {**known, **accepted}
+
+
+def _planned(facts: RegionFacts) -> Condition:
+    if facts.problem and not facts.deleting:
+        text = "a spec that cannot be served is not planned"
+        return Condition("Planned", "False", Reason.SPEC_INVALID, text, facts.generation)
+    carried_on = facts.keeps_plan and not facts.paused
+    plan = facts.plan if facts.plan is not None else RegionPlan() if carried_on else None
+    return planned_condition(
+        plan, facts.approval, facts.approved, name=facts.name, generation=facts.generation
+    )
 
 
 def _ready(facts: RegionFacts, progress: _Progress) -> Condition:
@@ -114,6 +155,9 @@ def _ready(facts: RegionFacts, progress: _Progress) -> Condition:
             return no(known_reason(reason, Reason.APPLYING), _words(type_, entry))
         if entry.get("observedGeneration") != facts.generation:
             return no(Reason.APPLYING, f"{container} has not looked at this generation of the spec yet")
+    if facts.waits:
+        planned = _planned(facts)
+        return no(planned.reason, planned.message)
     if not progress.complete:
         return no(Reason.APPLYING, f"{progress.done} of {progress.total} releases deployed")
     text = f"{progress.total} releases deployed"
@@ -137,6 +181,7 @@ def _others(facts: RegionFacts, progress: _Progress) -> list[Condition]:
     )
     return [
         valid,
+        _planned(facts),
         Condition(
             "Reconciling",
             "True" if busy else "False",
@@ -179,6 +224,8 @@ def _state(facts: RegionFacts, progress: _Progress, running_version: str) -> str
         return "Failed"
     if facts.paused:
         return "Paused"
+    if facts.waits:
+        return "Planned"
     if progress.complete:
         return "Applied"
     if progress.failing:
@@ -226,6 +273,9 @@ def _service(bundle: Mapping[str, Any], before: Mapping[str, Any], target: str) 
     state = (
         "Applied" if deployed else "Failed" if ready.get("reason") == Reason.RELEASES_FAILING else "Applying"
     )
+    spec = bundle.get("spec") or {}
+    if spec.get("planned") and not spec.get("releases"):
+        state = "Planned"
     if bundle["metadata"].get("deletionTimestamp"):
         state = "Deleting"
     version = target if deployed and target else known

@@ -55,13 +55,18 @@ def recorded_keys(status: Mapping[str, Any]) -> dict[str, Collection[str]]:
 
 
 def secrets_condition(
-    troubles: Iterable[Trouble], secrets: int, credentials: int, generation: int
+    troubles: Iterable[Trouble], secrets: int, credentials: int, generation: int, *, later: int = 0
 ) -> Condition:
-    """Whether everything is in place: `secrets` and `credentials` count what the region needs."""
+    """Whether everything is in place: `secrets` and `credentials` count what the region needs.
+
+    `later` of the Secrets are to be made or completed once a plan is approved that waits for it.
+    """
     texts = [f'Secret "{trouble.secret}": {trouble.message}' for trouble in troubles]
     if texts:
         return Condition(CONDITION, "False", Reason.SECRET_MISSING, "; ".join(texts), generation)
     message = f"{credentials} credentials in {secrets} Secrets are in place"
+    if later:
+        message = f"{secrets - later} of {secrets} Secrets are in place; the others come with the plan"
     return Condition(CONDITION, "True", Reason.SECRETS_READY, message, generation)
 
 

@@ -25,6 +25,7 @@ from controller.ports import (
 )
 from controller.reconcile.action_slots import ActionSlots, Outcome, Running
 from controller.reconcile.bundle_look import BundleLook
+from controller.reconcile.bundle_plan import BundlePlanner
 from controller.reconcile.bundle_report import BundleReport
 from controller.reconcile.observed_release import (
     ObservedRelease,
@@ -89,6 +90,15 @@ class BundleReconciler:
         self._report = BundleReport(kube, clock)
         self._decisions = ReleaseDecisions(kube, clock)
         self._actions = ReleaseActions(kube=kube, helm=helm, records=records, charts=charts, clock=clock)
+        self._planner = BundlePlanner(
+            kube=kube,
+            helm=helm,
+            records=records,
+            charts=charts,
+            clock=clock,
+            digest_key=digest_key,
+            keep=resync,
+        )
         self._known: set[BundleKey] = set()
 
     def reconcile(self, key: BundleKey) -> float | None:
@@ -122,7 +132,7 @@ class BundleReconciler:
             self._report.let_go(obj)
             self._known.discard(key)
             return None
-        self._report.write(obj, bundle, look.views)
+        self._report.write(obj, bundle, look.views, self._planner.plan(look))
         return min([*look.again, self._resync])
 
     def _look_at(self, look: BundleLook, name: str) -> None:

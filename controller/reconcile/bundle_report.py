@@ -42,10 +42,17 @@ class BundleReport:
         ]
         self._apply_status(obj, wanted, list((obj.get("status") or {}).get("releases") or []), generation)
 
-    def write(self, obj: Mapping[str, Any], bundle: Bundle, views: Sequence[ReleaseView]) -> None:
-        """Reports the releases as they are."""
+    def write(
+        self,
+        obj: Mapping[str, Any],
+        bundle: Bundle,
+        views: Sequence[ReleaseView],
+        plan: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Reports the releases as they are, and with mode Plan what would be done to them."""
         conditions = bundle_conditions(views, bundle.generation, deleting=bundle.deleting)
-        self._apply_status(obj, conditions, [view.entry() for view in views], bundle.generation)
+        entries_ = [view.entry() for view in views]
+        self._apply_status(obj, conditions, entries_, bundle.generation, plan)
 
     def _set_finalizers(self, obj: Mapping[str, Any], wanted: list[str]) -> None:
         meta = {"name": obj["metadata"]["name"], "namespace": obj["metadata"]["namespace"]}
@@ -62,6 +69,7 @@ class BundleReport:
         conditions: list[Condition],
         releases: list[dict[str, Any]],
         generation: int,
+        plan: Mapping[str, Any] | None = None,
     ) -> None:
         before = obj.get("status") or {}
         status: dict[str, Any] = {
@@ -70,7 +78,9 @@ class BundleReport:
             "conditions": entries(conditions, before.get("conditions") or [], self._clock.now()),
             "releases": releases,
         }
-        if {key: before.get(key) for key in status} == status:
+        if plan is not None:
+            status["plan"] = dict(plan)
+        if {key: before.get(key) for key in status} == status and ("plan" in before) == ("plan" in status):
             return
         meta = {"name": obj["metadata"]["name"], "namespace": obj["metadata"]["namespace"]}
         body = {"apiVersion": API_VERSION, "kind": HELMBUNDLE.kind, "metadata": meta, "status": status}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from controller.domain.bundle_object import Owner, bundle_object
@@ -15,23 +16,45 @@ from controller.domain.names import (
     MANAGED_BY,
     MANAGED_BY_US,
     SERVICE_LABEL,
-    field_manager,
     finalizer,
 )
 from controller.domain.reasons import Reason
+from controller.domain.region_plan import Approval, RegionPlan, approval_in
 from controller.domain.region_summary import OWN_CONDITIONS, OWN_FIELDS, RegionFacts, summarize
 from controller.errors import ChartInvalid, ObjectRefused, SpecInvalid
-from controller.ports import HELMBUNDLE, OSDPL, SECRET, Clock, Events, Kube, KubeObject, KubeObjects
+from controller.ports import (
+    HELMBUNDLE,
+    OSDPL,
+    SECRET,
+    ChartSource,
+    Clock,
+    Events,
+    Kube,
+    KubeObject,
+    KubeObjects,
+)
+from controller.reconcile.bundle_writer import MANAGER, BundleWriter, name_of
 from controller.reconcile.managed_region import managed_region
+from controller.reconcile.region_plan import (
+    applied_object,
+    is_idle,
+    is_settled,
+    leaving_object,
+    planned_object,
+    region_plan,
+    renames,
+    wish_digests,
+)
 from controller.reconcile.region_status import apply_region_status
 from controller.render import Region, RegionBundle
 
 log = logging.getLogger(__name__)
 
-MANAGER = field_manager("core")
 FINALIZER = finalizer("core")
 
 LOOK_AGAIN = 2.0
+# An approval is written into the status first; what it allows is begun at the look after that.
+AT_ONCE = 0.1
 
 RegionKey = tuple[str, str]  # namespace, name of the osdpl
 
@@ -49,6 +72,7 @@ class DeploymentReconciler:
         clock: Clock,
         events: Events,
         render: Callable[[Mapping[str, Any]], Region],
+        charts: ChartSource,
         containers: tuple[str, ...],
         version: str,
         resync: float,
@@ -57,9 +81,11 @@ class DeploymentReconciler:
         self._clock = clock
         self._events = events
         self._render = render
+        self._charts = charts
         self._containers = containers
         self._version = version
         self._resync = resync
+        self._writer = BundleWriter(kube)
 
     def reconcile(self, key: RegionKey) -> float | None:
         """One look; seconds until the next that no event will announce."""
@@ -74,25 +100,80 @@ class DeploymentReconciler:
             self._refuse_second(osdpl, managed)
             return 30.0
         # Before the spec is judged: whoever pauses a region does so while they mend it.
-        paused = (osdpl.get("spec") or {}).get("mode") == "Paused"
+        paused = _mode(osdpl) == "Paused"
         bundles = self._bundles(osdpl)
         if paused:
-            bundles = self._pause(bundles)
+            bundles = self._writer.pause(bundles)
+        found = _Found(bundles=bundles, paused=paused, approval=self._remembered(osdpl))
         try:
-            region = self._render(osdpl)
+            found = replace(found, region=self._render(osdpl))
+            if FINALIZER not in (osdpl["metadata"].get("finalizers") or []):
+                self._set_finalizers(osdpl, [FINALIZER])
+            if not paused:
+                found = self._follow(osdpl, found)
         except (SpecInvalid, ChartInvalid) as error:
-            self._sum_up(osdpl, bundles, problem=str(error), paused=paused)
-            return self._resync
-        if FINALIZER not in (osdpl["metadata"].get("finalizers") or []):
-            self._set_finalizers(osdpl, [FINALIZER])
-        problem = ""
-        try:
-            bundles = bundles if paused else self._apply(osdpl, region, bundles)
+            found = replace(found, region=None, problem=str(error))
         except ObjectRefused as error:
-            problem = f"a HelmBundle was refused: {error}"
-        warnings = "; ".join(str(warning) for warning in region.warnings)
-        self._sum_up(osdpl, bundles, region=region, problem=problem, warnings=warnings, paused=paused)
-        return self._resync
+            found = replace(found, problem=f"a HelmBundle was refused: {error}")
+        self._sum_up(osdpl, found)
+        return AT_ONCE if found.begins else self._resync
+
+    def _remembered(self, osdpl: KubeObject) -> Approval | None:
+        """The approval that was taken up and not taken back since."""
+        approval = approval_in(osdpl.get("status") or {})
+        if approval is None or _mode(osdpl) not in ("Plan", "Paused"):
+            return None
+        return approval if approval.digest == _approved(osdpl) or approval.done else None
+
+    def _follow(self, osdpl: KubeObject, found: _Found) -> _Found:
+        """Brings the bundles to what the spec asks for, or to a plan of it."""
+        assert found.region is not None  # noqa: S101 - rendered by the caller
+        wanted = [self._object(osdpl, bundle) for bundle in found.region.bundles]
+        if _mode(osdpl) != "Plan":
+            for warning in renames(found.region, found.bundles):
+                self._events.emit(osdpl, type_="Warning", reason=Reason.DAEMON_SETS_RENAMED, message=warning)
+            return replace(found, bundles=self._apply(osdpl, wanted, found.bundles))
+        wishes = wish_digests(wanted, found.region, self._charts)
+        desired = fingerprint(wishes)
+        approval = found.approval
+        if approval is not None and not approval.done and approval.desired == desired:
+            return self._carry_on(osdpl, replace(found, approval=approval.again(osdpl)), wanted, wishes)
+        bundles = self._write_plan(osdpl, wanted, found.bundles)
+        plan = region_plan(found.region, wishes, bundles)
+        if plan.digest and plan.digest == _approved(osdpl):
+            approval = Approval(plan.digest, desired, 0).again(osdpl)
+            log.info("plan %s is approved", plan.digest, extra={"action": "approve"})
+            return replace(found, bundles=bundles, plan=plan, approval=approval, begins=True)
+        return replace(found, bundles=bundles, plan=plan, approval=_used_up(approval, desired, osdpl))
+
+    def _carry_on(
+        self, osdpl: KubeObject, found: _Found, wanted: KubeObjects, wishes: Mapping[str, str]
+    ) -> _Found:
+        """Applies an approved plan until nothing of it is left; the status goes on showing all of it."""
+        assert found.region is not None and found.approval is not None  # noqa: S101 - given by the caller
+        there = {name_of(bundle): bundle for bundle in found.bundles}
+        objects = [applied_object(obj, there.get(name_of(obj))) for obj in wanted]
+        bundles = self._apply(osdpl, objects, found.bundles)
+        there = {name_of(bundle): bundle for bundle in bundles}
+        names = {name_of(obj) for obj in wanted}
+        if there.keys() == names and all(is_settled(obj, there.get(name_of(obj))) for obj in wanted):
+            plan = region_plan(found.region, wishes, bundles)
+            return replace(found, bundles=bundles, plan=plan, approval=replace(found.approval, done=True))
+        return replace(found, bundles=bundles, applying=True)
+
+    def _write_plan(self, osdpl: KubeObject, wanted: KubeObjects, existing: KubeObjects) -> KubeObjects:
+        """Has every bundle keep what it has and plan for what it is to become; the bundles after that."""
+        there = {name_of(bundle): bundle for bundle in existing}
+        volumes = _volumes(osdpl)
+        names = {name_of(obj) for obj in wanted}
+        objects = [planned_object(obj, there.get(name_of(obj))) for obj in wanted]
+        leaving = [bundle for name, bundle in there.items() if name not in names and not _going(bundle)]
+        objects += [leaving_object(bundle, volumes) for bundle in leaving if not is_idle(bundle)]
+        for bundle in leaving:
+            if is_idle(bundle):
+                self._writer.remove(bundle, volumes)
+                del there[name_of(bundle)]
+        return self._writer.write(objects, there)
 
     def _bundles(self, osdpl: KubeObject) -> KubeObjects:
         meta = osdpl["metadata"]
@@ -102,35 +183,22 @@ class DeploymentReconciler:
             labels=f"{DEPLOYMENT_LABEL}={meta['name']},{MANAGED_BY}={MANAGED_BY_US}",
         )
 
-    def _apply(self, osdpl: KubeObject, region: Region, existing: KubeObjects) -> KubeObjects:
+    def _apply(self, osdpl: KubeObject, wanted: KubeObjects, existing: KubeObjects) -> KubeObjects:
         """Applies what differs, asks for the deletion of what is no longer wanted; what is there now."""
-        there = {bundle["metadata"]["name"]: bundle for bundle in existing}
-        wanted = [self._object(osdpl, bundle) for bundle in region.bundles]
-        changed = [
-            obj
-            for obj in wanted
-            if (current := there.get(obj["metadata"]["name"])) is None or not _same(current, obj)
-        ]
-        if len(changed) > 1:
-            # All or nothing: what the API server would refuse is known before the first is written.
-            for obj in changed:
-                self._kube.apply(obj, manager=MANAGER, dry_run=True)
-        for obj in changed:
-            name = obj["metadata"]["name"]
-            there[name] = self._kube.apply(obj, manager=MANAGER)
-            log.info("applied HelmBundle %s", name, extra={"action": "apply", "bundle": name})
-        keep = {obj["metadata"]["name"] for obj in wanted}
-        for name, gone in there.items():
-            if name not in keep:
-                self._remove(gone, str((osdpl.get("spec") or {}).get("volumes") or "Retain"))
-        return list(there.values())
+        bundles = self._writer.write(wanted, {name_of(bundle): bundle for bundle in existing})
+        keep = {name_of(obj) for obj in wanted}
+        for bundle in bundles:
+            if name_of(bundle) not in keep:
+                self._writer.remove(bundle, _volumes(osdpl))
+        return bundles
 
     def _object(self, osdpl: KubeObject, bundle: RegionBundle) -> KubeObject:
         meta = osdpl["metadata"]
         return bundle_object(
             name=bundle.name,
             namespace=meta["namespace"],
-            spec=bundle.spec,
+            # What the region's mode means for a bundle is decided here, not in the render.
+            spec=replace(bundle.spec, mode="Apply"),
             labels={
                 DEPLOYMENT_LABEL: meta["name"],
                 SERVICE_LABEL: bundle.service,
@@ -139,38 +207,17 @@ class DeploymentReconciler:
             owner=Owner(API_VERSION, OSDPL.kind, meta["name"], meta["uid"]),
         )
 
-    def _pause(self, existing: KubeObjects) -> KubeObjects:
-        """Has helmbundle stop too, and leaves everything else as it is."""
-        return [self._patch_spec(bundle, {"mode": "Paused"}) for bundle in existing]
-
-    def _patch_spec(self, bundle: KubeObject, fields: dict[str, str]) -> KubeObject:
-        spec = bundle.get("spec") or {}
-        if all(spec.get(name) == value for name, value in fields.items()):
-            return bundle
-        meta = bundle["metadata"]
-        patched = self._kube.merge_patch(HELMBUNDLE, meta["name"], meta["namespace"], {"spec": fields})
-        return patched or bundle
-
-    def _remove(self, bundle: KubeObject, volumes: str) -> None:
-        """Asks for deletion once; helmbundle uninstalls in reverse order and lets the object go."""
-        meta = bundle["metadata"]
-        if meta.get("deletionTimestamp"):
-            return
-        self._patch_spec(bundle, {"volumes": volumes, "mode": "Apply"})
-        self._kube.delete(HELMBUNDLE, meta["name"], meta["namespace"], uid=meta.get("uid", ""))
-        log.info("asked for deletion of HelmBundle %s", meta["name"], extra={"action": "delete"})
-
     def _delete(self, osdpl: KubeObject) -> float | None:
         if FINALIZER not in (osdpl["metadata"].get("finalizers") or []):
             return None
-        volumes = str((osdpl.get("spec") or {}).get("volumes") or "Retain")
+        volumes = _volumes(osdpl)
         bundles = self._bundles(osdpl)
         for bundle in bundles:
-            self._remove(bundle, volumes)
+            self._writer.remove(bundle, volumes)
         if not bundles and not self._credentials_would_go(osdpl, volumes):
             self._set_finalizers(osdpl, [])
             return None
-        self._sum_up(osdpl, bundles, deleting=True)
+        self._sum_up(osdpl, _Found(bundles=bundles, deleting=True))
         # No event tells when the last Secret is out.
         return self._resync if bundles else LOOK_AGAIN
 
@@ -210,34 +257,30 @@ class DeploymentReconciler:
         }
         apply_region_status(self._kube, osdpl, status, manager=MANAGER, own_conditions=OWN_CONDITIONS)
 
-    def _sum_up(
-        self,
-        osdpl: KubeObject,
-        bundles: KubeObjects,
-        *,
-        region: Region | None = None,
-        problem: str = "",
-        warnings: str = "",
-        paused: bool = False,
-        deleting: bool = False,
-    ) -> None:
+    def _sum_up(self, osdpl: KubeObject, found: _Found) -> None:
         before = osdpl.get("status") or {}
         spec = osdpl.get("spec") or {}
-        names = frozenset(b.name for b in region.bundles) if region else _names(bundles)
+        unserved = bool(found.problem or found.waits)
+        region_names = frozenset(b.name for b in found.region.bundles) if found.region else None
         facts = RegionFacts(
+            name=str(osdpl["metadata"]["name"]),
             generation=int(osdpl["metadata"].get("generation") or 0),
             version=self._version,
-            openstack_version="" if problem else str(spec.get("openstackVersion") or ""),
-            fingerprint=fingerprint(spec) if region and not problem else "",
+            openstack_version="" if unserved else str(spec.get("openstackVersion") or ""),
+            fingerprint=fingerprint(spec) if found.region and not unserved else "",
             containers=self._containers,
             before=before,
-            bundles=bundles,
-            wanted=names,
-            problem=problem,
-            warnings=warnings,
-            paused=paused,
-            deleting=deleting,
-            remaining=tuple(sorted(_names(bundles))) if deleting else (),
+            bundles=found.bundles,
+            wanted=region_names if region_names is not None and not found.waits else _names(found.bundles),
+            problem=found.problem,
+            warnings="; ".join(str(warning) for warning in found.region.warnings) if found.region else "",
+            paused=found.paused,
+            deleting=found.deleting,
+            remaining=tuple(sorted(_names(found.bundles))) if found.deleting else (),
+            plan=found.plan,
+            approval=found.approval,
+            approved=_approved(osdpl),
+            keeps_plan=found.applying or found.paused,
         )
         summary = summarize(facts)
         conditions = entries(summary.conditions, before.get("conditions") or [], self._clock.now())
@@ -264,16 +307,50 @@ class DeploymentReconciler:
         self._events.emit(osdpl, type_=kind, reason=new["reason"], message=new["message"])
 
 
+@dataclass(frozen=True)
+class _Found:
+    """What one look has found and done. `begins`: an approval was taken up and waits to be acted upon;
+    `applying`: it is being acted upon. Of `plan` None means that the mode is not Plan, or that the plan
+    in the status stays."""
+
+    bundles: KubeObjects
+    region: Region | None = None
+    problem: str = ""
+    paused: bool = False
+    deleting: bool = False
+    plan: RegionPlan | None = None
+    approval: Approval | None = None
+    begins: bool = False
+    applying: bool = False
+
+    @property
+    def waits(self) -> bool:
+        """Whether something is asked for that is only planned so far."""
+        return self.plan is not None and not self.plan.empty
+
+
+def _used_up(approval: Approval | None, desired: str, osdpl: KubeObject) -> Approval | None:
+    """An approval that was carried out is remembered: it holds for as long as the same is asked for."""
+    if approval is None or not approval.done:
+        return None
+    return approval.again(osdpl) if approval.desired == desired else approval
+
+
+def _going(obj: KubeObject) -> bool:
+    return bool(obj["metadata"].get("deletionTimestamp"))
+
+
+def _mode(osdpl: KubeObject) -> str:
+    return str((osdpl.get("spec") or {}).get("mode") or "Apply")
+
+
+def _approved(osdpl: KubeObject) -> str:
+    return str((osdpl.get("spec") or {}).get("approvedPlan") or "")
+
+
+def _volumes(osdpl: KubeObject) -> str:
+    return str((osdpl.get("spec") or {}).get("volumes") or "Retain")
+
+
 def _names(bundles: KubeObjects) -> frozenset[str]:
     return frozenset(str(bundle["metadata"]["name"]) for bundle in bundles)
-
-
-def _same(current: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
-    """Whether applying `wanted` would change nothing."""
-    meta, target = current["metadata"], wanted["metadata"]
-    labels = meta.get("labels") or {}
-    return (
-        current.get("spec") == wanted["spec"]
-        and all(labels.get(key) == value for key, value in target.get("labels", {}).items())
-        and meta.get("ownerReferences") == target.get("ownerReferences")
-    )

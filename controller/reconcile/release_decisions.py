@@ -8,6 +8,7 @@ from controller.domain.reasons import Reason
 from controller.domain.release_state import Action, Decision, Situation, decide
 from controller.ports import HELMBUNDLE, Clock, Kube, Revision
 from controller.reconcile.bundle_look import BundleLook
+from controller.reconcile.held_back import held_back
 from controller.reconcile.observed_release import ObservedRelease, is_deployed, recorded, steady_jitter
 
 
@@ -19,9 +20,17 @@ class ReleaseDecisions:
         self._clock = clock
 
     def decide(self, look: BundleLook, release: ObservedRelease) -> Decision:
-        """The next step for the release. Raises KubeError when other bundles cannot be read."""
+        """The next step for the release, as far as the bundle's mode lets it be taken.
+
+        Raises KubeError when other bundles cannot be read.
+        """
+        decision = self._decide(look, release)
+        planning = look.bundle.spec.mode == "Plan" and not look.bundle.deleting
+        return held_back(decision, release) if planning else decision
+
+    def _decide(self, look: BundleLook, release: ObservedRelease) -> Decision:
         bundle, wanted, spec = look.bundle, release.wanted, release.spec
-        if bundle.spec.mode != "Apply" and not bundle.deleting:
+        if bundle.spec.mode == "Paused" and not bundle.deleting:
             return Decision(Action.NOTHING, Reason.SUSPENDED, f"the bundle's mode is {bundle.spec.mode}")
         obstacle = None
         if wanted is not None:

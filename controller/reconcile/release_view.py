@@ -12,6 +12,8 @@ from controller.reconcile.observed_release import ObservedRelease
 def resting_state(decision: Decision, release: ObservedRelease) -> ReleaseState:
     """The state of a release that nothing is being done to."""
     revisions = release.revisions
+    if decision.reason == Reason.PLAN_PENDING:
+        return ReleaseState.SUSPENDED
     if decision.reason == Reason.SUSPENDED:
         # Suspended as it should be is deployed all the same; otherwise nobody knows what it lacks.
         last = revisions[-1] if revisions else None

@@ -19,6 +19,7 @@ from controller.domain.credential_plan import (
 )
 from controller.domain.credentials import CredentialUnusable
 from controller.domain.names import DEPLOYMENT_LABEL, SERVICE_LABEL, field_manager
+from controller.domain.region_plan import holds_back
 from controller.domain.secret_status import (
     CONDITION,
     SecretView,
@@ -105,13 +106,21 @@ class SecretsReconciler:
             known = (osdpl.get("status") or {}).get("secrets") or {}
             self._publish(osdpl, known, waiting_condition(str(error), _generation(osdpl)))
             return self._resync
-        troubles = self._ensure(store, osdpl, wanted)
+        troubles = self._ensure(store, osdpl, wanted, only_look=holds_back(osdpl))
         return LOOK_AGAIN if troubles else self._resync
 
     def _ensure(
-        self, store: CredentialStore, osdpl: KubeObject, wanted: tuple[CredentialSecret, ...]
+        self,
+        store: CredentialStore,
+        osdpl: KubeObject,
+        wanted: tuple[CredentialSecret, ...],
+        *,
+        only_look: bool,
     ) -> list[Trouble]:
-        """Makes what is missing, publishes what there is, removes what nobody needs any more."""
+        """Makes what is missing, publishes what there is, removes what nobody needs any more.
+
+        `only_look`: the spec is only planned so far, and everything stays as it is.
+        """
         before = osdpl.get("status") or {}
         recorded = recorded_keys(before)
         plan = plan_credentials(
@@ -122,7 +131,7 @@ class SecretsReconciler:
             bundles=self._services_with_bundle(osdpl),
         )
         troubles = list(plan.troubles)
-        for change in plan.changes:
+        for change in () if only_look else plan.changes:
             try:
                 store.apply(change)
             except (CredentialUnusable, ObjectRefused) as error:
@@ -133,11 +142,15 @@ class SecretsReconciler:
         views = {**self._views_of_own(store, own, troubles), **views}
         credentials = sum(len(secret.credentials) for secret in wanted) + len(own)
         needed = {secret.name for secret in wanted} | {secret.name for secret in own}
-        condition = secrets_condition(troubles, len(needed), credentials, _generation(osdpl))
+        later = sum(bool(change.add) for change in plan.changes) if only_look else 0
+        if later:
+            there = store.stored()
+            views = {name: view for name, view in views.items() if name in there or view.troubles}
+        condition = secrets_condition(troubles, len(needed), credentials, _generation(osdpl), later=later)
         known = before.get("secrets") or {}
         # Published before anything is deleted: what is recorded and not there counts as lost.
         self._publish(osdpl, secret_entries(views.values(), known, self._clock.now()), condition)
-        for secret in plan.remove:
+        for secret in () if only_look else plan.remove:
             store.remove(secret)
         return troubles
 

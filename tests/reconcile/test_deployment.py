@@ -65,6 +65,7 @@ def events() -> SilentEvents:
 @pytest.fixture
 def core(kube: FakeKube, clock: FakeClock, events: SilentEvents) -> DeploymentReconciler:
     return DeploymentReconciler(
+        charts=CHARTS,
         kube=kube,
         clock=clock,
         events=events,
@@ -223,7 +224,14 @@ def test_a_disabled_service_loses_its_bundle_by_comparison_with_what_is_there(
     edit(kube, features={"services": {"disabled": ["compute"]}})
     # A restarted container has seen no event and knows no former spec.
     restarted = DeploymentReconciler(
-        kube=kube, clock=clock, events=events, render=render, containers=CONTAINERS, version="1", resync=300
+        charts=CHARTS,
+        kube=kube,
+        clock=clock,
+        events=events,
+        render=render,
+        containers=CONTAINERS,
+        version="1",
+        resync=300,
     )
     restarted.reconcile(KEY)
     assert "compute" not in bundle_names(kube)
@@ -365,7 +373,14 @@ def test_a_deleted_region_keeps_its_credentials_until_they_are_out_of_its_owners
 ) -> None:
     kube.create(osdpl())
     with_secrets = DeploymentReconciler(
-        kube=kube, clock=clock, events=events, render=render, containers=CONTAINERS, version="1", resync=300
+        charts=CHARTS,
+        kube=kube,
+        clock=clock,
+        events=events,
+        render=render,
+        containers=CONTAINERS,
+        version="1",
+        resync=300,
     )
     with_secrets.reconcile(KEY)
     owner = kube.get(OSDPL, KEY[1], KEY[0])
