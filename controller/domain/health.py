@@ -77,11 +77,13 @@ def judge_components(facts: Facts) -> dict[ComponentKey, ComponentHealth]:
     counted += missing_workloads(facts.workloads, facts.manifests)
     finished = frozenset(f"Job/{one.name}" for one in facts.workloads if one.kind == "Job" and one.done)
     around = Surroundings(facts.claims, finished, facts.now)
+
+    def judge(one: Workload) -> Verdict:
+        return judge_workload(one, facts.pods.get((one.kind, one.name), ()), around)
+
     result = {}
-    for key, workloads in name_components(counted).items():
-        verdicts = [
-            judge_workload(one, facts.pods.get((one.kind, one.name), ()), around) for one in workloads
-        ]
+    for key, workloads in name_components(_last_runs(counted, judge)).items():
+        verdicts = [judge(one) for one in workloads]
         generation = sum(one.generation for one in workloads)
         result[key] = ComponentHealth(_together(verdicts), generation)
     return result
@@ -93,6 +95,25 @@ def _counts(workload: Workload, facts: Facts) -> bool:
     manifest = facts.manifests.get(workload.release)
     # Helm leaves the Jobs of hooks that a later revision has no more.
     return not (workload.hook and manifest and workload.name not in manifest.hook_jobs)
+
+
+def _last_runs(workloads: Iterable[Workload], judge: Callable[[Workload], Verdict]) -> list[Workload]:
+    """The workloads, with one Job of each CronJob: the one that says how it does.
+
+    That is the last that came to its end, or a newer one that will not come to any. One that just runs
+    says nothing: a region does not become unready every night.
+    """
+    result, runs = [], defaultdict(list)
+    for one in workloads:
+        if one.cron:
+            runs[one.cron].append(one)
+        else:
+            result.append(one)
+    for jobs in runs.values():
+        jobs.sort(key=lambda job: (job.started, job.name), reverse=True)
+        telling = (job for job in jobs if job.done or job.stuck or judge(job).health == Health.UNHEALTHY)
+        result += [job for job in (next(telling, None),) if job]
+    return result
 
 
 def name_components(workloads: Iterable[Workload]) -> dict[ComponentKey, list[Workload]]:

@@ -8,6 +8,7 @@ from enum import StrEnum
 
 from controller.domain.conditions import timestamp
 from controller.domain.pods import CauseKind, PodCause, PodFacts
+from controller.domain.quorum import Member, QuorumGroup, describe, has_quorum
 from controller.domain.workloads import Workload
 
 # What may pass by itself within so many seconds is not a failure yet.
@@ -15,6 +16,12 @@ SCHEDULING_GRACE = 30.0  # volumes are provisioned, nodes are added
 TERMINATING_GRACE = 60.0  # beyond the pod's own grace period, which its deletion time includes
 # A Deployment's own default (apps/v1 progressDeadlineSeconds), for kinds that have none.
 PROGRESS_DEADLINE = 600.0
+# Releases whose servers decide by majority, and the component that they are (the charts' labels).
+QUORUM_RELEASES = {
+    "mariadb": frozenset({"server"}),  # Galera
+    "rabbitmq": frozenset({"server"}),  # quorum queues, pause_minority
+    "ovn": frozenset({"ovn-ovsdb-nb", "ovn-ovsdb-sb"}),  # OVSDB's Raft
+}
 # As long as a release's hooks may take by default.
 JOB_DEADLINE = 1800.0
 
@@ -88,7 +95,8 @@ class _Worst:
 
 def judge_workload(workload: Workload, pods: Iterable[PodFacts], around: Surroundings) -> Verdict:
     """The verdict on a workload that counts (`off` is False)."""
-    worst = _worst(_relevant(workload, list(pods)), around)
+    known = list(pods)
+    worst = _worst(_relevant(workload, known), around)
     rollout = workload.rollout
     if workload.kind == "Job":
         return _job(workload, worst, around)
@@ -111,6 +119,10 @@ def judge_workload(workload: Workload, pods: Iterable[PodFacts], around: Surroun
     missing = max(rollout.desired - rollout.available, 0)
     if not (pending or old or missing):
         return verdict(Health.READY, _remarks(workload))
+    group = quorum_group(workload, known)
+    if group is not None and not has_quorum(group) and not _is_new(workload, around):
+        text = f"{describe(group)}: {workload.release} cannot decide and does not serve"
+        return verdict(Health.UNHEALTHY, text, why=True)
     if workload.stuck:
         return verdict(Health.UNHEALTHY, workload.stuck, why=True)
     if worst and worst.hard:
@@ -125,6 +137,26 @@ def judge_workload(workload: Workload, pods: Iterable[PodFacts], around: Surroun
         text = f"{missing} of {rollout.desired} pods are still to become available"
         return verdict(Health.PROGRESSING, text)
     return verdict(Health.PROGRESSING, f"{old} pods of the previous revision are still to go")
+
+
+def quorum_group(workload: Workload, pods: Iterable[PodFacts]) -> QuorumGroup | None:
+    """The members of a workload that serve by majority; None for one that does not, or has one member.
+
+    All that should be there count, also those that nobody has seen.
+    """
+    decides = workload.kind == "StatefulSet" and workload.release in QUORUM_RELEASES
+    expected = workload.rollout.desired
+    if not decides or workload.component not in QUORUM_RELEASES[workload.release] or expected < 2:
+        return None
+    members = tuple(
+        Member(pod.name, "", pod.cause is None and not pod.deleting and not pod.succeeded) for pod in pods
+    )
+    return QuorumGroup(workload.name, expected, members)
+
+
+def _is_new(workload: Workload, around: Surroundings) -> bool:
+    """While it is founded, members come one by one: that is no loss."""
+    return around.now - workload.started < PROGRESS_DEADLINE
 
 
 def _remarks(workload: Workload) -> str:

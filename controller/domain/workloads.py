@@ -44,7 +44,8 @@ class Workload:
 
     `stuck` says why its controller cannot go on, in its words; empty while it can. `off`: it is
     switched off (scaled to zero, suspended, being deleted) and does not count. `missing`: its release
-    has it, and the API server has not.
+    has it, and the API server has not. `cron` names the CronJob that made a Job. `started` is when a Job
+    began, of others when they were created (seconds since the epoch).
     """
 
     kind: str
@@ -62,6 +63,7 @@ class Workload:
     hook: bool = False
     off: bool = False
     missing: bool = False
+    cron: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,15 +99,17 @@ def parse_manifest(
 def parse_workload(obj: Mapping[str, Any]) -> Workload | None:
     """The facts of a workload; None if it belongs to no release, or to something that is no part of one.
 
-    A Job that a CronJob made is none: what failed last night does not make a region unfit now.
+    A Job that a CronJob made is known by the labels of the CronJob's template.
     """
     meta = obj["metadata"]
     kind = str(obj["kind"])
     annotations = meta.get("annotations") or {}
     hook = annotations.get(HOOK)
-    release = _release(obj, annotations)
-    owned = any(one.get("controller") for one in meta.get("ownerReferences") or [])
-    if not release or owned or (hook and OTHER_HOOKS & set(str(hook).split(","))):
+    owners = meta.get("ownerReferences") or []
+    owner: Mapping[str, Any] = next((one for one in owners if one.get("controller")), {})
+    cron = str(owner.get("name") or "") if kind == "Job" and owner.get("kind") == "CronJob" else ""
+    release = _labelled_release(obj) if cron else _release(obj, annotations)
+    if not release or (owner and not cron) or (hook and OTHER_HOOKS & set(str(hook).split(","))):
         return None
     spec, status = obj.get("spec") or {}, obj.get("status") or {}
     rollout = _PARTS[kind](spec, status)
@@ -115,7 +119,7 @@ def parse_workload(obj: Mapping[str, Any]) -> Workload | None:
         kind=kind,
         name=str(meta["name"]),
         release=release,
-        component=_label(obj, "component") or str(meta["name"]),
+        component=_label(obj, "component") or cron or str(meta["name"]),
         rollout=rollout,
         generation=int(meta.get("generation") or 0),
         # A Job's status has none; its controller is seen at work by startTime.
@@ -126,6 +130,7 @@ def parse_workload(obj: Mapping[str, Any]) -> Workload | None:
         failed=int(status.get("failed") or 0) if kind == "Job" else 0,
         paused=kind == "Deployment" and bool(spec.get("paused")),
         hook=bool(hook),
+        cron=cron,
         off=bool(meta.get("deletionTimestamp")) or bool(spec.get("suspend")) or _is_zero(kind, obj, rollout),
     )
 
@@ -135,8 +140,10 @@ def _release(obj: Mapping[str, Any], annotations: Mapping[str, Any]) -> str:
         home = annotations.get(RELEASE_NAMESPACE)
         # A release of another namespace may put objects into this one; names are unique in each only.
         return "" if home and home != obj["metadata"].get("namespace") else str(annotations[RELEASE_NAME])
-    if HOOK not in annotations:
-        return ""
+    return _labelled_release(obj) if HOOK in annotations else ""
+
+
+def _labelled_release(obj: Mapping[str, Any]) -> str:
     return next((found for label in RELEASE_LABELS if (found := _label(obj, label))), "")
 
 

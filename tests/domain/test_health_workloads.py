@@ -402,6 +402,14 @@ def test_a_workload_of_another_namespaces_release_does_not_concern_us() -> None:
     assert parse_workload(foreign) is None
 
 
-def test_a_job_of_a_cronjob_does_not_concern_us() -> None:
+def test_a_job_of_a_cronjob_is_known_by_the_labels_of_its_template() -> None:
     owner = {"apiVersion": "batch/v1", "kind": "CronJob", "name": "purge", "uid": "x", "controller": True}
+    labels = {"release_group": "heat", "component": "purge-deleted"}
+    facts = parse_workload(workload("Job", {}, {}, ownerReferences=[owner], labels=labels, annotations={}))
+    assert facts is not None
+    assert (facts.release, facts.component, facts.cron) == ("heat", "purge-deleted", "purge")
+
+
+def test_a_job_of_another_controller_does_not_concern_us() -> None:
+    owner = {"apiVersion": "x/v1", "kind": "JobSet", "name": "purge", "uid": "x", "controller": True}
     assert parse_workload(workload("Job", {}, {}, ownerReferences=[owner])) is None
