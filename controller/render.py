@@ -275,7 +275,13 @@ class _RegionRenderer:
         version = _mapping(charts.get("versions")).get(name, "")
         if not version and not repository.startswith("file://"):
             version = self.library.catalogue.tested_version
-        return ChartRef(name=name, version=version, repository=repository)
+        return ChartRef(
+            name=name,
+            version=version,
+            repository=repository,
+            credentials_secret=charts.get("credentialsSecret") or "",
+            ca_secret=charts.get("caSecret") or "",
+        )
 
     def _check_main_fields(self) -> None:
         spec = self.deployment.document

@@ -80,8 +80,8 @@ RULES: Mapping[str, Rule] = {
         lambda self: self["name"] not in self.get("dependsOn", ())
     ),
     "has(self.path) != has(self.repository)": lambda self: ("path" in self) != ("repository" in self),
-    "!has(self.repository) || has(self.version)": (
-        lambda self: "repository" not in self or "version" in self
+    "!has(self.repository) || self.repository.startsWith('file:') || has(self.version)": (
+        lambda self: self.get("repository", "file:").startswith("file:") or "version" in self
     ),
     "duration(self) >= duration('10s') && duration(self) <= duration('24h')": (
         lambda self: 10 <= parse_duration(self) <= 24 * 3600

@@ -66,8 +66,11 @@ CASES: Sequence[RuleCase] = (
         ],
     ),
     RuleCase(
-        "a chart from a repository needs an exact version",
-        [bundle(chart={"name": "a", "repository": "oci://r.example.org/a", "version": "1.2.3"})],
+        "a chart from a repository on the network needs an exact version",
+        [
+            bundle(chart={"name": "a", "repository": "oci://r.example.org/a", "version": "1.2.3"}),
+            bundle(chart={"name": "a", "repository": "file:///charts"}),
+        ],
         [bundle(chart={"name": "a", "repository": "oci://r.example.org/a"})],
     ),
     RuleCase(
