@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from containers.charts import chart_store
 from containers.composition import Parts, run
 from containers.keys import bundle_keys, region_key
@@ -9,12 +12,17 @@ from controller.adapters.helm_sdk import SdkClient
 from controller.adapters.release_records import SecretRecords
 from controller.adapters.watches import Watch
 from controller.operator import HELM_DETACHED, Container, exit_container
-from controller.ports import HELMBUNDLE, OSDPL
+from controller.domain.hooks import parse_hook_job
+from controller.ports import HELMBUNDLE, JOB, OSDPL
 from controller.reconcile.action_slots import ActionSlots
 from controller.reconcile.bundle import BundleReconciler
 from controller.reconcile.children import ChildrenReporter
+from controller.reconcile.hook_progress import HookProgress
 from controller.reconcile.installation_key import InstallationKey
+from controller.reconcile.object_store import ObjectStore
 from controller.reconcile.status_metrics import measured_bundle
+
+HOOKS_TOLD_EVERY = 1.0
 
 
 def main() -> None:
@@ -25,26 +33,48 @@ def main() -> None:
 def compose(parts: Parts) -> Container:
     """Wires the reconciler of bundles to Helm, its records and the charts of the image."""
     settings, queue = parts.settings, parts.queue
-    helm = SdkClient(parts.kube, parts.connection.kubeconfig, qps=settings.qps, burst=int(2 * settings.qps))
+    helm = SdkClient(
+        parts.kube,
+        parts.connection.kubeconfig,
+        qps=settings.qps,
+        burst=int(2 * settings.qps),
+        max_history=settings.history,
+    )
     key = InstallationKey(parts.kube, parts.randomness, settings.region_namespace)
+    records = SecretRecords(parts.kube)
+    jobs = ObjectStore(parts.kube, parts.clock, settings.region_namespace, {JOB: parse_hook_job})
+    slots = ActionSlots(settings.concurrency, parts.metrics, waiters=settings.hook_waiters)
+
+    def job_seen(event: str | None, obj: Mapping[str, Any]) -> None:
+        if jobs.feed(JOB, event, obj):
+            # Progress is told once a second, however many Jobs move on.
+            for bundle in slots.bundles():
+                queue.add(("bundle", *bundle), after=HOOKS_TOLD_EVERY)
+
     bundles = BundleReconciler(
         kube=parts.kube,
         helm=helm,
-        records=SecretRecords(parts.kube),
+        records=records,
         charts=chart_store(parts),
         clock=parts.clock,
         events=parts.events,
-        slots=ActionSlots(settings.concurrency, parts.metrics),
+        slots=slots,
+        hooks=HookProgress(parts.kube, records, parts.clock, jobs),
         digest_key=key.read,
         requeue=lambda bundle: queue.add(("bundle", *bundle)),
         learn=parts.log_secrets.learn,
         abandon=lambda: exit_container(HELM_DETACHED),
         resync=settings.resync,
+        history=settings.history,
     )
     children = ChildrenReporter(parts.kube, parts.clock)
     return Container(
         name="helmbundle",
-        watches=(Watch(HELMBUNDLE, bundle_keys, measured_bundle(parts.metrics)), Watch(OSDPL, region_key)),
+        watches=(
+            Watch(HELMBUNDLE, bundle_keys, measured_bundle(parts.metrics)),
+            Watch(OSDPL, region_key),
+            Watch(JOB, seen=job_seen),
+        ),
         reconcilers={
             "bundle": lambda namespace, name: bundles.reconcile((namespace, name)),
             "region": lambda namespace, name: children.reconcile((namespace, name)),

@@ -134,3 +134,22 @@ class SecretMissing(ControllerError):
         self.key = key
         what = f"release {release} needs it" if release else "it is referenced"
         super().__init__(f'Secret "{name}" has no key "{key}", and {what}')
+
+
+class CloudUnavailable(ControllerError):
+    """The region's OpenStack did not answer, or not completely: nothing follows from that.
+
+    `retry_after` is in seconds, None when the server did not say.
+    """
+
+    def __init__(self, message: str, retry_after: float | None = None) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+
+
+class CloudRefused(ControllerError):
+    """OpenStack refused a request for good. `code` is the HTTP status."""
+
+    def __init__(self, message: str, code: int = 0) -> None:
+        super().__init__(message)
+        self.code = code

@@ -152,6 +152,9 @@ class Revision:
     `digest`, `chart_version` and `bundle` come from labels of the record, empty if it has none.
     `modified` is in seconds since the epoch. `ours`: the revision label fits the version, so this very
     revision was made by the controller and not by someone's `helm upgrade` or `helm rollback`.
+
+    `origin` is the number in that label, 0 without one. `forced`, `asked`, `rolled_back_to` and `held`
+    as in `controller.domain.release_state.Recorded`.
     """
 
     version: int
@@ -161,6 +164,11 @@ class Revision:
     bundle: str = ""
     modified: float = 0.0
     ours: bool = False
+    origin: int = 0
+    forced: str = ""
+    asked: str = ""
+    rolled_back_to: int = 0
+    held: str = ""
 
 
 @dataclass(frozen=True)
@@ -235,12 +243,31 @@ class HelmClient(Protocol):
         ...
 
     def uninstall(
-        self, release: str, namespace: str, *, timeout: int = 600, cancellation: Cancellation | None = None
+        self,
+        release: str,
+        namespace: str,
+        *,
+        timeout: int = 600,
+        hooks: bool = True,
+        cancellation: Cancellation | None = None,
     ) -> None:
-        """Succeeds when the release is already gone. Objects with resource-policy keep stay."""
+        """Succeeds when the release is already gone. Objects with resource-policy keep stay.
+
+        Without `hooks`, those of the deletion do not run.
+        """
         ...
 
-    def rollback(self, release: str, namespace: str, version: int, *, timeout: int = 1800) -> None: ...
+    def rollback(
+        self,
+        release: str,
+        namespace: str,
+        version: int,
+        *,
+        timeout: int = 1800,
+        cancellation: Cancellation | None = None,
+    ) -> None:
+        """Makes a new revision of what that one was. Helm gives it the labels of that one."""
+        ...
 
     def history(self, release: str, namespace: str) -> tuple[Revision, ...]:
         """All revisions kept, oldest first; empty when there is no such release."""
@@ -274,6 +301,10 @@ class ReleaseRecords(Protocol):
 
         Raises Conflict when the record changed meanwhile, ReleaseMissing when it is gone.
         """
+        ...
+
+    def relabel(self, release: str, namespace: str, version: int, labels: Mapping[str, str]) -> None:
+        """Sets labels of that revision's record. Raises ReleaseMissing."""
         ...
 
     def manifest(self, release: str, namespace: str, version: int) -> RenderedRelease:

@@ -25,7 +25,8 @@ class Settings:
 
     `region_namespace`: where the osdpl, its bundles and releases live. `pod_namespace`: where our own
     Leases live. `pod_name`: the holder's name in the Lease. `containers`: those that the chart deploys.
-    `concurrency`: Helm actions at a time. `qps`: Helm's requests per second to the API server.
+    `concurrency`: Helm actions at a time; `hook_waiters`: those that only wait for their hooks, beside
+    these. `qps`: Helm's requests per second to the API server. `history`: revisions kept of a release.
     `chart_cache`: where charts pulled from repositories are kept. `resync`: seconds between looks
     without an event. `health_port`: liveness, readiness and metrics on this port, 0 for none, of
     `health_address`, empty for all addresses of the pod.
@@ -43,6 +44,8 @@ class Settings:
     health_address: str
     log_level: str
     concurrency: int
+    hook_waiters: int
+    history: int
     qps: float
     resync: float
     version: str
@@ -68,6 +71,8 @@ def read_settings(environment: Mapping[str, str] | None = None) -> Settings:
         health_address=env.get("HEALTH_ADDRESS") or "",
         log_level=env.get("LOG_LEVEL") or "INFO",
         concurrency=int(_number(env, "HELM_CONCURRENCY", 8, 1, 64)),
+        hook_waiters=int(_number(env, "HELM_HOOK_WAITERS", 56, 0, 512)),
+        history=int(_number(env, "HELM_HISTORY", 5, 2, 100)),
         qps=_number(env, "HELM_QPS", 100, 1, 10000),
         resync=_number(env, "RESYNC_SECONDS", 300, 5, 86400),
         version=env.get("CONTROLLER_VERSION") or "0.1.0",

@@ -69,16 +69,31 @@ class CliClient:
         return self._release(request, cancellation, "upgrade", more)
 
     def uninstall(
-        self, release: str, namespace: str, *, timeout: int = 600, cancellation: Cancellation | None = None
+        self,
+        release: str,
+        namespace: str,
+        *,
+        timeout: int = 600,
+        hooks: bool = True,
+        cancellation: Cancellation | None = None,
     ) -> None:
         arguments = ["uninstall", release, "--timeout", f"{timeout}s", "--cascade", "background"]
+        arguments += [] if hooks else ["--no-hooks"]
         with suppress(ReleaseMissing):
             self._run(arguments, namespace, timeout, cancellation=cancellation)
 
-    def rollback(self, release: str, namespace: str, version: int, *, timeout: int = 1800) -> None:
+    def rollback(
+        self,
+        release: str,
+        namespace: str,
+        version: int,
+        *,
+        timeout: int = 1800,
+        cancellation: Cancellation | None = None,
+    ) -> None:
         arguments = ["rollback", release, str(version), "--timeout", f"{timeout}s", "--force-conflicts"]
         arguments += ["--history-max", str(self._max_history)]
-        self._run(arguments, namespace, timeout)
+        self._run(arguments, namespace, timeout, cancellation=cancellation)
 
     def history(self, release: str, namespace: str) -> tuple[Revision, ...]:
         try:
@@ -195,7 +210,8 @@ class CliClient:
             return out.decode(errors="replace")
         cause = _cause(err)
         if timed_out:
-            raise HelmCancelled(f"helm {arguments[0]}: not done within {timeout:g} s: {cause}")
+            cut = f"not done within {timeout:g} s"
+            raise HelmCancelled(f"helm {arguments[0]}: {cut}: {cause}", cut)
         if token and token.cancelled:
             raise HelmCancelled(f"helm {arguments[0]}: cancelled: {cause}")
         raise failure(cause, chart)

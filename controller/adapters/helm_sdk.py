@@ -104,23 +104,38 @@ class SdkClient:
         return self._release(request, cancellation, "helm_upgrade", options)
 
     def uninstall(
-        self, release: str, namespace: str, *, timeout: int = 600, cancellation: Cancellation | None = None
+        self,
+        release: str,
+        namespace: str,
+        *,
+        timeout: int = 600,
+        hooks: bool = True,
+        cancellation: Cancellation | None = None,
     ) -> None:
+        options = {
+            "timeout_seconds": timeout,
+            "deletion_propagation": "background",
+            "disable_hooks": not hooks,
+        }
+
         def act() -> None:
             # Not `ignore_not_found`: it takes every failure to read the history for "not found".
-            helm_library.call(
-                "helm_uninstall",
-                self._connection(namespace),
-                release,
-                {"timeout_seconds": timeout, "deletion_propagation": "background"},
-            )
+            helm_library.call("helm_uninstall", self._connection(namespace), release, options)
 
         try:
             self._act(release, namespace, timeout, cancellation, act)
         except ReleaseMissing:
             return
 
-    def rollback(self, release: str, namespace: str, version: int, *, timeout: int = 1800) -> None:
+    def rollback(
+        self,
+        release: str,
+        namespace: str,
+        version: int,
+        *,
+        timeout: int = 1800,
+        cancellation: Cancellation | None = None,
+    ) -> None:
         options = {
             "version": version,
             "timeout_seconds": timeout,
@@ -131,7 +146,7 @@ class SdkClient:
         def act() -> None:
             helm_library.call("helm_rollback", self._connection(namespace), release, options)
 
-        self._act(release, namespace, timeout, None, act)
+        self._act(release, namespace, timeout, cancellation, act)
 
     def history(self, release: str, namespace: str) -> tuple[Revision, ...]:
         try:
@@ -220,10 +235,10 @@ class SdkClient:
             with self._lock:
                 self._detached += 1
             text = f"{release}: {ended.cut}, and Helm could not be stopped within {self._grace:g} s"
-            raise HelmCancelled(text)
+            raise HelmCancelled(text, ended.cut)
         error = ended.outcome.exception()
         if error is not None and ended.cut:
-            raise HelmCancelled(f"{release}: {ended.cut}: {error}")
+            raise HelmCancelled(f"{release}: {ended.cut}: {error}", ended.cut)
         with _translated(chart):
             return ended.outcome.result()
 

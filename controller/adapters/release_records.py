@@ -24,7 +24,16 @@ from controller.adapters.manifests import (
     parse_manifests,
     split_documents,
 )
-from controller.domain.names import BUNDLE_LABEL, CHART_VERSION_LABEL, DIGEST_LABEL, REVISION_LABEL
+from controller.domain.names import (
+    BUNDLE_LABEL,
+    CHART_VERSION_LABEL,
+    DIGEST_LABEL,
+    FORCE_LABEL,
+    HELD_DIGEST_LABEL,
+    REVISION_LABEL,
+    ROLLBACK_LABEL,
+    ROLLED_BACK_TO_LABEL,
+)
 from controller.errors import ChartInvalid, Conflict, HelmFailed, ReleaseMissing
 from controller.ports import (
     PVC,
@@ -52,6 +61,10 @@ _NEVER_DELETED = frozenset(
 
 def revision(version: int, status: str, labels: Mapping[str, str], modified: float) -> Revision:
     """A revision from what its record and the record's labels say."""
+    origin = labels.get(REVISION_LABEL, "")
+    # Helm copies labels from revision to revision: that of a rollback counts on the one it names only.
+    back_to, _, made = labels.get(ROLLED_BACK_TO_LABEL, "").partition(".")
+    rolled_back = made == str(version) and back_to.isdigit()
     return Revision(
         version=version,
         status=status,
@@ -59,7 +72,12 @@ def revision(version: int, status: str, labels: Mapping[str, str], modified: flo
         chart_version=labels.get(CHART_VERSION_LABEL, ""),
         bundle=labels.get(BUNDLE_LABEL, ""),
         modified=modified,
-        ours=labels.get(REVISION_LABEL) == str(version),
+        ours=origin == str(version),
+        origin=int(origin) if origin.isdigit() else 0,
+        forced=labels.get(FORCE_LABEL, ""),
+        asked=labels.get(ROLLBACK_LABEL, ""),
+        rolled_back_to=int(back_to) if rolled_back else 0,
+        held=labels.get(HELD_DIGEST_LABEL, "") if rolled_back else "",
     )
 
 
@@ -109,6 +127,12 @@ class SecretRecords:
             return True
 
         self._rewrite(release, namespace, version, begin)
+
+    def relabel(self, release: str, namespace: str, version: int, labels: Mapping[str, str]) -> None:
+        name = f"sh.helm.release.v1.{release}.v{version}"
+        patch = {"metadata": {"labels": dict(labels)}}
+        if self._kube.merge_patch(SECRET, name, namespace, patch) is None:
+            raise ReleaseMissing(f"release {release} has no revision {version} in namespace {namespace}")
 
     def manifest(self, release: str, namespace: str, version: int) -> RenderedRelease:
         _, record = self._read(release, namespace, version)

@@ -9,6 +9,7 @@ from typing import Any
 
 from controller.domain.conditions import Condition, shorten, timestamp
 from controller.domain.reasons import Reason
+from controller.domain.requests import Requests
 
 
 class ReleaseState(StrEnum):
@@ -27,7 +28,8 @@ class ReleaseState(StrEnum):
 class ReleaseView:
     """One release as its bundle's status shows it.
 
-    `last_attempt` is the status entry as written (time, duration, action, error, failures …).
+    `last_attempt` is the status entry as written (time, duration, action, error, failures …), and so
+    are the entries of `hooks`.
     """
 
     name: str
@@ -39,6 +41,7 @@ class ReleaseView:
     chart_version: str = ""
     digest: str = ""
     last_attempt: Mapping[str, Any] = field(default_factory=dict)
+    hooks: Sequence[Mapping[str, Any]] = ()
 
     def entry(self) -> dict[str, Any]:
         """The entry of `status.releases`; what is not known is left out."""
@@ -52,6 +55,7 @@ class ReleaseView:
             "chartVersion": self.chart_version or None,
             "valuesDigest": self.digest or None,
             "lastAttempt": dict(self.last_attempt) or None,
+            "hooks": [dict(hook) for hook in self.hooks] or None,
         }
         return {key: value for key, value in entry.items() if value not in (None, "")}
 
@@ -65,7 +69,7 @@ def attempt_entry(
     finished: float,
     failures: int,
     error: str,
-    force: str,
+    requests: Requests,
 ) -> dict[str, Any]:
     """`lastAttempt` of one release. Times in seconds since the epoch, duration in seconds."""
     entry: dict[str, Any] = {
@@ -79,13 +83,14 @@ def attempt_entry(
         entry["digest"] = digest
     if error:
         entry["error"] = error
-    if force:
-        entry["force"] = force
-    return entry
+    asked = {"reconcile": requests.reconcile, "force": requests.force, "rollback": requests.rollback}
+    return entry | {name: text for name, text in asked.items() if text}
 
 
-def bundle_conditions(views: Sequence[ReleaseView], generation: int, *, deleting: bool) -> list[Condition]:
-    """Ready, Reconciling and Stalled of a bundle from its releases."""
+def bundle_conditions(
+    views: Sequence[ReleaseView], generation: int, *, deleting: bool, paused: str = ""
+) -> list[Condition]:
+    """Ready, Reconciling and Paused of a bundle from its releases. `paused` says by what it is, as a whole."""
     failed = [view for view in views if view.state == ReleaseState.FAILED]
     open_ = [view for view in views if view.state != ReleaseState.DEPLOYED]
     working = [view for view in open_ if view.state not in (ReleaseState.FAILED, ReleaseState.SUSPENDED)]
@@ -109,7 +114,16 @@ def bundle_conditions(views: Sequence[ReleaseView], generation: int, *, deleting
         _listing(working or failed),
         generation,
     )
-    return [ready, reconciling]
+    return [ready, reconciling, _paused(views, generation, paused)]
+
+
+def _paused(views: Sequence[ReleaseView], generation: int, paused: str) -> Condition:
+    if paused:
+        text = f"nothing is changed: suspended by {paused}"
+        return Condition("Paused", "True", Reason.SUSPENDED, text, generation)
+    alone = [view.name for view in views if view.reason == Reason.SUSPENDED]
+    text = f"suspended on their own: {', '.join(alone)}" if alone else ""
+    return Condition("Paused", "False", Reason.NOT_PAUSED, text, generation)
 
 
 def _listing(views: Iterable[ReleaseView], limit: int = 5) -> str:

@@ -27,8 +27,23 @@ CHART_VERSION_LABEL = f"{GROUP}/chart-version"
 # under it too, so that the next upgrade still owns every field of its manifest.
 HELM_FIELD_MANAGER = "helm"
 
+# What the operator had asked for when the revision was made (marks of the texts), and of a rollback to
+# which revision it went back and which digest it holds out against.
+FORCE_LABEL = f"{GROUP}/force"
+ROLLBACK_LABEL = f"{GROUP}/rollback"
+ROLLED_BACK_TO_LABEL = f"{GROUP}/rolled-back-to"
+HELD_DIGEST_LABEL = f"{GROUP}/held-digest"
+
+# Requests of an operator, on a HelmBundle for all its releases, or for one: `<prefix>/<release>`.
 RECONCILE_ANNOTATION = f"{GROUP}/reconcile-requested-at"
 FORCE_ANNOTATION = f"{GROUP}/force-upgrade-requested-at"
+SUSPEND_ANNOTATION = f"{GROUP}/suspend"
+RECONCILE_RELEASE_PREFIX = f"reconcile.{GROUP}"
+FORCE_RELEASE_PREFIX = f"force-upgrade.{GROUP}"
+ROLLBACK_RELEASE_PREFIX = f"rollback.{GROUP}"
+SUSPEND_RELEASE_PREFIX = f"suspend.{GROUP}"
+# The request on the osdpl, as core hands it on to the region's bundles.
+REGION_RECONCILE_ANNOTATION = f"{GROUP}/region-reconcile-requested-at"
 
 
 def field_manager(container: str) -> str:

@@ -72,6 +72,15 @@ def _base64_forms(text: str) -> set[str]:
     return found
 
 
+# A URL with a password in it, whosever it is.
+_URL_PASSWORD = re.compile(r"(://[^/\s:@]*:)[^@\s]+@")
+
+
+def redact_urls(text: str) -> str:
+    """The text with the password of every URL replaced."""
+    return _URL_PASSWORD.sub(rf"\g<1>{MARK}@", text)
+
+
 class Redactor:
     """Replaces known secrets. Immutable, so it may be shared between threads.
 

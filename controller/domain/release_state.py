@@ -8,6 +8,7 @@ from enum import StrEnum
 from controller.domain import backoff
 from controller.domain.conditions import timestamp
 from controller.domain.reasons import Reason
+from controller.domain.requests import NOTHING_ASKED, Requests, mark
 
 
 class Action(StrEnum):
@@ -16,9 +17,14 @@ class Action(StrEnum):
     INSTALL = "Install"
     UPGRADE = "Upgrade"
     UNLOCK = "Unlock"
+    ROLLBACK = "Rollback"
     UNINSTALL = "Uninstall"
     WAIT = "Wait"
     NOTHING = "Nothing"
+
+
+# Actions that make a revision, for the sake of a digest.
+MAKING = (Action.INSTALL, Action.UPGRADE, Action.ROLLBACK)
 
 
 @dataclass(frozen=True)
@@ -26,7 +32,12 @@ class Recorded:
     """The newest revision in Helm's history, and whether any revision is deployed.
 
     `status` is Helm's word. `ours`: this very revision was made by us (its record says so).
-    `modified` is in seconds since the epoch.
+    `modified` is in seconds since the epoch. `usable` are the revisions that can be gone back to;
+    `copied_from` those that this one may be a rollback to, as its labels are theirs.
+
+    `forced` and `asked` are the marks of the requests for an upgrade and for a rollback that were there
+    when it was made. `rolled_back_to` is the revision that it went back to at our hands, 0 for none, and
+    `held` the digest that was wanted then.
     """
 
     version: int
@@ -35,20 +46,26 @@ class Recorded:
     ours: bool
     modified: float
     any_deployed: bool
+    usable: frozenset[int] = frozenset()
+    copied_from: frozenset[int] = frozenset()
+    forced: str = ""
+    asked: str = ""
+    rolled_back_to: int = 0
+    held: str = ""
 
 
 @dataclass(frozen=True)
 class Attempt:
     """Our last action on the release. `failures` counts those in a row that ended badly for `digest`.
 
-    `finished` is in seconds since the epoch.
+    `finished` is in seconds since the epoch. `requests` are those that were there when it began.
     """
 
     action: str
     digest: str
     finished: float
     failures: int
-    force: str = ""
+    requests: Requests = NOTHING_ASKED
 
 
 @dataclass(frozen=True)
@@ -57,7 +74,7 @@ class Situation:
 
     `wanted` is the digest of chart and resolved values, None when the release is no longer wanted.
     `unmet` names dependencies that are not deployed, `dependents` installed releases that still need
-    this one. `force` is the operator's request for an upgrade now, empty when there is none.
+    this one. `requests` is what the operator asks for. `suspended` says by what, empty when it is not.
     `jitter` in [0, 1) is the same at every look at the same failure, else the shortest draw would win.
     `foreign_grace`: seconds after which a pending revision of someone else's Helm counts as dead.
     """
@@ -67,10 +84,10 @@ class Situation:
     attempt: Attempt | None
     now: float
     jitter: float
-    suspended: bool = False
+    suspended: str = ""
     unmet: tuple[str, ...] = ()
     dependents: tuple[str, ...] = ()
-    force: str = ""
+    requests: Requests = NOTHING_ASKED
     foreign_grace: float = 1800.0
 
 
@@ -87,7 +104,7 @@ class Decision:
 def decide(situation: Situation) -> Decision:
     """The one next action. The table in docs/releases.md lists every case."""
     if situation.suspended:
-        return Decision(Action.NOTHING, Reason.SUSPENDED, "suspended by its spec")
+        return Decision(Action.NOTHING, Reason.SUSPENDED, f"suspended by {situation.suspended}")
     recorded = situation.recorded
     if situation.wanted is None:
         return _unwanted(situation)
@@ -103,9 +120,24 @@ def decide(situation: Situation) -> Decision:
 
 
 def _existing(situation: Situation, recorded: Recorded) -> Decision:
-    last = situation.attempt
-    if situation.force and (last is None or last.force != situation.force):
-        return Decision(Action.UPGRADE, Reason.FORCED, "an upgrade was asked for by annotation")
+    requests, impossible = situation.requests, ""
+    if requests.rollback and recorded.asked != mark(requests.rollback):
+        # One that was served is not looked at again: what was edited since is newer.
+        impossible = _why_impossible(requests, recorded)
+        if not impossible:
+            text = f"a rollback to revision {requests.rollback_revision} was asked for"
+            return _backed_off(situation, Decision(Action.ROLLBACK, Reason.ROLLBACK_REQUESTED, text))
+    if requests.force and recorded.forced != mark(requests.force):
+        text = "an upgrade was asked for by annotation"
+        return _backed_off(situation, Decision(Action.UPGRADE, Reason.FORCED, text))
+    if _is_held(situation, recorded):
+        if impossible:
+            return Decision(Action.NOTHING, Reason.ROLLBACK_IMPOSSIBLE, impossible)
+        text = (
+            f"held at revision {recorded.rolled_back_to} by a rollback until its spec is edited, "
+            "the rollback is no longer asked for, or an upgrade is"
+        )
+        return Decision(Action.NOTHING, Reason.ROLLED_BACK, text)
     if recorded.status != "deployed":
         return _gated(situation, Decision(Action.UPGRADE, Reason.RETRYING, "the last revision failed"))
     if not recorded.ours:
@@ -113,7 +145,31 @@ def _existing(situation: Situation, recorded: Recorded) -> Decision:
         return _gated(situation, Decision(Action.UPGRADE, Reason.FOREIGN_CHANGE, text))
     if recorded.digest != situation.wanted:
         return _gated(situation, Decision(Action.UPGRADE, Reason.SPEC_CHANGED))
+    if impossible:
+        return Decision(Action.NOTHING, Reason.ROLLBACK_IMPOSSIBLE, impossible)
     return Decision(Action.NOTHING, Reason.IN_SYNC)
+
+
+def _is_held(situation: Situation, recorded: Recorded) -> bool:
+    """Whether a rollback keeps the release from what its spec says; one that is no longer asked for does
+    not."""
+    return bool(
+        situation.requests.rollback
+        and recorded.status == "deployed"
+        and recorded.rolled_back_to
+        and recorded.held == situation.wanted
+    )
+
+
+def _why_impossible(requests: Requests, recorded: Recorded) -> str:
+    """Why the rollback that is asked for cannot be made; empty when it can."""
+    wanted = requests.rollback_revision
+    if not wanted:
+        return f'the rollback asked for names no revision: "{requests.rollback}"'
+    if wanted in recorded.usable or wanted in recorded.copied_from:
+        return ""
+    there = ", ".join(str(version) for version in sorted(recorded.usable)) or "none"
+    return f"there is no revision {wanted} to go back to; there is: {there}"
 
 
 def _unwanted(situation: Situation) -> Decision:
@@ -126,7 +182,13 @@ def _unwanted(situation: Situation) -> Decision:
 
 
 def _pending(situation: Situation, recorded: Recorded) -> Decision:
-    if recorded.ours:
+    # A rollback has the labels of the revision that it goes back to until it is done.
+    our_rollback = (
+        recorded.status == "pending-rollback"
+        and situation.requests.rollback_revision in recorded.copied_from
+        and recorded.asked != mark(situation.requests.rollback)
+    )
+    if recorded.ours or our_rollback:
         # The Lease makes us the only writer and no action of ours runs: its writer is dead.
         go = Decision(Action.UNLOCK, Reason.UNLOCKING, f"revision {recorded.version} was cut off")
         return _backed_off(situation, go)
@@ -147,9 +209,11 @@ def _gated(situation: Situation, go: Decision) -> Decision:
 
 def _backed_off(situation: Situation, go: Decision) -> Decision:
     last = situation.attempt
-    # An edit is served at once: the backoff belongs to the digest that failed.
-    digest = situation.wanted if go.action in (Action.INSTALL, Action.UPGRADE) else ""
+    # An edit is served at once: the backoff belongs to the digest that failed. So is a new request.
+    digest = situation.wanted if go.action in MAKING else ""
     if last is None or last.failures == 0 or last.digest != digest:
+        return go
+    if situation.requests.asks_more_than(last.requests):
         return go
     due = last.finished + backoff.delay(last.failures, situation.jitter)
     if due <= situation.now:

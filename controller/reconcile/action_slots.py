@@ -1,61 +1,97 @@
-"""A bounded number of long Helm actions at a time, at most one for any release."""
+"""A bounded number of long Helm actions at a time, at most one for any release.
+
+An action that only waits for a Job of its hooks does no work, but may wait for what another release has
+yet to bring: it gives its place to another action meanwhile. Of such waiting ones there is a bound as well,
+for each holds a thread, a chart and values.
+"""
 
 from __future__ import annotations
 
 import logging
 import threading
 import traceback
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 
 from controller.domain import metrics
+from controller.domain.bundle import ReleaseSpec
+from controller.domain.hooks import HookView
+from controller.domain.redaction import Redactor
 from controller.domain.release_state import Action, Attempt
+from controller.domain.requests import NOTHING_ASKED, Requests
 from controller.metrics import Metrics, NoMetrics
 from controller.ports import Cancellation
 
 log = logging.getLogger(__name__)
 
 ReleaseKey = tuple[str, str]  # namespace, release
+BundleKey = tuple[str, str]  # namespace, bundle
+
+# Waiting actions beside the working ones, where nothing else is said.
+WAITERS = 56
 
 
 @dataclass(frozen=True)
 class Outcome:
     """How an action ended: what goes into `status.releases[].lastAttempt`.
 
-    `error` is redacted and empty after a success; `started` and `duration` are in seconds.
+    `error` is redacted and empty after a success; `started` and `duration` are in seconds. `hooks` are
+    those of an action that failed. `superseded`: it was ended because what it served was gone.
     """
 
     attempt: Attempt
     started: float
     duration: float
     error: str = ""
+    hooks: tuple[HookView, ...] = ()
+    superseded: bool = False
 
 
 @dataclass(frozen=True)
 class Running:
-    """An action under way that `bundle` asked for, for `digest` (empty for an uninstall)."""
+    """An action under way that `bundle` asked for, for `digest` (empty for an uninstall).
+
+    `started` is in seconds since the epoch, `timeout` the seconds that it may take. `version` is the
+    revision that it makes, or works on; `spec` what it serves, None when that is that the release goes.
+    """
 
     bundle: str
     action: str
     digest: str
     started: float
     cancellation: Cancellation
+    version: int = 0
+    timeout: float = 1800.0
+    spec: ReleaseSpec | None = None
+    requests: Requests = NOTHING_ASKED
+    redactor: Redactor = field(default_factory=Redactor)
 
 
 class ActionSlots:
-    """Runs actions on threads of their own and remembers how each release's last one ended."""
+    """Runs actions on threads of their own and remembers how each release's last one ended.
 
-    def __init__(self, size: int, measures: Metrics | None = None) -> None:
+    `size` actions work at a time, and `waiters` more may wait for their hooks.
+    """
+
+    def __init__(self, size: int, measures: Metrics | None = None, *, waiters: int = WAITERS) -> None:
         self._size = size
+        self._most = size + waiters
         self._measures = measures or NoMetrics()
         self._lock = threading.Lock()
         self._running: dict[ReleaseKey, Running] = {}
+        self._waiting: set[ReleaseKey] = set()
+        self._refused: set[BundleKey] = set()
         self._outcomes: dict[ReleaseKey, Outcome] = {}
 
     def busy(self) -> dict[ReleaseKey, Running]:
         """The actions under way at this moment."""
         with self._lock:
             return dict(self._running)
+
+    def bundles(self) -> set[BundleKey]:
+        """The bundles that an action is under way for."""
+        with self._lock:
+            return {(key[0], running.bundle) for key, running in self._running.items()}
 
     def outcome(self, key: ReleaseKey) -> Outcome | None:
         """How the last action of this process on the release ended."""
@@ -66,6 +102,19 @@ class ActionSlots:
         """The release is gone, and with it the memory of its failures."""
         with self._lock:
             self._outcomes.pop(key, None)
+
+    def note_waiting(self, key: ReleaseKey, waiting: bool) -> Iterable[BundleKey]:
+        """Says whether an action only waits for its hooks now; gives the bundles that may start one then."""
+        with self._lock:
+            if key not in self._running or waiting == (key in self._waiting):
+                return ()
+            if not waiting:
+                # It goes on at once, also where its place is taken: nobody could hold it up.
+                self._waiting.discard(key)
+                return ()
+            self._waiting.add(key)
+            refused, self._refused = self._refused, set()
+            return refused
 
     def start(
         self,
@@ -82,7 +131,9 @@ class ActionSlots:
         other. `finished` is called on the work's thread once the outcome can be read.
         """
         with self._lock:
-            if key in self._running or len(self._running) >= self._size:
+            working = len(self._running) - len(self._waiting)
+            if key in self._running or working >= self._size or len(self._running) >= self._most:
+                self._refused.add((key[0], running.bundle))
                 return False
             self._running[key] = running
         # Daemon threads: a Helm action must not keep a container alive that was told to stop. What it
@@ -101,6 +152,7 @@ class ActionSlots:
                 before = self._outcomes.get(key)
                 self._outcomes[key] = outcome
                 del self._running[key]
+                self._waiting.discard(key)
             self._measure(key[1], running.action, outcome, repeated=bool(before and before.error))
             finished()
 

@@ -7,6 +7,10 @@ from datetime import datetime
 from typing import Any
 
 from controller.domain.release_state import Attempt
+from controller.domain.requests import Requests
+
+# Requests that an attempt may have served, as `lastAttempt` names them.
+REQUESTS = ("reconcile", "force", "rollback")
 
 
 def last_attempt(release_entry: Mapping[str, Any]) -> Attempt | None:
@@ -19,7 +23,7 @@ def last_attempt(release_entry: Mapping[str, Any]) -> Attempt | None:
             digest=str(entry.get("digest") or ""),
             finished=finished,
             failures=int(entry.get("failures") or 0),
-            force=str(entry.get("force") or ""),
+            requests=Requests(**{name: str(entry.get(name) or "") for name in REQUESTS}),
         )
     except (KeyError, ValueError, TypeError):
         return None

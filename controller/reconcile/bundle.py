@@ -12,10 +12,11 @@ from controller.domain.bundle_status import ReleaseState
 from controller.domain.object_meta import parse_meta
 from controller.domain.reasons import Reason
 from controller.domain.redaction import Redactor
-from controller.domain.release_state import Action, Attempt, Decision
+from controller.domain.release_state import MAKING, Action, Attempt, Decision
 from controller.errors import SpecInvalid
 from controller.ports import (
     HELMBUNDLE,
+    Cancellation,
     ChartSource,
     Clock,
     Events,
@@ -27,16 +28,13 @@ from controller.reconcile.action_slots import ActionSlots, Outcome, Running
 from controller.reconcile.bundle_look import BundleLook
 from controller.reconcile.bundle_plan import BundlePlanner
 from controller.reconcile.bundle_report import BundleReport
-from controller.reconcile.observed_release import (
-    ObservedRelease,
-    Wanted,
-    observe_release,
-    want_release,
-)
+from controller.reconcile.hook_progress import NO_HOOKS, HookProgress, HooksSeen
+from controller.reconcile.observed_release import ObservedRelease, observe_release, want_release
 from controller.reconcile.release_actions import Job, ReleaseActions
 from controller.reconcile.release_decisions import ReleaseDecisions, taken_by
 from controller.reconcile.release_view import release_view, resting_state
 from controller.reconcile.secret_values import SecretValues
+from controller.reconcile.superseded import is_superseded
 
 log = logging.getLogger(__name__)
 
@@ -45,6 +43,7 @@ BundleKey = tuple[str, str]  # namespace, name
 _BEGUN = {
     Action.INSTALL: (ReleaseState.INSTALLING, Reason.INSTALLING),
     Action.UPGRADE: (ReleaseState.UPGRADING, Reason.UPGRADING),
+    Action.ROLLBACK: (ReleaseState.UPGRADING, Reason.ROLLING_BACK),
     Action.UNLOCK: (ReleaseState.UPGRADING, Reason.UNLOCKING),
     Action.UNINSTALL: (ReleaseState.UNINSTALLING, Reason.UNINSTALLING),
 }
@@ -56,7 +55,8 @@ class BundleReconciler:
     `requeue(key)` has another bundle looked at: an ended action may be what others wait for.
     `learn(texts)` tells the log which secrets must not be in it. `abandon()` ends the process when a
     Helm action outlived its end and cannot be told what it may still write.
-    `digest_key` gives the installation's key for published digests.
+    `digest_key` gives the installation's key for published digests. `hooks` follows what actions wait
+    for. `history` is how many revisions Helm keeps of a release.
     """
 
     def __init__(
@@ -69,11 +69,13 @@ class BundleReconciler:
         clock: Clock,
         events: Events,
         slots: ActionSlots,
+        hooks: HookProgress,
         digest_key: Callable[[], bytes],
         requeue: Callable[[BundleKey], None],
         learn: Callable[[Iterable[str]], None],
         abandon: Callable[[], None],
         resync: float,
+        history: int = 5,
     ) -> None:
         self._kube = kube
         self._helm = helm
@@ -82,6 +84,7 @@ class BundleReconciler:
         self._clock = clock
         self._events = events
         self._slots = slots
+        self._hooks = hooks
         self._digest_key = digest_key
         self._requeue = requeue
         self._learn = learn
@@ -89,7 +92,9 @@ class BundleReconciler:
         self._resync = resync
         self._report = BundleReport(kube, clock)
         self._decisions = ReleaseDecisions(kube, clock)
-        self._actions = ReleaseActions(kube=kube, helm=helm, records=records, charts=charts, clock=clock)
+        self._actions = ReleaseActions(
+            kube=kube, helm=helm, records=records, charts=charts, clock=clock, hooks=hooks, history=history
+        )
         self._planner = BundlePlanner(
             kube=kube,
             helm=helm,
@@ -132,26 +137,25 @@ class BundleReconciler:
             self._report.let_go(obj)
             self._known.discard(key)
             return None
-        self._report.write(obj, bundle, look.views, self._planner.plan(look))
+        self._report.write(obj, bundle, look.views, look.paused, self._planner.plan(look))
         return min([*look.again, self._resync])
 
     def _look_at(self, look: BundleLook, name: str) -> None:
         """Decides on one release, acts, and adds its view."""
         release = self._observe(look, name)
         key = look.key(name)
-        running = look.busy.get(key)
+        running, seen = look.busy.get(key), NO_HOOKS
         if running is not None and running.bundle != look.bundle.name:
             decision = taken_by(running.bundle)
             state = resting_state(decision, release)
             if release.wanted is None:
                 return
         elif running is not None:
-            _supersede(running, release.wanted)
+            seen = self._follow(look, release, running)
             state, reason = _BEGUN[Action(running.action)]
-            decision = Decision(Action(running.action), reason)
+            decision = Decision(Action(running.action), reason, seen.message, seen.again_after)
         else:
-            decision = self._decisions.decide(look, release)
-            state = self._act(look, release, decision)
+            state, decision = self._act(look, release, self._decisions.decide(look, release))
         if decision.reason == Reason.GONE:
             self._slots.forget(key)
             return
@@ -159,7 +163,7 @@ class BundleReconciler:
         look.left = look.left or bool(release.revisions) or ours
         if decision.again_after is not None:
             look.again.append(decision.again_after)
-        look.views.append(release_view(look, release, decision, state))
+        look.views.append(release_view(look, release, decision, state, seen.hooks))
 
     def _observe(self, look: BundleLook, name: str) -> ObservedRelease:
         spec = next((item for item in look.bundle.spec.releases if item.name == name), None)
@@ -179,27 +183,68 @@ class BundleReconciler:
             bundle=look.obj,
         )
 
-    def _act(self, look: BundleLook, release: ObservedRelease, decision: Decision) -> ReleaseState:
-        """Starts what was decided; the state the release is in from now on."""
+    def _follow(self, look: BundleLook, release: ObservedRelease, running: Running) -> HooksSeen:
+        """What an action of ours is at; ends it when what it serves is not asked for any more."""
+        key = look.key(release.name)
+        superseded = is_superseded(
+            running, release.wanted, look.requests(release.name), suspended=look.suspended(release.name)
+        )
+        if superseded:
+            running.cancellation.cancel()
+        seen = self._hooks.look(key, running)
+        for bundle in self._slots.note_waiting(key, seen.waiting):
+            self._requeue(bundle)
+        if running.cancellation.cancelled:
+            return HooksSeen(seen.hooks, seen.waiting, "is being ended, as something else is wanted now")
+        return seen
+
+    def _act(
+        self, look: BundleLook, release: ObservedRelease, decision: Decision
+    ) -> tuple[ReleaseState, Decision]:
+        """Starts what was decided, if there is a slot for it; the state from now on, and why."""
         if decision.action not in _BEGUN:
-            return resting_state(decision, release)
+            return resting_state(decision, release), decision
         resolved = release.wanted.resolved if release.wanted else None
         # What is taken away has no values any more; its errors may quote any secret of ours.
         secrets = resolved.secrets if resolved else look.secrets.generated()
         self._learn(secrets)
         job = _job(look, release, decision, secrets)
         cancellation = self._helm.new_cancellation()
+        key = (job.namespace, job.release)
+        running = Running(
+            bundle=job.bundle,
+            action=str(job.action),
+            digest=job.digest,
+            started=self._clock.now(),
+            cancellation=cancellation,
+            version=job.version,
+            timeout=float(job.timeout),
+            spec=job.spec,
+            requests=job.requests,
+            redactor=job.redactor,
+        )
+        self._hooks.begin(key)
         started = self._slots.start(
-            (job.namespace, job.release),
-            Running(job.bundle, str(job.action), job.digest, self._clock.now(), cancellation),
-            lambda: self._actions.perform(job, cancellation),
+            key,
+            running,
+            lambda: self._perform(job, cancellation),
             crashed=lambda error: _crash(job, error, self._clock.now()),
             finished=lambda: self._ended(look, job),
         )
         if not started:
-            # All slots are taken; whoever frees one has every bundle of the namespace looked at.
-            return resting_state(Decision(Action.WAIT, decision.reason), release)
-        return _BEGUN[decision.action][0]
+            # Whoever frees a slot has every bundle of the namespace looked at.
+            self._hooks.end(key)
+            text = "waits for its turn: as many releases as may be are being worked on"
+            refused = Decision(Action.WAIT, Reason.WAITING_FOR_SLOT, text)
+            return resting_state(refused, release), refused
+        return _BEGUN[decision.action][0], decision
+
+    def _perform(self, job: Job, cancellation: Cancellation) -> Outcome:
+        try:
+            return self._actions.perform(job, cancellation)
+        finally:
+            # While the slot is still held: the next action may begin as soon as it is not.
+            self._hooks.end((job.namespace, job.release))
 
     def _ended(self, look: BundleLook, job: Job) -> None:
         if self._helm.detached:
@@ -217,7 +262,7 @@ class BundleReconciler:
             word = f"{job.action}{'Failed' if outcome.error else 'Succeeded'}"
             ending = f"failed: {outcome.error}" if outcome.error else "succeeded"
             text = f"{job.action} of release {job.release} {ending}"
-            kind = "Warning" if outcome.error else "Normal"
+            kind = "Warning" if outcome.error and not outcome.superseded else "Normal"
             self._events.emit(look.obj, type_=kind, reason=Reason(word), message=text)
 
 
@@ -226,18 +271,10 @@ def _asks_to_delete_volumes(obj: Mapping[str, Any]) -> bool:
     return isinstance(spec, Mapping) and spec.get("volumes") == "Delete"
 
 
-def _supersede(running: Running, wanted: Wanted | None) -> None:
-    """Ends an action that serves a spec which is no longer there."""
-    if running.action not in (Action.INSTALL, Action.UPGRADE) or running.cancellation.cancelled:
-        return
-    if wanted is None or (wanted.digest and wanted.digest != running.digest):
-        running.cancellation.cancel()
-
-
 def _job(look: BundleLook, release: ObservedRelease, decision: Decision, secrets: Iterable[str]) -> Job:
     wanted, attempt = release.wanted, release.attempt
     current = release.revisions[-1].version if release.revisions else 0
-    making = decision.action in (Action.INSTALL, Action.UPGRADE)
+    making = decision.action in MAKING
     digest = wanted.digest if wanted and making else ""
     return Job(
         action=decision.action,
@@ -246,17 +283,17 @@ def _job(look: BundleLook, release: ObservedRelease, decision: Decision, secrets
         namespace=look.bundle.namespace,
         version=current + 1 if making else current,
         digest=digest,
-        spec=release.spec,
+        spec=wanted.spec if wanted else None,
         values=wanted.resolved.values if wanted and wanted.resolved else None,
         redactor=Redactor(secrets),
         failures=attempt.failures if attempt and attempt.digest == digest else 0,
-        force=look.force,
+        requests=look.requests(release.name),
         volumes=look.bundle.spec.volumes,
     )
 
 
 def _crash(job: Job, error: Exception, now: float) -> Outcome:
-    attempt = Attempt(str(job.action), job.digest, float(int(now)), job.failures + 1, job.force)
+    attempt = Attempt(str(job.action), job.digest, float(int(now)), job.failures + 1, job.requests)
     return Outcome(
         attempt, now, 0.0, f"internal error ({type(error).__name__}); the container's log has the stack"
     )

@@ -8,7 +8,8 @@ from typing import Any
 
 from controller.domain.bundle_object import Bundle
 from controller.domain.bundle_status import ReleaseView
-from controller.domain.names import FORCE_ANNOTATION
+from controller.domain.names import SUSPEND_ANNOTATION, SUSPEND_RELEASE_PREFIX
+from controller.domain.requests import Requests, is_suspended, requests_of
 from controller.ports import Revision
 from controller.reconcile.action_slots import ReleaseKey, Running
 from controller.reconcile.secret_values import SecretValues
@@ -33,10 +34,28 @@ class BundleLook:
     again: list[float] = field(default_factory=list)
     left: bool = False
 
+    def requests(self, release: str) -> Requests:
+        """What the operator asks of the release by annotations of its bundle."""
+        return requests_of(self.obj["metadata"].get("annotations") or {}, release)
+
     @property
-    def force(self) -> str:
-        """The operator's request for an upgrade now, empty when there is none."""
-        return str((self.obj["metadata"].get("annotations") or {}).get(FORCE_ANNOTATION) or "")
+    def paused(self) -> str:
+        """What suspends the whole bundle, empty when nothing does. One that is removed is not suspended."""
+        if self.bundle.deleting:
+            return ""
+        if self.bundle.spec.mode == "Paused":
+            return "the bundle's mode, Paused"
+        annotated = is_suspended(self.obj["metadata"].get("annotations") or {})
+        return f"the bundle's annotation {SUSPEND_ANNOTATION}" if annotated else ""
+
+    def suspended(self, release: str) -> str:
+        """What suspends the release, empty when nothing does."""
+        if self.bundle.deleting or self.paused:
+            return self.paused
+        if is_suspended(self.obj["metadata"].get("annotations") or {}, release):
+            return f"the bundle's annotation {SUSPEND_RELEASE_PREFIX}/{release}"
+        specs = (one for one in self.bundle.spec.releases if one.name == release)
+        return "its spec" if any(one.suspend for one in specs) else ""
 
     def key(self, release: str) -> ReleaseKey:
         """Under which an action on the release is known to the slots."""

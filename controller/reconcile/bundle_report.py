@@ -47,10 +47,12 @@ class BundleReport:
         obj: Mapping[str, Any],
         bundle: Bundle,
         views: Sequence[ReleaseView],
+        paused: str,
         plan: Mapping[str, Any] | None = None,
     ) -> None:
-        """Reports the releases as they are, and with mode Plan what would be done to them."""
-        conditions = bundle_conditions(views, bundle.generation, deleting=bundle.deleting)
+        """Reports the releases as they are. `paused` says by what the whole bundle is suspended, `plan`
+        what would be done with mode Plan."""
+        conditions = bundle_conditions(views, bundle.generation, deleting=bundle.deleting, paused=paused)
         entries_ = [view.entry() for view in views]
         self._apply_status(obj, conditions, entries_, bundle.generation, plan)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,7 +39,8 @@ class Wanted:
 @dataclass(frozen=True)
 class ObservedRelease:
     """One release as a look finds it: `spec` None when the bundle does not name it, `wanted` None when
-    it must go. `attempt_entry` is `lastAttempt` as it stands in the status."""
+    it must go. `attempt_entry` is `lastAttempt` as it stands in the status, `hook_entries` the hooks of
+    an attempt that failed."""
 
     name: str
     spec: ReleaseSpec | None
@@ -47,6 +48,7 @@ class ObservedRelease:
     revisions: tuple[Revision, ...]
     attempt: Attempt | None
     attempt_entry: Mapping[str, Any]
+    hook_entries: tuple[Mapping[str, Any], ...] = ()
 
 
 def observe_release(
@@ -60,13 +62,16 @@ def observe_release(
 ) -> ObservedRelease:
     """Puts together what is known. The outcome of this process wins over what the status remembers."""
     entry = _status_entry(bundle, name)
+    attempt = _attempt_of(outcome) if outcome else entry.get("lastAttempt") or {}
+    hooks = [hook.entry() for hook in outcome.hooks] if outcome else entry.get("hooks") or []
     return ObservedRelease(
         name=name,
         spec=spec,
         wanted=wanted,
         revisions=revisions,
         attempt=outcome.attempt if outcome else last_attempt(entry),
-        attempt_entry=_attempt_of(outcome) if outcome else entry.get("lastAttempt") or {},
+        attempt_entry=attempt,
+        hook_entries=tuple(hooks) if attempt.get("error") else (),
     )
 
 
@@ -94,8 +99,28 @@ def is_deployed(revisions: tuple[Revision, ...]) -> bool:
 def recorded(revisions: tuple[Revision, ...]) -> Recorded | None:
     if not revisions:
         return None
-    last = revisions[-1]
-    return Recorded(last.version, last.status, last.digest, last.ours, last.modified, is_deployed(revisions))
+    last, *earlier = reversed(revisions)
+    return Recorded(
+        version=last.version,
+        status=last.status,
+        digest=last.digest,
+        ours=last.ours,
+        modified=last.modified,
+        any_deployed=is_deployed(revisions),
+        usable=frozenset(one.version for one in revisions if one.status in ("deployed", "superseded")),
+        copied_from=_copied_from(last, earlier),
+        forced=last.forced,
+        asked=last.asked,
+        rolled_back_to=last.rolled_back_to,
+        held=last.held,
+    )
+
+
+def _copied_from(last: Revision, earlier: Sequence[Revision]) -> frozenset[int]:
+    """Revisions that the newest may be a rollback to. The one that it names may have left the history."""
+    if last.ours or not last.origin:
+        return frozenset()
+    return frozenset({last.origin, *(one.version for one in earlier if one.origin == last.origin)})
 
 
 def steady_jitter(release: str, attempt: Attempt | None) -> float:
@@ -123,5 +148,5 @@ def _attempt_of(outcome: Outcome) -> dict[str, Any]:
         finished=attempt.finished,
         failures=attempt.failures,
         error=outcome.error,
-        force=attempt.force,
+        requests=attempt.requests,
     )

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import base64
 import binascii
-import re
 from collections.abc import Iterator
 
-from controller.domain.redaction import MARK, Redactor
+from controller.domain.redaction import Redactor, redact_urls
 from controller.ports import SECRET, Clock, Kube
 
 KEPT = 60.0
-# A URL with a password in it, whosever it is.
-_URL_PASSWORD = re.compile(r"(://[^/\s:@]*:)[^@\s]+@")
 
 
 class RegionRedactor:
@@ -42,7 +39,7 @@ class RegionRedactor:
         if self._stale_at is None or now > self._stale_at:
             self._redactor = Redactor(self._texts())
             self._stale_at = now + KEPT
-        return _URL_PASSWORD.sub(rf"\g<1>{MARK}@", self._redactor.redact(text))
+        return redact_urls(self._redactor.redact(text))
 
     def _texts(self) -> Iterator[str]:
         for name in sorted(self._names):

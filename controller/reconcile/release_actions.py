@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from controller.domain.bundle import ReleaseSpec, Values, VolumePolicy
 from controller.domain.conditions import shorten
+from controller.domain.hooks import HookView
 from controller.domain.names import (
     BUNDLE_LABEL,
     CHART_VERSION_LABEL,
     DIGEST_LABEL,
+    FORCE_LABEL,
+    HELD_DIGEST_LABEL,
     REVISION_LABEL,
+    ROLLBACK_LABEL,
+    ROLLED_BACK_TO_LABEL,
 )
 from controller.domain.redaction import Redactor
 from controller.domain.release_state import Action, Attempt
-from controller.errors import ControllerError, HelmFailed, ReleaseMissing
+from controller.domain.requests import NOTHING_ASKED, Requests, mark
+from controller.errors import ControllerError, HelmCancelled, HelmFailed, ReleaseMissing
 from controller.ports import (
     SECRET,
     Cancellation,
@@ -26,23 +32,28 @@ from controller.ports import (
     HelmRequest,
     Kube,
     ReleaseRecords,
+    Revision,
 )
 from controller.reconcile.action_slots import Outcome
+from controller.reconcile.failure_cause import Cause, FailureCauses
+from controller.reconcile.hook_progress import HookProgress
 from controller.reconcile.immutable_jobs import replace_immutable_jobs
 
 log = logging.getLogger(__name__)
 
 # A status is for people and shares 1.5 MB with 500 releases.
 ERROR_LIMIT = 1000
+# How long an uninstall and its hooks may take; nothing is left that could say otherwise.
+UNINSTALL_SECONDS = 600
 
 
 @dataclass(frozen=True)
 class Job:
     """One action on one release, complete: nothing is looked up again while it runs.
 
-    `version` is the revision that an install or upgrade will make, or the one that an unlock repairs.
-    `values` are resolved and hold secrets; `redactor` knows them. `failures` is the number in a row
-    before this action, `force` the operator's request that it serves.
+    `version` is the revision that an install, upgrade or rollback will make, or the one that others work
+    on. `values` are resolved and hold secrets; `redactor` knows them. `failures` is the number in a row
+    before this action, `requests` what the operator asks for. `spec` is None for what is to go for good.
     """
 
     action: Action
@@ -55,12 +66,20 @@ class Job:
     values: Values | None = None
     redactor: Redactor = field(default_factory=Redactor)
     failures: int = 0
-    force: str = ""
+    requests: Requests = NOTHING_ASKED
     volumes: VolumePolicy = "Retain"
+
+    @property
+    def timeout(self) -> int:
+        """Seconds that the action may take."""
+        return self.spec.timeout if self.spec else UNINSTALL_SECONDS
 
 
 class ReleaseActions:
-    """The effects behind `Action`. Each is idempotent: killed anywhere, it is decided upon again."""
+    """The effects behind `Action`. Each is idempotent: killed anywhere, it is decided upon again.
+
+    `history` is how many revisions Helm keeps.
+    """
 
     def __init__(
         self,
@@ -70,6 +89,7 @@ class ReleaseActions:
         records: ReleaseRecords,
         charts: ChartSource,
         clock: Clock,
+        hooks: HookProgress,
         history: int = 5,
     ) -> None:
         self._kube = kube
@@ -78,6 +98,7 @@ class ReleaseActions:
         self._charts = charts
         self._clock = clock
         self._history = history
+        self._causes = FailureCauses(helm, hooks)
 
     def perform(self, job: Job, cancellation: Cancellation) -> Outcome:
         """Does it and tells how it went; errors of Kubernetes and Helm end in the outcome."""
@@ -85,34 +106,25 @@ class ReleaseActions:
         steps: dict[Action, Callable[[Job, Cancellation], None]] = {
             Action.INSTALL: self._install,
             Action.UPGRADE: self._upgrade,
+            Action.ROLLBACK: self._rollback,
             Action.UNINSTALL: self._uninstall,
             Action.UNLOCK: self._unlock,
         }
-        error = ""
+        error, superseded = "", False
+        hooks: tuple[HookView, ...] = ()
         try:
             steps[job.action](job, cancellation)
         except ControllerError as failure:
-            error = self._explain(job, failure)
+            superseded = isinstance(failure, HelmCancelled) and cancellation.cancelled
+            error, hooks = self._explain(job, failure, superseded=superseded)
         duration = self._clock.monotonic() - began
-        failures = job.failures + 1 if error else 0
+        # What was ended because nobody wants it any more has not failed.
+        failures = job.failures + (not superseded) if error else 0
         # Whole seconds, as the status keeps it: what a restart reads back must be the same.
         finished = float(int(self._clock.now()))
-        attempt = Attempt(str(job.action), job.digest, finished, failures, job.force)
-        extra = {
-            "release": job.release,
-            "action": str(job.action),
-            "duration": round(duration, 3),
-            "reason": f"{job.action}{'Failed' if error else 'Succeeded'}",
-        }
-        log.log(
-            logging.WARNING if error else logging.INFO,
-            "%s of release %s %s",
-            job.action,
-            job.release,
-            f"failed: {error}" if error else "succeeded",
-            extra=extra,
-        )
-        return Outcome(attempt, started, duration, error)
+        attempt = Attempt(str(job.action), job.digest, finished, failures, job.requests)
+        _log_end(job, error, duration, superseded=superseded)
+        return Outcome(attempt, started, duration, error, hooks, superseded)
 
     def _install(self, job: Job, cancellation: Cancellation) -> None:
         self._helm.install(self._request(job), cancellation)
@@ -121,6 +133,39 @@ class ReleaseActions:
         request = self._request(job)
         replace_immutable_jobs(self._kube, self._helm.render(request), job.release, job.namespace)
         self._helm.upgrade(request, cancellation)
+
+    def _rollback(self, job: Job, cancellation: Cancellation) -> None:
+        """Goes back, and notes in the new revision that it did: killed in between, the note is made then."""
+        target = job.requests.rollback_revision
+        if not self._is_back(job, target):
+            before = self._records.manifest(job.release, job.namespace, target)
+            replace_immutable_jobs(self._kube, before, job.release, job.namespace)
+            self._helm.rollback(
+                job.release, job.namespace, target, timeout=job.timeout, cancellation=cancellation
+            )
+        newest = self._newest(job)
+        if newest is None:
+            raise ReleaseMissing(f"release {job.release} vanished while it was rolled back")
+        labels = {
+            REVISION_LABEL: str(newest.version),
+            ROLLED_BACK_TO_LABEL: f"{target}.{newest.version}",
+            HELD_DIGEST_LABEL: job.digest,
+            **_request_labels(job),
+        }
+        self._records.relabel(job.release, job.namespace, newest.version, labels)
+
+    def _is_back(self, job: Job, target: int) -> bool:
+        """Whether the newest revision is a rollback to `target` that lacks only its note."""
+        revisions = self._records.observe(job.namespace).get(job.release, ())
+        if not revisions or revisions[-1].status != "deployed" or revisions[-1].ours:
+            return False
+        newest = revisions[-1]
+        origins = {target} | {one.origin for one in revisions if one.version == target and one.origin}
+        return newest.version > target and newest.origin in origins
+
+    def _newest(self, job: Job) -> Revision | None:
+        revisions = self._records.observe(job.namespace).get(job.release, ())
+        return revisions[-1] if revisions else None
 
     def _unlock(self, job: Job, cancellation: Cancellation) -> None:
         del cancellation  # one conditional write: over before it could be cancelled
@@ -135,12 +180,20 @@ class ReleaseActions:
         except ReleaseMissing:
             return
         self._records.delete_hooks(job.release, job.namespace)
-        if job.volumes == "Delete":
+        if job.volumes == "Delete" and job.spec is None:
             self._delete_kept_secrets(job)
             self._records.delete_claims(job.release, job.namespace)
         else:
             self._records.retain_claims(job.release, job.namespace)
-        self._helm.uninstall(job.release, job.namespace, cancellation=cancellation)
+        # A release that is wanted again is installed anew right away: what its deletion would clean up,
+        # or wait for, is nobody's wish any more.
+        self._helm.uninstall(
+            job.release,
+            job.namespace,
+            timeout=job.timeout,
+            hooks=job.spec is None,
+            cancellation=cancellation,
+        )
 
     def _delete_kept_secrets(self, job: Job) -> None:
         """Keys that a chart keeps beside its volumes (Keystone's fernet keys) go where those go."""
@@ -158,6 +211,7 @@ class ReleaseActions:
             BUNDLE_LABEL: job.bundle,
             DIGEST_LABEL: job.digest,
             REVISION_LABEL: str(job.version),
+            **_request_labels(job),
         }
         if chart.version:
             labels[CHART_VERSION_LABEL] = chart.version.replace("+", "_")[:63]
@@ -167,23 +221,39 @@ class ReleaseActions:
             chart_path=self._charts.locate(chart),
             values=job.values,
             labels=labels,
-            timeout=job.spec.timeout,
+            timeout=job.timeout,
             max_history=self._history,
             description=f"{job.action} by openstack-controller",
         )
 
-    def _explain(self, job: Job, failure: ControllerError) -> str:
-        text = str(failure)
-        if isinstance(failure, HelmFailed) and job.action in (Action.INSTALL, Action.UPGRADE):
-            text = f"{text}{self._failed_hooks(job)}"
-        return shorten(" ".join(job.redactor.redact(text).split()), ERROR_LIMIT)
+    def _explain(
+        self, job: Job, failure: ControllerError, *, superseded: bool
+    ) -> tuple[str, tuple[HookView, ...]]:
+        if superseded:
+            return "ended early: what it served is not asked for any more", ()
+        cause = Cause(str(failure))
+        if isinstance(failure, HelmFailed):
+            key = (job.namespace, job.release)
+            cause = self._causes.of(key, str(job.action), failure, job.redactor)
+        return shorten(" ".join(job.redactor.redact(cause.text).split()), ERROR_LIMIT), cause.hooks
 
-    def _failed_hooks(self, job: Job) -> str:
-        try:
-            hooks = self._helm.hooks(job.release, job.namespace)
-        except ControllerError:
-            return ""
-        bad = [
-            f"{hook.kind} {hook.name}: {hook.phase}" for hook in hooks if hook.phase in ("Failed", "Running")
-        ]
-        return f" (hooks: {', '.join(bad)})" if bad else ""
+
+def _request_labels(job: Job) -> Mapping[str, str]:
+    """Marks of what was asked for; never empty, for Helm takes over labels of the revision before."""
+    return {
+        FORCE_LABEL: mark(job.requests.force) or "none",
+        ROLLBACK_LABEL: mark(job.requests.rollback) or "none",
+    }
+
+
+def _log_end(job: Job, error: str, duration: float, *, superseded: bool) -> None:
+    failed = bool(error) and not superseded
+    extra = {
+        "release": job.release,
+        "action": str(job.action),
+        "duration": round(duration, 3),
+        "reason": f"{job.action}{'Failed' if failed else 'Ended' if superseded else 'Succeeded'}",
+    }
+    ending = f"failed: {error}" if failed else error or "succeeded"
+    level = logging.WARNING if failed else logging.INFO
+    log.log(level, "%s of release %s %s", job.action, job.release, ending, extra=extra)

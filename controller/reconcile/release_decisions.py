@@ -29,9 +29,10 @@ class ReleaseDecisions:
         return held_back(decision, release) if planning else decision
 
     def _decide(self, look: BundleLook, release: ObservedRelease) -> Decision:
-        bundle, wanted, spec = look.bundle, release.wanted, release.spec
-        if bundle.spec.mode == "Paused" and not bundle.deleting:
-            return Decision(Action.NOTHING, Reason.SUSPENDED, f"the bundle's mode is {bundle.spec.mode}")
+        wanted, spec = release.wanted, release.spec
+        suspended = look.suspended(release.name)
+        if suspended:
+            return Decision(Action.NOTHING, Reason.SUSPENDED, f"suspended by {suspended}")
         obstacle = None
         if wanted is not None:
             obstacle = self._taken(look, release.revisions) or wanted.obstacle
@@ -50,10 +51,10 @@ class ReleaseDecisions:
                 attempt=release.attempt,
                 now=self._clock.now(),
                 jitter=steady_jitter(release.name, release.attempt),
-                suspended=bool(spec and spec.suspend and wanted),
+                suspended=suspended,
                 unmet=unmet,
                 dependents=dependents,
-                force=look.force,
+                requests=look.requests(release.name),
                 foreign_grace=float(spec.timeout) if spec else 1800.0,
             )
         )

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from controller.domain.bundle_status import ReleaseState, ReleaseView
+from controller.domain.hooks import HookView
 from controller.domain.reasons import Reason
 from controller.domain.release_state import Action, Decision
 from controller.reconcile.bundle_look import BundleLook
@@ -14,7 +17,7 @@ def resting_state(decision: Decision, release: ObservedRelease) -> ReleaseState:
     revisions = release.revisions
     if decision.reason == Reason.PLAN_PENDING:
         return ReleaseState.SUSPENDED
-    if decision.reason == Reason.SUSPENDED:
+    if decision.reason in (Reason.SUSPENDED, Reason.ROLLED_BACK):
         # Suspended as it should be is deployed all the same; otherwise nobody knows what it lacks.
         last = revisions[-1] if revisions else None
         as_wanted = last and release.wanted and last.digest == release.wanted.digest and last.ours
@@ -29,9 +32,13 @@ def resting_state(decision: Decision, release: ObservedRelease) -> ReleaseState:
 
 
 def release_view(
-    look: BundleLook, release: ObservedRelease, decision: Decision, state: ReleaseState
+    look: BundleLook,
+    release: ObservedRelease,
+    decision: Decision,
+    state: ReleaseState,
+    hooks: Sequence[HookView],
 ) -> ReleaseView:
-    """The release as its bundle's status shows it from now on."""
+    """The release as its bundle's status shows it from now on. `hooks` are those of a running action."""
     last = release.revisions[-1] if release.revisions else None
     message = decision.message
     error = str(release.attempt_entry.get("error") or "")
@@ -47,4 +54,5 @@ def release_view(
         chart_version=last.chart_version if last else "",
         digest=last.digest if last else "",
         last_attempt=release.attempt_entry,
+        hooks=[hook.entry() for hook in hooks] or release.hook_entries,
     )

@@ -3,27 +3,43 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from controller.domain.reasons import Reason
 from controller.domain.release_state import Action, Attempt, Decision, Recorded, Situation, decide
+from controller.domain.requests import Requests, mark
 
 NOW = 1_000_000.0
 WANTED = "aaaa"
 
 
 def recorded(
-    status: str = "deployed", digest: str = WANTED, *, ours: bool = True, age: float = 60
+    status: str = "deployed", digest: str = WANTED, *, ours: bool = True, age: float = 60, **more: object
 ) -> Recorded:
-    return Recorded(3, status, digest, ours, NOW - age, any_deployed=status == "deployed")
+    deployed = status == "deployed"
+    usable = frozenset({1, 2, 3} if deployed else {1, 2})
+    base = Recorded(3, status, digest, ours, NOW - age, any_deployed=deployed, usable=usable)
+    return dataclasses.replace(base, **more)
 
 
 def failed_attempt(
     failures: int = 1, digest: str = WANTED, age: float = 0, action: str = "Upgrade"
 ) -> Attempt:
     return Attempt(action, digest, NOW - age, failures)
+
+
+FORCED = Requests(force="now")
+BACK = Requests(rollback="2 now")
+
+
+def rolled_back(**more: object) -> Recorded:
+    """Revision 3, a rollback to revision 2 that was asked for while WANTED was wanted."""
+    known = {"asked": mark(BACK.rollback), "rolled_back_to": 2, "held": WANTED, **more}
+    return recorded(digest="bbbb", **known)
 
 
 def at(wanted: str | None = WANTED, there: Recorded | None = None, **more: object) -> Situation:
@@ -47,14 +63,66 @@ TABLE = {
     "deployed as wanted": (at(there=recorded()), Action.NOTHING, Reason.IN_SYNC),
     "deployed, wanted otherwise": (at(there=recorded(digest="bbbb")), Action.UPGRADE, Reason.SPEC_CHANGED),
     "deployed as wanted, an upgrade is asked for": (
-        at(there=recorded(), force="now"),
+        at(there=recorded(), requests=FORCED),
         Action.UPGRADE,
         Reason.FORCED,
     ),
     "deployed as wanted, the upgrade asked for was made": (
-        at(there=recorded(), force="now", attempt=Attempt("Upgrade", WANTED, NOW, 0, "now")),
+        at(there=recorded(forced=mark("now")), requests=FORCED),
         Action.NOTHING,
         Reason.IN_SYNC,
+    ),
+    "deployed as wanted, the upgrade asked for failed a moment ago": (
+        at(there=recorded(), requests=FORCED, attempt=Attempt("Upgrade", WANTED, NOW, 1, FORCED)),
+        Action.WAIT,
+        Reason.BACKING_OFF,
+    ),
+    "a rollback is asked for": (
+        at(there=recorded(), requests=BACK),
+        Action.ROLLBACK,
+        Reason.ROLLBACK_REQUESTED,
+    ),
+    "a rollback is asked for, an upgrade failed a moment ago": (
+        at(there=recorded("failed"), requests=BACK, attempt=failed_attempt()),
+        Action.ROLLBACK,
+        Reason.ROLLBACK_REQUESTED,
+    ),
+    "a rollback is asked for, that rollback failed a moment ago": (
+        at(there=recorded("failed"), requests=BACK, attempt=Attempt("Rollback", WANTED, NOW, 1, BACK)),
+        Action.WAIT,
+        Reason.BACKING_OFF,
+    ),
+    "rolled back, cut off before that was noted": (
+        at(there=recorded(ours=False, copied_from=frozenset({2}), usable=frozenset({3})), requests=BACK),
+        Action.ROLLBACK,
+        Reason.ROLLBACK_REQUESTED,
+    ),
+    "rolled back as asked for": (at(there=rolled_back(), requests=BACK), Action.NOTHING, Reason.ROLLED_BACK),
+    "rolled back, the spec was edited since": (
+        at("cccc", rolled_back(), requests=BACK),
+        Action.UPGRADE,
+        Reason.SPEC_CHANGED,
+    ),
+    "rolled back, then upgraded to an edited spec": (
+        at(there=recorded(asked=mark(BACK.rollback)), requests=BACK),
+        Action.NOTHING,
+        Reason.IN_SYNC,
+    ),
+    "rolled back, and no longer asked for": (at(there=rolled_back()), Action.UPGRADE, Reason.SPEC_CHANGED),
+    "rolled back, an upgrade is asked for": (
+        at(there=rolled_back(), requests=dataclasses.replace(BACK, force="now")),
+        Action.UPGRADE,
+        Reason.FORCED,
+    ),
+    "a rollback is asked for to a revision that is not there": (
+        at(there=recorded(), requests=Requests(rollback="9")),
+        Action.NOTHING,
+        Reason.ROLLBACK_IMPOSSIBLE,
+    ),
+    "rolled back, another rollback is asked for to a revision that is not there": (
+        at(there=rolled_back(), requests=Requests(rollback="9")),
+        Action.NOTHING,
+        Reason.ROLLBACK_IMPOSSIBLE,
     ),
     "newest revision by someone's own helm upgrade": (
         at(there=recorded(ours=False)),
@@ -68,6 +136,20 @@ TABLE = {
     ),
     "last revision failed a moment ago": (
         at(there=recorded("failed"), attempt=failed_attempt()),
+        Action.WAIT,
+        Reason.BACKING_OFF,
+    ),
+    "last revision failed a moment ago, another try is asked for": (
+        at(there=recorded("failed"), attempt=failed_attempt(), requests=Requests(reconcile="now")),
+        Action.UPGRADE,
+        Reason.RETRYING,
+    ),
+    "last revision failed a moment ago, at a try that was asked for": (
+        at(
+            there=recorded("failed"),
+            attempt=Attempt("Upgrade", WANTED, NOW, 1, Requests(reconcile="now")),
+            requests=Requests(reconcile="now"),
+        ),
         Action.WAIT,
         Reason.BACKING_OFF,
     ),
@@ -88,6 +170,19 @@ TABLE = {
     ),
     "pending first install, ours": (at(there=recorded("pending-install")), Action.UNLOCK, Reason.UNLOCKING),
     "pending rollback, ours": (at(there=recorded("pending-rollback")), Action.UNLOCK, Reason.UNLOCKING),
+    "pending rollback that was asked for": (
+        at(
+            there=recorded("pending-rollback", ours=False, copied_from=frozenset({2})),
+            requests=BACK,
+        ),
+        Action.UNLOCK,
+        Reason.UNLOCKING,
+    ),
+    "pending rollback of someone else's Helm": (
+        at(there=recorded("pending-rollback", ours=False, copied_from=frozenset({2}))),
+        Action.WAIT,
+        Reason.BUSY_ELSEWHERE,
+    ),
     "pending, ours, but unlocking failed a moment ago": (
         at(there=recorded("pending-upgrade"), attempt=failed_attempt(digest="", action="Unlock")),
         Action.WAIT,
@@ -113,7 +208,7 @@ TABLE = {
         Action.UNINSTALL,
         Reason.RETRYING,
     ),
-    "suspended": (at(there=recorded(digest="bbbb"), suspended=True), Action.NOTHING, Reason.SUSPENDED),
+    "suspended": (at(there=recorded(digest="bbbb"), suspended="its spec"), Action.NOTHING, Reason.SUSPENDED),
     "no longer wanted": (at(None, recorded()), Action.UNINSTALL, Reason.NO_LONGER_WANTED),
     "no longer wanted, pending of a dead writer": (
         at(None, recorded("pending-install")),
@@ -138,6 +233,43 @@ TABLE = {
 def test_each_state_has_one_next_action(situation: Situation, action: Action, reason: Reason) -> None:
     decision = decide(situation)
     assert (decision.action, decision.reason) == (action, reason)
+
+
+def every_situation() -> Iterator[Situation]:
+    """All states of the parts that a decision depends on, with each other."""
+    statuses = ("deployed", "failed", "pending-upgrade", "pending-rollback", "uninstalling", "uninstalled")
+    found = [None, rolled_back(), rolled_back(held="bbbb")]
+    found += [
+        recorded(status, digest, ours=ours, copied_from=frozenset() if ours else frozenset({2}))
+        for status in statuses
+        for digest in (WANTED, "bbbb")
+        for ours in (True, False)
+    ]
+    asked = [Requests(), FORCED, BACK, Requests(rollback="9"), Requests(reconcile="now")]
+    attempts = [None, failed_attempt(), failed_attempt(age=3600), Attempt("Rollback", WANTED, NOW, 1, BACK)]
+    for wanted, there, requests, attempt in itertools.product((WANTED, None), found, asked, attempts):
+        for suspended, unmet in itertools.product(("", "its spec"), ((), ("mariadb",))):
+            yield at(wanted, there, requests=requests, attempt=attempt, suspended=suspended, unmet=unmet)
+
+
+def test_no_state_is_without_an_answer_and_none_breaks_a_promise() -> None:
+    seen = set()
+    for situation in every_situation():
+        decision = decide(situation)
+        seen.add((decision.action, decision.reason))
+        if situation.suspended:
+            assert decision.action == Action.NOTHING
+        if decision.action == Action.ROLLBACK:
+            assert situation.requests == BACK, "a rollback is made only where one is asked for"
+        if decision.action in (Action.INSTALL, Action.UPGRADE) and situation.unmet:
+            assert decision.reason == Reason.FORCED, "only an operator is served before a dependency"
+        if decision.action == Action.UNINSTALL and situation.wanted is not None:
+            assert situation.recorded is not None and situation.recorded.status.startswith("uninstall")
+        if decision.action == Action.UNLOCK:
+            assert situation.recorded is not None and situation.recorded.status.startswith("pending-")
+    assert seen >= {(action, reason) for _, action, reason in TABLE.values()} - {
+        (Action.WAIT, Reason.WAITING_FOR_DEPENDENTS)
+    }
 
 
 def test_every_wait_that_no_event_ends_says_when_to_look_again() -> None:
@@ -167,6 +299,7 @@ def test_a_backoff_message_does_not_change_while_it_waits() -> None:
 
 def test_the_documented_table_is_the_one_tested() -> None:
     page = (Path(__file__).parents[2] / "docs" / "releases.md").read_text(encoding="utf-8")
-    documented = [line for line in page.splitlines() if line.startswith("| ")][1:]
+    table = page.partition("|---")[2].partition("\n\n")[0]
+    documented = [line for line in table.splitlines() if line.startswith("| ")]
     tested = [f"| {name} | {action} | `{reason}` |" for name, (_, action, reason) in TABLE.items()]
     assert documented == tested

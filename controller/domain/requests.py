@@ -1,0 +1,83 @@
+"""What an operator asks of a bundle by annotation: a look now, an upgrade now, a rollback, to leave it alone.
+
+Annotations, because a region's bundles are written by core: it would take back an edit of their spec. A
+request is served once. It is told from the next one by its text, so each carries a time or any other
+word that is new; the revision of Helm that served it carries the text's mark, so that a restart knows.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from controller.domain.names import (
+    FORCE_ANNOTATION,
+    FORCE_RELEASE_PREFIX,
+    RECONCILE_ANNOTATION,
+    RECONCILE_RELEASE_PREFIX,
+    REGION_RECONCILE_ANNOTATION,
+    ROLLBACK_RELEASE_PREFIX,
+    SUSPEND_ANNOTATION,
+    SUSPEND_RELEASE_PREFIX,
+)
+
+LONGEST_TEXT = 128
+
+
+@dataclass(frozen=True)
+class Requests:
+    """What is asked of one release; each text is empty where nothing is asked.
+
+    `rollback` begins with the number of the revision to go back to.
+    """
+
+    reconcile: str = ""
+    force: str = ""
+    rollback: str = ""
+
+    @property
+    def rollback_revision(self) -> int:
+        """The revision asked for; 0 when what is asked names none."""
+        number = self.rollback.split(maxsplit=1)[0] if self.rollback.strip() else ""
+        return int(number) if number.isascii() and number.isdigit() and len(number) < 9 else 0
+
+    def asks_more_than(self, served: Requests) -> bool:
+        """Whether anything is asked here that an attempt with `served` was not asked."""
+        pairs = (
+            (self.reconcile, served.reconcile),
+            (self.force, served.force),
+            (self.rollback, served.rollback),
+        )
+        return any(asked and asked != before for asked, before in pairs)
+
+
+NOTHING_ASKED = Requests()
+
+
+def requests_of(annotations: Mapping[str, object], release: str) -> Requests:
+    """The requests that a bundle's annotations hold for one of its releases."""
+
+    def text(*names: str) -> str:
+        found = (str(annotations.get(name) or "").strip() for name in names)
+        whole = "; ".join(part for part in found if part)
+        return whole if len(whole) <= LONGEST_TEXT else mark(whole)
+
+    return Requests(
+        reconcile=text(
+            RECONCILE_ANNOTATION, REGION_RECONCILE_ANNOTATION, f"{RECONCILE_RELEASE_PREFIX}/{release}"
+        ),
+        force=text(FORCE_ANNOTATION, f"{FORCE_RELEASE_PREFIX}/{release}"),
+        rollback=str(annotations.get(f"{ROLLBACK_RELEASE_PREFIX}/{release}") or "").strip()[:LONGEST_TEXT],
+    )
+
+
+def is_suspended(annotations: Mapping[str, object], release: str = "") -> bool:
+    """Whether the annotations ask to leave the release alone; without one, the whole bundle."""
+    name = f"{SUSPEND_RELEASE_PREFIX}/{release}" if release else SUSPEND_ANNOTATION
+    return str(annotations.get(name) or "").strip().lower() == "true"
+
+
+def mark(text: str) -> str:
+    """What a label can hold of a request's text: 16 hex digits, empty for no text."""
+    return hashlib.sha256(text.encode()).hexdigest()[:16] if text else ""

@@ -1,0 +1,66 @@
+"""Why a Helm action failed, in the words that a person needs: the Job, its pod, what it said last.
+
+Helm itself says that a hook failed, or that time is up; what the hook suffered from is known of its pods.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from controller.domain.hooks import EVENTS, HookPhase, HookView
+from controller.domain.redaction import Redactor
+from controller.errors import ControllerError, HelmCancelled, HelmFailed
+from controller.ports import JOB, HelmClient, HookRun
+from controller.reconcile.action_slots import ReleaseKey
+from controller.reconcile.hook_progress import HookProgress
+
+_PHASES = {
+    "Succeeded": HookPhase.SUCCEEDED,
+    "Failed": HookPhase.FAILED,
+    # Nothing runs any more when an action has ended.
+    "Running": HookPhase.FAILED,
+}
+
+
+@dataclass(frozen=True)
+class Cause:
+    """Why an action failed, and how far its hooks were."""
+
+    text: str
+    hooks: tuple[HookView, ...] = ()
+
+
+class FailureCauses:
+    """Asks Helm for the hook that failed, and the cluster for what that one suffered from."""
+
+    def __init__(self, helm: HelmClient, hooks: HookProgress) -> None:
+        self._helm = helm
+        self._hooks = hooks
+
+    def of(self, key: ReleaseKey, action: str, failure: HelmFailed, redactor: Redactor) -> Cause:
+        """The cause of an action's failure; Helm's own words where no hook is to blame."""
+        cut = failure.cut if isinstance(failure, HelmCancelled) else ""
+        namespace, release = key
+        try:
+            every = self._helm.hooks(release, namespace)
+        except ControllerError:
+            return Cause(str(failure))
+        runs = [run for run in every if set(run.events) & set(EVENTS[action])]
+        views = tuple(HookView(run.name, _phase(run)) for run in runs if run.kind == JOB.kind)
+        culprit = next((run for run in runs if _phase(run) == HookPhase.FAILED), None)
+        if culprit is None:
+            return Cause(str(failure), views)
+        why = ""
+        if culprit.kind == JOB.kind:
+            try:
+                why = self._hooks.why_failed(key, culprit.name, redactor, cut=bool(cut))
+            except ControllerError as error:
+                why = f"Job {culprit.name} (its state cannot be read: {error})"
+        if not why:
+            return Cause(f"{failure} (hook {culprit.kind} {culprit.name})", views)
+        beginning = f"{cut}: its hook" if cut else "a hook failed"
+        return Cause(f"{beginning}: {why}", views)
+
+
+def _phase(run: HookRun) -> HookPhase:
+    return _PHASES.get(run.phase, HookPhase.PENDING)

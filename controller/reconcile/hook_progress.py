@@ -1,0 +1,202 @@
+"""What running actions wait for: how far the Jobs of their hooks are, and why one does not get on.
+
+Jobs are known from a watch. Which of them belong to an action is read from Helm's own record, once for
+each action that turns out to have any; pods are listed for a Job that lasts, and every few seconds at most.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from controller.domain.health import ComponentHealth
+from controller.domain.hooks import (
+    JOB_NAME,
+    HookJob,
+    HookPhase,
+    HookView,
+    entrypoint_of,
+    hook_jobs_of,
+    judge_hook,
+    parse_hook_job,
+    told,
+    unmet_dependencies,
+)
+from controller.domain.pods import PodFacts, parse_pod
+from controller.domain.redaction import Redactor, redact_urls
+from controller.errors import ReleaseMissing
+from controller.ports import JOB, POD, Clock, Kube, ReleaseRecords
+from controller.reconcile.action_slots import ReleaseKey, Running
+from controller.reconcile.object_store import ObjectStore
+from controller.reconcile.pod_output import PodOutput
+from controller.reconcile.secret_values import SecretValues
+
+# A Job that has just begun is no news; one that lasts is looked at more closely. Seconds.
+LASTS_AFTER = 3.0
+PODS_EVERY = 5.0
+PODS_SELDOM = 15.0
+# Before an action's time is up, and its Jobs with their pods are gone, once more.
+BEFORE_THE_END = 3.0
+# Clocks of the cluster and ours may differ by so much.
+CLOCKS_DIFFER = 60.0
+
+
+@dataclass(frozen=True)
+class HooksSeen:
+    """What an action's hooks are at. `waiting`: one of their Jobs has begun and has not ended.
+
+    `message` says what is waited for and why, redacted; `again_after` in seconds.
+    """
+
+    hooks: tuple[HookView, ...] = ()
+    waiting: bool = False
+    message: str = ""
+    again_after: float | None = None
+
+
+NO_HOOKS = HooksSeen()
+
+
+@dataclass
+class _Action:
+    """What is remembered of one running action. `before`: uids of the Jobs that were there at its start."""
+
+    before: frozenset[str]
+    expected: tuple[str, ...] | None = None
+    trouble: dict[str, str] = field(default_factory=dict)
+    looked: float = 0.0  # monotonic
+    output: PodOutput | None = None
+    redactor: Redactor | None = None
+
+
+class HookProgress:
+    """Follows the hooks of running actions in one namespace.
+
+    Safe from several threads, each action from one at a time. `store` holds the facts of Jobs that
+    `parse_hook_job` gives, of resource JOB.
+    """
+
+    def __init__(self, kube: Kube, records: ReleaseRecords, clock: Clock, store: ObjectStore) -> None:
+        self._kube = kube
+        self._records = records
+        self._clock = clock
+        self._store = store
+        self._lock = threading.Lock()
+        self._actions: dict[ReleaseKey, _Action] = {}
+
+    def begin(self, key: ReleaseKey) -> None:
+        """An action on the release is about to start."""
+        there = frozenset(job.uid for job in self._jobs())
+        with self._lock:
+            self._actions[key] = _Action(there)
+
+    def end(self, key: ReleaseKey) -> None:
+        """The action is over."""
+        with self._lock:
+            self._actions.pop(key, None)
+
+    def look(self, key: ReleaseKey, running: Running) -> HooksSeen:
+        """What the running action is at. Raises KubeError."""
+        action = self._action(key)
+        if action is None:
+            return NO_HOOKS
+        made = {job.name: job for job in self._jobs() if _is_of(job, action, running)}
+        if action.expected is None and made:
+            action.expected = self._expected(key, running)
+        if not action.expected:
+            return NO_HOOKS
+        hooks = tuple(
+            made[name].view if name in made else HookView(name, HookPhase.PENDING) for name in action.expected
+        )
+        open_ = [made[name] for name in action.expected if name in made and _is_open(made[name])]
+        if not open_:
+            return HooksSeen(hooks)
+        now = self._clock.now()
+        first, age = open_[0], now - open_[0].created
+        message = f"waits for its hook, Job {first.name}"
+        if age < LASTS_AFTER:
+            return HooksSeen(hooks, True, message, LASTS_AFTER - age)
+        pause = min(max(PODS_EVERY, age / 4), PODS_SELDOM)
+        left = running.started + running.timeout - BEFORE_THE_END - now
+        stale = self._clock.monotonic() - action.looked >= PODS_EVERY
+        if stale or first.name not in action.trouble or left <= 0:
+            action.trouble[first.name] = self._trouble(key[0], first, action, running.redactor)
+            action.looked = self._clock.monotonic()
+        again = min(pause, left) if left > 0 else pause
+        return HooksSeen(hooks, True, f"waits for its hook: {action.trouble[first.name]}", again)
+
+    def why_failed(self, key: ReleaseKey, job: str, redactor: Redactor, *, cut: bool) -> str:
+        """Why a hook's Job failed, redacted; empty when nobody knows.
+
+        Of an action that was `cut`, the Job was failed by us and its pods are gone: what was last seen
+        counts. Raises KubeError.
+        """
+        action = self._action(key) or _Action(frozenset())
+        known = action.trouble.get(job, "")
+        if cut and known:
+            return known
+        obj = self._kube.get(JOB, job, key[0])
+        hook = parse_hook_job(obj) if obj else None
+        if hook is None:
+            return known
+        pods = self._pods(key[0], job)
+        if known and not any(pod.cause for pod in pods):
+            return known
+        return self._told(key[0], hook, pods, action, redactor)
+
+    def _action(self, key: ReleaseKey) -> _Action | None:
+        with self._lock:
+            return self._actions.get(key)
+
+    def _jobs(self) -> list[HookJob]:
+        return self._store.facts(JOB)
+
+    def _expected(self, key: ReleaseKey, running: Running) -> tuple[str, ...] | None:
+        namespace, release = key
+        try:
+            rendered = self._records.manifest(release, namespace, running.version)
+        except ReleaseMissing:
+            # Helm has not written it yet: the Job was another release's.
+            return None
+        return hook_jobs_of(rendered.hooks, running.action)
+
+    def _trouble(self, namespace: str, hook: HookJob, action: _Action, redactor: Redactor) -> str:
+        return self._told(namespace, hook, self._pods(namespace, hook.name), action, redactor)
+
+    def _pods(self, namespace: str, job: str) -> list[PodFacts]:
+        found = self._kube.list(POD, namespace, labels=f"{JOB_NAME}={job}")
+        return [pod for one in found if (pod := parse_pod(one)) is not None]
+
+    def _told(
+        self, namespace: str, hook: HookJob, pods: list[PodFacts], action: _Action, redactor: Redactor
+    ) -> str:
+        verdict = judge_hook(hook, pods, self._clock.now())
+        if action.output is None:
+            action.output = PodOutput(self._kube, self._clock, namespace)
+        verdict = action.output.added({hook.name: ComponentHealth(verdict, 0)})[hook.name].verdict
+        waiting = entrypoint_of(pods)
+        unmet = ""
+        if waiting is not None:
+            pod, container = waiting
+            unmet = unmet_dependencies(self._kube.pod_log(pod, namespace, container=container, tail_lines=50))
+        if action.redactor is None:
+            # A pod may say more than the values of its release: whatever was generated is kept out too.
+            action.redactor = self._wide(namespace, redactor)
+        return told(hook.name, verdict, _without_passwords(action.redactor), unmet)
+
+    def _wide(self, namespace: str, redactor: Redactor) -> Redactor:
+        return redactor.including(SecretValues(self._kube, namespace).generated())
+
+
+def _without_passwords(redactor: Redactor) -> Callable[[str], str]:
+    return lambda text: redact_urls(redactor.redact(text))
+
+
+def _is_of(job: HookJob, action: _Action, running: Running) -> bool:
+    """Whether the Job was made since the action began: one of an earlier action is replaced by Helm."""
+    return job.uid not in action.before and job.created >= running.started - CLOCKS_DIFFER
+
+
+def _is_open(job: HookJob) -> bool:
+    return job.phase in (HookPhase.PENDING, HookPhase.RUNNING)

@@ -1,0 +1,40 @@
+"""Whether what a running action serves is still asked for: the newest spec wins."""
+
+from __future__ import annotations
+
+from controller.domain.release_state import Action
+from controller.domain.requests import Requests
+from controller.reconcile.action_slots import Running
+from controller.reconcile.observed_release import Wanted
+
+
+def is_superseded(running: Running, wanted: Wanted | None, requests: Requests, *, suspended: str) -> bool:
+    """Whether the action is to be ended. `wanted` is None where the release is to go.
+
+    What is suspended is left to end by itself, and so is what an earlier look has ended already.
+    """
+    if suspended or running.cancellation.cancelled:
+        return False
+    match running.action:
+        case Action.UNINSTALL:
+            # One that makes room for a new install of the same release goes on.
+            return running.spec is None and wanted is not None
+        case Action.ROLLBACK:
+            return requests.rollback != running.requests.rollback or _serves_another(running, wanted)
+        case Action.INSTALL | Action.UPGRADE:
+            back = requests.rollback_revision and requests.rollback != running.requests.rollback
+            forced = requests.force and requests.force != running.requests.force
+            upgrading = running.action == Action.UPGRADE
+            return bool(forced or (back and upgrading)) or _serves_another(running, wanted)
+        case _:
+            return False
+
+
+def _serves_another(running: Running, wanted: Wanted | None) -> bool:
+    if wanted is None or running.spec is None:
+        return True
+    if wanted.digest:
+        return wanted.digest != running.digest
+    # What is wanted now cannot be served yet, a Secret or a chart is missing: the spec itself tells.
+    before, now = running.spec, wanted.spec
+    return (before.chart, before.values) != (now.chart, now.values)

@@ -1,0 +1,236 @@
+"""Helm in memory, with hooks that a test ends: `FakeHelm` implements `HelmClient` and `ReleaseRecords`.
+
+A hook is a Job in the `FakeKube` beside it. An action that comes to one waits until the test says how it
+ended (`finish`), or until it is cancelled. Labels go from revision to revision as Helm does it.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from controller.adapters.helm_cancellation import CancellationToken
+from controller.adapters.release_records import revision
+from controller.domain.hooks import EVENTS
+from controller.errors import HelmCancelled, HelmFailed, ReleaseMissing
+from controller.ports import JOB, Cancellation, HelmRequest, HookRun, RenderedRelease, Revision
+from tests.fakes.kube import FakeKube
+from tests.fakes.world import FakeClock
+
+DEADLINE = 20.0
+
+
+@dataclass(frozen=True)
+class Hook:
+    """A Job that the hooks of a release make. `events` as in its annotation."""
+
+    name: str
+    events: str = "post-install,post-upgrade,post-rollback"
+    weight: int = 0
+
+    def job(self, namespace: str) -> dict[str, Any]:
+        annotations = {"helm.sh/hook": self.events, "helm.sh/hook-weight": str(self.weight)}
+        meta = {"name": self.name, "namespace": namespace, "annotations": annotations}
+        return {"apiVersion": "batch/v1", "kind": "Job", "metadata": meta, "spec": {"template": {}}}
+
+
+@dataclass
+class _Record:
+    version: int
+    status: str
+    labels: dict[str, str]
+    values: Mapping[str, Any] = field(default_factory=dict)
+    phases: dict[str, str] = field(default_factory=dict)
+
+
+class FakeHelm:
+    """`hooks` by release. `calls` are the actions begun, as (action, release)."""
+
+    def __init__(self, kube: FakeKube, clock: FakeClock) -> None:
+        self._kube = kube
+        self._clock = clock
+        self._wake = threading.Condition()
+        self._ends: dict[str, str] = {}
+        self._records: dict[str, list[_Record]] = {}
+        self.hooks_of: dict[str, Sequence[Hook]] = {}
+        self.fails: dict[str, str] = {}
+        self.calls: list[tuple[str, str]] = []
+        self.detached = 0
+
+    # -- for tests
+
+    def finish(self, job: str, outcome: str = "Succeeded") -> None:
+        """How the Job that some action waits for, or will wait for, ends."""
+        with self._wake:
+            self._ends[job] = outcome
+            self._wake.notify_all()
+
+    def record(self, release: str, version: int, status: str, **labels: str) -> None:
+        """Puts a revision there that nobody made."""
+        self._records.setdefault(release, []).append(_Record(version, status, labels))
+
+    def values(self, release: str) -> Mapping[str, Any]:
+        return self._records[release][-1].values
+
+    # -- HelmClient
+
+    def new_cancellation(self) -> CancellationToken:
+        return CancellationToken()
+
+    def install(self, request: HelmRequest, cancellation: Cancellation | None = None) -> Revision:
+        return self._make("Install", request, cancellation, dict(request.labels))
+
+    def upgrade(self, request: HelmRequest, cancellation: Cancellation | None = None) -> Revision:
+        last = self._records[request.release][-1]
+        return self._make("Upgrade", request, cancellation, {**last.labels, **request.labels})
+
+    def rollback(
+        self,
+        release: str,
+        namespace: str,
+        version: int,
+        *,
+        timeout: int = 1800,
+        cancellation: Cancellation | None = None,
+    ) -> None:
+        target = self._find(release, version)
+        request = HelmRequest(release, namespace, "", target.values, timeout=timeout)
+        self._make("Rollback", request, cancellation, dict(target.labels))
+
+    def uninstall(
+        self,
+        release: str,
+        namespace: str,
+        *,
+        timeout: int = 600,
+        hooks: bool = True,
+        cancellation: Cancellation | None = None,
+    ) -> None:
+        self.calls.append(("Uninstall", release))
+        found = self._records.get(release)
+        if not found:
+            return
+        found[-1].status = "uninstalling"
+        if hooks:
+            self._run_hooks("Uninstall", release, namespace, found[-1], cancellation)
+        del self._records[release]
+
+    def history(self, release: str, namespace: str) -> tuple[Revision, ...]:
+        return self.observe(namespace).get(release, ())
+
+    def hooks(self, release: str, namespace: str) -> tuple[HookRun, ...]:
+        found = self._records.get(release)
+        phases = found[-1].phases if found else {}
+        return tuple(
+            HookRun(
+                one.name, "Job", tuple(one.events.split(",")), one.weight, phases.get(one.name, "Unknown")
+            )
+            for one in self.hooks_of.get(release, ())
+        )
+
+    def render(self, request: HelmRequest, *, server: bool = False) -> RenderedRelease:
+        return self._rendered(request.release, request.namespace)
+
+    # -- ReleaseRecords
+
+    def observe(self, namespace: str) -> Mapping[str, tuple[Revision, ...]]:
+        return {
+            name: tuple(revision(one.version, one.status, one.labels, self._clock.now()) for one in found)
+            for name, found in list(self._records.items())
+        }
+
+    def mark_failed(self, release: str, namespace: str, version: int, reason: str) -> bool:
+        self._find(release, version).status = "failed"
+        return True
+
+    def mark_uninstalling(self, release: str, namespace: str, version: int) -> None:
+        self._find(release, version).status = "uninstalling"
+
+    def relabel(self, release: str, namespace: str, version: int, labels: Mapping[str, str]) -> None:
+        self._find(release, version).labels.update(labels)
+
+    def manifest(self, release: str, namespace: str, version: int) -> RenderedRelease:
+        self._find(release, version)
+        return self._rendered(release, namespace)
+
+    def claims(self, release: str, namespace: str) -> tuple[str, ...]:
+        return ()
+
+    def delete_hooks(self, release: str, namespace: str) -> tuple[str, ...]:
+        return ()
+
+    def delete_claims(self, release: str, namespace: str) -> tuple[str, ...]:
+        self.calls.append(("DeleteClaims", release))
+        return ()
+
+    def retain_claims(self, release: str, namespace: str) -> tuple[str, ...]:
+        return ()
+
+    # -- inside
+
+    def _find(self, release: str, version: int) -> _Record:
+        for one in self._records.get(release, []):
+            if one.version == version:
+                return one
+        raise ReleaseMissing(f"release {release} has no revision {version}")
+
+    def _rendered(self, release: str, namespace: str) -> RenderedRelease:
+        return RenderedRelease((), tuple(one.job(namespace) for one in self.hooks_of.get(release, ())))
+
+    def _make(
+        self,
+        action: str,
+        request: HelmRequest,
+        cancellation: Cancellation | None,
+        labels: dict[str, str],
+    ) -> Revision:
+        self.calls.append((action, request.release))
+        found = self._records.setdefault(request.release, [])
+        version = found[-1].version + 1 if found else 1
+        record = _Record(version, f"pending-{action.lower()}", labels, request.values)
+        found.append(record)
+        try:
+            self._run_hooks(action, request.release, request.namespace, record, cancellation)
+            if request.release in self.fails:
+                raise HelmFailed(self.fails[request.release])
+        except HelmFailed:
+            record.status = "failed"
+            raise
+        for one in found[:-1]:
+            one.status = "superseded" if one.status == "deployed" else one.status
+        record.status = "deployed"
+        del found[: -request.max_history]
+        return revision(version, "deployed", labels, self._clock.now())
+
+    def _run_hooks(
+        self, action: str, release: str, namespace: str, record: _Record, cancellation: Cancellation | None
+    ) -> None:
+        for hook in sorted(self.hooks_of.get(release, ()), key=lambda one: one.weight):
+            if not set(hook.events.split(",")) & set(EVENTS[action]):
+                continue
+            self._kube.delete(JOB, hook.name, namespace)
+            job = self._kube.create(hook.job(namespace))
+            record.phases[hook.name] = "Running"
+            outcome = self._await(hook.name, cancellation)
+            record.phases[hook.name] = "Succeeded" if outcome == "Succeeded" else "Failed"
+            if outcome == "cancelled":
+                raise HelmCancelled(
+                    f"{release}: cancelled: Job {job['metadata']['name']} failed", "cancelled"
+                )
+            if outcome != "Succeeded":
+                raise HelmFailed(f"failed post-install: Job {hook.name} failed: 1/1")
+
+    def _await(self, job: str, cancellation: Cancellation | None) -> str:
+        token = cancellation if isinstance(cancellation, CancellationToken) else CancellationToken()
+
+        def wake() -> None:
+            with self._wake:
+                self._wake.notify_all()
+
+        token.listen(wake)
+        with self._wake:
+            done = self._wake.wait_for(lambda: token.cancelled or job in self._ends, DEADLINE)
+            assert done, f"no test ever ended Job {job}"
+            return "cancelled" if token.cancelled else self._ends.pop(job)

@@ -1,0 +1,175 @@
+"""helmbundle's reconciler on a cluster and a Helm in memory, one look at a time."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from controller.domain.bundle import ChartRef
+from controller.domain.hooks import JOB_NAME, parse_hook_job
+from controller.ports import HELMBUNDLE, JOB, POD
+from controller.reconcile.action_slots import ActionSlots
+from controller.reconcile.bundle import BundleReconciler
+from controller.reconcile.hook_progress import HookProgress
+from controller.reconcile.object_store import ObjectStore
+from tests.fakes.helm import FakeHelm
+from tests.fakes.kube import FakeKube
+from tests.fakes.world import FakeClock
+from tests.reconcile.watched import DEFINITIONS
+
+NAMESPACE = "openstack"
+DEADLINE = 10.0
+
+
+class Charts:
+    """Every chart is there; its digest is its version."""
+
+    def locate(self, chart: ChartRef) -> str:
+        return f"/charts/{chart.name}"
+
+    def digest(self, chart: ChartRef) -> str:
+        return f"sha256:{chart.name} {chart.version}"
+
+    def defaults(self, chart: ChartRef) -> Mapping[str, Any]:
+        return {}
+
+    def files(self, chart: ChartRef) -> Mapping[str, bytes]:
+        return {}
+
+
+class NoEvents:
+    def __init__(self) -> None:
+        self.emitted: list[tuple[str, str]] = []
+
+    def emit(self, obj: Mapping[str, Any], *, type_: str, reason: str, message: str) -> None:
+        self.emitted.append((type_, f"{reason}: {message}"))
+
+
+class Bench:
+    """What a test does with bundles. `restart` is what a killed container is: it forgets everything."""
+
+    def __init__(self, *, size: int = 8, waiters: int = 56) -> None:
+        self.clock = FakeClock()
+        self.kube = FakeKube(clock=self.clock)
+        for definition in DEFINITIONS:
+            self.kube.serve(definition)
+        self.helm = FakeHelm(self.kube, self.clock)
+        self.size, self.waiters = size, waiters
+        self.events = NoEvents()
+        self.restart()
+
+    def restart(self) -> None:
+        self.slots = ActionSlots(self.size, waiters=self.waiters)
+        self.jobs = ObjectStore(self.kube, self.clock, NAMESPACE, {JOB: parse_hook_job})
+        self.asked: set[tuple[str, str]] = set()
+        self._lock = threading.Lock()
+        self.reconciler = BundleReconciler(
+            kube=self.kube,
+            helm=self.helm,
+            records=self.helm,
+            charts=Charts(),
+            clock=self.clock,
+            events=self.events,
+            slots=self.slots,
+            hooks=HookProgress(self.kube, self.helm, self.clock, self.jobs),
+            digest_key=lambda: b"key",
+            requeue=self._requeue,
+            learn=lambda texts: None,
+            abandon=lambda: None,
+            resync=300.0,
+        )
+
+    def _requeue(self, key: tuple[str, str]) -> None:
+        with self._lock:
+            self.asked.add(key)
+
+    def bundle(self, name: str, *releases: str | dict[str, Any], **spec: Any) -> None:
+        """Applies a bundle: a release by its name alone, or with more of its spec."""
+        wanted = [{"name": one} if isinstance(one, str) else one for one in releases]
+        items = [{"chart": {"name": one["name"], "path": one["name"]}, **one} for one in wanted]
+        there = self.kube.get(HELMBUNDLE, name, NAMESPACE)
+        meta = there["metadata"] if there else {"name": name, "namespace": NAMESPACE}
+        body = {"apiVersion": HELMBUNDLE.api_version, "kind": HELMBUNDLE.kind, "metadata": meta}
+        write = self.kube.replace if there else self.kube.create
+        write({**body, "spec": {"releases": items, **spec}})
+
+    def annotate(self, name: str, annotations: Mapping[str, str | None]) -> None:
+        """Sets annotations of a bundle; None removes one."""
+        self.kube.merge_patch(HELMBUNDLE, name, NAMESPACE, {"metadata": {"annotations": dict(annotations)}})
+
+    def look(self, *names: str) -> None:
+        """One look at each bundle, all by default, with what the watch of Jobs has told until now."""
+        for obj in self.kube.list(JOB, NAMESPACE):
+            self.jobs.feed(JOB, "MODIFIED", obj)
+        for name in names or [one["metadata"]["name"] for one in self.kube.list(HELMBUNDLE, NAMESPACE)]:
+            self.reconciler.reconcile((NAMESPACE, name))
+
+    def settle(self) -> None:
+        """Looks until no action runs and nothing more begins."""
+        self.until(lambda: self._is_idle() and self._is_calm(), "everything is done")
+
+    def _is_idle(self) -> bool:
+        return not any(one.name.startswith("helm ") for one in threading.enumerate())
+
+    def _is_calm(self) -> bool:
+        self.asked.clear()
+        self.look()
+        return self._is_idle() and not self.asked
+
+    def until(self, condition: Callable[[], Any], what: str) -> None:
+        """Looks until the condition holds."""
+        deadline = time.monotonic() + DEADLINE
+        while not condition():
+            assert time.monotonic() < deadline, f"{what}: never; {self.statuses()}"
+            self.look()
+
+    def wait(self, condition: Callable[[], Any], what: str) -> None:
+        """Until the condition holds, without a look."""
+        deadline = time.monotonic() + DEADLINE
+        while not condition():
+            assert time.monotonic() < deadline, f"{what}: never"
+            time.sleep(0.001)
+
+    def status(self, name: str) -> dict[str, Any]:
+        found = self.kube.get(HELMBUNDLE, name, NAMESPACE)
+        assert found is not None
+        status: dict[str, Any] = found.get("status") or {}
+        return status
+
+    def statuses(self) -> dict[str, Any]:
+        return {one["metadata"]["name"]: one.get("status") for one in self.kube.list(HELMBUNDLE, NAMESPACE)}
+
+    def release(self, bundle: str, release: str) -> dict[str, Any]:
+        return next((one for one in self.status(bundle).get("releases", []) if one["name"] == release), {})
+
+    def condition(self, bundle: str, type_: str) -> dict[str, Any]:
+        return next((one for one in self.status(bundle).get("conditions", []) if one["type"] == type_), {})
+
+    def hook_runs(self, job: str) -> bool:
+        """Whether some action waits for the Job; makes it active, as the Job's controller would."""
+        found = self.kube.get(JOB, job, NAMESPACE)
+        if found is None or not any(True for _ in self.slots.busy()):
+            return False
+        started = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(self.clock.now()))
+        self.kube.replace({**found, "status": {"active": 1, "startTime": started}}, subresource="status")
+        return True
+
+    def pod(self, job: str, status: Mapping[str, Any], **spec: Any) -> None:
+        """The pod of a hook's Job."""
+        owner = {"apiVersion": "batch/v1", "kind": "Job", "name": job, "uid": "u", "controller": True}
+        pod = {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {
+                "name": f"{job}-x7k2p",
+                "namespace": NAMESPACE,
+                "labels": {JOB_NAME: job},
+                "ownerReferences": [owner],
+            },
+            "spec": {"containers": [{"name": "main", "image": "registry/nova:1"}], **spec},
+        }
+        there = self.kube.get(POD, pod["metadata"]["name"], NAMESPACE)  # type: ignore[index]
+        live = there or self.kube.create(pod)
+        self.kube.replace({**live, "status": dict(status)}, subresource="status")

@@ -1,0 +1,368 @@
+"""While an action runs: how far its hooks are, whom it keeps waiting, and what ends it."""
+
+from __future__ import annotations
+
+import pytest
+
+from controller.domain.names import (
+    FORCE_ANNOTATION,
+    ROLLBACK_RELEASE_PREFIX,
+    SUSPEND_ANNOTATION,
+)
+from controller.ports import HELMBUNDLE, SECRET
+from tests.fakes.helm import Hook
+from tests.reconcile.bundles import NAMESPACE, Bench
+
+PULLING = {
+    "phase": "Pending",
+    "conditions": [
+        {"type": "PodScheduled", "status": "True"},
+        {"type": "Initialized", "status": "True"},
+        {"type": "Ready", "status": "False"},
+    ],
+    "containerStatuses": [
+        {
+            "name": "main",
+            "state": {"waiting": {"reason": "ImagePullBackOff", "message": "registry: not found"}},
+        }
+    ],
+}
+WAITING_FOR_OTHERS = {
+    "phase": "Pending",
+    "conditions": [
+        {"type": "PodScheduled", "status": "True"},
+        {"type": "Initialized", "status": "False"},
+        {"type": "Ready", "status": "False"},
+    ],
+    "initContainerStatuses": [{"name": "init", "state": {"running": {"startedAt": "2023-11-14T22:13:20Z"}}}],
+}
+ENTRYPOINT = {
+    "initContainers": [
+        {"name": "init", "image": "entrypoint", "env": [{"name": "DEPENDENCY_SERVICE", "value": "x:mariadb"}]}
+    ]
+}
+CRASHED = {
+    "phase": "Failed",
+    "containerStatuses": [{"name": "main", "state": {"terminated": {"exitCode": 3, "reason": "Error"}}}],
+}
+
+
+@pytest.fixture
+def bench() -> Bench:
+    return Bench()
+
+
+def stuck(bench: Bench, release: str = "nova", job: str = "nova-db-sync") -> None:
+    """The release's install waits for its hook."""
+    bench.helm.hooks_of[release] = [Hook(job)]
+    bench.bundle("compute", release)
+    bench.look()
+    bench.wait(lambda: bench.hook_runs(job), "the hook runs")
+
+
+def test_hooks_of_a_running_action_are_told_in_their_order(bench: Bench) -> None:
+    bench.helm.hooks_of["nova"] = [
+        Hook("nova-bootstrap", weight=5),
+        Hook("nova-db-init", weight=-5),
+        Hook("nova-clean", events="pre-delete"),
+    ]
+    bench.bundle("compute", "nova")
+    bench.look()
+    bench.wait(lambda: bench.hook_runs("nova-db-init"), "the first hook runs")
+    bench.look()
+    hooks = bench.release("compute", "nova")["hooks"]
+    assert hooks == [
+        {"name": "nova-db-init", "phase": "Running", "since": "2023-11-14T22:13:20Z"},
+        {"name": "nova-bootstrap", "phase": "Pending"},
+    ]
+    bench.helm.finish("nova-db-init")
+    bench.helm.finish("nova-bootstrap")
+    bench.settle()
+    assert bench.release("compute", "nova")["state"] == "Deployed"
+    assert "hooks" not in bench.release("compute", "nova")
+
+
+def test_a_release_that_waits_for_a_stuck_hook_says_which_and_why(bench: Bench) -> None:
+    stuck(bench)
+    bench.pod("nova-db-sync", PULLING)
+    bench.clock.advance(5)
+    bench.look()
+    entry = bench.release("compute", "nova")
+    assert entry["state"] == "Installing"
+    assert entry["message"] == (
+        "waits for its hook: Job nova-db-sync: pod nova-db-sync-x7k2p ImagePullBackOff: "
+        "image registry/nova:1 cannot be pulled (registry: not found)"
+    )
+    bench.helm.finish("nova-db-sync")
+    bench.settle()
+
+
+def test_the_unmet_dependency_of_a_hook_is_told_from_the_log_of_its_entrypoint(bench: Bench) -> None:
+    stuck(bench)
+    bench.pod("nova-db-sync", WAITING_FOR_OTHERS, **ENTRYPOINT)
+    bench.kube.logs[NAMESPACE, "nova-db-sync-x7k2p", "init"] = (
+        "Entrypoint INFO: Resolving Service mariadb in namespace x\n"
+        "Entrypoint WARNING: Resolving dependency Service rabbitmq in namespace x failed: none .\n"
+        "Entrypoint INFO: Dependency Service rabbitmq in namespace x is resolved.\n"
+        "Entrypoint WARNING: Resolving dependency Service mariadb in namespace x failed: "
+        "Service mariadb has no endpoints - Trying again in 2.000 seconds\n"
+    )
+    bench.clock.advance(5)
+    bench.look()
+    message = bench.release("compute", "nova")["message"]
+    assert "it waits for Service/x/mariadb" in message
+    assert message.endswith("unmet: Service mariadb in namespace x: Service mariadb has no endpoints")
+    bench.helm.finish("nova-db-sync")
+    bench.settle()
+
+
+def test_pods_are_listed_for_hooks_that_last_and_not_at_every_look(bench: Bench) -> None:
+    stuck(bench)
+    bench.look()
+    bench.kube.forget_requests()
+    for _ in range(12):
+        bench.clock.advance(1)
+        bench.look()
+    pods = [request for request in bench.kube.requests if request.kind == "Pod"]
+    assert 1 <= len(pods) <= 3
+    records = [request for request in bench.kube.requests if (request.verb, request.kind) == ("get", "Job")]
+    assert records == []
+    bench.helm.finish("nova-db-sync")
+    bench.settle()
+
+
+def test_a_failed_hook_is_explained_by_the_end_of_its_log_without_secrets(bench: Bench) -> None:
+    secret = {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {
+            "name": "nova-credentials",
+            "namespace": NAMESPACE,
+            "labels": {"app.kubernetes.io/managed-by": "openstack-controller"},
+        },
+        "stringData": {"database-password": "planted-secret-word"},
+    }
+    bench.kube.create(secret)
+    stuck(bench)
+    bench.pod("nova-db-sync", CRASHED)
+    bench.kube.logs[NAMESPACE, "nova-db-sync-x7k2p", "main"] = (
+        "ERROR: access denied for nova with planted-secret-word\n"
+        "mysql://nova:someone-elses@mariadb/nova failed\n"
+    )
+    bench.helm.finish("nova-db-sync", "Failed")
+    bench.until(lambda: bench.release("compute", "nova").get("lastAttempt"), "it fails")
+    attempt = bench.release("compute", "nova")["lastAttempt"]
+    assert attempt["error"] == (
+        "a hook failed: Job nova-db-sync: pod nova-db-sync-x7k2p failed: ended with exit code 3: "
+        '"ERROR: access denied for nova with [redacted] mysql://nova:[redacted]@mariadb/nova failed"'
+    )
+    assert "planted" not in str(bench.statuses()) and "someone-elses" not in str(bench.statuses())
+    assert bench.release("compute", "nova")["hooks"] == [{"name": "nova-db-sync", "phase": "Failed"}]
+
+
+def test_hooks_of_a_failed_action_are_still_told_after_a_restart(bench: Bench) -> None:
+    stuck(bench)
+    bench.helm.finish("nova-db-sync", "Failed")
+    bench.until(lambda: bench.release("compute", "nova").get("hooks"), "it fails")
+    bench.until(lambda: bench.release("compute", "nova")["state"] == "Failed", "it backs off")
+    before = bench.status("compute")
+    bench.restart()
+    bench.kube.forget_requests()
+    bench.look()
+    assert bench.status("compute") == before
+    assert bench.kube.changes == []
+
+
+@pytest.mark.parametrize("action", ["install", "upgrade"])
+def test_an_edit_ends_an_action_whose_hook_never_finishes_and_is_served_next(
+    bench: Bench, action: str
+) -> None:
+    if action == "upgrade":
+        bench.bundle("compute", {"name": "nova", "values": {"a": 0}})
+        bench.settle()
+    bench.helm.hooks_of["nova"] = [Hook("nova-db-sync")]
+    bench.bundle("compute", {"name": "nova", "values": {"a": 1}})
+    bench.look()
+    bench.wait(lambda: bench.hook_runs("nova-db-sync"), "the hook runs")
+    bench.helm.hooks_of["nova"] = []
+    bench.bundle("compute", {"name": "nova", "values": {"a": 2}})
+    bench.settle()
+    assert bench.release("compute", "nova")["state"] == "Deployed"
+    assert bench.helm.values("nova") == {"a": 2}
+    assert bench.release("compute", "nova")["lastAttempt"]["failures"] == 0
+
+
+def test_an_edit_that_cannot_be_served_yet_ends_the_action_too(bench: Bench) -> None:
+    stuck(bench)
+    bench.bundle("compute", {"name": "nova", "values": {"a": {"$secretRef": {"name": "x", "key": "y"}}}})
+    bench.until(lambda: not bench.slots.busy(), "the action ends")
+    bench.look()
+    assert bench.release("compute", "nova")["reason"] == "SecretMissing"
+
+
+def test_a_secret_that_is_gone_for_a_moment_ends_nothing(bench: Bench) -> None:
+    values = {"a": {"$secretRef": {"name": "x", "key": "y"}}}
+    secret = {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": "x", "namespace": NAMESPACE},
+        "stringData": {"y": "word"},
+    }
+    bench.kube.create(secret)
+    bench.helm.hooks_of["nova"] = [Hook("nova-db-sync")]
+    bench.bundle("compute", {"name": "nova", "values": values})
+    bench.look()
+    bench.wait(lambda: bench.hook_runs("nova-db-sync"), "the hook runs")
+    bench.kube.delete(SECRET, "x", NAMESPACE)
+    bench.look()
+    [running] = bench.slots.busy().values()
+    assert not running.cancellation.cancelled
+    bench.kube.create(secret)
+    bench.helm.finish("nova-db-sync")
+    bench.settle()
+    assert bench.helm.calls == [("Install", "nova")]
+
+
+@pytest.mark.parametrize("removed", ["release", "bundle"])
+def test_what_is_taken_out_while_it_installs_is_ended_and_uninstalled(bench: Bench, removed: str) -> None:
+    stuck(bench)
+    if removed == "release":
+        bench.bundle("compute")
+    else:
+        bench.kube.delete(HELMBUNDLE, "compute", NAMESPACE)
+    bench.until(lambda: not bench.helm.history("nova", NAMESPACE) and not bench.slots.busy(), "it is gone")
+    assert bench.helm.calls == [("Install", "nova"), ("Uninstall", "nova")]
+
+
+def test_a_release_put_back_while_it_is_uninstalled_is_installed_anew(bench: Bench) -> None:
+    """The hook of the deletion never ends: it is ended, and does not run again."""
+    bench.helm.hooks_of["nova"] = [Hook("nova-clean", events="pre-delete")]
+    bench.bundle("compute", "nova", volumes="Delete")
+    bench.settle()
+    bench.bundle("compute", volumes="Delete")
+    bench.look()
+    bench.wait(lambda: bench.hook_runs("nova-clean"), "the hook runs")
+    deleted = bench.helm.calls.count(("DeleteClaims", "nova"))
+    bench.bundle("compute", "nova", volumes="Delete")
+    bench.settle()
+    assert bench.release("compute", "nova")["state"] == "Deployed"
+    assert [call for call, _ in bench.helm.calls if call != "DeleteClaims"] == [
+        *("Install", "Uninstall", "Uninstall", "Install")
+    ]
+    assert bench.helm.calls.count(("DeleteClaims", "nova")) == deleted
+
+
+def test_one_slot_is_enough_where_a_hook_waits_for_the_next_release() -> None:
+    """As upstream's hooks do, through their init containers, without any dependsOn."""
+    bench = Bench(size=1)
+    bench.helm.hooks_of["keystone"] = [Hook("keystone-db-sync")]
+    bench.bundle("identity", "keystone", "mariadb")
+    bench.look()
+    bench.wait(lambda: bench.hook_runs("keystone-db-sync"), "the hook runs")
+    bench.until(lambda: bench.release("identity", "mariadb").get("state") == "Deployed", "mariadb is there")
+    assert bench.release("identity", "keystone")["state"] == "Installing"
+    bench.helm.finish("keystone-db-sync")
+    bench.settle()
+    assert bench.release("identity", "keystone")["state"] == "Deployed"
+
+
+def test_waiting_actions_are_bounded_too_and_the_others_told_to_wait() -> None:
+    bench = Bench(size=1, waiters=2)
+    names = [f"r{number}" for number in range(5)]
+    for name in names:
+        bench.helm.hooks_of[name] = [Hook(f"{name}-hook")]
+    bench.bundle("many", *names)
+
+    def running() -> int:
+        bench.look()
+        for name in names:
+            bench.hook_runs(f"{name}-hook")
+        return len(bench.slots.busy())
+
+    bench.until(lambda: running() == 3, "three run")
+    bench.look()
+    bench.look()
+    assert len(bench.slots.busy()) == 3
+    assert [bench.release("many", name)["reason"] for name in names].count("WaitingForSlot") == 2
+    for name in names:
+        bench.helm.finish(f"{name}-hook")
+    bench.settle()
+    assert {bench.release("many", name)["state"] for name in names} == {"Deployed"}
+
+
+def test_a_place_given_back_has_those_looked_at_that_were_refused() -> None:
+    bench = Bench(size=1)
+    bench.helm.hooks_of["keystone"] = [Hook("keystone-db-sync")]
+    bench.bundle("a", "keystone")
+    bench.bundle("b", "mariadb")
+    bench.look("a")
+    bench.look("b")
+    assert bench.release("b", "mariadb")["reason"] == "WaitingForSlot"
+    bench.wait(lambda: bench.hook_runs("keystone-db-sync"), "the hook runs")
+    bench.asked.clear()
+    bench.look("a")
+    assert (NAMESPACE, "b") in bench.asked
+    bench.helm.finish("keystone-db-sync")
+    bench.settle()
+
+
+@pytest.mark.parametrize("how", ["release", "mode", "annotation"])
+def test_what_is_suspended_ends_what_it_does_and_takes_no_edit_until_it_is_resumed(
+    bench: Bench, how: str
+) -> None:
+    nova: dict[str, object] = {"name": "nova", "values": {"a": 1}}
+    bench.helm.hooks_of["nova"] = [Hook("nova-db-sync")]
+    bench.bundle("compute", nova)
+    bench.look()
+    bench.wait(lambda: bench.hook_runs("nova-db-sync"), "the hook runs")
+    edited = {**nova, "values": {"a": 2}}
+    if how == "release":
+        bench.bundle("compute", {**edited, "suspend": True})
+    elif how == "mode":
+        bench.bundle("compute", edited, mode="Paused")
+    else:
+        bench.bundle("compute", edited)
+        bench.annotate("compute", {SUSPEND_ANNOTATION: "true"})
+    bench.look()
+    bench.look()
+    [running] = bench.slots.busy().values()
+    assert not running.cancellation.cancelled
+    bench.helm.finish("nova-db-sync")
+    bench.settle()
+    assert bench.helm.values("nova") == {"a": 1}
+    assert bench.release("compute", "nova")["state"] == "Suspended"
+    paused = bench.condition("compute", "Paused")
+    assert paused["status"] == ("False" if how == "release" else "True")
+    assert ("nova" if how == "release" else "nothing is changed") in paused["message"]
+    bench.helm.hooks_of["nova"] = []
+    bench.bundle("compute", edited)
+    bench.annotate("compute", {SUSPEND_ANNOTATION: None})
+    bench.settle()
+    assert bench.helm.values("nova") == {"a": 2}
+    assert bench.condition("compute", "Paused")["status"] == "False"
+
+
+def test_a_forced_upgrade_ends_one_that_hangs(bench: Bench) -> None:
+    bench.bundle("compute", "nova")
+    bench.settle()
+    bench.helm.hooks_of["nova"] = [Hook("nova-db-sync")]
+    bench.annotate("compute", {FORCE_ANNOTATION: "one"})
+    bench.look()
+    bench.wait(lambda: bench.hook_runs("nova-db-sync"), "the hook runs")
+    bench.helm.hooks_of["nova"] = []
+    bench.annotate("compute", {FORCE_ANNOTATION: "two"})
+    bench.settle()
+    assert bench.helm.calls == [("Install", "nova"), ("Upgrade", "nova"), ("Upgrade", "nova")]
+
+
+def test_a_rollback_asked_for_ends_an_upgrade_that_hangs(bench: Bench) -> None:
+    bench.bundle("compute", {"name": "nova", "values": {"a": 1}})
+    bench.settle()
+    bench.helm.hooks_of["nova"] = [Hook("nova-db-sync", events="post-upgrade")]
+    bench.bundle("compute", {"name": "nova", "values": {"a": 2}})
+    bench.look()
+    bench.wait(lambda: bench.hook_runs("nova-db-sync"), "the hook runs")
+    bench.annotate("compute", {f"{ROLLBACK_RELEASE_PREFIX}/nova": "1"})
+    bench.settle()
+    assert bench.helm.values("nova") == {"a": 1}
+    assert bench.release("compute", "nova")["reason"] == "RolledBack"
