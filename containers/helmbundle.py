@@ -11,8 +11,8 @@ from containers.keys import bundle_keys, region_key
 from controller.adapters.helm_sdk import SdkClient
 from controller.adapters.release_records import SecretRecords
 from controller.adapters.watches import Watch
-from controller.operator import HELM_DETACHED, Container, exit_container
 from controller.domain.hooks import parse_hook_job
+from controller.operator import HELM_DETACHED, Container, exit_container
 from controller.ports import HELMBUNDLE, JOB, OSDPL
 from controller.reconcile.action_slots import ActionSlots
 from controller.reconcile.bundle import BundleReconciler

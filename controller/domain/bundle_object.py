@@ -60,7 +60,13 @@ def parse_bundle(obj: Mapping[str, Any]) -> Bundle:
 
 
 def bundle_object(
-    *, name: str, namespace: str, spec: BundleSpec, labels: Mapping[str, str], owner: Owner | None = None
+    *,
+    name: str,
+    namespace: str,
+    spec: BundleSpec,
+    labels: Mapping[str, str],
+    owner: Owner | None = None,
+    annotations: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
     """The HelmBundle to apply. Deterministic, and `parse_bundle` of it gives `spec` again."""
     metadata: dict[str, Any] = {
@@ -68,6 +74,8 @@ def bundle_object(
         "namespace": namespace,
         "labels": {MANAGED_BY: MANAGED_BY_US, **labels},
     }
+    if annotations:
+        metadata["annotations"] = dict(annotations)
     if owner is not None:
         metadata["ownerReferences"] = [
             {

@@ -9,6 +9,7 @@ from typing import Any
 
 from controller.domain.conditions import Condition, shorten, timestamp
 from controller.domain.reasons import Reason
+from controller.domain.release_size import nearly_too_large
 from controller.domain.requests import Requests
 
 
@@ -29,7 +30,7 @@ class ReleaseView:
     """One release as its bundle's status shows it.
 
     `last_attempt` is the status entry as written (time, duration, action, error, failures …), and so
-    are the entries of `hooks`.
+    are the entries of `hooks`. `octets` is the size of the revision's record, 0 while unknown.
     """
 
     name: str
@@ -41,6 +42,7 @@ class ReleaseView:
     chart_version: str = ""
     digest: str = ""
     last_attempt: Mapping[str, Any] = field(default_factory=dict)
+    octets: int = 0
     hooks: Sequence[Mapping[str, Any]] = ()
 
     def entry(self) -> dict[str, Any]:
@@ -54,6 +56,7 @@ class ReleaseView:
             "revision": self.revision or None,
             "chartVersion": self.chart_version or None,
             "valuesDigest": self.digest or None,
+            "bytes": self.octets or None,
             "lastAttempt": dict(self.last_attempt) or None,
             "hooks": [dict(hook) for hook in self.hooks] or None,
         }
@@ -90,7 +93,7 @@ def attempt_entry(
 def bundle_conditions(
     views: Sequence[ReleaseView], generation: int, *, deleting: bool, paused: str = ""
 ) -> list[Condition]:
-    """Ready, Reconciling and Paused of a bundle from its releases. `paused` says by what it is, as a whole."""
+    """Ready, Reconciling and Paused of a bundle from its releases. `paused` says by what all of it is."""
     failed = [view for view in views if view.state == ReleaseState.FAILED]
     open_ = [view for view in views if view.state != ReleaseState.DEPLOYED]
     working = [view for view in open_ if view.state not in (ReleaseState.FAILED, ReleaseState.SUSPENDED)]
@@ -102,7 +105,8 @@ def bundle_conditions(
         reason = Reason.RELEASES_PENDING if working else Reason.SUSPENDED
         ready = Condition("Ready", "False", reason, _listing(open_), generation)
     else:
-        text = f"{len(views)} release(s) deployed"
+        large = [f"{view.name}: {text}" for view in views if (text := nearly_too_large(view.octets))]
+        text = "; ".join([f"{len(views)} release(s) deployed", *large])
         ready = Condition("Ready", "True", Reason.RELEASES_DEPLOYED, text, generation)
     busy = bool(working or failed) or deleting
     # A failing release is retried for ever, so the bundle is never stalled by it: Stalled would tell

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
-from controller.domain.names import field_manager
+from controller.domain.names import REGION_RECONCILE_ANNOTATION, field_manager
 from controller.ports import HELMBUNDLE, Kube, KubeObject, KubeObjects
 
 log = logging.getLogger(__name__)
@@ -70,4 +70,10 @@ def _same(current: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
         current.get("spec") == wanted["spec"]
         and all(labels.get(key) == value for key, value in target.get("labels", {}).items())
         and meta.get("ownerReferences") == target.get("ownerReferences")
+        and _request(meta) == _request(target)
     )
+
+
+def _request(meta: Mapping[str, Any]) -> str:
+    """The region's request for another look that a bundle was handed."""
+    return str((meta.get("annotations") or {}).get(REGION_RECONCILE_ANNOTATION) or "")

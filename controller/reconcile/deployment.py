@@ -15,6 +15,8 @@ from controller.domain.names import (
     DEPLOYMENT_LABEL,
     MANAGED_BY,
     MANAGED_BY_US,
+    RECONCILE_ANNOTATION,
+    REGION_RECONCILE_ANNOTATION,
     SERVICE_LABEL,
     finalizer,
 )
@@ -194,6 +196,7 @@ class DeploymentReconciler:
 
     def _object(self, osdpl: KubeObject, bundle: RegionBundle) -> KubeObject:
         meta = osdpl["metadata"]
+        asked = str((meta.get("annotations") or {}).get(RECONCILE_ANNOTATION) or "")
         return bundle_object(
             name=bundle.name,
             namespace=meta["namespace"],
@@ -205,6 +208,7 @@ class DeploymentReconciler:
                 MANAGED_BY: MANAGED_BY_US,
             },
             owner=Owner(API_VERSION, OSDPL.kind, meta["name"], meta["uid"]),
+            annotations={REGION_RECONCILE_ANNOTATION: asked} if asked else {},
         )
 
     def _delete(self, osdpl: KubeObject) -> float | None:

@@ -14,7 +14,12 @@ from controller.adapters.crd_files import load_schema
 from controller.adapters.values_files import load_library
 from controller.domain.conditions import find
 from controller.domain.deployment import parse_deployment
-from controller.domain.names import CONTAINERS, DEPLOYMENT_LABEL
+from controller.domain.names import (
+    CONTAINERS,
+    DEPLOYMENT_LABEL,
+    RECONCILE_ANNOTATION,
+    REGION_RECONCILE_ANNOTATION,
+)
 from controller.errors import ObjectRefused
 from controller.ports import HELMBUNDLE, OSDPL, SECRET
 from controller.reconcile.deployment import FINALIZER, DeploymentReconciler
@@ -306,6 +311,25 @@ def test_paused_stops_helmbundle_too_and_changes_nothing_else(
     assert {b["metadata"]["name"]: b["spec"]["releases"] for b in after} == before
     assert {b["spec"]["mode"] for b in after} == {"Paused"}
     assert find(status(kube)["conditions"], "Paused")["status"] == "True"
+
+
+def test_a_request_for_another_look_is_handed_to_every_bundle_and_taken_back(
+    core: DeploymentReconciler, kube: FakeKube
+) -> None:
+    def requests() -> set[str | None]:
+        core.reconcile(KEY)
+        found = [one["metadata"].get("annotations") or {} for one in kube.objects("HelmBundle")]
+        return {one.get(REGION_RECONCILE_ANNOTATION) for one in found}
+
+    kube.create(osdpl())
+    assert requests() == {None}
+    for asked in ("one", "two", None):
+        meta = {"annotations": {RECONCILE_ANNOTATION: asked}}
+        kube.merge_patch(OSDPL, KEY[1], KEY[0], {"metadata": meta})
+        assert requests() == {asked}
+    kube.forget_requests()
+    assert requests() == {None}
+    assert kube.writes == []
 
 
 def test_deletion_waits_for_the_bundles_and_then_lets_go(core: DeploymentReconciler, kube: FakeKube) -> None:
