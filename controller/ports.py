@@ -6,7 +6,7 @@ dataclass. Every call has a deadline of its own and raises errors of `controller
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -311,6 +311,17 @@ class ReleaseRecords(Protocol):
         """What that revision put into the cluster. Raises ReleaseMissing."""
         ...
 
+    def standing(
+        self, release: str, namespace: str, version: int, *, names: Collection[str] | None = None
+    ) -> tuple[KubeObject, ...]:
+        """The objects that must be there as long as that revision is the deployed one, as it sends them.
+
+        Those of the manifest, and Jobs of hooks that this revision ran and that nobody was to take away:
+        pods wait for them at their start. `names` limits it to objects of these names, which is cheaper.
+        Raises ReleaseMissing.
+        """
+        ...
+
     def claims(self, release: str, namespace: str) -> tuple[str, ...]:
         """Names of the PersistentVolumeClaims of the release that exist now, sorted.
 
@@ -339,6 +350,30 @@ class ReleaseRecords(Protocol):
 
         Edits the newest revision's record (upstream charts do not ask Helm to keep their claims), and
         takes the claims from a StatefulSet that would delete them with itself. Idempotent.
+        """
+        ...
+
+
+class WatchSink(Protocol):
+    """Takes what a watch tells. Called on the watch's own thread, and must not wait."""
+
+    def listed(self, resource: Resource, namespace: str, metadata: Sequence[Mapping[str, Any]]) -> None:
+        """Everything that there is at this moment: what is not among it is gone."""
+        ...
+
+    def changed(self, resource: Resource, metadata: Mapping[str, Any], *, gone: bool) -> None:
+        """One object was made, changed or deleted."""
+        ...
+
+
+class MetadataWatch(Protocol):
+    """Watches objects without their contents: memory and traffic stay small, and no Secret is read."""
+
+    def follow(self, resource: Resource, namespace: str, sink: WatchSink) -> None:
+        """Begins to watch this resource in this namespace for the life of the process, if not yet done.
+
+        Returns at once. What cannot be watched, for want of a right or of the resource, is tried again
+        with long pauses. Helm's own records are left out.
         """
         ...
 

@@ -18,6 +18,7 @@ from controller.domain.catalogue import (
     suggestion,
 )
 from controller.domain.deployment import OpenStackDeployment
+from controller.domain.drift_rules import drift_of, unknown_releases
 from controller.domain.feature_services import feature_service_problems
 from controller.domain.images import check_image_overrides, image_layer
 from controller.domain.layers import SpecSource, check_overrides, library_layers, spec_layers
@@ -151,6 +152,7 @@ class _RegionRenderer:
         bundles = self._render_services(services, region_input)
         self._check_overrides(services, bundles)
         self._stop_on_problems()
+        self.warnings += unknown_releases(spec, self.done)
         in_order = tuple(bundles[entry.name] for entry in services)
         return Region(in_order, region_input.credentials(), tuple(self._located_warnings()))
 
@@ -220,6 +222,7 @@ class _RegionRenderer:
         upper = [images, *written, nodes]
         merged = merge_onto(lower, [layer for layer in upper if layer is not None])
         self._guard_passwords(release, merged)
+        drift, drift_ignore = drift_of(spec, release)
         return RegionRelease(
             ReleaseSpec(
                 name=release,
@@ -228,7 +231,8 @@ class _RegionRenderer:
                 values=merged.overlay,
                 depends_on=tuple(body.get("dependsOn", ())),
                 timeout=int(body.get("timeout", DEFAULT_TIMEOUT_SECONDS)),
-                drift=spec.get("drift") or "Correct",
+                drift=drift,
+                drift_ignore=drift_ignore,
             ),
             merged,
         )

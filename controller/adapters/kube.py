@@ -51,7 +51,7 @@ class PykubeClient:
         self._local = threading.local()
 
     def get(self, resource: Resource, name: str, namespace: str | None = None) -> KubeObject | None:
-        return self._call("GET", _url(resource, namespace, name), missing_ok=True)
+        return self._call("GET", resource_url(resource, namespace, name), missing_ok=True)
 
     def list(
         self, resource: Resource, namespace: str | None = None, *, labels: str = "", fields: str = ""
@@ -104,7 +104,7 @@ class PykubeClient:
     ) -> KubeObject | None:
         return self._call(
             "PATCH",
-            _url(resource, namespace, name, subresource),
+            resource_url(resource, namespace, name, subresource),
             query={"fieldValidation": "Strict"},
             body=patch,
             content="application/merge-patch+json",
@@ -127,7 +127,7 @@ class PykubeClient:
         }
         if uid:
             options["preconditions"] = {"uid": uid}
-        url = _url(resource, namespace, name)
+        url = resource_url(resource, namespace, name)
         return self._call("DELETE", url, body=options, missing_ok=True) is not None
 
     def pod_log(self, name: str, namespace: str, *, container: str = "", tail_lines: int = 20) -> str:
@@ -135,7 +135,7 @@ class PykubeClient:
         if container:
             query["container"] = container
         try:
-            return self._send("GET", _url(POD, namespace, name, "log"), query=query).text
+            return self._send("GET", resource_url(POD, namespace, name, "log"), query=query).text
         except KubeError:
             # A pod that has not started, or is gone, has no log: the cause is told without it.
             return ""
@@ -151,7 +151,9 @@ class PykubeClient:
         items: KubeObjects = []
         while True:
             try:
-                page = _present(self._call("GET", _url(resource, namespace), query=query, accept=accept))
+                page = _present(
+                    self._call("GET", resource_url(resource, namespace), query=query, accept=accept)
+                )
             except _Expired:
                 # The snapshot behind a continue token is gone (410): a list is whole or it is nothing.
                 items.clear()
@@ -227,7 +229,7 @@ class PykubeClient:
             # The text of requests' errors holds the URL and nothing of headers or body.
             raise ApiUnavailable(f"{method} {target.partition('?')[0]}: {_brief(error)}") from error
         if response.status_code >= 400:
-            raise _error(method, target, response)
+            raise answer_error(method, target, response)
         return response
 
     def _client(self) -> pykube.HTTPClient:
@@ -265,7 +267,7 @@ def _brief(error: Exception) -> str:
     return f"{type(error).__name__}: {cause}"[:300]
 
 
-def _error(method: str, target: str, response: requests.Response) -> KubeError:
+def answer_error(method: str, target: str, response: requests.Response) -> KubeError:
     """The error a response means. 500 "field not declared in schema" is server-side apply's way to
     say 422 (FieldManager's typed conversion fails before validation), so it is not worth a retry."""
     try:
@@ -304,7 +306,7 @@ def _present(obj: KubeObject | None) -> KubeObject:
     return obj
 
 
-def _url(resource: Resource, namespace: str | None, name: str = "", subresource: str = "") -> str:
+def resource_url(resource: Resource, namespace: str | None, name: str = "", subresource: str = "") -> str:
     return _path(resource.api_version, resource.plural, namespace, name, subresource)
 
 

@@ -14,7 +14,7 @@ import json
 import re
 import time
 import zlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
 from controller.adapters.manifests import (
@@ -138,6 +138,21 @@ class SecretRecords:
         _, record = self._read(release, namespace, version)
         hooks = [obj for hook in record.get("hooks") or [] for obj in parse_manifests(hook["manifest"])]
         return RenderedRelease(parse_manifests(str(record.get("manifest", ""))), tuple(hooks))
+
+    def standing(
+        self, release: str, namespace: str, version: int, *, names: Collection[str] | None = None
+    ) -> tuple[KubeObject, ...]:
+        _, record = self._read(release, namespace, version)
+        texts = list(split_documents(str(record.get("manifest", ""))))
+        hooks = [hook for hook in record.get("hooks") or [] if _stays(hook)]
+        # Helm's own order: by weight, then by name.
+        hooks.sort(key=lambda hook: (int(hook.get("weight") or 0), str(hook.get("name"))))
+        texts += [str(hook.get("manifest", "")) for hook in hooks]
+        if names is not None:
+            # Parsing is what costs; a document that does not hold the name cannot be the object's.
+            texts = [text for text in texts if any(name in text for name in names)]
+        objects = [obj for text in texts for obj in parse_manifests(text)]
+        return tuple(obj for obj in objects if names is None or str(obj["metadata"]["name"]) in names)
 
     def retain_claims(self, release: str, namespace: str) -> tuple[str, ...]:
         self._release_claims_of_statefulsets(release, namespace)
@@ -280,6 +295,13 @@ def encode_record(record: Mapping[str, Any]) -> str:
     """The record as `data.release` of its Secret. The same record gives the same text."""
     text = json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode()
     return base64.b64encode(base64.b64encode(gzip.compress(text, mtime=0))).decode()
+
+
+def _stays(hook: Mapping[str, Any]) -> bool:
+    """Whether a hook has run and left a Job that is meant to stay: pods wait for it at their start."""
+    ran = (hook.get("last_run") or {}).get("phase") == "Succeeded"
+    taken_away = "hook-succeeded" in (hook.get("delete_policies") or ())
+    return ran and not taken_away and hook.get("kind") == "Job" and hook.get("events") != ["test"]
 
 
 def _modified(labels: Mapping[str, str]) -> float:

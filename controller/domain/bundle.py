@@ -34,6 +34,18 @@ class ChartRef:
 
 
 @dataclass(frozen=True)
+class DriftIgnore:
+    """Changes that are nobody's mistake: `paths` are JSON pointers, in which `*` stands for any one part.
+
+    A path covers what lies below it. `kind` and `name` limit the rule to objects; empty means any.
+    """
+
+    kind: str = ""
+    name: str = ""
+    paths: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class ReleaseSpec:
     """One Helm release wanted. `values` may hold `{"$secretRef": {"name", "key"}}` leaves.
 
@@ -48,6 +60,7 @@ class ReleaseSpec:
     depends_on: tuple[str, ...] = ()
     timeout: int = DEFAULT_TIMEOUT_SECONDS
     drift: DriftMode = "Correct"
+    drift_ignore: tuple[DriftIgnore, ...] = ()
     suspend: bool = False
 
 

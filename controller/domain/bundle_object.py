@@ -8,7 +8,15 @@ from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
-from controller.domain.bundle import DEFAULT_TIMEOUT_SECONDS, BundleSpec, ChartRef, PlannedSpec, ReleaseSpec
+from controller.domain.bundle import (
+    DEFAULT_TIMEOUT_SECONDS,
+    BundleSpec,
+    ChartRef,
+    DriftIgnore,
+    PlannedSpec,
+    ReleaseSpec,
+)
+from controller.domain.drift_rules import ignore_objects
 from controller.domain.durations import format_duration, parse_duration
 from controller.domain.names import API_VERSION, MANAGED_BY, MANAGED_BY_US
 from controller.domain.object_meta import ObjectMeta, a, parse_meta
@@ -122,6 +130,7 @@ def _release_object(release: ReleaseSpec) -> dict[str, Any]:
         "dependsOn": list(release.depends_on),
         "timeout": format_duration(release.timeout),
         "drift": release.drift,
+        **({"driftIgnore": ignore_objects(release.drift_ignore)} if release.drift_ignore else {}),
         "suspend": release.suspend,
     }
 
@@ -209,8 +218,24 @@ class _Reader:
             depends_on=depends_on,
             timeout=self.seconds(item, "timeout", f"{path}.timeout"),
             drift=self.choice(item, "drift", f"{path}.drift", _DRIFT),
+            drift_ignore=self.drift_ignore(item, f"{path}.driftIgnore"),
             suspend=self.truth(item, "suspend", f"{path}.suspend"),
         )
+
+    def drift_ignore(self, item: Mapping[str, Any], path: str) -> tuple[DriftIgnore, ...]:
+        rules = []
+        for place, rule in enumerate(self.items(item, "driftIgnore", path)):
+            where = f"{path}[{place}]"
+            if not isinstance(rule, Mapping):
+                self.refuse(where, f"expected a map, got {a(rule)}")
+                continue
+            paths = self.items(rule, "paths", f"{where}.paths", required=True)
+            if not all(isinstance(one, str) and one.startswith("/") for one in paths):
+                self.refuse(f"{where}.paths", "expected JSON pointers", "write /spec/replicas, for example")
+                paths = []
+            kind = self.text(rule, "kind", f"{where}.kind")
+            rules.append(DriftIgnore(kind, self.text(rule, "name", f"{where}.name"), tuple(paths)))
+        return tuple(rules)
 
     def namespace(self, item: Mapping[str, Any], path: str, own: str) -> str:
         """The bundle's own: rights, Secrets and dependencies all end at the namespace."""

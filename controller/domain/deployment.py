@@ -7,7 +7,7 @@ test compares the two.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -101,6 +101,7 @@ class DeploymentSpec:
     images: ImagesSpec
     proxy: ProxySpec
     drift: DriftMode
+    drift_rules: Sequence[Mapping[str, Any]]
     volumes: VolumePolicy
     features: Mapping[str, Any]
     common: CommonSpec
@@ -222,6 +223,7 @@ def _spec(document: Mapping[str, Any], features: Mapping[str, Any], schema: Reso
         ),
         proxy=ProxySpec(proxy["http"] or "", proxy["https"] or "", tuple(proxy["noProxy"])),
         drift=document["drift"],
+        drift_rules=document.get("driftRules", ()),
         volumes=document["volumes"],
         features=features,
         common=CommonSpec(

@@ -1,0 +1,170 @@
+"""Compares objects of a release with its manifest at the API server, and puts them right there.
+
+Everything is asked and written under Helm's own field manager, as Helm itself would: the next upgrade
+then owns every field of its manifest, and no hand edit stands in its way.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from controller.domain import drift
+from controller.domain.bundle import DriftIgnore
+from controller.domain.drift import Change, Drifted, Keys, ObjectId
+from controller.domain.names import HELM_FIELD_MANAGER, MANAGED_BY
+from controller.errors import Conflict, ObjectRefused
+from controller.ports import Kube, KubeObject, Resource, resource_of
+
+HOOK_ANNOTATION = "helm.sh/hook"
+_AUTOSCALER = Resource("autoscaling/v2", "HorizontalPodAutoscaler", "horizontalpodautoscalers")
+# The words of field.Invalid and field.Forbidden of apimachinery, and of what validation says of fields
+# that are fixed for the life of an object.
+_FIELD = re.compile(r"\b((?:metadata|spec|data|rules|roleRef)[\w.\[\]-]*): (?:Invalid value|Forbidden)")
+_FIXED = ("immutable", "may not change", "updates to", "cannot change roleRef", "can not be less than")
+_REPLICAS: Keys = ("spec", "replicas")
+
+
+@dataclass(frozen=True)
+class Compared:
+    """How an object stands: what differs, None when nothing does, and the print of it when it was read.
+
+    `fit` is what an apply would send, None when there is nothing to be sent or it cannot be.
+    """
+
+    drifted: Drifted | None
+    fingerprint: str
+    fit: KubeObject | None = None
+
+
+def identify(obj: Mapping[str, Any], namespace: str) -> ObjectId:
+    """Which object a document of a manifest describes; `namespace` is the release's."""
+    meta = obj["metadata"]
+    where = str(meta.get("namespace") or namespace) if resource_of(obj).namespaced else ""
+    return ObjectId(str(obj["apiVersion"]), str(obj["kind"]), where, str(meta["name"]))
+
+
+def compare(
+    kube: Kube, obj: KubeObject, release: str, namespace: str, rules: Sequence[DriftIgnore]
+) -> Compared:
+    """Reads the object, and asks by a dry run what applying it would change.
+
+    Raises KubeError when the API server does not answer or does not let us ask.
+    """
+    identity = identify(obj, namespace)
+    live = kube.get(resource_of(obj), identity.name, identity.namespace or None)
+    wanted = as_sent(obj, release, namespace)
+    if live is None:
+        if _passes_away(obj):
+            return Compared(None, "")
+        return Compared(Drifted(identity, Change.DELETED), "", wanted)
+    seen = drift.fingerprint(live["metadata"])
+    if live["metadata"].get("deletionTimestamp"):
+        # On its way out; the end of it is told by the watch.
+        return Compared(None, seen)
+    try:
+        after = _tried(kube, identity, wanted, live, rules)
+    except ObjectRefused as error:
+        if is_hook(obj):
+            # Made by another revision's hook: a Job cannot be changed, and is not to run for this.
+            return Compared(None, seen)
+        return Compared(Drifted(identity, Change.REFUSED, message=cause_of(error)), seen, wanted)
+    changed = drift.changed_keys(live, after)
+    others = [keys for keys in changed if _is_others(kube, identity, live, keys, rules)]
+    left = [keys for keys in changed if keys not in others]
+    if not left:
+        return Compared(None, seen)
+    by = sorted({name for keys in left for name in drift.managers_of(live, keys)})
+    paths = tuple(drift.pointer(keys) for keys in left)
+    if others:
+        held = drift.with_live(wanted, live, others)
+        if held is None:
+            text = "an ignored field lies in a list that differs as a whole"
+            return Compared(Drifted(identity, Change.REFUSED, paths, tuple(by), text), seen)
+        # What is held back is as it was read: if it has moved since, this must not turn it back.
+        version = live["metadata"].get("resourceVersion")
+        wanted = {**held, "metadata": {**held["metadata"], "resourceVersion": version}}
+    return Compared(Drifted(identity, Change.EDITED, paths, tuple(by)), seen, wanted)
+
+
+def put_right(kube: Kube, compared: Compared) -> tuple[Drifted | None, str]:
+    """Applies what was compared: what is still wrong, and the print of the object afterwards.
+
+    Raises KubeError when the API server does not answer.
+    """
+    before = compared.drifted
+    if before is None or compared.fit is None:
+        return before, compared.fingerprint
+    try:
+        after = kube.apply(compared.fit, manager=HELM_FIELD_MANAGER)
+    except ObjectRefused as error:
+        return Drifted(before.object, Change.REFUSED, before.paths, before.by, cause_of(error)), ""
+    except Conflict:
+        # Changed in between: the watch tells of that, and it is compared anew.
+        return before, ""
+    return None, drift.fingerprint(after["metadata"])
+
+
+def as_sent(obj: KubeObject, release: str, namespace: str) -> KubeObject:
+    """The object as Helm sends it: in its namespace, and but for hooks with the marks of its release.
+
+    The marks are those of helm.sh/helm/v4/pkg/action, setMetadataVisitor.
+    """
+    meta = dict(obj["metadata"])
+    if resource_of(obj).namespaced:
+        meta["namespace"] = meta.get("namespace") or namespace
+    if not is_hook(obj):
+        marks = {"meta.helm.sh/release-name": release, "meta.helm.sh/release-namespace": namespace}
+        meta["labels"] = {**(meta.get("labels") or {}), MANAGED_BY: "Helm"}
+        meta["annotations"] = {**(meta.get("annotations") or {}), **marks}
+    return {**obj, "metadata": meta}
+
+
+def is_hook(obj: Mapping[str, Any]) -> bool:
+    """Whether a document of a manifest is a hook's."""
+    return HOOK_ANNOTATION in (obj["metadata"].get("annotations") or {})
+
+
+def cause_of(error: ObjectRefused) -> str:
+    """Why an object is refused, without the server's words: those may quote what a Secret holds."""
+    fields = sorted(set(_FIELD.findall(str(error))))
+    where = f" ({', '.join(fields)})" if fields else ""
+    if any(words in str(error) for words in _FIXED):
+        return f"a field that differs cannot be changed{where}"
+    return f"the API server refuses what the manifest asks for{where}"
+
+
+def _tried(
+    kube: Kube, identity: ObjectId, wanted: KubeObject, live: KubeObject, rules: Sequence[DriftIgnore]
+) -> KubeObject:
+    """The object after the apply. What is refused may be so for the sake of a field that is ignored."""
+    try:
+        return kube.apply(wanted, manager=HELM_FIELD_MANAGER, dry_run=True)
+    except ObjectRefused:
+        held = drift.with_live(wanted, live, drift.ignored_places(identity, live, rules))
+        if held is None or held == wanted:
+            raise
+        return kube.apply(held, manager=HELM_FIELD_MANAGER, dry_run=True)
+
+
+def _passes_away(obj: Mapping[str, Any]) -> bool:
+    """A finished Job with a time to live is taken away by Kubernetes itself."""
+    return obj.get("kind") == "Job" and (obj.get("spec") or {}).get("ttlSecondsAfterFinished") is not None
+
+
+def _is_others(
+    kube: Kube, identity: ObjectId, live: KubeObject, keys: Keys, rules: Sequence[DriftIgnore]
+) -> bool:
+    if drift.is_ignored(identity, keys, rules):
+        return True
+    return keys == _REPLICAS and (drift.is_autoscaled(live) or _has_autoscaler(kube, identity))
+
+
+def _has_autoscaler(kube: Kube, identity: ObjectId) -> bool:
+    for scaler in kube.list(_AUTOSCALER, identity.namespace):
+        target = (scaler.get("spec") or {}).get("scaleTargetRef") or {}
+        if (target.get("kind"), target.get("name")) == (identity.kind, identity.name):
+            return True
+    return False
