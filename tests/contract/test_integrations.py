@@ -1,0 +1,149 @@
+"""What docs/integrations.md says of other tools, run: Argo CD's script, kstatus, Flux's expressions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from lupa import lua51
+
+from tests.api.definitions import CRDS
+from tests.contract.kstatus_program import judge
+from tests.reconcile.region_states import bundle_states, region_states
+
+TEXT = (Path(__file__).parents[2] / "docs" / "integrations.md").read_text(encoding="utf-8")
+
+
+def block(language: str) -> str:
+    [found] = re.findall(rf"```{language}\n(.*?)```", TEXT, re.DOTALL)
+    return str(found)
+
+
+def argo(obj: Mapping[str, Any]) -> str:
+    """The health that Argo CD would show."""
+    # The version of the language that Argo CD runs.
+    runtime = lua51.LuaRuntime()
+    script = runtime.eval(f"function(obj) {block('lua')} end")
+    return str(script(runtime.table_from(obj, recursive=True))["status"])
+
+
+def test_argo_cd_shows_a_region_as_it_is() -> None:
+    assert {state: argo(obj) for state, obj in region_states().items()} == {
+        "created": "Progressing",
+        "being applied": "Progressing",
+        "deployed, not judged yet": "Progressing",
+        "ready": "Healthy",
+        "a workload fails": "Degraded",
+        "a workload rolls out": "Progressing",
+        "edited, not looked at yet": "Progressing",
+        "not to be served": "Degraded",
+        "paused": "Suspended",
+        "being removed": "Progressing",
+    }
+
+
+def test_argo_cd_shows_a_bundle_as_it_is() -> None:
+    assert {state: argo(obj) for state, obj in bundle_states().items()} == {
+        "created": "Progressing",
+        "being installed": "Progressing",
+        "failed": "Degraded",
+        "deployed": "Healthy",
+        "being removed": "Progressing",
+    }
+
+
+def test_argo_cd_shows_an_object_without_a_status_as_progressing() -> None:
+    assert argo({"metadata": {"name": "one"}}) == "Progressing"
+
+
+@pytest.mark.exhaustive
+def test_kstatus_judges_a_region_as_the_page_says() -> None:
+    verdicts = judge(region_states().values())
+    assert {state: one.status for state, one in zip(region_states(), verdicts, strict=True)} == {
+        "created": "InProgress",
+        "being applied": "InProgress",
+        "deployed, not judged yet": "InProgress",
+        "ready": "Current",
+        "a workload fails": "InProgress",
+        "a workload rolls out": "InProgress",
+        "edited, not looked at yet": "InProgress",
+        "not to be served": "Failed",
+        "paused": "InProgress",
+        "being removed": "Terminating",
+    }
+
+
+@pytest.mark.exhaustive
+def test_kstatus_judges_a_bundle_as_the_page_says() -> None:
+    verdicts = judge(bundle_states().values())
+    assert {state: one.status for state, one in zip(bundle_states(), verdicts, strict=True)} == {
+        "created": "InProgress",
+        "being installed": "InProgress",
+        "failed": "InProgress",
+        "deployed": "Current",
+        "being removed": "Terminating",
+    }
+
+
+def flux(expressions: Mapping[str, bool]) -> str:
+    """The first true one decides, in this order (Flux: Kustomization API, healthCheckExprs)."""
+    return next((name for name in ("inProgress", "failed", "current") if expressions[name]), "inProgress")
+
+
+def flux_expressions(kind: str) -> dict[str, str]:
+    [found] = [one for one in yaml.safe_load(block("yaml"))["healthCheckExprs"] if one["kind"] == kind]
+    return {name: found[name] for name in ("inProgress", "failed", "current")}
+
+
+@pytest.mark.exhaustive
+def test_flux_judges_a_region_by_the_expressions_of_the_page() -> None:
+    verdicts = judge(region_states().values(), flux_expressions("OpenStackDeployment"))
+    assert {state: flux(one.expressions) for state, one in zip(region_states(), verdicts, strict=True)} == {
+        "created": "inProgress",
+        "being applied": "inProgress",
+        "deployed, not judged yet": "inProgress",
+        "ready": "current",
+        "a workload fails": "inProgress",
+        "a workload rolls out": "inProgress",
+        "edited, not looked at yet": "inProgress",
+        "not to be served": "failed",
+        "paused": "inProgress",
+        "being removed": "inProgress",
+    }
+
+
+@pytest.mark.exhaustive
+def test_flux_judges_a_bundle_by_the_expressions_of_the_page() -> None:
+    verdicts = judge(bundle_states().values(), flux_expressions("HelmBundle"))
+    said = {state: flux(one.expressions) for state, one in zip(bundle_states(), verdicts, strict=True)}
+    assert said["deployed"] == "current"
+    assert set(said.values()) == {"current", "inProgress"}
+
+
+@cache
+def definitions() -> list[dict[str, Any]]:
+    texts = (path.read_text(encoding="utf-8") for path in sorted(CRDS.glob("*.yaml")))
+    return [yaml.load(text, Loader=yaml.CSafeLoader) for text in texts]
+
+
+def test_the_page_names_every_short_name_and_the_category() -> None:
+    names = [name for one in definitions() for name in one["spec"]["names"]["shortNames"]]
+    assert [name for name in names if not re.search(rf"\b{name}\b", TEXT)] == []
+    assert {tuple(one["spec"]["names"]["categories"]) for one in definitions()} == {("openstack",)}
+
+
+def columns(kind: str, *, wide: bool) -> list[str]:
+    [found] = [one for one in definitions() if one["spec"]["names"]["kind"] == kind]
+    shown = found["spec"]["versions"][0]["additionalPrinterColumns"]
+    return [column["name"] for column in shown if wide or not column.get("priority")]
+
+
+def test_kubectl_get_shows_a_region_in_six_columns_and_more_when_wide() -> None:
+    narrow = ["Ready", "Reason", "Version", "Progress", "Healthy", "Age"]
+    assert columns("OpenStackDeployment", wide=False) == narrow
+    assert set(columns("OpenStackDeployment", wide=True)) - set(narrow) >= {"State", "Mode", "Message"}

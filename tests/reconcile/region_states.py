@@ -1,0 +1,141 @@
+"""Regions and bundles in the states that a person meets, as the real reconcilers publish them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+
+import yaml
+
+from controller.domain.bundle_status import ReleaseState, ReleaseView, bundle_conditions
+from controller.domain.conditions import Condition, entries
+from controller.domain.reasons import Reason
+from controller.ports import HELMBUNDLE, OSDPL, KubeObject
+from controller.reconcile.deployment import DeploymentReconciler
+from tests.fakes.kube import FakeKube
+from tests.fakes.world import FakeClock
+from tests.reconcile.test_deployment import (
+    CHARTS,
+    CRDS,
+    KEY,
+    SilentEvents,
+    deploy_all,
+    edit,
+    osdpl,
+    render,
+)
+
+
+class _Stage:
+    """One region; every step is made by what makes it in a cluster, or said as the containers say it."""
+
+    def __init__(self) -> None:
+        clock = FakeClock()
+        self.kube = FakeKube(clock=clock)
+        for path in sorted(CRDS.glob("*.yaml")):
+            self.kube.serve(yaml.load(path.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader))
+        self.core = DeploymentReconciler(
+            charts=CHARTS,
+            kube=self.kube,
+            clock=clock,
+            events=SilentEvents(),
+            render=render,
+            containers=("core", "helmbundle", "health"),
+            version="0.1.0",
+            resync=300,
+        )
+        self.kube.create(osdpl())
+
+    def look(self) -> None:
+        self.core.reconcile(KEY)
+
+    def deploy(self) -> None:
+        self.look()
+        deploy_all(self.kube)
+        self.look()
+
+    def workloads(self, status: str, reason: Reason) -> None:
+        """Plays health."""
+        found = self.region()
+        condition = Condition(
+            "WorkloadsHealthy",
+            status,  # type: ignore[arg-type]
+            reason,
+            f"so says {reason}",
+            found["status"]["observedGeneration"],
+        )
+        body = {
+            "apiVersion": found["apiVersion"],
+            "kind": found["kind"],
+            "metadata": {"name": KEY[1], "namespace": KEY[0]},
+            "status": {"conditions": entries([condition], found["status"]["conditions"], 1.8e9)},
+        }
+        self.kube.apply(body, manager="osctl-health", subresource="status")
+        self.look()
+
+    def region(self) -> KubeObject:
+        found = self.kube.get(OSDPL, KEY[1], KEY[0])
+        assert found is not None
+        return found
+
+    def bundle(self) -> KubeObject:
+        found = self.kube.get(HELMBUNDLE, "identity", KEY[0])
+        assert found is not None
+        return found
+
+
+@cache
+def region_states() -> Mapping[str, KubeObject]:
+    """An osdpl in each state, by a name of the state."""
+    states: dict[str, KubeObject] = {}
+    stage = _Stage()
+    states["created"] = stage.region()
+    stage.look()
+    states["being applied"] = stage.region()
+    stage.deploy()
+    states["deployed, not judged yet"] = stage.region()
+    stage.workloads("True", Reason.WORKLOADS_HEALTHY)
+    states["ready"] = stage.region()
+    stage.workloads("False", Reason.WORKLOADS_FAILING)
+    states["a workload fails"] = stage.region()
+    stage.workloads("False", Reason.WORKLOADS_PROGRESSING)
+    states["a workload rolls out"] = stage.region()
+    stage.workloads("True", Reason.WORKLOADS_HEALTHY)
+    edit(stage.kube, publicDomainName="example.net")
+    states["edited, not looked at yet"] = stage.region()
+    edit(stage.kube, publicDomainName="example.org", services={"compute": {"nvoa": {}}})
+    stage.look()
+    states["not to be served"] = stage.region()
+    edit(stage.kube, services=None, mode="Paused")
+    stage.look()
+    states["paused"] = stage.region()
+    edit(stage.kube, mode="Apply")
+    stage.look()
+    stage.kube.delete(OSDPL, KEY[1], KEY[0])
+    stage.look()
+    states["being removed"] = stage.region()
+    return states
+
+
+@cache
+def bundle_states() -> Mapping[str, KubeObject]:
+    """A HelmBundle in each state, by a name of the state."""
+    stage = _Stage()
+    stage.look()
+    created = stage.bundle()
+    generation = int(created["metadata"]["generation"])
+
+    def shown(state: ReleaseState, reason: Reason, *, deleting: bool = False) -> KubeObject:
+        views = [ReleaseView("keystone", KEY[0], state, reason)]
+        conditions = bundle_conditions(views, generation, deleting=deleting)
+        status = {"observedGeneration": generation, "conditions": entries(conditions, [], 1.8e9)}
+        meta = {**created["metadata"], **({"deletionTimestamp": "2026-01-01T00:00:00Z"} if deleting else {})}
+        return {**created, "metadata": meta, "status": status}
+
+    return {
+        "created": created,
+        "being installed": shown(ReleaseState.INSTALLING, Reason.INSTALLING),
+        "failed": shown(ReleaseState.FAILED, Reason.BACKING_OFF),
+        "deployed": shown(ReleaseState.DEPLOYED, Reason.IN_SYNC),
+        "being removed": shown(ReleaseState.UNINSTALLING, Reason.UNINSTALLING, deleting=True),
+    }
