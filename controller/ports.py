@@ -40,6 +40,11 @@ DAEMONSET = Resource("apps/v1", "DaemonSet", "daemonsets")
 JOB = Resource("batch/v1", "Job", "jobs")
 LEASE = Resource("coordination.k8s.io/v1", "Lease", "leases")
 OSDPL = Resource("osctl.dev/v1alpha1", "OpenStackDeployment", "openstackdeployments")
+NODE_MAINTENANCE = Resource(
+    "osctl.dev/v1alpha1", "NodeMaintenance", "nodemaintenances", namespaced=False
+)
+PDB = Resource("policy/v1", "PodDisruptionBudget", "poddisruptionbudgets")
+CRONJOB = Resource("batch/v1", "CronJob", "cronjobs")
 HELMBUNDLE = Resource("osctl.dev/v1alpha1", "HelmBundle", "helmbundles")
 
 
@@ -184,10 +189,15 @@ class HookRun:
 
 @dataclass(frozen=True)
 class RenderedRelease:
-    """What Helm would send to the cluster. `manifest` and `hooks` are parsed Kubernetes objects."""
+    """What Helm would send to the cluster. `manifest` and `hooks` are parsed Kubernetes objects.
+
+    `text` is all of it as the chart wrote it, hooks included; empty for what is read from a record. It may
+    hold secrets.
+    """
 
     manifest: tuple[KubeObject, ...]
     hooks: tuple[KubeObject, ...]
+    text: str = field(default="", repr=False)
 
 
 @dataclass(frozen=True)
@@ -266,7 +276,8 @@ class HelmClient(Protocol):
         timeout: int = 1800,
         cancellation: Cancellation | None = None,
     ) -> None:
-        """Makes a new revision of what that one was. Helm gives it the labels of that one."""
+        """Makes a new revision of what that one was. Helm gives it the labels of that one, and leaves it
+        pending when a hook fails."""
         ...
 
     def history(self, release: str, namespace: str) -> tuple[Revision, ...]:
@@ -391,6 +402,10 @@ class ChartSource(Protocol):
 
     def defaults(self, chart: ChartRef) -> Values:
         """The chart's values.yaml."""
+        ...
+
+    def files(self, chart: ChartRef) -> Mapping[str, bytes]:
+        """Every file of the chart by its name in there, subcharts included. Raises ChartInvalid."""
         ...
 
 

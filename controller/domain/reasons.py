@@ -79,7 +79,41 @@ class Reason(StrEnum):
     UNINSTALL_FAILED = "UninstallFailed"
     ROLLBACK_FAILED = "RollbackFailed"
     CHART_NOT_FOUND = "ChartNotFound"
+    RELEASE_LARGE = "ReleaseLarge"
+    RELEASE_TOO_LARGE = "ReleaseTooLarge"
     RELEASE_NAME_TAKEN = "ReleaseNameTaken"
+
+    # one compute node
+    NODE_IN_SERVICE = "InService"
+    NODE_CORDONED = "NodeCordoned"
+    NODE_NOT_READY = "NodeNotReady"
+    NODE_FLAPPING = "NodeFlapping"
+    NODE_REMOVED = "NodeRemoved"
+    NODE_REPLACED = "NodeReplaced"
+    IN_MAINTENANCE = "InMaintenance"
+    COMPUTE_AWAITED = "ComputeAwaited"
+    COMPUTE_MISSING = "ComputeMissing"
+    COMPUTE_DOWN = "ComputeDown"
+    COMPUTE_STILL_REPORTS = "ComputeStillReports"
+    CELL_MAPPING_AWAITED = "CellMappingAwaited"
+    AGENTS_DOWN = "AgentsDown"
+    PODS_NOT_READY = "PodsNotReady"
+    DISABLED_BY_OTHERS = "DisabledByOthers"
+    SERVERS_LEFT = "ServersLeft"
+    FENCING_AWAITED = "FencingAwaited"
+    EVACUATING = "Evacuating"
+    CLEANUP_AWAITED = "CleanupAwaited"
+    AUTOMATION_BRAKED = "AutomationBraked"
+    CLOUD_UNKNOWN = "CloudUnknown"
+
+    # one maintenance
+    PLANNED = "Planned"
+    WAITING_FOR_TURN = "WaitingForTurn"
+    MOVING_SERVERS = "MovingServers"
+    NODE_EMPTY = "NodeEmpty"
+    SERVERS_BLOCKED = "ServersBlocked"
+    DEADLINE_PASSED = "DeadlinePassed"
+    MAINTENANCE_ENDED = "MaintenanceEnded"
 
 
 def known_reason(word: str, otherwise: Reason) -> Reason:

@@ -13,7 +13,11 @@ from controller.adapters.crd_files import load_schema
 from controller.domain.crd_schema import ResourceSchema
 
 CRDS = Path(__file__).parents[2] / "charts" / "openstack-controller" / "files" / "crds"
-PLURALS = {"OpenStackDeployment": "openstackdeployments", "HelmBundle": "helmbundles"}
+PLURALS = {
+    "OpenStackDeployment": "openstackdeployments",
+    "HelmBundle": "helmbundles",
+    "NodeMaintenance": "nodemaintenances",
+}
 SCHEMAS: Mapping[str, ResourceSchema] = {kind: load_schema(CRDS, plural) for kind, plural in PLURALS.items()}
 DEFINITIONS: Mapping[str, Any] = {
     kind: yaml.safe_load((CRDS / f"{plural}.yaml").read_text(encoding="utf-8"))

@@ -263,4 +263,5 @@ CASES: Sequence[RuleCase] = (
 TRANSITION_MESSAGES = (
     "the region's name is part of every endpoint and cannot be changed",
     "a region that was provisioned once stays so",
+    "a maintenance stays with its node; make another one",
 )

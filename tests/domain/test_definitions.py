@@ -114,7 +114,7 @@ def test_every_condition_is_seeded_and_the_transient_ones_are_not() -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_names_are_those_of_the_design(kind: str) -> None:
     names = DEFINITIONS[kind]["spec"]["names"]
-    short = {"OpenStackDeployment": ["osdpl"], "HelmBundle": ["hb"]}
+    short = {"OpenStackDeployment": ["osdpl"], "HelmBundle": ["hb"], "NodeMaintenance": ["nm"]}
     assert names["shortNames"] == short[kind]
     assert names["categories"] == ["openstack"]
     assert DEFINITIONS[kind]["metadata"]["annotations"] == {"helm.sh/resource-policy": "keep"}

@@ -1,0 +1,289 @@
+"""The port `Cloud` on Nova, Neutron, Cinder and Placement."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from controller.adapters.cloud_calls import CloudCalls, items_of, parse_clouds
+from controller.domain.cloud_facts import (
+    Agent,
+    Aggregate,
+    ComputeService,
+    Hypervisor,
+    Migration,
+    Server,
+    VolumeService,
+)
+from controller.errors import CloudRefused, CloudUnavailable
+from controller.ports import Clock, Randomness
+
+# 2.69: what lies in a cell that is down is told as UNKNOWN, and not left out. Later ones ask each
+# hypervisor for its uptime.
+LOOK = "2.69"
+SERVICES = "2.69"
+# Live migration with the scheduler's choice of host and of how disks move.
+LIVE = "2.30"
+# Up to 2.94 an evacuated server is started again on its new host, as it was.
+EVACUATE = "2.94"
+PLACEMENT = "1.20"
+UNKNOWN = "UNKNOWN"
+AGGREGATE_KEY = "osctl.dev/managed"
+
+
+class OpenStackCloud:
+    """One region's OpenStack, as an administrator."""
+
+    def __init__(self, calls: CloudCalls) -> None:
+        self._calls = calls
+        self._providers: dict[str, str] = {}
+
+    # -- looks --------------------------------------------------------------------------------------
+
+    def compute_services(self) -> tuple[ComputeService, ...]:
+        """Raises CloudUnavailable while a cell is down: what is in it is not known."""
+        answer = self._calls.get("compute", "/os-services", microversion=SERVICES)
+        listed = items_of(answer, "services", "/os-services")
+        if any(one.get("status") == UNKNOWN or "id" not in one for one in listed):
+            raise CloudUnavailable("a cell of Nova is down: its services are not known")
+        return tuple(_service(one) for one in listed if one["binary"] == "nova-compute")
+
+    def hypervisors(self) -> tuple[Hypervisor, ...]:
+        listed = list(
+            self._calls.pages(
+                "compute", "/os-hypervisors/detail", "hypervisors", {"with_servers": "true"}, LOOK
+            )
+        )
+        self._providers.update({one["service"]["host"]: str(one["id"]) for one in listed})
+        return tuple(Hypervisor(one["service"]["host"], len(one.get("servers") or ())) for one in listed)
+
+    def network_agents(self) -> tuple[Agent, ...]:
+        listed = items_of(self._calls.get("network", "/agents"), "agents", "/agents")
+        return tuple(
+            Agent(
+                id=one["id"],
+                host=one["host"],
+                kind=one["agent_type"],
+                alive=bool(one["alive"]),
+                enabled=bool(one["admin_state_up"]),
+                description=one.get("description") or "",
+            )
+            for one in listed
+        )
+
+    def volume_services(self) -> tuple[VolumeService, ...]:
+        try:
+            answer = self._calls.get("block_storage", "/os-services")
+        except CloudRefused as error:
+            if error.code == 404:
+                return ()
+            raise
+        return tuple(
+            VolumeService(
+                binary=one["binary"],
+                name=one["host"],
+                enabled=one["status"] == "enabled",
+                up=one["state"] == "up",
+                reason=one.get("disabled_reason") or "",
+            )
+            for one in items_of(answer, "services", "/os-services")
+        )
+
+    def aggregates(self) -> tuple[Aggregate, ...]:
+        answer = self._calls.get("compute", "/os-aggregates", microversion=LOOK)
+        return tuple(_aggregate(one) for one in items_of(answer, "aggregates", "/os-aggregates"))
+
+    def servers_on(self, host: str) -> tuple[Server, ...]:
+        wanted = {"all_tenants": "true", "host": host}
+        listed = list(self._calls.pages("compute", "/servers/detail", "servers", wanted, LOOK))
+        if any(one.get("status") == UNKNOWN for one in listed):
+            raise CloudUnavailable("a cell of Nova is down: its servers are not known")
+        return tuple(_server(one) for one in listed)
+
+    def server(self, id_: str) -> Server | None:
+        answer = self._calls.get("compute", f"/servers/{id_}", microversion=LOOK)
+        if answer is None:
+            return None
+        found = answer.get("server") if isinstance(answer, dict) else None
+        if not isinstance(found, dict) or found.get("status") == UNKNOWN:
+            raise CloudUnavailable(f"server {id_} is not known: its cell is down, or the answer is broken")
+        return _server(found)
+
+    def migrations(self, server: str) -> tuple[Migration, ...]:
+        wanted = {"instance_uuid": server}
+        listed = self._calls.pages("compute", "/os-migrations", "migrations", wanted, LOOK)
+        found = [
+            Migration(
+                id=int(one["id"]),
+                server=one["instance_uuid"],
+                kind=one["migration_type"],
+                status=one["status"],
+                source=one.get("source_compute") or "",
+                target=one.get("dest_compute") or "",
+            )
+            for one in listed
+        ]
+        return tuple(sorted(found, key=lambda one: one.id))
+
+    def allocations(self, host: str) -> int | None:
+        provider = self._provider(host)
+        if provider is None:
+            return None
+        path = f"/resource_providers/{provider}/allocations"
+        answer = self._calls.get("placement", path, microversion=PLACEMENT)
+        if answer is None:
+            return None
+        held = answer.get("allocations")
+        if not isinstance(held, dict):
+            raise CloudUnavailable(f"{path}: the answer holds no allocations")
+        return len(held)
+
+    def routed_by(self, agent: str) -> tuple[str, ...]:
+        path = f"/agents/{agent}/l3-routers"
+        return tuple(one["id"] for one in items_of(self._calls.get("network", path), "routers", path))
+
+    def served_by(self, agent: str) -> tuple[str, ...]:
+        path = f"/agents/{agent}/dhcp-networks"
+        return tuple(one["id"] for one in items_of(self._calls.get("network", path), "networks", path))
+
+    def _provider(self, host: str) -> str | None:
+        known = self._providers.get(host)
+        if known is not None:
+            return known
+        wanted = {"name": host}
+        answer = self._calls.get("placement", "/resource_providers", wanted, PLACEMENT)
+        listed = items_of(answer, "resource_providers", "/resource_providers")
+        return str(listed[0]["uuid"]) if listed else None
+
+    # -- writes that may be repeated ----------------------------------------------------------------
+
+    def set_compute_service(self, id_: str, *, enabled: bool, reason: str = "") -> None:
+        body: dict[str, Any] = {"status": "enabled"}
+        if not enabled:
+            body = {"status": "disabled", "disabled_reason": reason[:255]}
+        self._calls.send("PUT", "compute", f"/os-services/{id_}", body, SERVICES)
+
+    def force_down(self, id_: str, *, down: bool) -> None:
+        self._calls.send("PUT", "compute", f"/os-services/{id_}", {"forced_down": down}, SERVICES)
+
+    def delete_compute_service(self, id_: str) -> None:
+        self._calls.send("DELETE", "compute", f"/os-services/{id_}", None, SERVICES)
+
+    def delete_agent(self, id_: str) -> None:
+        self._calls.send("DELETE", "network", f"/agents/{id_}", None)
+
+    def delete_provider(self, host: str) -> None:
+        self._providers.pop(host, None)
+        provider = self._provider(host)
+        if provider is not None:
+            self._calls.send("DELETE", "placement", f"/resource_providers/{provider}", None, PLACEMENT)
+
+    def set_agent(self, id_: str, *, enabled: bool, description: str) -> None:
+        body = {"agent": {"admin_state_up": enabled, "description": description}}
+        self._calls.send("PUT", "network", f"/agents/{id_}", body)
+
+    def set_volume_service(self, service: VolumeService, *, enabled: bool, reason: str = "") -> None:
+        body = {"binary": service.binary, "host": service.name}
+        if not enabled:
+            body["disabled_reason"] = reason[:255]
+        path = "/os-services/enable" if enabled else "/os-services/disable-log-reason"
+        self._calls.send("PUT", "block_storage", path, body)
+
+    def ensure_aggregate(self, name: str, *, zone: str) -> Aggregate:
+        known = next((one for one in self.aggregates() if one.name == name), None)
+        if known is not None:
+            return known
+        wanted = {"name": name} | ({"availability_zone": zone} if zone else {})
+        made = self._calls.send("POST", "compute", "/os-aggregates", {"aggregate": wanted}, LOOK)["aggregate"]
+        mark = {"set_metadata": {"metadata": {AGGREGATE_KEY: "true"}}}
+        self._calls.send("POST", "compute", f"/os-aggregates/{made['id']}/action", mark, LOOK)
+        return _aggregate({**made, "hosts": [], "metadata": {AGGREGATE_KEY: "true"}})
+
+    def place_host(self, aggregate: Aggregate, host: str, *, member: bool) -> None:
+        body = {"add_host" if member else "remove_host": {"host": host}}
+        self._calls.send("POST", "compute", f"/os-aggregates/{aggregate.id}/action", body, LOOK)
+
+    # -- writes that are asked for once -------------------------------------------------------------
+
+    def live_migrate(self, server: str) -> None:
+        self._action(server, {"os-migrateLive": {"host": None, "block_migration": "auto"}}, LIVE)
+
+    def cold_migrate(self, server: str) -> None:
+        self._action(server, {"migrate": None}, LIVE)
+
+    def confirm_resize(self, server: str) -> None:
+        self._action(server, {"confirmResize": None}, LIVE)
+
+    def evacuate(self, server: str) -> None:
+        self._action(server, {"evacuate": {}}, EVACUATE)
+
+    def abort_migration(self, server: str, migration: int) -> None:
+        self._calls.send("DELETE", "compute", f"/servers/{server}/migrations/{migration}", None, LOOK)
+
+    def _action(self, server: str, body: Mapping[str, Any], microversion: str) -> None:
+        self._calls.send("POST", "compute", f"/servers/{server}/action", body, microversion)
+
+    def move_router(self, router: str, source: str, target: str) -> None:
+        """Neutron lets a router that is not highly available be on one L3 agent only: off, then on."""
+        self._calls.send("DELETE", "network", f"/agents/{source}/l3-routers/{router}", None)
+        self._calls.send("POST", "network", f"/agents/{target}/l3-routers", {"router_id": router})
+
+    def move_network(self, network: str, source: str, target: str) -> None:
+        self._calls.send("POST", "network", f"/agents/{target}/dhcp-networks", {"network_id": network})
+        self._calls.send("DELETE", "network", f"/agents/{source}/dhcp-networks/{network}", None)
+
+
+class OpenStackClouds:
+    """Opens clouds. Nothing of their credentials is kept on disk."""
+
+    def __init__(self, clock: Clock, randomness: Randomness) -> None:
+        self._clock = clock
+        self._randomness = randomness
+
+    def open(self, clouds: bytes) -> OpenStackCloud:
+        return OpenStackCloud(CloudCalls(parse_clouds(clouds), self._clock, self._randomness))
+
+
+def _service(one: Mapping[str, Any]) -> ComputeService:
+    return ComputeService(
+        id=str(one["id"]),
+        host=one["host"],
+        enabled=one["status"] == "enabled",
+        up=one["state"] == "up",
+        forced_down=bool(one.get("forced_down")),
+        reason=one.get("disabled_reason") or "",
+        zone=one.get("zone") or "",
+    )
+
+
+def _aggregate(one: Mapping[str, Any]) -> Aggregate:
+    metadata = one.get("metadata") or {}
+    return Aggregate(
+        id=int(one["id"]),
+        name=one["name"],
+        hosts=frozenset(one.get("hosts") or ()),
+        zone=one.get("availability_zone") or metadata.get("availability_zone") or "",
+        ours=AGGREGATE_KEY in metadata,
+    )
+
+
+def _server(one: Mapping[str, Any]) -> Server:
+    flavor = one.get("flavor") or {}
+    # A server that boots from a volume has no image; ephemeral and swap disks are local in any case.
+    extra = int(flavor.get("ephemeral") or 0)
+    boots_local = bool(one.get("image"))
+    swap = int(flavor.get("swap") or 0)
+    return Server(
+        id=one["id"],
+        name=one.get("name") or "",
+        host=one.get("OS-EXT-SRV-ATTR:host") or "",
+        status=one["status"],
+        task=one.get("OS-EXT-STS:task_state") or "",
+        memory=int(flavor.get("ram") or 0),
+        disk=(int(flavor.get("disk") or 0) if boots_local else 0) + extra,
+        local_disk=boots_local or extra > 0 or swap > 0,
+        extra_specs=flavor.get("extra_specs") or {},
+        metadata=one.get("metadata") or {},
+        locked=bool(one.get("locked")),
+        volumes=len(one.get("os-extended-volumes:volumes_attached") or ()),
+    )

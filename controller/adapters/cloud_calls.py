@@ -1,0 +1,207 @@
+"""One OpenStack's REST interfaces through openstacksdk: deadlines, retries, and what an answer is worth.
+
+Only what may be repeated is repeated: reads, with growing and jittered pauses inside one deadline. A POST
+is sent once. After a 429 or 503 that says when to come back nothing is asked of that service before.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import yaml
+
+from controller.domain import backoff
+from controller.errors import CloudRefused, CloudUnavailable
+from controller.ports import Clock, Randomness
+
+# Seconds: one request, and a read with all its repetitions.
+REQUEST_TIMEOUT = 15.0
+READ_WITHIN = 20.0
+PAGE = 500
+MOST_PAGES = 1000
+# Without these openstacksdk sends a request again that broke off, a POST too.
+_ONCE: Mapping[str, Any] = {"raise_exc": False, "connect_retries": 0, "status_code_retries": 0}
+_BUSY = frozenset((429, 502, 503, 504))
+# Of the answers that are a failure of the server and not of the request.
+_BROKEN = frozenset((408, 425, 500)) | _BUSY
+
+
+def parse_clouds(content: bytes) -> Mapping[str, Any]:
+    """The one cloud of a clouds.yaml, or the one named `default`. Raises CloudRefused."""
+    try:
+        document = yaml.load(content, Loader=yaml.CSafeLoader)
+        clouds = document["clouds"]
+        chosen = clouds["default"] if "default" in clouds or len(clouds) != 1 else next(iter(clouds.values()))
+        if not chosen["auth"]["auth_url"]:
+            raise KeyError("auth_url")
+    except (yaml.YAMLError, UnicodeDecodeError, TypeError, KeyError, AttributeError):
+        # Without the cause: the text of a parser's error may quote what it could not read.
+        raise CloudRefused(
+            'the credentials are no clouds.yaml with one cloud, or one named "default"'
+        ) from None
+    found: Mapping[str, Any] = chosen
+    return found
+
+
+class CloudCalls:
+    """Requests to the services of one cloud. One connection for each thread that asks."""
+
+    def __init__(self, cloud: Mapping[str, Any], clock: Clock, randomness: Randomness) -> None:
+        self._cloud = dict(cloud)
+        self._clock = clock
+        self._randomness = randomness
+        self._local = threading.local()
+        self._quiet: dict[str, float] = {}
+        self.count = 0
+
+    def get(
+        self, service: str, path: str, params: Mapping[str, Any] | None = None, microversion: str = ""
+    ) -> Any:
+        """The parsed answer, None on 404. Raises CloudUnavailable, CloudRefused."""
+        deadline = self._clock.monotonic() + READ_WITHIN
+        attempt = 0
+        while True:
+            attempt += 1
+            try:
+                return self._ask("GET", service, path, params=params, microversion=microversion)
+            except CloudUnavailable as error:
+                pause = backoff.delay(attempt, self._randomness.jitter(), first=0.5, cap=8.0)
+                pause = max(pause, error.retry_after or 0.0)
+                if self._clock.monotonic() + pause > deadline:
+                    raise
+                time.sleep(pause)
+
+    def pages(
+        self, service: str, path: str, name: str, params: Mapping[str, Any], microversion: str
+    ) -> Iterator[dict[str, Any]]:
+        """Every item of a list that comes in pages; CloudUnavailable where one of them does not come."""
+        marker = ""
+        for _ in range(MOST_PAGES):
+            given = {**params, "limit": PAGE} | ({"marker": marker} if marker else {})
+            answer = self.get(service, path, given, microversion)
+            items = items_of(answer, name, path)
+            yield from items
+            more = any(link.get("rel") == "next" for link in answer.get(f"{name}_links") or ())
+            if not more:
+                return
+            if not items or str(items[-1]["id"]) == marker:
+                raise CloudUnavailable(f"{path}: the list does not come to an end")
+            marker = str(items[-1]["id"])
+        raise CloudUnavailable(f"{path}: the list does not come to an end")
+
+    def send(
+        self, method: str, service: str, path: str, body: Mapping[str, Any] | None, microversion: str = ""
+    ) -> Any:
+        """One write, sent once. Raises CloudUnavailable where its outcome is not known, CloudRefused."""
+        return self._ask(method, service, path, body=body, microversion=microversion)
+
+    def _ask(
+        self,
+        method: str,
+        service: str,
+        path: str,
+        *,
+        params: Mapping[str, Any] | None = None,
+        body: Mapping[str, Any] | None = None,
+        microversion: str = "",
+    ) -> Any:
+        wait = self._quiet.get(service, 0.0) - self._clock.monotonic()
+        if wait > 0:
+            raise CloudUnavailable(f"{service} asked to be left alone for {wait:.0f} s", wait)
+        more: dict[str, Any] = {"microversion": microversion} if microversion else {}
+        if params:
+            more["params"] = dict(params)
+        if body is not None:
+            more["json"] = dict(body)
+        self.count += 1
+        response = self._response(method, service, path, more)
+        return self._judge(response, method, service, path)
+
+    def _response(self, method: str, service: str, path: str, more: Mapping[str, Any]) -> Any:
+        import keystoneauth1.exceptions as failures
+        from openstack.exceptions import SDKException
+
+        what = f"{service} {method} {path}"
+        try:
+            proxy = getattr(self._connection(), service)
+            return proxy.request(path, method, **_ONCE, **more)
+        except failures.EndpointNotFound:
+            raise CloudRefused(f"the region has no {service} service", 404) from None
+        except (failures.Unauthorized, failures.http.Forbidden):
+            raise CloudUnavailable(f"{what}: the credentials are not accepted") from None
+        except failures.http.HttpError as error:
+            raise CloudUnavailable(f"{what}: {error.http_status}") from None
+        except (failures.ClientException, SDKException) as error:
+            # Their texts quote requests; the kind of the failure says enough.
+            raise CloudUnavailable(f"{what}: {type(error).__name__}") from None
+        except (ValueError, KeyError, TypeError, OSError) as error:
+            # What discovery makes of an answer that was cut short.
+            raise CloudUnavailable(f"{what}: {type(error).__name__}") from None
+
+    def _judge(self, response: Any, method: str, service: str, path: str) -> Any:
+        what, code = f"{service} {method} {path}", int(response.status_code)
+        if code in _BROKEN:
+            asked = _retry_after(response.headers.get("Retry-After"))
+            if code in _BUSY and asked:
+                self._quiet[service] = self._clock.monotonic() + asked
+            raise CloudUnavailable(f"{what}: {code}", asked)
+        if code == 401:
+            raise CloudUnavailable(f"{what}: the credentials are not accepted")
+        if code == 404 and method in ("GET", "DELETE"):
+            return None
+        if code >= 400:
+            raise CloudRefused(f"{what}: {code} {_fault(response)}", code)
+        if code == 204 or not response.content:
+            return {}
+        try:
+            return json.loads(response.content)
+        except ValueError:
+            raise CloudUnavailable(f"{what}: the answer is cut short") from None
+
+    def _connection(self) -> Any:
+        found = getattr(self._local, "connection", None)
+        if found is None:
+            import openstack
+
+            found = openstack.connect(
+                load_yaml_config=False,
+                load_envvars=False,
+                app_name="openstack-controller",
+                api_timeout=REQUEST_TIMEOUT,
+                **{key: value for key, value in self._cloud.items() if key != "profile"},
+            )
+            self._local.connection = found
+        return found
+
+
+def items_of(answer: Any, name: str, path: str) -> list[dict[str, Any]]:
+    """The list called `name` in an answer. Raises CloudUnavailable where there is none."""
+    if not isinstance(answer, dict) or not isinstance(answer.get(name), list):
+        raise CloudUnavailable(f"{path}: the answer holds no {name}")
+    found: list[dict[str, Any]] = answer[name]
+    return found
+
+
+def _retry_after(text: str | None) -> float | None:
+    try:
+        return min(max(float(text), 0.0), 300.0) if text else None
+    except ValueError:
+        return None
+
+
+def _fault(response: Any) -> str:
+    """The sentence in an error answer, in the shape of any service."""
+    try:
+        body = json.loads(response.content)
+    except ValueError:
+        return ""
+    for value in [body, *(body.values() if isinstance(body, dict) else ())]:
+        if isinstance(value, dict) and isinstance(value.get("message"), str):
+            return str(value["message"])[:500]
+        if isinstance(value, dict) and isinstance(value.get("detail"), str):
+            return str(value["detail"])[:500]
+    return ""

@@ -1,0 +1,108 @@
+"""What the reconcilers need of a region's OpenStack, as protocols.
+
+Every call has a deadline, retries reads within it (429, 5xx, broken connections) with jitter, and never
+repeats a POST. Raises CloudUnavailable where nothing is known of the outcome or a list is not complete,
+CloudRefused where OpenStack said no.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from controller.domain.cloud_facts import (
+    Agent,
+    Aggregate,
+    ComputeService,
+    Hypervisor,
+    Migration,
+    Server,
+    VolumeService,
+)
+
+
+class Cloud(Protocol):
+    """One region's OpenStack, as an administrator. Safe from several threads."""
+
+    # -- looks: a list is complete or not given at all
+
+    def compute_services(self) -> tuple[ComputeService, ...]: ...
+
+    def hypervisors(self) -> tuple[Hypervisor, ...]: ...
+
+    def network_agents(self) -> tuple[Agent, ...]: ...
+
+    def volume_services(self) -> tuple[VolumeService, ...]:
+        """Empty where the region has no block storage."""
+        ...
+
+    def aggregates(self) -> tuple[Aggregate, ...]: ...
+
+    def servers_on(self, host: str) -> tuple[Server, ...]: ...
+
+    def server(self, id_: str) -> Server | None:
+        """None only where Nova says that there is no such server."""
+        ...
+
+    def migrations(self, server: str) -> tuple[Migration, ...]:
+        """The moves of one server, oldest first."""
+        ...
+
+    def allocations(self, host: str) -> int | None:
+        """How many consumers hold resources of the host's provider; None where it has no provider."""
+        ...
+
+    def routed_by(self, agent: str) -> tuple[str, ...]:
+        """Routers on an L3 agent."""
+        ...
+
+    def served_by(self, agent: str) -> tuple[str, ...]:
+        """Networks on a DHCP agent."""
+        ...
+
+    # -- writes that may be repeated
+
+    def set_compute_service(self, id_: str, *, enabled: bool, reason: str = "") -> None: ...
+
+    def force_down(self, id_: str, *, down: bool) -> None: ...
+
+    def delete_compute_service(self, id_: str) -> None: ...
+
+    def delete_agent(self, id_: str) -> None: ...
+
+    def delete_provider(self, host: str) -> None:
+        """The host's resource provider, where it has one. Refused while it has allocations."""
+        ...
+
+    def set_agent(self, id_: str, *, enabled: bool, description: str) -> None: ...
+
+    def set_volume_service(self, service: VolumeService, *, enabled: bool, reason: str = "") -> None: ...
+
+    def ensure_aggregate(self, name: str, *, zone: str) -> Aggregate:
+        """The aggregate of that name, made and marked as ours where there is none."""
+        ...
+
+    def place_host(self, aggregate: Aggregate, host: str, *, member: bool) -> None: ...
+
+    # -- writes that are asked for once
+
+    def live_migrate(self, server: str) -> None: ...
+
+    def cold_migrate(self, server: str) -> None: ...
+
+    def confirm_resize(self, server: str) -> None: ...
+
+    def evacuate(self, server: str) -> None: ...
+
+    def abort_migration(self, server: str, migration: int) -> None: ...
+
+    def move_router(self, router: str, source: str, target: str) -> None: ...
+
+    def move_network(self, network: str, source: str, target: str) -> None: ...
+
+
+class Clouds(Protocol):
+    """Opens a region's OpenStack from a clouds.yaml."""
+
+    def open(self, clouds: bytes) -> Cloud:
+        """Nothing is sent yet. Raises CloudRefused when the text is no clouds.yaml with one usable cloud."""
+        ...

@@ -1,0 +1,143 @@
+"""What OpenStack tells of hosts and servers, as facts. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+# Begins every reason, description or mark that we leave in OpenStack: only what carries it is undone.
+MARK = "osctl.dev: "
+# Nova's own words for a compute that registered while enable_new_services is off
+# (nova/objects/service.py, nova/compute/manager.py): nobody's decision, so it may be enabled.
+NEW_SERVICE_REASONS = frozenset(
+    (
+        "New service disabled due to config option.",
+        "New compute service disabled due to config option.",
+    )
+)
+
+
+def is_ours(reason: str) -> bool:
+    """Whether something was disabled by us, or by nobody in particular."""
+    return reason.startswith(MARK) or reason in NEW_SERVICE_REASONS
+
+
+@dataclass(frozen=True, slots=True)
+class ComputeService:
+    """One nova-compute. `up` is what Nova believes; forced down counts as down."""
+
+    id: str
+    host: str
+    enabled: bool
+    up: bool
+    forced_down: bool = False
+    reason: str = ""
+    zone: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Agent:
+    """One network agent; `kind` as Neutron calls it, such as `L3 agent`."""
+
+    id: str
+    host: str
+    kind: str
+    alive: bool
+    enabled: bool = True
+    description: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class VolumeService:
+    """One service of Cinder. `name` is its host as Cinder knows it, such as `cmp1@lvm`."""
+
+    binary: str
+    name: str
+    enabled: bool
+    up: bool
+    reason: str = ""
+
+    @property
+    def host(self) -> str:
+        return self.name.partition("@")[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Hypervisor:
+    """One compute node of Nova, which is there once its host is mapped to a cell."""
+
+    host: str
+    servers: int
+
+
+@dataclass(frozen=True)
+class Server:
+    """One server. `task` is empty while nothing is done to it. Memory in MiB, disks in GiB."""
+
+    id: str
+    name: str
+    host: str
+    status: str
+    task: str = ""
+    memory: int = 0
+    disk: int = 0
+    local_disk: bool = False
+    extra_specs: Mapping[str, str] = field(default_factory=dict)
+    metadata: Mapping[str, str] = field(default_factory=dict)
+    locked: bool = False
+    volumes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Migration:
+    """One record of a move. Ids of a server's migrations grow."""
+
+    id: int
+    server: str
+    kind: str
+    status: str
+    source: str = ""
+    target: str = ""
+
+    @property
+    def failed(self) -> bool:
+        return self.status in ("error", "failed", "cancelled")
+
+    @property
+    def ended(self) -> bool:
+        return self.failed or self.status in ("completed", "confirmed", "reverted", "done", "finished")
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    """One host aggregate; `ours` where its metadata say that we made it."""
+
+    id: int
+    name: str
+    hosts: frozenset[str]
+    zone: str = ""
+    ours: bool = False
+
+
+@dataclass(frozen=True)
+class CloudView:
+    """One complete look at the cloud's hosts: it exists only when every list was complete."""
+
+    services: tuple[ComputeService, ...]
+    hypervisors: tuple[Hypervisor, ...]
+    agents: tuple[Agent, ...]
+    volumes: tuple[VolumeService, ...]
+    aggregates: tuple[Aggregate, ...]
+    taken: float = 0.0
+
+    def service(self, host: str) -> ComputeService | None:
+        return next((one for one in self.services if one.host == host), None)
+
+    def hypervisor(self, host: str) -> Hypervisor | None:
+        return next((one for one in self.hypervisors if one.host == host), None)
+
+    def agents_on(self, host: str) -> tuple[Agent, ...]:
+        return tuple(one for one in self.agents if one.host == host)
+
+    def volumes_on(self, host: str) -> tuple[VolumeService, ...]:
+        return tuple(one for one in self.volumes if one.host == host)

@@ -1,0 +1,273 @@
+"""A NodeMaintenance: its spec, its status, and the next thing to do for each server. Pure.
+
+All progress is in the status, so that any process can go on from it. What is asked of Nova is noted before
+it is asked for, with the newest migration that the server had; afterwards Nova's own records tell whether
+the request arrived: a newer migration, a task, another host. Without any of them, and after a while, it did
+not arrive, and is asked for again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Any
+
+from controller.domain.cloud_facts import Migration, Server
+from controller.domain.conditions import timestamp
+from controller.domain.durations import parse_duration
+from controller.domain.maintenance_plan import Mode, Rules, ServerPlan, Unmovable, Way
+from controller.domain.times import seconds_of
+
+# Within so many seconds what was asked of Nova is to be seen there.
+SETTLE = 20.0
+RETRY_FIRST, RETRY_CAP = 10.0, 120.0
+
+
+class Phase(StrEnum):
+    """`status.phase`."""
+
+    PENDING = "Pending"
+    PLANNED = "Planned"
+    WAITING = "Waiting"
+    MOVING = "Moving"
+    COMPLETED = "Completed"
+    BLOCKED = "Blocked"
+    ROLLING_BACK = "RollingBack"
+
+
+class Stand(StrEnum):
+    """`status.servers[].state`."""
+
+    PENDING = "Pending"
+    REQUESTED = "Requested"
+    MOVING = "Moving"
+    DONE = "Done"
+    LEFT = "Left"
+    BLOCKED = "Blocked"
+
+
+class Command(StrEnum):
+    """What is asked of Nova for one server."""
+
+    LIVE = "LiveMigrate"
+    COLD = "ColdMigrate"
+    CONFIRM = "Confirm"
+    EVACUATE = "Evacuate"
+    ABORT = "Abort"
+
+
+_COMMANDS = {Way.LIVE: Command.LIVE, Way.COLD: Command.COLD, Way.EVACUATE: Command.EVACUATE}
+
+
+@dataclass(frozen=True, slots=True)
+class MaintenanceSpec:
+    """`spec`, with its defaults. Deadlines in seconds."""
+
+    node: str
+    mode: Mode
+    dry_run: bool = False
+    fenced: bool = False
+    per_host: int = 2
+    per_region: int = 8
+    most_unavailable: int = 1
+    server_deadline: float = 900.0
+    deadline: float = 14400.0
+    retries: int = 3
+    rules: Rules = field(default_factory=Rules)
+
+
+def parse_spec(obj: Mapping[str, Any], *, shared_disks: bool = False) -> MaintenanceSpec:
+    """The spec of a NodeMaintenance that the API server has accepted. Raises ValueError on any other."""
+    spec = obj["spec"]
+    budgets, deadlines = spec.get("budgets") or {}, spec.get("deadlines") or {}
+    limits = spec.get("limits") or {}
+    return MaintenanceSpec(
+        node=str(spec["nodeName"]),
+        mode=Mode(spec.get("mode") or Mode.MIGRATE),
+        dry_run=bool(spec.get("dryRun")),
+        fenced=bool(spec.get("fenced")),
+        per_host=int(budgets.get("serversPerNode") or 2),
+        per_region=int(budgets.get("serversPerRegion") or 8),
+        most_unavailable=int(budgets.get("nodesPerAggregate") or 1),
+        server_deadline=parse_duration(deadlines.get("server") or "15m"),
+        deadline=parse_duration(deadlines.get("whole") or "4h"),
+        retries=int(spec["retries"]) if spec.get("retries") is not None else 3,
+        rules=Rules(
+            on_unmovable=Unmovable(spec.get("onUnmovable") or Unmovable.BLOCK),
+            most_memory=int(limits.get("memoryMiB") or 0),
+            most_local_disk=int(limits.get("localDiskGiB") or 0),
+            rebuild_local=spec.get("localDisks") == "Rebuild",
+            shared_disks=shared_disks,
+        ),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One server in `status.servers`. Times in seconds since the epoch, 0.0 for never.
+
+    `after`: the newest migration that the server had before ours was asked for.
+    """
+
+    id: str
+    name: str
+    way: Way
+    state: Stand = Stand.PENDING
+    attempts: int = 0
+    requested: float = 0.0
+    not_before: float = 0.0
+    after: int = 0
+    target: str = ""
+    message: str = ""
+
+    @property
+    def ended(self) -> bool:
+        return self.state in (Stand.DONE, Stand.LEFT)
+
+    @property
+    def under_way(self) -> bool:
+        return self.state in (Stand.REQUESTED, Stand.MOVING)
+
+    def written(self) -> dict[str, Any]:
+        """As it stands in the status."""
+        times = {"requestedAt": self.requested, "notBefore": self.not_before}
+        plain = {"attempts": self.attempts, "afterMigration": self.after}
+        texts = {"target": self.target, "message": self.message}
+        return {
+            "id": self.id,
+            "name": self.name,
+            "action": str(self.way),
+            "state": str(self.state),
+            **{key: value for key, value in plain.items() if value},
+            **{key: timestamp(value) for key, value in times.items() if value},
+            **{key: value for key, value in texts.items() if value},
+        }
+
+
+def read_entry(entry: Mapping[str, Any]) -> Entry:
+    """An entry of the status as it was written."""
+    return Entry(
+        id=str(entry["id"]),
+        name=str(entry.get("name") or ""),
+        way=Way(entry["action"]),
+        state=Stand(entry["state"]),
+        attempts=int(entry.get("attempts") or 0),
+        requested=seconds_of(entry.get("requestedAt")),
+        not_before=seconds_of(entry.get("notBefore")),
+        after=int(entry.get("afterMigration") or 0),
+        target=str(entry.get("target") or ""),
+        message=str(entry.get("message") or ""),
+    )
+
+
+def plan_entry(plan: ServerPlan, known: Entry | None, retries: int) -> Entry:
+    """The entry of a server that is on the node: what is under way stays, anything else follows the plan."""
+    if known is not None and (known.under_way or (known.attempts > retries and plan.way in _COMMANDS)):
+        return known
+    base = known if known is not None else Entry(plan.id, plan.name, plan.way)
+    state = {Way.LEAVE: Stand.LEFT, Way.BLOCKED: Stand.BLOCKED}.get(plan.way, Stand.PENDING)
+    if state == base.state and plan.way == base.way:
+        return replace(base, name=plan.name)
+    return replace(base, name=plan.name, way=plan.way, state=state, message=plan.why)
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """A server under way as Nova shows it now. `server` is None where Nova says there is none."""
+
+    server: Server | None
+    migrations: tuple[Migration, ...] = ()
+
+    @property
+    def newest(self) -> int:
+        return max((one.id for one in self.migrations), default=0)
+
+
+def begin(entry: Entry, sight: Sight, now: float) -> tuple[Entry, Command]:
+    """The request to be noted, and what is asked for after that."""
+    noted = replace(
+        entry,
+        state=Stand.REQUESTED,
+        requested=now,
+        after=sight.newest,
+        attempts=entry.attempts + 1,
+        message="",
+    )
+    return noted, _COMMANDS[entry.way]
+
+
+def advance(
+    entry: Entry, sight: Sight, source: str, spec: MaintenanceSpec, now: float
+) -> tuple[Entry, Command | None]:
+    """Where a server under way stands, and what else is to be asked of Nova for it."""
+    server = sight.server
+    if server is None:
+        return replace(entry, state=Stand.DONE, message="deleted meanwhile"), None
+    ours = [one for one in sight.migrations if one.id > entry.after]
+    newest = ours[-1] if ours else None
+    if server.status == "VERIFY_RESIZE" and entry.way == Way.COLD and newest is not None and not server.task:
+        return replace(entry, state=Stand.MOVING, target=server.host), Command.CONFIRM
+    if server.host not in ("", source):
+        if server.task or server.status == "MIGRATING" or (newest is not None and not newest.ended):
+            return replace(entry, state=Stand.MOVING, target=server.host), None
+        return replace(entry, state=Stand.DONE, target=server.host, message="", not_before=0.0), None
+    late = now - entry.requested > spec.server_deadline
+    if server.task or (newest is not None and not newest.ended):
+        moving = replace(entry, state=Stand.MOVING)
+        if not late:
+            return moving, None
+        text = f"takes longer than {spec.server_deadline:.0f} s"
+        abortable = entry.way == Way.LIVE and newest is not None and newest.status == "running"
+        return replace(moving, message=text), Command.ABORT if abortable else None
+    if newest is not None and newest.failed:
+        return failed(entry, f"Nova: its migration ended as {newest.status}", spec, now), None
+    if now - entry.requested < SETTLE:
+        return entry, None
+    if newest is not None:
+        return failed(entry, "Nova: its migration ended, and it is still here", spec, now), None
+    return failed(entry, "Nova shows nothing of what was asked for", spec, now), None
+
+
+def failed(entry: Entry, why: str, spec: MaintenanceSpec, now: float) -> Entry:
+    """The entry after an attempt that came to nothing."""
+    if entry.attempts > spec.retries:
+        text = f"{why}; {entry.attempts} attempts failed: migrate it by hand, or edit the spec"
+        return replace(entry, state=Stand.BLOCKED, message=text)
+    pause = min(RETRY_CAP, RETRY_FIRST * float(2 ** min(entry.attempts - 1, 10)))
+    return replace(entry, state=Stand.PENDING, not_before=now + pause, message=f"{why}; it is tried again")
+
+
+def may_begin(entry: Entry, now: float) -> bool:
+    """Whether the server waits for nothing but a slot."""
+    return entry.state == Stand.PENDING and entry.way in _COMMANDS and now >= entry.not_before
+
+
+def progress(entries: Sequence[Entry]) -> str:
+    """As `12/30`: servers done, of those to be moved."""
+    counted = [one for one in entries if one.state != Stand.LEFT]
+    return f"{sum(one.state == Stand.DONE for one in counted)}/{len(counted)}"
+
+
+def verdict(entries: Sequence[Entry], *, empty: bool) -> tuple[Phase, str]:
+    """The phase of a maintenance that has begun, and a sentence on it.
+
+    `empty`: it is certain that nothing but the servers left on purpose is on the node.
+    """
+    blocked = [one for one in entries if one.state == Stand.BLOCKED]
+    open_ = [one for one in entries if not one.ended and one.state != Stand.BLOCKED]
+    left = [one for one in entries if one.state == Stand.LEFT]
+    if open_:
+        waiting = sum(one.way == Way.BUSY for one in open_)
+        text = f"{progress(entries)} servers moved, {sum(one.under_way for one in open_)} under way"
+        text += f", {waiting} busy with something else" if waiting else ""
+        text += f", {len(blocked)} blocked" if blocked else ""
+        return Phase.MOVING, text
+    if blocked:
+        shown = "; ".join(f"{one.name}: {one.message}" for one in blocked[:5])
+        more = f"; and {len(blocked) - 5} more" if len(blocked) > 5 else ""
+        return Phase.BLOCKED, f"{len(blocked)} servers cannot be moved: {shown}{more}"
+    if not empty:
+        return Phase.MOVING, "it is being made sure that nothing is left on the node"
+    tail = f", {len(left)} left on it on purpose" if left else ""
+    return Phase.COMPLETED, f"{progress(entries)} servers moved{tail}; the node may be worked on"

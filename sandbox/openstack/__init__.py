@@ -1,0 +1,1 @@
+"""A real OpenStack control plane on loopback, for tests of what the controller does to a cloud."""
