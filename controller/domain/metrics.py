@@ -127,13 +127,13 @@ DRIFT_FOUND = Counter(
 )
 DRIFT_OBJECTS = Gauge(
     "osctl_release_drift_objects",
-    "Objects of a release that differed from its manifest at the last comparison.",
-    ("release",),
+    "Objects of a release that differed from its manifest at the last comparison, 16 at the most.",
+    ("bundle", "release"),
 )
 RELEASE_SIZE = Gauge(
     "osctl_release_size_bytes",
-    "Size of the Secret that holds the newest revision of a release; etcd refuses more than 1 MiB.",
-    ("release",),
+    "Size of the record of a release's newest revision, 0 while unknown; Kubernetes refuses more than 1 MiB.",
+    ("bundle", "release"),
 )
 RELEASE_DEPLOYED = Gauge(
     "osctl_release_deployed",

@@ -114,6 +114,14 @@ def measured_region(measures: Metrics, series: Callable[[Status], Series]) -> Se
     return seen
 
 
+_RELEASE_VALUES: Mapping[Gauge, Callable[[Mapping[str, Any]], float]] = {
+    metrics.RELEASE_DEPLOYED: lambda entry: float(entry.get("state") == ReleaseState.DEPLOYED),
+    metrics.RELEASE_FAILURES: lambda entry: float((entry.get("lastAttempt") or {}).get("failures") or 0),
+    metrics.RELEASE_SIZE: lambda entry: float(entry.get("bytes") or 0),
+    metrics.DRIFT_OBJECTS: lambda entry: float(len(entry.get("drift") or [])),
+}
+
+
 def measured_bundle(measures: Metrics) -> Seen:
     """What to do with each HelmBundle that a watch shows, to have its releases measured.
 
@@ -128,14 +136,9 @@ def measured_bundle(measures: Metrics) -> Seen:
         for name in known.get(bundle, set()) - names:
             measures.forget(release=name)
         known[bundle] = names
-        deployed: list[Row] = []
-        failures: list[Row] = []
-        for entry in shown:
-            labels = {"release": str(entry.get("name"))}
-            deployed.append((labels, float(entry.get("state") == ReleaseState.DEPLOYED)))
-            failures.append((labels, float((entry.get("lastAttempt") or {}).get("failures") or 0)))
-        measures.replace(metrics.RELEASE_DEPLOYED, deployed, bundle=bundle)
-        measures.replace(metrics.RELEASE_FAILURES, failures, bundle=bundle)
+        for metric, value in _RELEASE_VALUES.items():
+            rows: list[Row] = [({"release": str(entry.get("name"))}, value(entry)) for entry in shown]
+            measures.replace(metric, rows, bundle=bundle)
         if event == "DELETED":
             del known[bundle]
 

@@ -9,6 +9,7 @@ from controller.domain import metrics
 from controller.domain.metrics import Counter, Gauge, Histogram
 
 PODS = Gauge("test_pods", "Pods.", ("application", "component"))
+SIZE = Gauge("test_size_bytes", "Size.", ("release",))
 NODE = Gauge("test_node", "A node.", ("node",))
 
 SCRAPE = "text/plain;version=0.0.4"
@@ -38,9 +39,9 @@ def test_a_counter_adds_up() -> None:
 
 def test_a_gauge_says_what_was_set_last() -> None:
     recorder = PrometheusMetrics("helmbundle")
-    recorder.set(metrics.RELEASE_SIZE, 10, release="nova")
-    recorder.set(metrics.RELEASE_SIZE, 7, release="nova")
-    assert value(recorder, "osctl_release_size_bytes", release="nova") == 7
+    recorder.set(SIZE, 10, release="nova")
+    recorder.set(SIZE, 7, release="nova")
+    assert value(recorder, "test_size_bytes", release="nova") == 7
 
 
 def test_a_duration_goes_into_its_bucket() -> None:
@@ -73,12 +74,12 @@ def test_rows_replace_only_those_that_share_the_given_labels() -> None:
 def test_what_is_forgotten_is_gone_from_every_metric_that_names_it() -> None:
     recorder = PrometheusMetrics("helmbundle")
     recorder.count(metrics.UNLOCKS, release="nova")
-    recorder.set(metrics.RELEASE_SIZE, 10, release="nova")
-    recorder.set(metrics.RELEASE_SIZE, 10, release="glance")
+    recorder.set(SIZE, 10, release="nova")
+    recorder.set(SIZE, 10, release="glance")
     recorder.observe(metrics.HELM_DURATION, 2, release="nova", action="Install", result="success")
     recorder.forget(release="nova")
     assert "nova" not in str(scraped(recorder))
-    assert value(recorder, "osctl_release_size_bytes", release="glance") == 10
+    assert value(recorder, "test_size_bytes", release="glance") == 10
 
 
 def test_a_tracked_value_is_asked_for_at_each_scrape() -> None:
@@ -101,9 +102,9 @@ def test_more_series_than_the_limit_are_gathered_in_one() -> None:
 
 def test_labels_that_a_metric_does_not_have_and_those_that_lack_do_no_harm() -> None:
     recorder = PrometheusMetrics("helmbundle")
-    recorder.set(metrics.RELEASE_SIZE, 1, bundle="compute")
-    recorder.replace(metrics.RELEASE_SIZE, [({"release": "nova"}, 2)], namespace="openstack")
-    assert value(recorder, "osctl_release_size_bytes", release="nova") == 2
+    recorder.set(SIZE, 1, bundle="compute")
+    recorder.replace(SIZE, [({"release": "nova"}, 2)], namespace="openstack")
+    assert value(recorder, "test_size_bytes", release="nova") == 2
 
 
 def test_a_counter_never_falls() -> None:

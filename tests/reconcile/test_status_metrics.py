@@ -113,13 +113,19 @@ def test_releases_of_a_bundle() -> None:
     measured_bundle(measures)(
         None,
         bundle(
-            {"name": "nova", "state": "Failed", "lastAttempt": {"failures": 4}},
+            {
+                **{"name": "nova", "state": "Failed", "lastAttempt": {"failures": 4}, "bytes": 300000},
+                "drift": [{"object": "Deployment/nova-api", "change": "Edited"}],
+            },
             {"name": "libvirt", "state": "Deployed"},
         ),
     )
     assert measures.value(metrics.RELEASE_DEPLOYED, bundle="compute", release="nova") == 0
     assert measures.value(metrics.RELEASE_DEPLOYED, bundle="compute", release="libvirt") == 1
     assert measures.value(metrics.RELEASE_FAILURES, bundle="compute", release="nova") == 4
+    assert measures.value(metrics.RELEASE_SIZE, bundle="compute", release="nova") == 300000
+    assert measures.value(metrics.DRIFT_OBJECTS, bundle="compute", release="nova") == 1
+    assert measures.value(metrics.DRIFT_OBJECTS, bundle="compute", release="libvirt") == 0
 
 
 def test_a_release_that_is_gone_is_forgotten_everywhere() -> None:
