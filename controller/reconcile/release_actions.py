@@ -140,9 +140,13 @@ class ReleaseActions:
         if not self._is_back(job, target):
             before = self._records.manifest(job.release, job.namespace, target)
             replace_immutable_jobs(self._kube, before, job.release, job.namespace)
-            self._helm.rollback(
-                job.release, job.namespace, target, timeout=job.timeout, cancellation=cancellation
-            )
+            try:
+                self._helm.rollback(
+                    job.release, job.namespace, target, timeout=job.timeout, cancellation=cancellation
+                )
+            except HelmFailed:
+                self._give_up_rollback(job)
+                raise
         newest = self._newest(job)
         if newest is None:
             raise ReleaseMissing(f"release {job.release} vanished while it was rolled back")
@@ -153,6 +157,12 @@ class ReleaseActions:
             **_request_labels(job),
         }
         self._records.relabel(job.release, job.namespace, newest.version, labels)
+
+    def _give_up_rollback(self, job: Job) -> None:
+        """Helm leaves a rollback whose hook failed as pending, which it is not any more."""
+        newest = self._newest(job)
+        if newest is not None and newest.status == "pending-rollback":
+            self._records.mark_failed(job.release, job.namespace, newest.version, "its rollback failed")
 
     def _is_back(self, job: Job, target: int) -> bool:
         """Whether the newest revision is a rollback to `target` that lacks only its note."""

@@ -196,7 +196,7 @@ class FakeHelm:
             if request.release in self.fails:
                 raise HelmFailed(self.fails[request.release])
         except HelmFailed:
-            record.status = "failed"
+            record.status = record.status if action == "Rollback" else "failed"
             raise
         for one in found[:-1]:
             one.status = "superseded" if one.status == "deployed" else one.status

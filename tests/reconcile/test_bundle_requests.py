@@ -126,6 +126,28 @@ def test_a_rollback_that_was_cut_off_is_unlocked_and_made_again(bench: Bench) ->
     assert [one.status for one in bench.helm.history("nova", NAMESPACE)][2] == "failed"
 
 
+def test_a_rollback_that_fails_backs_off_and_is_given_up_when_it_is_taken_back(bench: Bench) -> None:
+    deployed(bench, 1, 2)
+    bench.helm.fails["nova"] = "failed post-rollback: it is broken"
+    bench.annotate("compute", {ROLLBACK: "1"})
+    bench.settle()
+    entry = bench.release("compute", "nova")
+    assert (entry["state"], entry["reason"]) == ("Failed", "BackingOff")
+    assert "it is broken" in entry["lastAttempt"]["error"]
+    bench.restart()
+    bench.settle()
+    assert bench.helm.calls == [("Rollback", "nova")]
+    bench.clock.advance(10)
+    bench.settle()
+    assert bench.helm.calls == [("Rollback", "nova")] * 2
+    del bench.helm.fails["nova"]
+    bench.annotate("compute", {ROLLBACK: None})
+    bench.clock.advance(30)
+    bench.settle()
+    assert bench.helm.values("nova") == {"a": 2}
+    assert bench.release("compute", "nova")["state"] == "Deployed"
+
+
 def test_a_second_rollback_goes_further_back(bench: Bench) -> None:
     deployed(bench, 1, 2, 3)
     bench.annotate("compute", {ROLLBACK: "2"})
