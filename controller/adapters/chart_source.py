@@ -75,6 +75,11 @@ class ChartStore:
         path, root = self._find(chart)
         return self._checked(chart, path, root).defaults
 
+    def files(self, chart: ChartRef) -> Mapping[str, bytes]:
+        path, root = self._find(chart)
+        self._checked(chart, path, root)
+        return dict(_files_of(path, walk(path, root)) if path.is_dir() else _members_of(path))
+
     def _find(self, chart: ChartRef) -> tuple[Path, Path]:
         """The chart's path, and the directory that its files may not lead out of."""
         if bool(chart.path) == bool(chart.repository):

@@ -127,9 +127,8 @@ class CliClient:
             arguments, request.namespace, READ_SECONDS, values=request.values, chart=request.chart_path
         )
         objects = parse_manifests(text)
-        return RenderedRelease(
-            tuple(obj for obj in objects if not _is_hook(obj)), tuple(obj for obj in objects if _is_hook(obj))
-        )
+        manifest = tuple(obj for obj in objects if not _is_hook(obj))
+        return RenderedRelease(manifest, tuple(obj for obj in objects if _is_hook(obj)), text)
 
     def _release(
         self,

@@ -179,9 +179,8 @@ class SdkClient:
             manifest = parse_manifests(read(partial(_dry_run, request=request, known=known)))
         else:
             manifest = tuple(obj for obj in objects if HOOK_ANNOTATION not in annotations_of(obj))
-        return RenderedRelease(
-            manifest, tuple(obj for obj in objects if HOOK_ANNOTATION in annotations_of(obj))
-        )
+        hooks = tuple(obj for obj in objects if HOOK_ANNOTATION in annotations_of(obj))
+        return RenderedRelease(manifest, hooks, "\n---\n".join(texts))
 
     def _release(
         self,

@@ -32,6 +32,7 @@ from controller.reconcile.hook_progress import NO_HOOKS, HookProgress, HooksSeen
 from controller.reconcile.observed_release import ObservedRelease, observe_release, want_release
 from controller.reconcile.release_actions import Job, ReleaseActions
 from controller.reconcile.release_decisions import ReleaseDecisions, taken_by
+from controller.reconcile.release_sizes import ReleaseSizes
 from controller.reconcile.release_view import release_view, resting_state
 from controller.reconcile.secret_values import SecretValues
 from controller.reconcile.superseded import is_superseded
@@ -95,12 +96,14 @@ class BundleReconciler:
         self._actions = ReleaseActions(
             kube=kube, helm=helm, records=records, charts=charts, clock=clock, hooks=hooks, history=history
         )
+        self._sizes = ReleaseSizes(helm=helm, charts=charts, events=events)
         self._planner = BundlePlanner(
             kube=kube,
             helm=helm,
             records=records,
             charts=charts,
             clock=clock,
+            sizes=self._sizes,
             digest_key=digest_key,
             keep=resync,
         )
@@ -155,7 +158,8 @@ class BundleReconciler:
             state, reason = _BEGUN[Action(running.action)]
             decision = Decision(Action(running.action), reason, seen.message, seen.again_after)
         else:
-            state, decision = self._act(look, release, self._decisions.decide(look, release))
+            decision = self._sizes.guard(look, release, self._decisions.decide(look, release))
+            state, decision = self._act(look, release, decision)
         if decision.reason == Reason.GONE:
             self._slots.forget(key)
             return
@@ -163,7 +167,8 @@ class BundleReconciler:
         look.left = look.left or bool(release.revisions) or ours
         if decision.again_after is not None:
             look.again.append(decision.again_after)
-        look.views.append(release_view(look, release, decision, state, seen.hooks))
+        view = release_view(look, release, decision, state, seen.hooks)
+        look.views.append(self._sizes.shown(look, view))
 
     def _observe(self, look: BundleLook, name: str) -> ObservedRelease:
         spec = next((item for item in look.bundle.spec.releases if item.name == name), None)

@@ -11,6 +11,7 @@ from controller.domain.conditions import shorten
 from controller.domain.digests import fingerprint, values_digest
 from controller.domain.plan import PlanAction, ReleaseEffects, bundle_plan, wish_digest, wish_of
 from controller.domain.redaction import Redactor
+from controller.domain.release_size import nearly_too_large, too_large
 from controller.domain.secret_refs import ResolvedValues, resolve
 from controller.errors import ChartInvalid, HelmFailed, ReleaseMissing, SpecInvalid
 from controller.ports import (
@@ -27,6 +28,7 @@ from controller.ports import (
 from controller.reconcile.bundle_look import BundleLook
 from controller.reconcile.observed_release import DIGEST_LENGTH
 from controller.reconcile.plan_effects import DryRun, ObjectEffects
+from controller.reconcile.release_sizes import ReleaseSizes
 
 PROBLEM_LIMIT = 2000
 _NOTHING = RenderedRelease((), ())
@@ -70,6 +72,7 @@ class BundlePlanner:
         records: ReleaseRecords,
         charts: ChartSource,
         clock: Clock,
+        sizes: ReleaseSizes,
         digest_key: Callable[[], bytes],
         keep: float,
     ) -> None:
@@ -78,6 +81,7 @@ class BundlePlanner:
         self._records = records
         self._charts = charts
         self._clock = clock
+        self._sizes = sizes
         self._digest_key = digest_key
         self._keep = keep
         self._known: dict[tuple[str, str], tuple[object, float, tuple[ReleaseEffects, ...]]] = {}
@@ -179,9 +183,12 @@ class BundlePlanner:
             elif not problem:
                 rendered = self._helm.render(self._request(one, namespace), server=True)
                 found = dry_run.apply(rendered, one.action, self._recorded(one, namespace).manifest)
+                if one.spec is not None and one.values is not None:
+                    octets = self._sizes.of_rendered(one.spec, one.values, rendered)
+                    problem = too_large(octets)
         except (ChartInvalid, HelmFailed) as error:
             problem = str(error)
-        notes = list(found.notes)
+        notes = [note for note in (*found.notes, nearly_too_large(octets)) if note]
         if one.missing:
             notes.append(f"{one.missing} credential(s) are not there yet: names stand in their place here")
         return ReleaseEffects(

@@ -25,7 +25,13 @@ def resting_state(decision: Decision, release: ObservedRelease) -> ReleaseState:
         return ReleaseState.DEPLOYED if whole else ReleaseState.SUSPENDED
     if decision.action == Action.NOTHING:
         return ReleaseState.DEPLOYED
-    failing = (Reason.BACKING_OFF, Reason.CHART_NOT_FOUND, Reason.RELEASE_NAME_TAKEN, Reason.SPEC_INVALID)
+    failing = (
+        Reason.BACKING_OFF,
+        Reason.CHART_NOT_FOUND,
+        Reason.RELEASE_NAME_TAKEN,
+        Reason.RELEASE_TOO_LARGE,
+        Reason.SPEC_INVALID,
+    )
     if decision.reason in failing or (revisions and revisions[-1].status == "failed"):
         return ReleaseState.FAILED
     return ReleaseState.WAITING
