@@ -28,8 +28,8 @@ from controller.domain.node_overrides import check_nodes, node_layer
 from controller.domain.password_guard import literal_secrets
 from controller.domain.service_template import RenderedTemplate, ServiceTemplates
 from controller.domain.template_input import RegionInput
+from controller.domain.tls_features import tls_problems, tls_warnings
 from controller.domain.typos import misspelt_keys
-from controller.domain.unserved_features import unserved_features
 from controller.domain.values import DocumentPath, format_path, lookup, parse_path
 from controller.errors import Problem, SpecInvalid
 
@@ -144,11 +144,14 @@ class _RegionRenderer:
             value_of=self._value_of,
             knows=self._knows,
             warn=self.warnings.append,
+            namespace=self.deployment.namespace,
         )
         self.problems += region_input.problems
-        self.problems += unserved_features(self.deployment.spec.features)
-        self.problems += feature_service_problems(self.deployment.spec.features, services, self._knows)
+        features = self.deployment.spec.features
+        self.problems += tls_problems(features, services, self._knows, chart_source(spec))
+        self.problems += feature_service_problems(features, services, self._knows)
         self._stop_on_problems()
+        self.warnings += tls_warnings(features, services, self._knows)
         bundles = self._render_services(services, region_input)
         self._check_overrides(services, bundles)
         self._stop_on_problems()
@@ -201,14 +204,11 @@ class _RegionRenderer:
         chart = self._chart(body["chart"])
         defaults = self.charts.defaults(chart)
         spec = self.deployment.document
-        every = _TEMPLATES.render(
-            "values/every-release.yaml.j2",
-            self.library.every_release,
-            region_input.release_context(entry, release, chart.name, defaults),
-        )
+        context = region_input.release_context(entry, release, chart.name, defaults)
         root: DocumentPath = ("releases", release, "values")
         layers = [
-            Layer("every release", every.value, "values/every-release.yaml.j2", (), every.lines),
+            _template_layer("every release", "every-release", self.library.every_release, context),
+            _template_layer("internal TLS", "internal-tls", self.library.internal_tls, context),
             *library_layers(self.library, spec, chart.name, defaults),
             Layer(f"service {entry.name}", body.get("values") or {}, template.name, root, template.lines),
         ]
@@ -271,6 +271,8 @@ class _RegionRenderer:
         return lookup(self.charts.defaults(self._chart(chart)), path, _MISSING) is not _MISSING
 
     def _chart(self, name: str) -> ChartRef:
+        if self.library.catalogue.is_own(name):
+            return ChartRef(name=name, path=name)
         charts = _mapping(self.deployment.document.get("charts"))
         repository = charts.get("repository")
         if not repository:
@@ -346,6 +348,12 @@ class _RegionRenderer:
     def _stop_on_problems(self) -> None:
         if self.problems:
             raise SpecInvalid(self.problems)
+
+
+def _template_layer(name: str, file: str, text: str, context: Mapping[str, Any]) -> Layer:
+    """The layer of a template that is rendered for each release."""
+    rendered = _TEMPLATES.render(f"values/{file}.yaml.j2", text, context)
+    return Layer(name, rendered.value or {}, rendered.name, (), rendered.lines)
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:

@@ -29,6 +29,7 @@ def load_library(directory: Path) -> Library:
         sizes=_values_files(directory, "sizes"),
         templates=templates,
         every_release=_text(directory / "every-release.yaml.j2"),
+        internal_tls=_text(directory / "internal-tls.yaml.j2"),
     )
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -13,8 +12,8 @@ from controller.cli.offline import offline_renderer
 from controller.cli.options import FileArgument, Filenames, Output, Recursive, Releases, files_of
 from controller.cli.output import Format, print_data, print_table, stdout
 from controller.cli.release_choice import choose
+from controller.domain.images import image_names
 from controller.domain.manifest_diff import images as images_of
-from controller.domain.values import lookup
 
 
 def images(
@@ -36,7 +35,7 @@ def images(
     for region in regions:
         for release in choose(region, releases):
             if helm is None:
-                found = named_images(release.merged.values)
+                found = frozenset(image_names(release.merged.values))
             else:
                 rendered = render_release(release.spec, renderer.charts, helm)
                 found = images_of((*rendered.manifest, *rendered.hooks))
@@ -49,13 +48,3 @@ def images(
         )
     else:
         print_data([{"image": image, "releases": ordered[image]} for image in ordered], output)
-
-
-def named_images(values: Mapping[str, Any]) -> frozenset[str]:
-    """The images under `images.tags`, where OpenStack-Helm's charts have theirs."""
-    tags = lookup(values, ("images", "tags"), {})
-    return (
-        frozenset(tag for tag in tags.values() if isinstance(tag, str))
-        if isinstance(tags, dict)
-        else frozenset()
-    )

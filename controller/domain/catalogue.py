@@ -14,7 +14,8 @@ from controller.errors import ControllerError, Problem
 GROUPS = ("openstack", "infra")
 EMBEDDED = "embedded"
 UPSTREAM = "upstream"
-SOURCES = (EMBEDDED, UPSTREAM)
+OWN = "own"  # shipped with the controller, and used whatever the source of the other charts
+SOURCES = (EMBEDDED, UPSTREAM, OWN)
 
 
 class CatalogueInvalid(ControllerError):
@@ -32,12 +33,18 @@ class ChartEntry:
 
     An `optional` chart is used only with some features, and not counted when sources are compared.
     `node_form` is the way in which the chart wants that said (controller.domain.node_overrides).
+    `publishes` are the public endpoints of the service that it serves, None: all of them that it has.
     """
 
     sources: tuple[str, ...]
     optional: bool = False
     daemonsets: tuple[str, ...] = ()
     node_form: str = NODE_FORM_CONF
+    publishes: tuple[str, ...] | None = None
+
+    def offered_by(self, source: str) -> bool:
+        """Whether this chart can be had when the region's charts come from the source."""
+        return source in self.sources or OWN in self.sources
 
 
 @dataclass(frozen=True)
@@ -59,7 +66,12 @@ class ServiceEntry:
 
     def offered_by(self, source: str) -> bool:
         """Whether every chart of the service is in this chart source."""
-        return all(source in chart.sources or chart.optional for chart in self.charts.values())
+        return all(chart.offered_by(source) or chart.optional for chart in self.charts.values())
+
+    def published_by(self, chart: str) -> tuple[str, ...]:
+        """The public endpoints that a chart of the service may serve."""
+        named = self.charts[chart].publishes
+        return tuple(self.public_endpoints) if named is None else named
 
     @property
     def secret_name(self) -> str:
@@ -92,6 +104,12 @@ class Catalogue:
     def __contains__(self, service: object) -> bool:
         return service in self.services
 
+    def is_own(self, chart: str) -> bool:
+        """Whether the chart is always the one shipped with the controller."""
+        return any(
+            OWN in entry.charts[chart].sources for entry in self.services.values() if chart in entry.charts
+        )
+
 
 def parse_catalogue(raw: Any, source: str) -> Catalogue:
     """Reads values/catalogue.yaml. Raises CatalogueInvalid on anything that is not as documented."""
@@ -114,6 +132,7 @@ def _entry(name: str, body: Mapping[str, Any]) -> ServiceEntry:
             optional=bool(about.get("optional", False)),
             daemonsets=tuple(about.get("daemonsets", ())),
             node_form=str(about.get("nodeForm", NODE_FORM_CONF)),
+            publishes=tuple(about["publishes"]) if "publishes" in about else None,
         )
         for chart, about in body["charts"].items()
     }
@@ -227,7 +246,9 @@ def _what_it_lacks(
 
 
 def _not_offered(entry: ServiceEntry, enabled: Sequence[str], source: str) -> Problem:
-    missing = ", ".join(name for name, chart in entry.charts.items() if source not in chart.sources)
+    missing = ", ".join(
+        name for name, chart in entry.charts.items() if not (chart.offered_by(source) or chart.optional)
+    )
     where = (
         "the charts shipped with the controller" if source == EMBEDDED else "the OpenStack-Helm repository"
     )

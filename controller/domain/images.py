@@ -80,6 +80,11 @@ def check_image_overrides(spec: Mapping[str, Any], known: frozenset[str]) -> lis
 
 
 def image_names(values: Values) -> tuple[str, ...]:
-    """All images that a release's values name, in order, without repeats."""
+    """All images that a release's values name, in order, without repeats.
+
+    They stand under `images.tags`; containers that values add to a chart's pods bring their own.
+    """
     tags = lookup(values, ("images", "tags")) or {}
-    return tuple(sorted({image for image in tags.values() if isinstance(image, str) and image}))
+    added = lookup(values, ("pod", "extraContainers")) or {}
+    found = [*tags.values(), *(one.get("image") for each in added.values() for one in each or ())]
+    return tuple(sorted({image for image in found if isinstance(image, str) and image}))

@@ -37,7 +37,7 @@ class ValuesFile:
 class Library:
     """Everything under values/. `templates` are Jinja texts by service.
 
-    `every_release` is the template of what all releases get.
+    `every_release` is the template of what all releases get, `internal_tls` that of their encryption.
     """
 
     catalogue: Catalogue
@@ -46,3 +46,4 @@ class Library:
     sizes: Mapping[str, ValuesFile]
     templates: Mapping[str, str]
     every_release: str = ""
+    internal_tls: str = ""

@@ -72,6 +72,31 @@ def network_commands(
     ]
 
 
+def nginx_tls_proxy(port: int) -> str:
+    """Configuration of an nginx that takes TLS on 443 and passes requests on to a port of its own pod.
+
+    Services build links from the Host header, port included; images are uploads of any size.
+    """
+    return f"""server {{
+    listen 443 ssl;
+    server_name _;
+    client_max_body_size 0;
+    proxy_request_buffering off;
+
+    ssl_certificate     /etc/nginx/certs/tls.crt;
+    ssl_certificate_key /etc/nginx/certs/tls.key;
+    ssl_protocols       TLSv1.2 TLSv1.3;
+
+    location / {{
+        proxy_pass http://127.0.0.1:{port};
+        proxy_set_header Host $http_host;
+        proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for;
+        proxy_set_header X-Forwarded-Proto https;
+    }}
+}}
+"""
+
+
 def json_text(value: Any) -> str:
     """A value as JSON text on one line, for files that a script writes."""
     return json.dumps(value, ensure_ascii=False, sort_keys=True)
@@ -96,6 +121,7 @@ TEMPLATE_FUNCTIONS: Mapping[str, Any] = {
     "shell": shell,
     "json": json_text,
     "network_commands": network_commands,
+    "nginx_tls_proxy": nginx_tls_proxy,
     "secret_ref": reference,
     "only_from": only_from,
 }

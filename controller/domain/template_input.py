@@ -8,13 +8,16 @@
     storage_class(service=…)     the StorageClass for a service's volumes, "default": the cluster's own
     knows(chart, path)             whether the chart has this key: not every source's chart has every part
     value_of(release, path)      the final value of a release of a service that this one requires
+    region_namespace  namespace of the region
+    image(name)    the image, in the registry of spec.images
     source         "embedded" or "upstream": where the charts come from
     applications   values of the label `application` that pods of the region have
     warn(path, message, remedy)    says what is allowed and probably not enough, and goes on
     refuse(path, message, remedy)  ends the rendering with a problem of the input
 
 and the functions of controller.domain.template_functions. The template of every release also sees
-`service`, `release`, `chart` and `defaults(path)`: what the chart's values.yaml has there.
+`service`, `release`, `chart`, `published` (public endpoints that it may serve) and `defaults(path)`: what
+the chart's values.yaml has there.
 """
 
 from __future__ import annotations
@@ -31,6 +34,7 @@ from controller.domain.catalogue import (
     chart_source,
     unknown_key,
 )
+from controller.domain.images import mirrored
 from controller.domain.library import Library
 from controller.domain.template_functions import TEMPLATE_FUNCTIONS
 from controller.domain.values import DocumentPath, lookup, parse_path, secret_ref
@@ -71,6 +75,7 @@ class RegionInput:
     knows: Knows
     warn: Callable[[Problem], None]
     source: str
+    namespace: str
     problems: list[Problem] = field(default_factory=list)
 
     @classmethod
@@ -84,6 +89,7 @@ class RegionInput:
         value_of: ValueOf,
         knows: Knows,
         warn: Callable[[Problem], None],
+        namespace: str,
     ) -> RegionInput:
         """Gathers the inputs from the spec and the library. Problems are collected in `problems`.
 
@@ -101,6 +107,7 @@ class RegionInput:
             knows=knows,
             warn=warn,
             source=chart_source(spec),
+            namespace=namespace,
         )
         region_input.problems += _check_own_secrets(own, services, library)
         return region_input
@@ -121,6 +128,8 @@ class RegionInput:
             **TEMPLATE_FUNCTIONS,
             "main": self.main,
             "source": self.source,
+            "region_namespace": self.namespace,
+            "image": self._image,
             "applications": sorted(chart for service in self.services for chart in service.charts),
             "accounts": ACCOUNT_ENDPOINTS,
             "public_hosts": self._public_hosts(),
@@ -142,6 +151,7 @@ class RegionInput:
             "service": entry.name,
             "release": release,
             "chart": chart,
+            "published": [name for name in entry.published_by(chart) if self.main["publicDomainName"]],
             "defaults": lambda path: lookup(defaults, parse_path(path), {}),
         }
 
@@ -164,6 +174,10 @@ class RegionInput:
             if ours:
                 wanted.append(CredentialSecret(entry.secret_name, entry.name, ours))
         return tuple(wanted)
+
+    def _image(self, name: str) -> str:
+        registry = (self.main.get("images") or {}).get("registry")
+        return mirrored(name, registry) if registry else name
 
     def _reference(self, by_name: Mapping[str, ServiceEntry], service: str, name: str) -> dict[str, Any]:
         entry = by_name.get(service)

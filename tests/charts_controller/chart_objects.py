@@ -50,7 +50,8 @@ def objects(chart: str) -> tuple[Mapping[str, Any], ...]:
         (CHARTS / chart / "values.yaml").read_text(encoding="utf-8"), Loader=yaml.CSafeLoader
     )
     single, large = (_release_values(chart, size) for size in ("single", "large"))
-    all_on = {**large, "manifests": dict.fromkeys(defaults.get("manifests", {}), True)}
+    switches = dict.fromkeys(defaults.get("manifests", {}), True)
+    all_on = {**large, "manifests": switches} if switches else large
     found = []
     for values in (single, large, all_on):
         for text in rendered.render(values, name=chart, namespace=NAMESPACE).values():
@@ -77,6 +78,11 @@ def _region(size: str) -> Region:
             "preset": "core",
             "size": size,
             "publicDomainName": "it.just.works",
+            "features": {
+                "services": {"enabled": ["gateway"]},
+                "gateway": {"className": "some-class"},
+                "tls": {"public": {"enabled": True, "issuer": "some-issuer"}},
+            },
         },
     }
     library = load_library(ROOT / "values")

@@ -46,7 +46,7 @@ class UpstreamCharts:
     """Values of the upstream charts, with stand-ins of the same type: keys and types are facts."""
 
     def defaults(self, chart: ChartRef) -> Values:
-        return upstream_defaults(chart.name)
+        return embedded().defaults(chart) if chart.path else upstream_defaults(chart.name)
 
 
 @cache

@@ -9,6 +9,8 @@ PUBLIC_NETWORK = [{"name": "public", "bridge": "br-ex", "interface": "bond1"}]
 OVN = {"backend": "ml2/ovn", "externalNetworks": PUBLIC_NETWORK}
 CEPH_STORE = {"name": "fast", "type": "ceph"}
 ISSUER = {"internal": {"issuer": "region-ca"}}
+INTERNAL_TLS = {"enabled": True, "issuer": "region-ca", "caSecret": "region-ca-bundle"}
+GATEWAY = {"services": {"enabled": ["gateway"]}, "gateway": {"className": "envoy"}}
 OIDC = {
     "name": "corporate",
     "title": "Corporate account",
@@ -237,6 +239,20 @@ FEATURES: Mapping[str, dict[str, Any]] = {
     "identity-oidc-and-ldap": _features(
         identity={"federation": {"providers": [OIDC]}, "ldap": {"domains": [LDAP]}}
     ),
+    "gateway": _features(**{**GATEWAY, "gateway": {"className": "envoy", "address": "203.0.113.80"}}),
+    "tls-public-secret": _features(**GATEWAY, tls={"public": {"enabled": True, "secretName": "public-tls"}}),
+    "tls-public-issuer": _features(**GATEWAY, tls={"public": {"enabled": True, "issuer": "acme"}}),
+    "tls-internal": {"preset": "core", **_features(tls={"internal": INTERNAL_TLS})},
+    "tls-internal-database": _features(
+        tls={"internal": {"enabled": True, "issuer": "region-ca", "traffic": ["database"]}}
+    ),
+    "metering": _features(
+        services={"enabled": ["metering"]}, metering={"gnocchi": {"pool": "measures", "user": "measurer"}}
+    ),
+    "metering-sent-on": _features(
+        services={"enabled": ["metering"]},
+        metering={"gnocchi": {"enabled": False}, "alarms": {"enabled": False}},
+    ),
     "tls-public": _features(tls={"public": {"enabled": True}}),
     "database-backup": _features(
         database={"volumeSize": "50Gi", "backup": {"enabled": True, "keepDays": 30, "storageClass": "slow"}}
@@ -326,6 +342,25 @@ PAIRS: Mapping[str, dict[str, Any]] = {
     "oidc-over-tls": _features(
         identity={"federation": {"providers": [OIDC]}}, tls={"public": {"enabled": True}}
     ),
+    "tls-everywhere": {
+        "preset": "core",
+        **_features(**GATEWAY, tls={"public": {"enabled": True, "issuer": "acme"}, "internal": INTERNAL_TLS}),
+    },
+    "gateway-and-internal-tls": {"preset": "core", **_features(**GATEWAY, tls={"internal": INTERNAL_TLS})},
+    "brokers-and-internal-tls": {
+        "preset": "core",
+        **_features(messaging={"dedicatedBrokers": ["compute"]}, tls={"internal": INTERNAL_TLS}),
+    },
+    "ovn-and-internal-tls": {"preset": "core", **_features(networking=OVN, tls={"internal": INTERNAL_TLS})},
+    "mirror-and-internal-tls": {
+        "preset": "core",
+        "images": {"registry": "mirror.example.org/openstack"},
+        **_features(tls={"internal": INTERNAL_TLS}),
+    },
+    "metering-and-gateway": _features(
+        services={"enabled": ["gateway", "metering"]}, gateway=GATEWAY["gateway"]
+    ),
+    "console-spice-and-gateway": _features(**GATEWAY, compute={"console": {"type": "spice"}}),
     "brokers-and-network-policies": _features(
         messaging={"dedicatedBrokers": ["compute"]}, networkPolicies={"enabled": True}
     ),

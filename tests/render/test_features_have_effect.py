@@ -24,9 +24,6 @@ ELSEWHERE: Mapping[str, str] = {
     "nodes.holdDown": "what the node container does, see test_compute_node.py",
     "nodes.brakePercent": "what the node container does, see test_compute_node.py",
     "nodes.fencing.url": "what the node container does, see test_fencing.py",
-    "tls.internal.enabled": "refused: no chart serves it",
-    "tls.public.secretName": "refused: no chart serves it",
-    "tls.public.issuer": "refused: no chart serves it",
 }
 
 
@@ -87,7 +84,7 @@ def effective_fields() -> set[Field]:
     for body in FEATURES.values():
         if "features" not in body:
             continue
-        spec = core_spec(preset="compute-baremetal", **body)
+        spec = core_spec(**{"preset": "compute-baremetal", **body})
         before = outcome(spec)
         assert not isinstance(before, str)
         for field, place in leaves(spec["features"], features):

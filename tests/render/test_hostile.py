@@ -106,7 +106,8 @@ def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
 
 def mutated(chance: random.Random) -> str:
     """A spec of a random feature with one to four things wrong in it, as YAML."""
-    document = whole(copy.deepcopy(core_spec(preset="compute", **chance.choice(list(FEATURES.values())))))
+    feature = chance.choice(list(FEATURES.values()))
+    document = whole(copy.deepcopy(core_spec(**{"preset": "compute", **feature})))
     auth = {"identity": {"keystone": {"values": {"conf": {"keystone": {"DEFAULT": {"debug": True}}}}}}}
     document["spec"].setdefault("services", copy.deepcopy(auth))
     for _ in range(chance.randint(1, 4)):
@@ -192,7 +193,7 @@ BIG = _big()
 
 
 PROGRAM = """
-import json, resource, time
+import json, pathlib, re, time
 from controller.errors import SpecInvalid
 from tests.render.region import library, schema
 from tests.render.test_hostile import BIG, read_and_render
@@ -205,7 +206,9 @@ for name, text in BIG.items():
         said = "rendered"
     except SpecInvalid as refusal:
         said = str(refusal.problems[0])[:300]
-    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    # Not ru_maxrss, which a process has from its parent.
+    status = pathlib.Path("/proc/self/status").read_text()
+    memory = int(re.search(r"VmHWM:\\s+(\\d+) kB", status)[1]) / 1024
     print(json.dumps([name, said, time.process_time() - started, memory]))
 """
 

@@ -14,7 +14,7 @@ import pytest
 
 from controller.domain.values import Path, is_map
 from tests.render.region import core_spec, embedded_only, render
-from tests.render.specs import FEATURES
+from tests.render.specs import FEATURES, PAIRS
 
 pytestmark = pytest.mark.slow
 
@@ -31,6 +31,7 @@ OSLO_CONFIG_FILES = (
         "designate",
         "octavia",
     ),
+    *("aodh", "ceilometer", "gnocchi"),
     *("manila", "ironic", "metadata_agent", "dhcp_agent", "l3_agent", "ovn_agent", "ovn_metadata_agent"),
 )
 # Paths below which a chart takes any key, with the reason. `*` stands for one key.
@@ -50,8 +51,16 @@ FREE: Mapping[str, str] = {
     "conf.overrides": "read by helm-toolkit for labelled nodes, in no values.yaml",
     "overrides": "read by helm-toolkit for labelled nodes, in no values.yaml",
     "endpoints.*.host_fqdn_override.public": "read by helm-toolkit, shown in comments of values.yaml",
-    "endpoints.*.scheme.public": "read by helm-toolkit for any kind of endpoint",
+    "endpoints.*.host_fqdn_override.default": "read by helm-toolkit, null in values.yaml",
+    "endpoints.*.scheme.*": "read by helm-toolkit for any kind of endpoint",
     "endpoints.*.port.*.public": "read by helm-toolkit for any kind of endpoint",
+    "endpoints.oslo_messaging.port.https": "read by rabbitmq and its clients with TLS, in no values.yaml",
+    "endpoints.identity.auth.*.cacert": "read by helm-toolkit for accounts, in no values.yaml",
+    "extraObjects.*": "objects, by name",
+    "pod.extraContainers.*": "lists of containers, by component",
+    "pod.extraVolumes.*": "lists of volumes, by component",
+    "conf.rabbitmq.ssl_options": "options of rabbitmq.conf, written as they are",
+    "conf.rabbitmq.management": "options of rabbitmq.conf, written as they are",
     "bootstrap.volume_types.*": "volume types of cinder, by name",
     "pod.mounts.*.*.volumes": "read by every chart, null in values.yaml",
 }
@@ -82,7 +91,8 @@ def check(spec: dict[str, Any]) -> None:
 @pytest.mark.parametrize("version", ["2025.1", "2025.2", "2026.1"])
 @pytest.mark.parametrize("size", ["single", "tiny", "small", "medium", "large"])
 def test_every_key_sent_to_upstream_charts_is_in_their_values(version: str, size: str) -> None:
-    more = {"services": {"enabled": ["shared-file-system", "object-storage"]}}
+    every = ["shared-file-system", "object-storage", "instance-ha", "metering", "gateway"]
+    more = {"services": {"enabled": every}, "gateway": {"className": "envoy"}}
     check(core_spec(openstackVersion=version, size=size, preset="compute-baremetal", features=more))
 
 
@@ -93,7 +103,12 @@ def test_every_key_sent_to_our_own_charts_is_in_their_values(size: str) -> None:
 
 @pytest.mark.parametrize("feature", FEATURES)
 def test_every_key_that_a_feature_sets_is_in_upstream_values(feature: str) -> None:
-    check(core_spec(preset="compute-baremetal", **FEATURES[feature]))
+    check(core_spec(**{"preset": "compute-baremetal", **FEATURES[feature]}))
+
+
+@pytest.mark.parametrize("pair", PAIRS)
+def test_every_key_that_features_set_together_is_in_upstream_values(pair: str) -> None:
+    check(core_spec(**{"preset": "compute-baremetal", **PAIRS[pair]}))
 
 
 @pytest.mark.parametrize("feature", sorted(embedded_only(FEATURES)))

@@ -19,6 +19,7 @@ LEAF = ("conf", "keystone", "DEFAULT", "leaf")
 LAYERS = (
     "chart defaults",
     "every release",
+    "internal TLS",
     "version 2025.2",
     "preset core",
     "size single",
@@ -55,6 +56,7 @@ def values_directory(root: Path, layers: frozenset[str]) -> Path:
         "catalogue.yaml": "services:\n  identity:\n    description: Keystone\n    group: openstack\n"
         "    charts: {keystone: {sources: [embedded]}}\n",
         "every-release.yaml.j2": text("every release", 0),
+        "internal-tls.yaml.j2": text("internal TLS", 0),
         "versions/2025.2.yaml": "charts:\n  keystone:\n" + text("version 2025.2", 4),
         "presets/core.yaml": "services: [identity]\ncharts:\n  keystone:\n" + text("preset core", 4),
         "sizes/single.yaml": "charts:\n  keystone:\n" + text("size single", 4),

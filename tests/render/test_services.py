@@ -8,6 +8,7 @@ import pytest
 
 from controller.errors import Problem, SpecInvalid
 from tests.render.region import core_spec, render
+from tests.render.specs import GATEWAY, INTERNAL_TLS
 
 
 def problems(**more: Any) -> tuple[Problem, ...]:
@@ -105,7 +106,20 @@ def test_several_mistakes_are_all_reported() -> None:
             {"networking": {"externalNetworks": [{"name": n, "bridge": "br-ex"} for n in ("a", "b")]}},
         ),
         ("spec.features.image.backends", {"image": {"backends": [{"name": "DEFAULT", "type": "pvc"}]}}),
-        ("spec.features.tls.internal.enabled", {"tls": {"internal": {"enabled": True}}}),
+        (
+            "spec.features.tls.internal.issuer",
+            {"tls": {"internal": {"enabled": True, "traffic": ["database"]}}},
+        ),
+        (
+            "spec.features.tls.internal.caSecret",
+            {"tls": {"internal": {"enabled": True, "issuer": "x", "traffic": ["endpoints"]}}},
+        ),
+        ("spec.features.gateway.className", {"services": {"enabled": ["gateway"]}}),
+        ("spec.features.tls.public.enabled", {**GATEWAY, "tls": {"public": {"enabled": True}}}),
+        (
+            "spec.features.tls.public.secretName",
+            {"tls": {"public": {"enabled": True, "secretName": "x"}}},
+        ),
         ("spec.features.tls.public.issuer", {"tls": {"public": {"enabled": True, "issuer": "x"}}}),
         ("spec.features.compute.libvirtTLS.enabled", {"compute": {"libvirtTLS": {"enabled": True}}}),
         ("spec.features.image.backends", {"image": {"backends": [{"name": "v", "type": "cinder"}]}}),
@@ -128,7 +142,11 @@ def test_a_feature_that_cannot_be_served_is_refused_with_its_path(
 
 
 def test_a_feature_of_the_embedded_charts_that_is_missing_is_refused_not_ignored() -> None:
-    for features in ({"networking": {"backend": "ml2/ovn"}}, {"database": {"backup": {"enabled": True}}}):
+    for features in (
+        {"networking": {"backend": "ml2/ovn"}},
+        {"database": {"backup": {"enabled": True}}},
+        {"tls": {"internal": INTERNAL_TLS}},
+    ):
         [problem] = problems(charts={}, features=features)
         assert "the charts shipped with the controller" in problem.message
 
@@ -139,3 +157,51 @@ def test_the_problem_of_a_spec_from_a_file_has_the_line() -> None:
     with pytest.raises(SpecInvalid) as refusal:
         render(spec, lines=lines, source="region.yaml")
     assert [problem.source for problem in refusal.value.problems] == ["region.yaml:31"]
+
+
+def test_services_whose_charts_cannot_encrypt_are_named_with_what_to_leave_out() -> None:
+    found = problems(preset="compute", features={"tls": {"internal": INTERNAL_TLS}})
+    assert [problem.path for problem in found] == ["spec.features.tls.internal.traffic"] * 2
+    assert "the charts of dns, load-balancer cannot use encrypted messaging" in found[0].message
+    assert "the charts of key-manager, dns, load-balancer cannot use encrypted endpoints" in found[1].message
+    assert found[1].remedy == 'leave out "endpoints", or disable these services'
+
+
+def test_services_that_stay_in_clear_to_an_encrypted_database_are_warned_about() -> None:
+    internal = {"enabled": True, "issuer": "region-ca", "traffic": ["database"]}
+    found = render(core_spec(preset="compute", features={"tls": {"internal": internal}})).warnings
+    assert ["dns, load-balancer" in w.message for w in found if "tls" in w.path] == [True]
+
+
+def test_the_gateway_comes_from_our_own_charts_whatever_the_source_of_the_others() -> None:
+    for charts in ({}, {"repository": "https://charts.example.org/osh"}):
+        release = render(core_spec(charts=charts, features=GATEWAY)).release("gateway")
+        assert release is not None
+        assert (release.spec.chart.path, release.spec.chart.repository) == ("gateway", "")
+
+
+def test_a_public_endpoint_has_one_route_and_no_route_leads_to_a_console_that_is_off() -> None:
+    region = render(core_spec(charts={}, features={**GATEWAY, "compute": {"console": {"type": "none"}}}))
+    hosts = [
+        (release.spec.name, *one["spec"]["hostnames"])
+        for bundle in region.bundles
+        for release in bundle.releases
+        for one in release.merged.values.get("extraObjects", {}).values()
+    ]
+    assert hosts == [
+        ("keystone", "identity.it.just.works"),
+        ("placement", "placement.it.just.works"),
+        ("glance", "image.it.just.works"),
+        ("neutron", "networking.it.just.works"),
+        ("nova", "compute.it.just.works"),
+    ]
+
+
+def test_credentials_of_a_repository_reach_its_charts() -> None:
+    charts = {
+        "repository": "https://charts.example.org/osh",
+        "credentialsSecret": "chart-login",
+        "caSecret": "chart-ca",
+    }
+    chart = render(core_spec(charts=charts)).bundles[0].releases[0].spec.chart
+    assert (chart.credentials_secret, chart.ca_secret) == ("chart-login", "chart-ca")
