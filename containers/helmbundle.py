@@ -7,7 +7,7 @@ from typing import Any
 
 from containers.charts import chart_store
 from containers.composition import Parts, run
-from containers.keys import bundle_keys, region_key
+from containers.keys import owner_key, region_key
 from controller.adapters.helm_sdk import SdkClient
 from controller.adapters.release_records import SecretRecords
 from controller.adapters.watches import Watch
@@ -16,6 +16,7 @@ from controller.operator import HELM_DETACHED, Container, exit_container
 from controller.ports import HELMBUNDLE, JOB, OSDPL
 from controller.reconcile.action_slots import ActionSlots
 from controller.reconcile.bundle import BundleReconciler
+from controller.reconcile.bundle_changes import BundleChanges
 from controller.reconcile.children import ChildrenReporter
 from controller.reconcile.hook_progress import HookProgress
 from controller.reconcile.installation_key import InstallationKey
@@ -51,6 +52,13 @@ def compose(parts: Parts) -> Container:
             for bundle in slots.bundles():
                 queue.add(("bundle", *bundle), after=HOOKS_TOLD_EVERY)
 
+    changes, measured = BundleChanges(), measured_bundle(parts.metrics)
+
+    def bundle_seen(event: str | None, obj: Mapping[str, Any]) -> None:
+        measured(event, obj)
+        if changes.is_news(event, obj):
+            queue.add(("bundle", str(obj["metadata"]["namespace"]), str(obj["metadata"]["name"])))
+
     bundles = BundleReconciler(
         kube=parts.kube,
         helm=helm,
@@ -71,7 +79,7 @@ def compose(parts: Parts) -> Container:
     return Container(
         name="helmbundle",
         watches=(
-            Watch(HELMBUNDLE, bundle_keys, measured_bundle(parts.metrics)),
+            Watch(HELMBUNDLE, owner_key, bundle_seen),
             Watch(OSDPL, region_key),
             Watch(JOB, seen=job_seen),
         ),

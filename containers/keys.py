@@ -21,10 +21,3 @@ def owner_key(bundle: Mapping[str, Any]) -> Iterable[Key]:
     owner = (meta.get("labels") or {}).get(DEPLOYMENT_LABEL)
     if owner:
         yield ("region", meta["namespace"], owner)
-
-
-def bundle_keys(bundle: Mapping[str, Any]) -> Iterable[Key]:
-    """The bundle, and the region that it belongs to."""
-    meta = bundle["metadata"]
-    yield ("bundle", meta["namespace"], meta["name"])
-    yield from owner_key(bundle)

@@ -296,8 +296,14 @@ class HelmClient(Protocol):
 class ReleaseRecords(Protocol):
     """Helm's own storage, read and repaired without Helm."""
 
-    def observe(self, namespace: str) -> Mapping[str, tuple[Revision, ...]]:
-        """History of every release in the namespace, oldest first, from one metadata-only list."""
+    def observe(
+        self, namespace: str, *, bundle: str = "", releases: Collection[str] = ()
+    ) -> Mapping[str, tuple[Revision, ...]]:
+        """History of releases in the namespace, oldest first, from metadata only.
+
+        Of all of them, or of those that `bundle` has ever made a kept revision of and those named in
+        `releases`; always whole, and more may come than was asked for.
+        """
         ...
 
     def mark_failed(self, release: str, namespace: str, version: int, reason: str) -> bool:

@@ -41,6 +41,7 @@ from controller.ports import (
     STATEFULSET,
     Kube,
     KubeObject,
+    KubeObjects,
     RenderedRelease,
     Revision,
     resource_of,
@@ -51,6 +52,8 @@ RECORD_TYPE = "helm.sh/release.v1"
 # about 1:10. What grows beyond this is no release but a bomb.
 LARGEST_RECORD = 64 * 1024 * 1024
 _ATTEMPTS = 5
+# A list of more names than this is longer than the list of everything is worth, and its URL too long.
+_MOST_NAMED = 40
 DELETION_SECONDS = 30.0
 _OF_THE_UNINSTALL = frozenset(("pre-delete", "post-delete"))
 # Kinds whose deletion takes data or other people's objects along.
@@ -87,17 +90,33 @@ class SecretRecords:
     def __init__(self, kube: Kube) -> None:
         self._kube = kube
 
-    def observe(self, namespace: str) -> Mapping[str, tuple[Revision, ...]]:
+    def observe(
+        self, namespace: str, *, bundle: str = "", releases: Collection[str] = ()
+    ) -> Mapping[str, tuple[Revision, ...]]:
         histories: dict[str, list[Revision]] = {}
-        for record in self._kube.list_metadata(
-            SECRET, namespace, labels="owner=helm", fields=f"type={RECORD_TYPE}"
-        ):
+        for record in self._records_of(namespace, bundle, releases):
             labels = record.get("metadata", {}).get("labels") or {}
             name, version = labels.get("name", ""), labels.get("version", "")
             if name and version.isdigit():
                 found = revision(int(version), labels.get("status", ""), labels, _modified(labels))
                 histories.setdefault(name, []).append(found)
         return {name: tuple(sorted(found, key=lambda one: one.version)) for name, found in histories.items()}
+
+    def _records_of(self, namespace: str, bundle: str, releases: Collection[str]) -> KubeObjects:
+        names = set(releases)
+        if bundle:
+            made = self._list(namespace, f",{BUNDLE_LABEL}={bundle}")
+            # Only the names: what a bundle has made may be another's by now, and newer records tell so.
+            names |= {str(record["metadata"]["labels"].get("name", "")) for record in made}
+        if (bundle or releases) and not names:
+            return []
+        named = f",name in ({','.join(sorted(names))})" if 0 < len(names) <= _MOST_NAMED else ""
+        return self._list(namespace, named)
+
+    def _list(self, namespace: str, more: str) -> KubeObjects:
+        return self._kube.list_metadata(
+            SECRET, namespace, labels=f"owner=helm{more}", fields=f"type={RECORD_TYPE}"
+        )
 
     def mark_failed(self, release: str, namespace: str, version: int, reason: str) -> bool:
         def fail(record: dict[str, Any]) -> bool:

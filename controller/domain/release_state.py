@@ -93,12 +93,16 @@ class Situation:
 
 @dataclass(frozen=True)
 class Decision:
-    """The next step, why, and in how many seconds to look again if nothing happens before."""
+    """The next step, why, and in how many seconds to look again if nothing happens before.
+
+    `waits_for` names the releases whose next change may change the decision.
+    """
 
     action: Action
     reason: Reason
     message: str = ""
     again_after: float | None = None
+    waits_for: tuple[str, ...] = ()
 
 
 def decide(situation: Situation) -> Decision:
@@ -177,7 +181,12 @@ def _unwanted(situation: Situation) -> Decision:
         return Decision(Action.NOTHING, Reason.GONE)
     if situation.dependents:
         names = ", ".join(situation.dependents)
-        return Decision(Action.WAIT, Reason.WAITING_FOR_DEPENDENTS, f"still needed by {names}")
+        return Decision(
+            Action.WAIT,
+            Reason.WAITING_FOR_DEPENDENTS,
+            f"still needed by {names}",
+            waits_for=situation.dependents,
+        )
     return _backed_off(situation, Decision(Action.UNINSTALL, Reason.NO_LONGER_WANTED))
 
 
@@ -203,7 +212,8 @@ def _pending(situation: Situation, recorded: Recorded) -> Decision:
 def _gated(situation: Situation, go: Decision) -> Decision:
     if situation.unmet:
         names = ", ".join(situation.unmet)
-        return Decision(Action.WAIT, Reason.WAITING_FOR_DEPENDENCY, f"waits for {names} to be deployed")
+        text = f"waits for {names} to be deployed"
+        return Decision(Action.WAIT, Reason.WAITING_FOR_DEPENDENCY, text, waits_for=situation.unmet)
     return _backed_off(situation, go)
 
 

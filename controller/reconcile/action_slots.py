@@ -12,6 +12,7 @@ import threading
 import traceback
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from itertools import islice
 
 from controller.domain import metrics
 from controller.domain.bundle import ReleaseSpec
@@ -80,7 +81,8 @@ class ActionSlots:
         self._lock = threading.Lock()
         self._running: dict[ReleaseKey, Running] = {}
         self._waiting: set[ReleaseKey] = set()
-        self._refused: set[BundleKey] = set()
+        # In the order in which they were refused.
+        self._refused: dict[BundleKey, None] = {}
         self._outcomes: dict[ReleaseKey, Outcome] = {}
 
     def busy(self) -> dict[ReleaseKey, Running]:
@@ -113,8 +115,26 @@ class ActionSlots:
                 self._waiting.discard(key)
                 return ()
             self._waiting.add(key)
-            refused, self._refused = self._refused, set()
-            return refused
+            return self._pop_refused()
+
+    def next_refused(self) -> Iterable[BundleKey]:
+        """The bundles whose turn it is, as many as there are free slots; the longest refused first.
+
+        To be asked whenever a slot may have become free, and after each look at a bundle: one that was
+        given its turn may have had no use for it.
+        """
+        with self._lock:
+            return self._pop_refused()
+
+    def _pop_refused(self) -> list[BundleKey]:
+        chosen = list(islice(self._refused, max(self._free(), 0)))
+        for bundle in chosen:
+            del self._refused[bundle]
+        return chosen
+
+    def _free(self) -> int:
+        working = len(self._running) - len(self._waiting)
+        return min(self._size - working, self._most - len(self._running))
 
     def start(
         self,
@@ -131,9 +151,11 @@ class ActionSlots:
         other. `finished` is called on the work's thread once the outcome can be read.
         """
         with self._lock:
-            working = len(self._running) - len(self._waiting)
-            if key in self._running or working >= self._size or len(self._running) >= self._most:
-                self._refused.add((key[0], running.bundle))
+            if key in self._running:
+                # Its end has this bundle looked at.
+                return False
+            if self._free() <= 0:
+                self._refused[(key[0], running.bundle)] = None
                 return False
             self._running[key] = running
         # Daemon threads: a Helm action must not keep a container alive that was told to stop. What it

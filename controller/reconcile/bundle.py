@@ -36,6 +36,7 @@ from controller.reconcile.release_sizes import ReleaseSizes
 from controller.reconcile.release_view import release_view, resting_state
 from controller.reconcile.secret_values import SecretValues
 from controller.reconcile.superseded import is_superseded
+from controller.reconcile.waiting_bundles import WaitingBundles
 
 log = logging.getLogger(__name__)
 
@@ -92,7 +93,7 @@ class BundleReconciler:
         self._abandon = abandon
         self._resync = resync
         self._report = BundleReport(kube, clock)
-        self._decisions = ReleaseDecisions(kube, clock)
+        self._decisions = ReleaseDecisions(kube, records, clock)
         self._actions = ReleaseActions(
             kube=kube, helm=helm, records=records, charts=charts, clock=clock, hooks=hooks, history=history
         )
@@ -107,16 +108,22 @@ class BundleReconciler:
             digest_key=digest_key,
             keep=resync,
         )
-        self._known: set[BundleKey] = set()
+        self._waiting = WaitingBundles()
 
     def reconcile(self, key: BundleKey) -> float | None:
         """One look; the seconds until the next that nothing will announce, None when the bundle is gone."""
+        try:
+            with self._waiting.look(key) as waits_for:
+                return self._look(key, waits_for)
+        finally:
+            for bundle in self._slots.next_refused():
+                self._requeue(bundle)
+
+    def _look(self, key: BundleKey, waits_for: set[str]) -> float | None:
         namespace, name = key
         obj = self._kube.get(HELMBUNDLE, name, namespace)
         if obj is None:
-            self._known.discard(key)
             return None
-        self._known.add(key)
         generation = int(obj["metadata"].get("generation") or 0)
         try:
             bundle = parse_bundle(obj)
@@ -132,13 +139,14 @@ class BundleReconciler:
         # Taken before the records are read: an action that ends in between would make them look as if
         # its writer had died. Its end has this bundle looked at once more.
         busy = self._slots.busy()
-        histories = self._records.observe(namespace)
+        named = {name for one in bundle.spec.releases for name in (one.name, *one.depends_on)}
+        histories = self._records.observe(namespace, bundle=name, releases=named)
         look = BundleLook(bundle, obj, histories, busy, SecretValues(self._kube, namespace))
         for release in look.names():
             self._look_at(look, release)
+        waits_for.update(look.waits_for)
         if bundle.deleting and not look.left:
             self._report.let_go(obj)
-            self._known.discard(key)
             return None
         self._report.write(obj, bundle, look.views, look.paused, self._planner.plan(look))
         return min([*look.again, self._resync])
@@ -167,6 +175,7 @@ class BundleReconciler:
         look.left = look.left or bool(release.revisions) or ours
         if decision.again_after is not None:
             look.again.append(decision.again_after)
+        look.waits_for.update(decision.waits_for)
         view = release_view(look, release, decision, state, seen.hooks)
         look.views.append(self._sizes.shown(look, view))
 
@@ -237,7 +246,7 @@ class BundleReconciler:
             finished=lambda: self._ended(look, job),
         )
         if not started:
-            # Whoever frees a slot has every bundle of the namespace looked at.
+            # Whoever frees a slot has this bundle looked at in its turn.
             self._hooks.end(key)
             text = "waits for its turn: as many releases as may be are being worked on"
             refused = Decision(Action.WAIT, Reason.WAITING_FOR_SLOT, text)
@@ -256,9 +265,9 @@ class BundleReconciler:
             log.error("an action of Helm does not end: this container ends, and the next one goes on")
             self._abandon()
         # First the work that others wait for, then the news of it.
-        for key in list(self._known):
-            if key[0] == job.namespace:
-                self._requeue(key)
+        self._requeue((job.namespace, job.bundle))
+        for key in (*self._waiting.woken_by(job.namespace, job.release), *self._slots.next_refused()):
+            self._requeue(key)
         outcome = self._slots.outcome((job.namespace, job.release))
         if outcome and job.action == Action.UNLOCK and not outcome.error:
             text = f"release {job.release}: revision {job.version} was cut off and is marked failed"

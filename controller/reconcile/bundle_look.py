@@ -21,8 +21,9 @@ Histories = Mapping[str, tuple[Revision, ...]]
 class BundleLook:
     """Everything is read once, at the beginning; `views`, `again` and `left` grow release by release.
 
-    `again` holds the seconds after which a release wants to be looked at, `left` says that something of
-    the bundle is still installed or being worked on.
+    `again` holds the seconds after which a release wants to be looked at, `waits_for` the releases of any
+    bundle that something here waits for, `left` says that something of the bundle is still installed or
+    being worked on. `histories` are those of its own releases and of what they depend on.
     """
 
     bundle: Bundle
@@ -32,6 +33,7 @@ class BundleLook:
     secrets: SecretValues
     views: list[ReleaseView] = field(default_factory=list)
     again: list[float] = field(default_factory=list)
+    waits_for: set[str] = field(default_factory=set)
     left: bool = False
 
     def requests(self, release: str) -> Requests:

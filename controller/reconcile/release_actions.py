@@ -166,7 +166,7 @@ class ReleaseActions:
 
     def _is_back(self, job: Job, target: int) -> bool:
         """Whether the newest revision is a rollback to `target` that lacks only its note."""
-        revisions = self._records.observe(job.namespace).get(job.release, ())
+        revisions = self._records.observe(job.namespace, releases=(job.release,)).get(job.release, ())
         if not revisions or revisions[-1].status != "deployed" or revisions[-1].ours:
             return False
         newest = revisions[-1]
@@ -174,7 +174,7 @@ class ReleaseActions:
         return newest.version > target and newest.origin in origins
 
     def _newest(self, job: Job) -> Revision | None:
-        revisions = self._records.observe(job.namespace).get(job.release, ())
+        revisions = self._records.observe(job.namespace, releases=(job.release,)).get(job.release, ())
         return revisions[-1] if revisions else None
 
     def _unlock(self, job: Job, cancellation: Cancellation) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from controller.domain.reasons import Reason
 from controller.domain.release_state import Action, Decision, Situation, decide
-from controller.ports import HELMBUNDLE, Clock, Kube, Revision
+from controller.ports import HELMBUNDLE, Clock, Kube, ReleaseRecords, Revision
 from controller.reconcile.bundle_look import BundleLook
 from controller.reconcile.held_back import held_back
 from controller.reconcile.observed_release import ObservedRelease, is_deployed, recorded, steady_jitter
@@ -15,8 +15,9 @@ from controller.reconcile.observed_release import ObservedRelease, is_deployed, 
 class ReleaseDecisions:
     """What a look cannot tell from its own bundle alone is asked of the other bundles here."""
 
-    def __init__(self, kube: Kube, clock: Clock) -> None:
+    def __init__(self, kube: Kube, records: ReleaseRecords, clock: Clock) -> None:
         self._kube = kube
+        self._records = records
         self._clock = clock
 
     def decide(self, look: BundleLook, release: ObservedRelease) -> Decision:
@@ -77,8 +78,11 @@ class ReleaseDecisions:
             for other in (obj.get("spec") or {}).get("releases") or []:
                 needs.setdefault(str(other.get("name")), set()).update(other.get("dependsOn") or [])
         below = _reachable(needs, release)
-        found = (name for name, needed in needs.items() if release in needed and look.histories.get(name))
-        return tuple(sorted(set(found) - below))
+        found = {name for name, needed in needs.items() if release in needed} - below
+        if not found:
+            return ()
+        installed = self._records.observe(look.bundle.namespace, releases=found)
+        return tuple(sorted(name for name in found if installed.get(name)))
 
 
 def taken_by(owner: str) -> Decision:

@@ -106,6 +106,34 @@ def test_histories_come_from_labels_oldest_first() -> None:
     assert [one.status for one in histories["other"]] == ["failed"]
 
 
+def test_of_some_releases_the_whole_history_comes() -> None:
+    kube = FakeKube()
+    kube.create(record(1, "superseded", **{BUNDLE_LABEL: "identity"}))
+    kube.create(record(2, "deployed"))
+    kube.create(record(1, "deployed", release="made", **{BUNDLE_LABEL: "identity"}))
+    kube.create(record(1, "deployed", release="other", **{BUNDLE_LABEL: "image"}))
+    records = SecretRecords(kube)
+
+    def versions(**chosen: Any) -> dict[str, list[int]]:
+        found = records.observe(SPACE, **chosen)
+        return {name: [one.version for one in revisions] for name, revisions in found.items()}
+
+    assert versions(releases=("web",)) == {"web": [1, 2]}
+    assert versions(bundle="identity", releases=("other",)) == {"web": [1, 2], "made": [1], "other": [1]}
+    assert versions(bundle="nobody") == {}
+    assert versions(bundle="nobody", releases=("absent",)) == {}
+    assert versions(releases=[f"r{number}" for number in range(500)]).keys() >= {"web", "made", "other"}
+
+
+def test_what_another_bundle_has_taken_over_shows_as_that_bundles() -> None:
+    """A bundle that made an old revision must not take the release for its own, and remove it."""
+    kube = FakeKube()
+    kube.create(record(1, "superseded", **{BUNDLE_LABEL: "former"}))
+    kube.create(record(2, "deployed", **{BUNDLE_LABEL: "present"}))
+
+    assert SecretRecords(kube).observe(SPACE, bundle="former")["web"][-1].bundle == "present"
+
+
 def test_a_copied_revision_label_does_not_make_a_revision_ours() -> None:
     kube = FakeKube()
     labels = {REVISION_LABEL: "1"}

@@ -7,7 +7,7 @@ ended (`finish`), or until it is cancelled. Labels go from revision to revision 
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -135,7 +135,9 @@ class FakeHelm:
 
     # -- ReleaseRecords
 
-    def observe(self, namespace: str) -> Mapping[str, tuple[Revision, ...]]:
+    def observe(
+        self, namespace: str, *, bundle: str = "", releases: Collection[str] = ()
+    ) -> Mapping[str, tuple[Revision, ...]]:
         return {
             name: tuple(revision(one.version, one.status, one.labels, self._clock.now()) for one in found)
             for name, found in list(self._records.items())

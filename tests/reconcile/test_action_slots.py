@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from dataclasses import replace
 
 import pytest
@@ -48,6 +49,56 @@ def act(slots: ActionSlots, action: Action, error: str = "") -> None:
     )
     assert started
     assert ended.wait(DEADLINE)
+
+
+def hold(slots: ActionSlots, bundle: str, release: str, until: threading.Event) -> bool:
+    """Starts an action that lasts until the event, if there is a slot for it."""
+
+    def work() -> Outcome:
+        until.wait(DEADLINE)
+        return done(Action.INSTALL)
+
+    return slots.start(
+        ("openstack", release),
+        Running(bundle, str(Action.INSTALL), "", 0.0, _Never()),
+        work,
+        crashed=lambda _: done(Action.INSTALL, "crashed"),
+        finished=lambda: None,
+    )
+
+
+def ended(slots: ActionSlots, count: int) -> bool:
+    deadline = time.monotonic() + DEADLINE
+    while len(slots.busy()) > count and time.monotonic() < deadline:
+        time.sleep(0.001)
+    return len(slots.busy()) == count
+
+
+def test_as_many_bundles_get_their_turn_as_slots_are_free_the_longest_refused_first(
+    slots: ActionSlots,
+) -> None:
+    first, second = threading.Event(), threading.Event()
+    assert hold(slots, "a", "a", first)
+    assert hold(slots, "b", "b", second)
+    for name in ("c", "d", "e", "c"):
+        assert not hold(slots, name, name, first)
+    assert slots.next_refused() == []
+    first.set()
+    assert ended(slots, 1)
+    assert slots.next_refused() == [("openstack", "c")]
+    second.set()
+    assert ended(slots, 0)
+    assert slots.next_refused() == [("openstack", "d"), ("openstack", "e")]
+    assert slots.next_refused() == []
+
+
+def test_a_release_that_is_being_worked_on_is_not_refused_a_slot(slots: ActionSlots) -> None:
+    """Else its bundle would be looked at again and again until the action ends."""
+    until = threading.Event()
+    assert hold(slots, "a", "a", until)
+    assert not hold(slots, "a", "a", until)
+    assert slots.next_refused() == []
+    until.set()
 
 
 def test_the_duration_by_release_action_and_result(slots: ActionSlots, measures: FakeMetrics) -> None:

@@ -1,0 +1,32 @@
+"""Which events of HelmBundles are news: what we write into their status ourselves is none."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+
+class BundleChanges:
+    """Remembers of each bundle what a look depends on. Not thread-safe: one watch feeds it.
+
+    Without it each write of a status would be followed by a look that finds nothing.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, str], object] = {}
+
+    def is_news(self, event: str | None, obj: Mapping[str, Any]) -> bool:
+        """Whether the object differs in more than its status from what was last seen.
+
+        `event` is its type, None for an object of the list that a watch begins with.
+        """
+        meta = obj["metadata"]
+        key = (str(meta.get("namespace")), str(meta["name"]))
+        if event == "DELETED":
+            return self._known.pop(key, None) is not None
+        fields = ("uid", "generation", "deletionTimestamp", "annotations", "labels", "finalizers")
+        seen = [meta.get(field) for field in fields]
+        if self._known.get(key) == seen:
+            return False
+        self._known[key] = seen
+        return True
