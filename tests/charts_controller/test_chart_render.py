@@ -15,6 +15,7 @@ from controller.domain.names import CONTAINERS
 from controller.domain.rbac_union import granted, permissions
 from controller.settings import read_settings
 from tests.api.definitions import CRDS
+from tests.chart_repositories.upstream import shapes
 from tests.charts_controller.chart_objects import CONTROLLER_CHART, chart_rules, objects, service_charts
 
 CHART = Chart.load(CONTROLLER_CHART)
@@ -217,8 +218,21 @@ def test_no_right_reaches_into_pods_or_poses_as_another() -> None:
 
 
 def test_in_the_whole_cluster_nodes_are_read_and_nothing_else() -> None:
-    cluster = granted(obj for obj in _render() if obj["kind"] == "ClusterRole")
+    rendered = _render(rbac={"upstream": {"enabled": False}})
+    cluster = granted(obj for obj in rendered if obj["kind"] == "ClusterRole")
     assert cluster == {("", "nodes", "", verb) for verb in ("list", "watch")}
+
+
+def test_for_upstreams_charts_their_cluster_roles_can_be_made_by_name() -> None:
+    cluster = granted(obj for obj in _render() if obj["kind"] == "ClusterRole")
+    named = {(resource, name) for _, resource, name, _ in cluster if resource != "nodes"}
+    assert named == {
+        (f"{kind.lower()}s", name)
+        for shape in shapes().values()
+        for kind in ("ClusterRole", "ClusterRoleBinding")
+        for name in shape["objects"].get(kind, ())
+    }
+    assert {verb for _, resource, _, verb in cluster if resource == "nodes"} == {"get", "list", "watch"}
 
 
 def test_rights_are_bound_to_the_one_account_and_in_two_namespaces() -> None:
