@@ -13,15 +13,13 @@ WORKDIR /src
 # wheel, so that nothing is fetched that is not hashed.
 COPY requirements.lock ./
 RUN /opt/osctl/bin/pip install --require-hashes --only-binary :all: --requirement requirements.lock
-COPY pyproject.toml README.md ./
+COPY pyproject.toml setup.py README.md ./
 COPY controller ./controller
 COPY containers ./containers
+COPY charts ./charts
+COPY values ./values
 RUN /opt/osctl/bin/pip install --no-deps --no-index --no-build-isolation . \
     && /opt/osctl/bin/pip uninstall --yes pip
-COPY charts ./charts
-# The library chart that the charts link to becomes part of each: Helm tells of every link it follows.
-RUN mkdir -p /opt/osctl/share && cp -RL charts /opt/osctl/share/charts
-COPY values /opt/osctl/share/values
 
 FROM ${PYTHON_IMAGE}
 LABEL org.opencontainers.image.title="openstack-controller" \
@@ -29,10 +27,7 @@ LABEL org.opencontainers.image.title="openstack-controller" \
 COPY --from=build /opt/osctl /opt/osctl
 ENV PATH=/opt/osctl/bin:/usr/local/bin:/usr/bin:/bin \
     PYTHONUNBUFFERED=1 \
-    PYTHONDONTWRITEBYTECODE=1 \
-    CHARTS_DIR=/opt/osctl/share/charts \
-    VALUES_DIR=/opt/osctl/share/values \
-    CRDS_DIR=/opt/osctl/share/charts/openstack-controller/files/crds
+    PYTHONDONTWRITEBYTECODE=1
 # By number, so that Kubernetes can see that it is not root.
 USER 65532:65532
 WORKDIR /tmp

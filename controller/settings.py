@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import os
+import sysconfig
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 
 from controller.domain.names import CONTAINERS
 from controller.errors import ControllerError
 
-# In a checkout the data lies beside the package; in the image the chart sets both variables.
-ROOT = Path(__file__).resolve().parent.parent
+# Where a wheel puts them (setup.py).
+SHARE = Path("share") / "openstack-controller"
 
 
 class SettingInvalid(ControllerError):
@@ -29,7 +31,8 @@ class Settings:
     these. `qps`: Helm's requests per second to the API server. `history`: revisions kept of a release.
     `chart_cache`: where charts pulled from repositories are kept. `resync`: seconds between looks
     without an event. `health_port`: liveness, readiness and metrics on this port, 0 for none, of
-    `health_address`, empty for all addresses of the pod.
+    `health_address`, empty for all addresses of the pod. `probe_seconds`: how often the region's own
+    services are asked how they do, 0 for never.
     """
 
     region_namespace: str
@@ -42,6 +45,7 @@ class Settings:
     chart_cache: Path
     health_port: int
     health_address: str
+    probe_seconds: float
     log_level: str
     concurrency: int
     hook_waiters: int
@@ -58,25 +62,37 @@ def read_settings(environment: Mapping[str, str] | None = None) -> Settings:
     """
     env = os.environ if environment is None else environment
     namespace = env.get("REGION_NAMESPACE") or "openstack"
+    shipped = shipped_files()
     return Settings(
         region_namespace=namespace,
         pod_namespace=env.get("POD_NAMESPACE") or namespace,
         pod_name=env.get("POD_NAME") or env.get("HOSTNAME") or "openstack-controller",
         containers=_containers(env.get("DEPLOYED_CONTAINERS", "")),
-        charts_dir=Path(env.get("CHARTS_DIR") or ROOT / "charts"),
-        values_dir=Path(env.get("VALUES_DIR") or ROOT / "values"),
-        crds_dir=Path(env.get("CRDS_DIR") or ROOT / "charts" / "openstack-controller" / "files" / "crds"),
+        charts_dir=Path(env.get("CHARTS_DIR") or shipped / "charts"),
+        values_dir=Path(env.get("VALUES_DIR") or shipped / "values"),
+        crds_dir=Path(env.get("CRDS_DIR") or shipped / "charts" / "openstack-controller" / "files" / "crds"),
         chart_cache=Path(env.get("CHART_CACHE_DIR") or Path(tempfile.gettempdir()) / "osctl-charts"),
         health_port=int(_number(env, "HEALTH_PORT", 0, 0, 65535)),
         health_address=env.get("HEALTH_ADDRESS") or "",
+        probe_seconds=_number(env, "PROBE_SECONDS", 0, 0, 3600),
         log_level=env.get("LOG_LEVEL") or "INFO",
         concurrency=int(_number(env, "HELM_CONCURRENCY", 8, 1, 64)),
         hook_waiters=int(_number(env, "HELM_HOOK_WAITERS", 56, 0, 512)),
         history=int(_number(env, "HELM_HISTORY", 5, 2, 100)),
         qps=_number(env, "HELM_QPS", 100, 1, 10000),
         resync=_number(env, "RESYNC_SECONDS", 300, 5, 86400),
-        version=env.get("CONTROLLER_VERSION") or "0.1.0",
+        version=env.get("CONTROLLER_VERSION") or version("openstack-controller"),
     )
+
+
+def shipped_files() -> Path:
+    """The directory that holds `charts` and `values`: the checkout, or where they were installed."""
+    checkout = Path(__file__).resolve().parent.parent
+    if (checkout / "charts" / "openstack-controller").is_dir():
+        return checkout
+    schemes = (sysconfig.get_default_scheme(), sysconfig.get_preferred_scheme("user"))
+    places = [Path(sysconfig.get_path("data", scheme)) / SHARE for scheme in schemes]
+    return next((place for place in places if place.is_dir()), places[0])
 
 
 def _containers(text: str) -> tuple[str, ...]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from importlib.metadata import version
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
@@ -45,6 +46,24 @@ app = typer.Typer(
     help="One OpenStack region on Kubernetes, from one OpenStackDeployment.",
     epilog=epilog(),
 )
+
+
+def _tell_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"osctl {version('openstack-controller')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    _: Annotated[
+        bool,
+        typer.Option("--version", callback=_tell_version, is_eager=True, help="Show the version and exit."),
+    ] = False,
+) -> None:
+    """Options of osctl itself."""
+
+
 for _command in (apply, status, wait, validate, render, explain, diff, images):
     app.command()(_command)
 

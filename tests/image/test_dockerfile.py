@@ -112,22 +112,6 @@ def test_only_what_the_image_is_made_of_reaches_the_builder(parser: DockerfilePa
     assert {source.removeprefix("./") for source in copied} == allowed
 
 
-def test_the_settings_point_to_where_the_files_are_copied(parser: DockerfileParser) -> None:
-    copied = {
-        words[0]: words[1] for value in _instructions(parser, "COPY") if len(words := value.split()) == 2
-    }
-    [charts] = [run.split() for run in _instructions(parser, "RUN") if " charts " in run]
-    assert charts[-4:-1] == ["cp", "-RL", copied["charts"].removeprefix("./")], (
-        "a link would be followed by Helm"
-    )
-    copied["charts"] = charts[-1]
-    [environment] = [value for name, value in _stages(parser)[-1] if name == "ENV"]
-    settings = dict(part.split("=", 1) for part in environment.split())
-    assert settings["CHARTS_DIR"] == copied["charts"]
-    assert settings["VALUES_DIR"] == copied["values"]
-    assert settings["CRDS_DIR"] == f"{copied['charts']}/openstack-controller/files/crds"
-
-
 def test_every_container_has_its_command_and_its_program() -> None:
     scripts = PROJECT["project"]["scripts"]
     assert {name for name in scripts if name.startswith("osctl-")} == {f"osctl-{name}" for name in CONTAINERS}
