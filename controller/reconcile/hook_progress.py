@@ -120,11 +120,14 @@ class HookProgress:
         pause = min(max(PODS_EVERY, age / 4), PODS_SELDOM)
         left = running.started + running.timeout - BEFORE_THE_END - now
         stale = self._clock.monotonic() - action.looked >= PODS_EVERY
-        if stale or first.name not in action.trouble or left <= 0:
+        # From then on the Job fails because we have it fail, and its pods go.
+        being_ended = left <= -BEFORE_THE_END or running.cancellation.cancelled
+        if (stale or left <= 0 or first.name not in action.trouble) and not being_ended:
             action.trouble[first.name] = self._trouble(key[0], first, action, running.redactor)
             action.looked = self._clock.monotonic()
         again = min(pause, left) if left > 0 else pause
-        return HooksSeen(hooks, True, f"waits for its hook: {action.trouble[first.name]}", again)
+        trouble = action.trouble.get(first.name)
+        return HooksSeen(hooks, True, f"waits for its hook: {trouble}" if trouble else message, again)
 
     def why_failed(self, key: ReleaseKey, job: str, redactor: Redactor, *, cut: bool) -> str:
         """Why a hook's Job failed, redacted; empty when nobody knows.

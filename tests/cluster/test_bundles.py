@@ -44,8 +44,8 @@ def entry(region: Region, name: str, release: str = "memcached") -> dict[str, An
     return next((one for one in status.get("releases") or [] if one["name"] == release), {})
 
 
-def state(region: Region, name: str) -> str:
-    return str(entry(region, name).get("state"))
+def state(region: Region, name: str, release: str = "memcached") -> str:
+    return str(entry(region, name, release).get("state"))
 
 
 def ready(region: Region, name: str) -> bool:
