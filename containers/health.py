@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from containers.composition import Parts, run
 from containers.observing import observing_container
 from controller.adapters.release_records import SecretRecords
 from controller.operator import Container
+from controller.reconcile.cloud_access import CloudAccess
 from controller.reconcile.health import PARSERS, HealthReconciler
+from controller.reconcile.known_regions import RegionKey
 from controller.reconcile.object_store import ObjectStore
+from controller.reconcile.service_probes import ServiceProbes
 from controller.reconcile.status_metrics import component_series
 
 
@@ -20,6 +25,7 @@ def compose(parts: Parts) -> Container:
     """Wires the watches of workloads to the store of what they tell, and both to the region's status."""
     settings = parts.settings
     store = ObjectStore(parts.kube, parts.clock, settings.region_namespace, PARSERS)
+    asked: set[RegionKey] = set()
     reconciler = HealthReconciler(
         kube=parts.kube,
         records=SecretRecords(parts.kube),
@@ -28,8 +34,35 @@ def compose(parts: Parts) -> Container:
         store=store,
         namespace=settings.region_namespace,
         resync=settings.resync,
+        probes=_probes(parts, asked) if settings.probe_seconds else None,
     )
-    return observing_container("health", parts, store, reconciler.reconcile, component_series)
+
+    def reconcile(key: RegionKey) -> float | None:
+        asked.add(key)
+        return reconciler.reconcile(key)
+
+    return observing_container("health", parts, store, reconcile, component_series)
+
+
+def _probes(parts: Parts, asked: Collection[RegionKey]) -> ServiceProbes:
+    """Probes of the region's own services, which cost the memory of openstacksdk."""
+    from controller.adapters.cloud import OpenStackClouds
+
+    settings = parts.settings
+    clouds = OpenStackClouds(parts.clock, parts.randomness)
+    access = CloudAccess(parts.kube, clouds, parts.clock, settings.region_namespace)
+
+    def told() -> None:
+        for key in tuple(asked):
+            parts.queue.add(("region", *key))
+
+    return ServiceProbes(
+        cloud=access.cloud,
+        clock=parts.clock,
+        measures=parts.metrics,
+        told=told,
+        every=settings.probe_seconds,
+    )
 
 
 if __name__ == "__main__":

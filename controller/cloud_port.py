@@ -18,6 +18,7 @@ from controller.domain.cloud_facts import (
     Server,
     VolumeService,
 )
+from controller.domain.probes import ServiceEndpoint
 
 
 class Cloud(Protocol):
@@ -26,6 +27,14 @@ class Cloud(Protocol):
     # -- looks: a list is complete or not given at all
 
     def compute_services(self) -> tuple[ComputeService, ...]: ...
+
+    def endpoints(self) -> tuple[ServiceEndpoint, ...]:
+        """The catalogue, of the interface that the credentials name."""
+        ...
+
+    def ask(self, url: str) -> int:
+        """The HTTP status of a GET without credentials, within seconds; CloudUnavailable for none."""
+        ...
 
     def hypervisors(self) -> tuple[Hypervisor, ...]: ...
 

@@ -15,6 +15,7 @@ from controller.domain.cloud_facts import (
     Server,
     VolumeService,
 )
+from controller.domain.probes import ServiceEndpoint
 from controller.errors import CloudRefused, CloudUnavailable
 from controller.ports import Clock, Randomness
 
@@ -47,6 +48,21 @@ class OpenStackCloud:
         if any(one.get("status") == UNKNOWN or "id" not in one for one in listed):
             raise CloudUnavailable("a cell of Nova is down: its services are not known")
         return tuple(_service(one) for one in listed if one["binary"] == "nova-compute")
+
+    def endpoints(self) -> tuple[ServiceEndpoint, ...]:
+        """The catalogue, of the interface that the credentials name."""
+        answer = self._calls.get("identity", "/auth/catalog")
+        interface = self._calls.interface
+        return tuple(
+            ServiceEndpoint(str(service.get("type")), str(endpoint.get("url")))
+            for service in items_of(answer, "catalog", "/auth/catalog")
+            for endpoint in service.get("endpoints") or []
+            if endpoint.get("interface") == interface
+        )
+
+    def ask(self, url: str) -> int:
+        """The HTTP status of a GET without credentials. Raises CloudUnavailable for none."""
+        return self._calls.status(url)
 
     def hypervisors(self) -> tuple[Hypervisor, ...]:
         listed = list(

@@ -21,6 +21,7 @@ from controller.ports import Clock, Randomness
 # Seconds: one request, and a read with all its repetitions.
 REQUEST_TIMEOUT = 15.0
 READ_WITHIN = 20.0
+PROBE_TIMEOUT = 5.0
 PAGE = 500
 MOST_PAGES = 1000
 # Without these openstacksdk sends a request again that broke off, a POST too.
@@ -98,6 +99,29 @@ class CloudCalls:
     ) -> Any:
         """One write, sent once. Raises CloudUnavailable where its outcome is not known, CloudRefused."""
         return self._ask(method, service, path, body=body, microversion=microversion)
+
+    def status(self, url: str) -> int:
+        """The HTTP status of a GET of any URL, without credentials. Raises CloudUnavailable for none."""
+        import keystoneauth1.exceptions as failures
+
+        try:
+            response = self._connection().session.get(
+                url,
+                authenticated=False,
+                raise_exc=False,
+                redirect=False,
+                timeout=PROBE_TIMEOUT,
+                connect_retries=0,
+                status_code_retries=0,
+            )
+        except (failures.ClientException, OSError, ValueError) as error:
+            raise CloudUnavailable(type(error).__name__) from None
+        return int(response.status_code)
+
+    @property
+    def interface(self) -> str:
+        """The interface of the catalogue that the credentials name: public, internal or admin."""
+        return str(self._cloud.get("interface") or "public").removesuffix("URL")
 
     def _ask(
         self,

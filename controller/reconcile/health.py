@@ -24,6 +24,7 @@ from controller.domain.health import (
 )
 from controller.domain.names import field_manager
 from controller.domain.pods import PodFacts, parse_pod
+from controller.domain.probes import probes_for
 from controller.domain.reasons import Reason
 from controller.domain.region_releases import BundleFacts, parse_bundle, releases_of
 from controller.domain.workload_health import Claim
@@ -50,6 +51,7 @@ from controller.reconcile.pod_output import PodOutput
 from controller.reconcile.region_redactor import RegionRedactor
 from controller.reconcile.region_status import apply_region_status
 from controller.reconcile.release_manifests import ReleaseManifests
+from controller.reconcile.service_probes import ServiceProbes
 
 log = logging.getLogger(__name__)
 
@@ -87,7 +89,8 @@ class HealthReconciler:
     """Judges the workloads of one namespace's regions from what `store` holds of `PARSERS`.
 
     `records` tell what deployed releases consist of, so that what is gone is missed. `resync`: seconds
-    after which the store is compared with the API server anew.
+    after which the store is compared with the API server anew. `probes` ask the region's own services;
+    without, only its workloads are judged.
     """
 
     def __init__(
@@ -100,6 +103,7 @@ class HealthReconciler:
         store: ObjectStore,
         namespace: str,
         resync: float,
+        probes: ServiceProbes | None = None,
     ) -> None:
         self._kube = kube
         self._clock = clock
@@ -112,6 +116,7 @@ class HealthReconciler:
         self._damping: dict[RegionKey, FlapDamping] = {}
         self._written: dict[RegionKey, float] = {}
         self._resync = resync
+        self._probes = probes
 
     def reconcile(self, key: RegionKey) -> float | None:
         """One look; seconds until the next that no event will announce, None when the osdpl is gone.
@@ -145,13 +150,18 @@ class HealthReconciler:
             return None
         if behind:
             return CATCHING_UP
-        return self._resync if well else LOOK_AGAIN
+        again = self._resync if well else LOOK_AGAIN
+        due = self._probes.due_in() if self._probes else None
+        return again if due is None else min(again, due)
 
     def _publish(self, key: RegionKey, osdpl: KubeObject, facts: Facts, generation: int) -> bool:
         """Writes what differs; whether every component is ready."""
         before = osdpl.get("status") or {}
         known = before.get("conditions") or []
         judged = self._output.added(judge_components(facts))
+        if self._probes is not None:
+            deployed = {name: release.deployed for name, release in facts.releases.items()}
+            judged.update(self._probes.components(probes_for(deployed)))
         damped = self._damping.setdefault(key, FlapDamping()).damped(judged, self._clock.monotonic())
         health = health_entries(damped, before.get("health") or {}, facts.now, self._redactor.redact)
         condition = workloads_condition(health, facts.releases, known, generation)

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Iterable
 from typing import Any, cast
 
 import pytest
 
+from controller.domain.health import ComponentHealth
+from controller.domain.workload_health import Health as Unwell
+from controller.domain.workload_health import Verdict
 from controller.ports import DEPLOYMENT, POD, ReleaseRecords, RenderedRelease, Resource
 from controller.reconcile.health import PARSERS, WORKLOADS, HealthReconciler
 from controller.reconcile.object_store import ObjectStore
+from controller.reconcile.service_probes import ServiceProbes
 from tests.domain.health_objects import crashing, deployment, pod
 from tests.fakes.kube import Request
 from tests.fakes.world import FakeClock
@@ -381,3 +386,24 @@ def test_flapping_is_told_and_ends_by_itself(health: Health) -> None:
     assert again == 10.0
     health.look(after=60)
     assert health.component()["status"] == "Ready"
+
+
+class _Probes:
+    """Says of every probe that is wanted that it fails."""
+
+    def components(self, wanted: Iterable[str]) -> dict[tuple[str, str], ComponentHealth]:
+        lost = Verdict(Unwell.UNHEALTHY, 1, 2, "1 of 2 compute services down: cmp1")
+        return {("probes", name): ComponentHealth(lost, 0) for name in wanted}
+
+    def due_in(self) -> float:
+        return 4.0
+
+
+def test_what_the_regions_own_services_say_counts_too(health: Health) -> None:
+    health.cluster.bundle("nova", "keystone")
+    health.reconciler._probes = cast(ServiceProbes, _Probes())
+    again = health.look()
+    entry = health.cluster.status()["health"]["probes"]["compute-services"]
+    assert (entry["status"], entry["ready"], entry["desired"]) == ("Unhealthy", 1, 2)
+    assert "probes compute-services 1/2: 1 of 2" in health.cluster.condition("WorkloadsHealthy")["message"]
+    assert again == 4.0

@@ -1,0 +1,178 @@
+"""Probes: a round at a time, off the reconciler's thread, seldom, and with an end."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field
+
+import pytest
+
+from controller.domain import metrics
+from controller.domain.cloud_facts import Agent, ComputeService, VolumeService
+from controller.domain.probes import ServiceEndpoint
+from controller.domain.workload_health import Health
+from controller.errors import CloudUnavailable, KubeError
+from controller.reconcile.service_probes import ROUND_WITHIN, ServiceProbes
+from tests.fakes.metrics import FakeMetrics
+from tests.fakes.world import FakeClock
+
+DEADLINE = 10.0
+ALL = ("endpoints", "compute-services", "network-agents", "volume-services")
+URLS = ("http://keystone/v3", "http://nova/v2.1")
+
+
+@dataclass
+class _Cloud:
+    """A region's OpenStack; `statuses` by URL, `slow` seconds pass with each request."""
+
+    clock: FakeClock
+    statuses: dict[str, int] = field(default_factory=lambda: dict.fromkeys(URLS, 200))
+    up: bool = True
+    slow: float = 0.0
+    asked: list[str] = field(default_factory=list)
+    away: bool = False
+
+    def _ask(self, what: str) -> None:
+        self.asked.append(what)
+        self.clock.advance(self.slow)
+        if self.away:
+            raise CloudUnavailable("compute GET /os-services: 503")
+
+    def compute_services(self) -> tuple[ComputeService, ...]:
+        self._ask("compute")
+        return (ComputeService("1", "cmp1", enabled=True, up=self.up),)
+
+    def network_agents(self) -> tuple[Agent, ...]:
+        self._ask("network")
+        return (Agent("1", "net1", "L3 agent", alive=True),)
+
+    def volume_services(self) -> tuple[VolumeService, ...]:
+        self._ask("volume")
+        return ()
+
+    def endpoints(self) -> tuple[ServiceEndpoint, ...]:
+        self._ask("catalogue")
+        return tuple(ServiceEndpoint("service", url) for url in self.statuses)
+
+    def ask(self, url: str) -> int:
+        self._ask(url)
+        if not self.statuses[url]:
+            raise CloudUnavailable("ConnectFailure")
+        return self.statuses[url]
+
+
+@dataclass
+class _Region:
+    """One region's probes, and how to wait for the end of a round."""
+
+    clock: FakeClock
+    cloud: _Cloud
+    measures: FakeMetrics
+    probes: ServiceProbes
+    told: threading.Event
+    open_error: list[Exception]
+
+    def round(self, *names: str) -> dict[str, tuple[Health, str]]:
+        """What is shown after one more round."""
+        self.told.clear()
+        self.probes.components(names or ALL)
+        assert self.told.wait(DEADLINE)
+        shown = self.probes.components(names or ALL)
+        return {name: (one.verdict.health, one.verdict.text) for (_, name), one in shown.items()}
+
+
+@pytest.fixture
+def region() -> _Region:
+    clock, measures, told = FakeClock(), FakeMetrics(), threading.Event()
+    cloud, errors = _Cloud(clock), list[Exception]()
+
+    def open_cloud() -> _Cloud:
+        if errors:
+            raise errors[0]
+        return cloud
+
+    probes = ServiceProbes(cloud=open_cloud, clock=clock, measures=measures, told=told.set, every=60)
+    return _Region(clock, cloud, measures, probes, told, errors)
+
+
+def test_a_region_that_is_well(region: _Region) -> None:
+    assert region.round() == dict.fromkeys(ALL, (Health.READY, ""))
+    assert {name: region.measures.value(metrics.PROBE_SUCCESS, probe=name) for name in ALL} == dict.fromkeys(
+        ALL, 1
+    )
+
+
+def test_a_service_that_is_down_is_told(region: _Region) -> None:
+    region.cloud.up = False
+    assert region.round()["compute-services"] == (
+        Health.UNHEALTHY,
+        "1 of 1 compute services down: cmp1",
+    )
+    assert region.measures.value(metrics.PROBE_SUCCESS, probe="compute-services") == 0
+
+
+def test_an_endpoint_that_cannot_be_reached_is_told(region: _Region) -> None:
+    region.cloud.statuses[URLS[1]] = 0
+    assert region.round()["endpoints"] == (
+        Health.UNHEALTHY,
+        "1 of 2 endpoints without a proper answer: service http://nova/v2.1: ConnectFailure",
+    )
+
+
+def test_nothing_is_asked_again_before_its_time(region: _Region) -> None:
+    region.round()
+    asked = len(region.cloud.asked)
+    region.clock.advance(59)
+    region.probes.components(ALL)
+    assert len(region.cloud.asked) == asked
+    assert region.probes.due_in() == pytest.approx(1.0)
+    region.clock.advance(2)
+    region.round()
+    assert len(region.cloud.asked) == 2 * asked
+
+
+def test_a_cloud_that_is_away_twice_is_unhealthy_and_heals(region: _Region) -> None:
+    region.round()
+    region.cloud.away = True
+    region.clock.advance(61)
+    assert region.round()["compute-services"] == (Health.READY, "")
+    region.clock.advance(61)
+    assert region.round()["compute-services"] == (
+        Health.UNHEALTHY,
+        "does not answer: compute GET /os-services: 503",
+    )
+    region.cloud.away = False
+    region.clock.advance(61)
+    assert region.round()["compute-services"] == (Health.READY, "")
+
+
+def test_a_round_has_an_end_however_slow_the_services(region: _Region) -> None:
+    region.round()
+    region.clock.advance(61)
+    region.cloud.slow = ROUND_WITHIN
+    region.cloud.asked.clear()
+    region.round()
+    assert region.cloud.asked == ["catalogue", URLS[0]]
+
+
+def test_without_credentials_it_is_on_its_way(region: _Region) -> None:
+    region.open_error.append(CloudUnavailable('there is no Secret "openstack-clouds"'))
+    assert region.round("endpoints") == {
+        "endpoints": (Health.PROGRESSING, 'there is no Secret "openstack-clouds"')
+    }
+
+
+def test_an_api_server_that_is_away_does_not_end_the_probes(region: _Region) -> None:
+    region.open_error.append(KubeError("no answer"))
+    region.round("endpoints")
+    region.open_error.clear()
+    region.clock.advance(61)
+    assert region.round("endpoints") == {"endpoints": (Health.READY, "")}
+
+
+def test_what_is_not_deployed_any_more_is_not_shown_any_more(region: _Region) -> None:
+    region.round()
+    assert set(region.probes.components(("endpoints",))) == {("probes", "endpoints")}
+    assert region.measures.value(metrics.PROBE_SUCCESS, probe="compute-services") is None
+    assert region.probes.components(()) == {}
+    assert region.probes.due_in() is None
