@@ -14,6 +14,9 @@ from controller.adapters.cloud_calls import CloudCalls
 from controller.adapters.randomness import SystemRandomness
 from controller.errors import CloudUnavailable
 
+# It loads openstacksdk.
+pytestmark = pytest.mark.slow
+
 NOBODY = "http://127.0.0.1:1"
 
 
