@@ -9,6 +9,7 @@ from containers.charts import chart_store
 from containers.composition import Parts, run
 from containers.keys import owner_key, region_key
 from controller.adapters.helm_sdk import SdkClient
+from controller.adapters.metadata_watch import MetadataWatches
 from controller.adapters.release_records import SecretRecords
 from controller.adapters.watches import Watch
 from controller.domain.hooks import parse_hook_job
@@ -18,6 +19,7 @@ from controller.reconcile.action_slots import ActionSlots
 from controller.reconcile.bundle import BundleReconciler
 from controller.reconcile.bundle_changes import BundleChanges
 from controller.reconcile.children import ChildrenReporter
+from controller.reconcile.drift import DriftLookout, Pace
 from controller.reconcile.hook_progress import HookProgress
 from controller.reconcile.installation_key import InstallationKey
 from controller.reconcile.object_store import ObjectStore
@@ -59,6 +61,19 @@ def compose(parts: Parts) -> Container:
         if changes.is_news(event, obj):
             queue.add(("bundle", str(obj["metadata"]["namespace"]), str(obj["metadata"]["name"])))
 
+    watches = MetadataWatches(
+        parts.connection, parts.randomness, user_agent="openstack-controller/helmbundle"
+    )
+    drift = DriftLookout(
+        kube=parts.kube,
+        records=records,
+        watch=watches,
+        clock=parts.clock,
+        measures=parts.metrics,
+        look_again=lambda after: queue.add(("drift", settings.region_namespace, ""), after),
+        changed_bundle=lambda bundle: queue.add(("bundle", *bundle)),
+        pace=Pace(settings.drift_qps, settings.drift_resync, settings.drift_settle),
+    )
     bundles = BundleReconciler(
         kube=parts.kube,
         helm=helm,
@@ -68,6 +83,7 @@ def compose(parts: Parts) -> Container:
         events=parts.events,
         slots=slots,
         hooks=HookProgress(parts.kube, records, parts.clock, jobs),
+        drift=drift,
         digest_key=key.read,
         requeue=lambda bundle: queue.add(("bundle", *bundle)),
         learn=parts.log_secrets.learn,
@@ -85,6 +101,7 @@ def compose(parts: Parts) -> Container:
         ),
         reconcilers={
             "bundle": lambda namespace, name: bundles.reconcile((namespace, name)),
+            "drift": lambda *_: drift.reconcile(),
             "region": lambda namespace, name: children.reconcile((namespace, name)),
         },
         queue=queue,

@@ -91,6 +91,10 @@ class ReleaseMissing(HelmFailed):
     """The release or the revision asked for does not exist."""
 
 
+class DriftRefused(ControllerError):
+    """Objects of a release differ from it and cannot be put right. The message names objects and paths."""
+
+
 class ChartInvalid(ControllerError):
     """A chart cannot be had, loaded or rendered. The message names the chart, the cause and the remedy.
 

@@ -33,6 +33,9 @@ class Settings:
     without an event. `health_port`: liveness, readiness and metrics on this port, 0 for none, of
     `health_address`, empty for all addresses of the pod. `probe_seconds`: how often the region's own
     services are asked how they do, 0 for never.
+
+    `drift_resync`: seconds between comparisons of all objects of a release with its manifest, `drift_qps`:
+    objects compared per second, `drift_settle`: seconds after a release was deployed before that begins.
     """
 
     region_namespace: str
@@ -52,6 +55,9 @@ class Settings:
     history: int
     qps: float
     resync: float
+    drift_resync: float
+    drift_qps: float
+    drift_settle: float
     version: str
 
 
@@ -81,6 +87,9 @@ def read_settings(environment: Mapping[str, str] | None = None) -> Settings:
         history=int(_number(env, "HELM_HISTORY", 5, 2, 100)),
         qps=_number(env, "HELM_QPS", 100, 1, 10000),
         resync=_number(env, "RESYNC_SECONDS", 300, 5, 86400),
+        drift_resync=_number(env, "DRIFT_RESYNC_SECONDS", 3600, 60, 7 * 86400),
+        drift_qps=_number(env, "DRIFT_QPS", 20, 1, 1000),
+        drift_settle=_number(env, "DRIFT_SETTLE_SECONDS", 10, 0, 3600),
         version=env.get("CONTROLLER_VERSION") or version("openstack-controller"),
     )
 

@@ -30,7 +30,7 @@ class ReleaseView:
     """One release as its bundle's status shows it.
 
     `last_attempt` is the status entry as written (time, duration, action, error, failures …), and so
-    are the entries of `hooks`. `octets` is the size of the revision's record, 0 while unknown.
+    are the entries of `hooks` and `drift`. `octets` is the size of the revision's record, 0 while unknown.
     """
 
     name: str
@@ -44,6 +44,7 @@ class ReleaseView:
     last_attempt: Mapping[str, Any] = field(default_factory=dict)
     octets: int = 0
     hooks: Sequence[Mapping[str, Any]] = ()
+    drift: Sequence[Mapping[str, Any]] = ()
 
     def entry(self) -> dict[str, Any]:
         """The entry of `status.releases`; what is not known is left out."""
@@ -59,6 +60,7 @@ class ReleaseView:
             "bytes": self.octets or None,
             "lastAttempt": dict(self.last_attempt) or None,
             "hooks": [dict(hook) for hook in self.hooks] or None,
+            "drift": [dict(one) for one in self.drift] or None,
         }
         return {key: value for key, value in entry.items() if value not in (None, "")}
 

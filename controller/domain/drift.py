@@ -20,7 +20,7 @@ from controller.domain.names import HELM_FIELD_MANAGER
 Keys = tuple[str | int, ...]
 
 # A status is for people and shares 1.5 MB with 500 releases.
-OBJECTS_SHOWN, PATHS_SHOWN, PATH_LENGTH = 10, 5, 256
+OBJECTS_SHOWN, PATHS_SHOWN, PATH_LENGTH = 16, 5, 256
 
 # An object that had to be put right so often within this many seconds has an adversary.
 FIGHT_SECONDS, FIGHT_AFTER = 3600.0, 3
@@ -127,6 +127,10 @@ class Drift:
         shown = "; ".join(str(one) for one in self.objects[:3])
         more = len(self.objects) - 3
         return f"{shown}{f'; and {more} more' if more > 0 else ''}"
+
+
+#: Nothing differs, or nothing was compared.
+NO_DRIFT = Drift()
 
 
 @dataclass

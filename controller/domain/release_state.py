@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from controller.domain import backoff
+from controller.domain.bundle import DriftMode
 from controller.domain.conditions import timestamp
+from controller.domain.drift import FIGHT_AFTER, NO_DRIFT, Drift
 from controller.domain.reasons import Reason
 from controller.domain.requests import NOTHING_ASKED, Requests, mark
 
@@ -17,11 +19,15 @@ class Action(StrEnum):
     INSTALL = "Install"
     UPGRADE = "Upgrade"
     UNLOCK = "Unlock"
+    CORRECT = "Correct"
     ROLLBACK = "Rollback"
     UNINSTALL = "Uninstall"
     WAIT = "Wait"
     NOTHING = "Nothing"
 
+
+# The first pause, in seconds, before an object is put right that others change again and again.
+FIGHT_PAUSE = 15.0
 
 # Actions that make a revision, for the sake of a digest.
 MAKING = (Action.INSTALL, Action.UPGRADE, Action.ROLLBACK)
@@ -77,6 +83,7 @@ class Situation:
     this one. `requests` is what the operator asks for. `suspended` says by what, empty when it is not.
     `jitter` in [0, 1) is the same at every look at the same failure, else the shortest draw would win.
     `foreign_grace`: seconds after which a pending revision of someone else's Helm counts as dead.
+    `drift` is what differs from the deployed revision, `drift_mode` what is to happen with it.
     """
 
     wanted: str | None
@@ -89,6 +96,8 @@ class Situation:
     dependents: tuple[str, ...] = ()
     requests: Requests = NOTHING_ASKED
     foreign_grace: float = 1800.0
+    drift: Drift = NO_DRIFT
+    drift_mode: DriftMode = "Correct"
 
 
 @dataclass(frozen=True)
@@ -141,7 +150,10 @@ def _existing(situation: Situation, recorded: Recorded) -> Decision:
             f"held at revision {recorded.rolled_back_to} by a rollback until its spec is edited, "
             "the rollback is no longer asked for, or an upgrade is"
         )
-        return Decision(Action.NOTHING, Reason.ROLLED_BACK, text)
+        return _kept(situation, Decision(Action.NOTHING, Reason.ROLLED_BACK, text))
+    if recorded.status == "superseded":
+        text = f"the record of the revision after {recorded.version} is missing"
+        return _gated(situation, Decision(Action.UPGRADE, Reason.RECORD_MISSING, text))
     if recorded.status != "deployed":
         return _gated(situation, Decision(Action.UPGRADE, Reason.RETRYING, "the last revision failed"))
     if not recorded.ours:
@@ -151,7 +163,29 @@ def _existing(situation: Situation, recorded: Recorded) -> Decision:
         return _gated(situation, Decision(Action.UPGRADE, Reason.SPEC_CHANGED))
     if impossible:
         return Decision(Action.NOTHING, Reason.ROLLBACK_IMPOSSIBLE, impossible)
-    return Decision(Action.NOTHING, Reason.IN_SYNC)
+    return _kept(situation, Decision(Action.NOTHING, Reason.IN_SYNC))
+
+
+def _kept(situation: Situation, rest: Decision) -> Decision:
+    """What follows for a release that needs no other revision: its objects are kept as it made them."""
+    drift = situation.drift
+    if drift.trouble:
+        return Decision(Action.NOTHING, Reason.RECORD_UNREADABLE, drift.trouble)
+    if not drift.objects:
+        return rest
+    if situation.drift_mode != "Correct":
+        return Decision(Action.NOTHING, Reason.DRIFTED, str(drift))
+    if drift.corrections >= FIGHT_AFTER:
+        pause = backoff.delay(drift.corrections - FIGHT_AFTER + 1, situation.jitter, first=FIGHT_PAUSE)
+        due = drift.corrected + pause
+        if due > situation.now:
+            by = f" by {', '.join(drift.rivals)}" if drift.rivals else ""
+            text = (
+                f"put right {drift.corrections} times within an hour, and changed again{by}; "
+                f"next correction at {timestamp(due + 1)}: {drift}"
+            )
+            return Decision(Action.WAIT, Reason.DRIFT_RECURS, text, again_after=due - situation.now)
+    return _backed_off(situation, Decision(Action.CORRECT, Reason.DRIFTED, str(drift)))
 
 
 def _is_held(situation: Situation, recorded: Recorded) -> bool:
@@ -222,6 +256,9 @@ def _backed_off(situation: Situation, go: Decision) -> Decision:
     # An edit is served at once: the backoff belongs to the digest that failed. So is a new request.
     digest = situation.wanted if go.action in MAKING else ""
     if last is None or last.failures == 0 or last.digest != digest:
+        return go
+    if (last.action == Action.CORRECT) != (go.action == Action.CORRECT):
+        # That an object cannot be put right holds up nothing else.
         return go
     if situation.requests.asks_more_than(last.requests):
         return go

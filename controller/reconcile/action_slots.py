@@ -37,7 +37,8 @@ class Outcome:
     """How an action ended: what goes into `status.releases[].lastAttempt`.
 
     `error` is redacted and empty after a success; `started` and `duration` are in seconds. `hooks` are
-    those of an action that failed. `superseded`: it was ended because what it served was gone.
+    those of an action that failed. `superseded`: it was ended because what it served was gone. `done`
+    says what it has done, where that is not told by its name.
     """
 
     attempt: Attempt
@@ -46,6 +47,7 @@ class Outcome:
     error: str = ""
     hooks: tuple[HookView, ...] = ()
     superseded: bool = False
+    done: str = ""
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,8 @@ from controller.reconcile.action_slots import ActionSlots, Outcome, Running
 from controller.reconcile.bundle_look import BundleLook
 from controller.reconcile.bundle_plan import BundlePlanner
 from controller.reconcile.bundle_report import BundleReport
+from controller.reconcile.drift import DriftLookout
+from controller.reconcile.drift_news import tell_drift
 from controller.reconcile.hook_progress import NO_HOOKS, HookProgress, HooksSeen
 from controller.reconcile.observed_release import ObservedRelease, observe_release, want_release
 from controller.reconcile.release_actions import Job, ReleaseActions
@@ -47,6 +49,7 @@ _BEGUN = {
     Action.UPGRADE: (ReleaseState.UPGRADING, Reason.UPGRADING),
     Action.ROLLBACK: (ReleaseState.UPGRADING, Reason.ROLLING_BACK),
     Action.UNLOCK: (ReleaseState.UPGRADING, Reason.UNLOCKING),
+    Action.CORRECT: (ReleaseState.DEPLOYED, Reason.CORRECTING),
     Action.UNINSTALL: (ReleaseState.UNINSTALLING, Reason.UNINSTALLING),
 }
 
@@ -58,7 +61,7 @@ class BundleReconciler:
     `learn(texts)` tells the log which secrets must not be in it. `abandon()` ends the process when a
     Helm action outlived its end and cannot be told what it may still write.
     `digest_key` gives the installation's key for published digests. `hooks` follows what actions wait
-    for. `history` is how many revisions Helm keeps of a release.
+    for, `drift` after what others do to releases. `history` is how many revisions Helm keeps of a release.
     """
 
     def __init__(
@@ -72,6 +75,7 @@ class BundleReconciler:
         events: Events,
         slots: ActionSlots,
         hooks: HookProgress,
+        drift: DriftLookout,
         digest_key: Callable[[], bytes],
         requeue: Callable[[BundleKey], None],
         learn: Callable[[Iterable[str]], None],
@@ -93,9 +97,17 @@ class BundleReconciler:
         self._abandon = abandon
         self._resync = resync
         self._report = BundleReport(kube, clock)
-        self._decisions = ReleaseDecisions(kube, records, clock)
+        self._drift = drift
+        self._decisions = ReleaseDecisions(kube, records, clock, drift)
         self._actions = ReleaseActions(
-            kube=kube, helm=helm, records=records, charts=charts, clock=clock, hooks=hooks, history=history
+            kube=kube,
+            helm=helm,
+            records=records,
+            charts=charts,
+            clock=clock,
+            hooks=hooks,
+            drift=drift,
+            history=history,
         )
         self._sizes = ReleaseSizes(helm=helm, charts=charts, events=events)
         self._planner = BundlePlanner(
@@ -123,6 +135,7 @@ class BundleReconciler:
         namespace, name = key
         obj = self._kube.get(HELMBUNDLE, name, namespace)
         if obj is None:
+            self._drift.leave_bundle(key)
             return None
         generation = int(obj["metadata"].get("generation") or 0)
         try:
@@ -163,6 +176,10 @@ class BundleReconciler:
                 return
         elif running is not None:
             seen = self._follow(look, release, running)
+            if running.action == Action.CORRECT:
+                look.drifts[name] = self._drift.known(key, running.version)
+            else:
+                self._drift.leave(key)
             state, reason = _BEGUN[Action(running.action)]
             decision = Decision(Action(running.action), reason, seen.message, seen.again_after)
         else:
@@ -170,6 +187,7 @@ class BundleReconciler:
             state, decision = self._act(look, release, decision)
         if decision.reason == Reason.GONE:
             self._slots.forget(key)
+            self._drift.leave(key)
             return
         ours = running is not None and running.bundle == look.bundle.name
         look.left = look.left or bool(release.revisions) or ours
@@ -178,6 +196,7 @@ class BundleReconciler:
         look.waits_for.update(decision.waits_for)
         view = release_view(look, release, decision, state, seen.hooks)
         look.views.append(self._sizes.shown(look, view))
+        tell_drift(self._events, look.obj, view, corrected=decision.action == Action.CORRECT)
 
     def _observe(self, look: BundleLook, name: str) -> ObservedRelease:
         spec = next((item for item in look.bundle.spec.releases if item.name == name), None)
@@ -272,12 +291,18 @@ class BundleReconciler:
         if outcome and job.action == Action.UNLOCK and not outcome.error:
             text = f"release {job.release}: revision {job.version} was cut off and is marked failed"
             self._events.emit(look.obj, type_="Warning", reason=Reason.UNLOCKED, message=text)
+        elif outcome and job.action == Action.CORRECT and not outcome.error and not outcome.done:
+            return  # all was right again before it began
         elif outcome and job.action != Action.UNLOCK:
             word = f"{job.action}{'Failed' if outcome.error else 'Succeeded'}"
-            ending = f"failed: {outcome.error}" if outcome.error else "succeeded"
+            ending = f"failed: {outcome.error}" if outcome.error else f"succeeded{_told(outcome.done)}"
             text = f"{job.action} of release {job.release} {ending}"
             kind = "Warning" if outcome.error and not outcome.superseded else "Normal"
             self._events.emit(look.obj, type_=kind, reason=Reason(word), message=text)
+
+
+def _told(done: str) -> str:
+    return f": {done}" if done else ""
 
 
 def _asks_to_delete_volumes(obj: Mapping[str, Any]) -> bool:

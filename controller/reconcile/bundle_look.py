@@ -8,6 +8,7 @@ from typing import Any
 
 from controller.domain.bundle_object import Bundle
 from controller.domain.bundle_status import ReleaseView
+from controller.domain.drift import Drift
 from controller.domain.names import SUSPEND_ANNOTATION, SUSPEND_RELEASE_PREFIX
 from controller.domain.requests import Requests, is_suspended, requests_of
 from controller.ports import Revision
@@ -19,11 +20,13 @@ Histories = Mapping[str, tuple[Revision, ...]]
 
 @dataclass
 class BundleLook:
-    """Everything is read once, at the beginning; `views`, `again` and `left` grow release by release.
+    """Everything is read once, at the beginning; `views`, `again`, `left` and `drifts` grow release by
+    release.
 
     `again` holds the seconds after which a release wants to be looked at, `waits_for` the releases of any
     bundle that something here waits for, `left` says that something of the bundle is still installed or
     being worked on. `histories` are those of its own releases and of what they depend on.
+    `drifts` says by release what others have changed.
     """
 
     bundle: Bundle
@@ -35,6 +38,7 @@ class BundleLook:
     again: list[float] = field(default_factory=list)
     waits_for: set[str] = field(default_factory=set)
     left: bool = False
+    drifts: dict[str, Drift] = field(default_factory=dict)
 
     def requests(self, release: str) -> Requests:
         """What the operator asks of the release by annotations of its bundle."""

@@ -82,7 +82,10 @@ class BundleReport:
         }
         if plan is not None:
             status["plan"] = dict(plan)
-        if {key: before.get(key) for key in status} == status and ("plan" in before) == ("plan" in status):
+        known = {key: before.get(key) for key in status}
+        # The API server keeps conditions in the order in which it came to know them.
+        known["conditions"] = sorted(known["conditions"] or [], key=lambda one: str(one["type"]))
+        if known == status and ("plan" in before) == ("plan" in status):
             return
         meta = {"name": obj["metadata"]["name"], "namespace": obj["metadata"]["namespace"]}
         body = {"apiVersion": API_VERSION, "kind": HELMBUNDLE.kind, "metadata": meta, "status": status}

@@ -15,8 +15,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from controller.domain.drift import Change, Drift, Drifted, ObjectId
+from controller.domain import metrics
+from controller.domain.drift import NO_DRIFT, Drift, Drifted, ObjectId
 from controller.errors import ApiUnavailable, HelmFailed, KubeError, ReleaseMissing
+from controller.metrics import Metrics, NoMetrics
 from controller.ports import (
     Cancellation,
     Clock,
@@ -78,6 +80,7 @@ class DriftLookout:
         look_again: Callable[[float], None],
         changed_bundle: Callable[[BundleKey], None],
         pace: Pace,
+        measures: Metrics | None = None,
     ) -> None:
         self._kube = kube
         self._records = records
@@ -86,6 +89,7 @@ class DriftLookout:
         self._look_again = look_again
         self._changed_bundle = changed_bundle
         self._pace = pace
+        self._measures = measures or NoMetrics()
         self._lock = threading.Lock()
         self._index = DriftIndex()
         self._touched: dict[ObjectId, float] = {}  # when to compare it, monotonic
@@ -99,7 +103,7 @@ class DriftLookout:
         with self._lock:
             tracked = self._index.releases.get(key)
             if tracked is None or tracked.followed.revision != revision:
-                return Drift()
+                return NO_DRIFT
             return self._index.drift(key, self._clock.now())
 
     def follow(self, key: ReleaseKey, followed: Followed) -> None:
@@ -299,6 +303,8 @@ class DriftLookout:
         if self._index.releases.get(key) is not tracked:
             return
         if self._index.settle(key, object_, drifted, seen):
+            if drifted is not None:
+                self._measures.count(metrics.DRIFT_FOUND, release=key[1])
             self._changed_bundle(tracked.followed.bundle)
 
     def _objects(
@@ -333,8 +339,3 @@ class DriftLookout:
 def _spread(key: ReleaseKey) -> float:
     """A number in [0, 1) that differs between releases and is always the same for one."""
     return int.from_bytes(hashlib.sha256("/".join(key).encode()).digest()[:4], "big") / 2**32
-
-
-def refused(left: Iterable[Drifted]) -> tuple[Drifted, ...]:
-    """Those that nobody can put right as they are."""
-    return tuple(one for one in left if one.change == Change.REFUSED)

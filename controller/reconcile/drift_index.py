@@ -9,7 +9,7 @@ from typing import Any
 
 from controller.domain import drift
 from controller.domain.bundle import DriftIgnore
-from controller.domain.drift import Corrections, Drift, Drifted, ObjectId
+from controller.domain.drift import NO_DRIFT, Corrections, Drift, Drifted, ObjectId
 from controller.reconcile.action_slots import ReleaseKey
 
 BundleKey = tuple[str, str]  # namespace, name
@@ -114,7 +114,7 @@ class DriftIndex:
         """Everything that differs of a release, in a steady order."""
         tracked = self.releases.get(key)
         if tracked is None:
-            return Drift()
+            return NO_DRIFT
         order = {one: place for place, one in enumerate(tracked.prints)}
         found = sorted(tracked.found.items(), key=lambda item: order.get(item[0], 0))
         known = [self._corrections[one] for one, _ in found if one in self._corrections]

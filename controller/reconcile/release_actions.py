@@ -22,7 +22,7 @@ from controller.domain.names import (
 from controller.domain.redaction import Redactor
 from controller.domain.release_state import Action, Attempt
 from controller.domain.requests import NOTHING_ASKED, Requests, mark
-from controller.errors import ControllerError, HelmCancelled, HelmFailed, ReleaseMissing
+from controller.errors import ControllerError, DriftRefused, HelmCancelled, HelmFailed, ReleaseMissing
 from controller.ports import (
     SECRET,
     Cancellation,
@@ -35,6 +35,7 @@ from controller.ports import (
     Revision,
 )
 from controller.reconcile.action_slots import Outcome
+from controller.reconcile.drift import DriftLookout
 from controller.reconcile.failure_cause import Cause, FailureCauses
 from controller.reconcile.hook_progress import HookProgress
 from controller.reconcile.immutable_jobs import replace_immutable_jobs
@@ -90,6 +91,7 @@ class ReleaseActions:
         charts: ChartSource,
         clock: Clock,
         hooks: HookProgress,
+        drift: DriftLookout,
         history: int = 5,
     ) -> None:
         self._kube = kube
@@ -97,23 +99,25 @@ class ReleaseActions:
         self._records = records
         self._charts = charts
         self._clock = clock
+        self._drift = drift
         self._history = history
         self._causes = FailureCauses(helm, hooks)
 
     def perform(self, job: Job, cancellation: Cancellation) -> Outcome:
         """Does it and tells how it went; errors of Kubernetes and Helm end in the outcome."""
         started, began = self._clock.now(), self._clock.monotonic()
-        steps: dict[Action, Callable[[Job, Cancellation], None]] = {
+        steps: dict[Action, Callable[[Job, Cancellation], str | None]] = {
             Action.INSTALL: self._install,
             Action.UPGRADE: self._upgrade,
             Action.ROLLBACK: self._rollback,
             Action.UNINSTALL: self._uninstall,
             Action.UNLOCK: self._unlock,
+            Action.CORRECT: self._correct,
         }
-        error, superseded = "", False
+        error, superseded, done = "", False, ""
         hooks: tuple[HookView, ...] = ()
         try:
-            steps[job.action](job, cancellation)
+            done = steps[job.action](job, cancellation) or ""
         except ControllerError as failure:
             superseded = isinstance(failure, HelmCancelled) and cancellation.cancelled
             error, hooks = self._explain(job, failure, superseded=superseded)
@@ -124,7 +128,7 @@ class ReleaseActions:
         finished = float(int(self._clock.now()))
         attempt = Attempt(str(job.action), job.digest, finished, failures, job.requests)
         _log_end(job, error, duration, superseded=superseded)
-        return Outcome(attempt, started, duration, error, hooks, superseded)
+        return Outcome(attempt, started, duration, error, hooks, superseded, done)
 
     def _install(self, job: Job, cancellation: Cancellation) -> None:
         self._helm.install(self._request(job), cancellation)
@@ -204,6 +208,13 @@ class ReleaseActions:
             hooks=job.spec is None,
             cancellation=cancellation,
         )
+
+    def _correct(self, job: Job, cancellation: Cancellation) -> str:
+        """Puts objects right that others have changed; gives which."""
+        correction = self._drift.correct((job.namespace, job.release), job.version, cancellation)
+        if correction.left:
+            raise DriftRefused("; ".join(str(one) for one in correction.left))
+        return str(correction)
 
     def _delete_kept_secrets(self, job: Job) -> None:
         """Keys that a chart keeps beside its volumes (Keystone's fernet keys) go where those go."""

@@ -4,21 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from controller.domain.drift import NO_DRIFT, Drift
 from controller.domain.reasons import Reason
 from controller.domain.release_state import Action, Decision, Situation, decide
 from controller.ports import HELMBUNDLE, Clock, Kube, ReleaseRecords, Revision
 from controller.reconcile.bundle_look import BundleLook
+from controller.reconcile.drift import DriftLookout
+from controller.reconcile.drift_index import Followed
 from controller.reconcile.held_back import held_back
 from controller.reconcile.observed_release import ObservedRelease, is_deployed, recorded, steady_jitter
+
+_RESTING = (
+    Reason.IN_SYNC,
+    Reason.ROLLED_BACK,
+    Reason.ROLLBACK_IMPOSSIBLE,
+    Reason.DRIFTED,
+    Reason.DRIFT_RECURS,
+    Reason.RECORD_UNREADABLE,
+)
 
 
 class ReleaseDecisions:
     """What a look cannot tell from its own bundle alone is asked of the other bundles here."""
 
-    def __init__(self, kube: Kube, records: ReleaseRecords, clock: Clock) -> None:
+    def __init__(self, kube: Kube, records: ReleaseRecords, clock: Clock, drift: DriftLookout) -> None:
         self._kube = kube
         self._records = records
         self._clock = clock
+        self._drift = drift
 
     def decide(self, look: BundleLook, release: ObservedRelease) -> Decision:
         """The next step for the release, as far as the bundle's mode lets it be taken.
@@ -27,7 +40,10 @@ class ReleaseDecisions:
         """
         decision = self._decide(look, release)
         planning = look.bundle.spec.mode == "Plan" and not look.bundle.deleting
-        return held_back(decision, release) if planning else decision
+        if planning:
+            decision = held_back(decision, release)
+        self._look_after(look, release, decision, planning=planning)
+        return decision
 
     def _decide(self, look: BundleLook, release: ObservedRelease) -> Decision:
         wanted, spec = release.wanted, release.spec
@@ -45,6 +61,7 @@ class ReleaseDecisions:
         dependents: tuple[str, ...] = ()
         if wanted is None and release.revisions:
             dependents = self._dependents(look, release.name)
+        look.drifts[release.name] = self._known_drift(look, release)
         return decide(
             Situation(
                 wanted=wanted.digest if wanted else None,
@@ -57,8 +74,35 @@ class ReleaseDecisions:
                 dependents=dependents,
                 requests=look.requests(release.name),
                 foreign_grace=float(spec.timeout) if spec else 1800.0,
+                drift=look.drifts[release.name],
+                drift_mode=spec.drift if spec else "Ignore",
             )
         )
+
+    def _known_drift(self, look: BundleLook, release: ObservedRelease) -> Drift:
+        spec, revisions = release.spec, release.revisions
+        if spec is None or spec.drift == "Ignore" or not revisions:
+            return NO_DRIFT
+        return self._drift.known(look.key(release.name), revisions[-1].version)
+
+    def _look_after(
+        self, look: BundleLook, release: ObservedRelease, decision: Decision, *, planning: bool
+    ) -> None:
+        """Has the objects of a release looked after that is deployed and to stay as it is."""
+        key, spec = look.key(release.name), release.spec
+        last = release.revisions[-1] if release.revisions else None
+        failed = release.attempt is not None and release.attempt.action == Action.CORRECT
+        rests = (
+            decision.reason in _RESTING
+            or decision.action == Action.CORRECT
+            or (decision.reason == Reason.BACKING_OFF and failed)
+        )
+        rests = rests and not planning and last is not None and last.status == "deployed"
+        if not rests or last is None or spec is None or spec.drift == "Ignore":
+            self._drift.leave(key)
+            return
+        bundle = (look.bundle.namespace, look.bundle.name)
+        self._drift.follow(key, Followed(bundle, last.version, spec.drift_ignore))
 
     def _taken(self, look: BundleLook, revisions: tuple[Revision, ...]) -> Decision | None:
         """A release of that name which another living bundle asks for is not ours to touch."""

@@ -23,7 +23,7 @@ def resting_state(decision: Decision, release: ObservedRelease) -> ReleaseState:
         as_wanted = last and release.wanted and last.digest == release.wanted.digest and last.ours
         whole = as_wanted and last and last.status == "deployed"
         return ReleaseState.DEPLOYED if whole else ReleaseState.SUSPENDED
-    if decision.action == Action.NOTHING:
+    if decision.action == Action.NOTHING or decision.reason == Reason.DRIFT_RECURS:
         return ReleaseState.DEPLOYED
     failing = (
         Reason.BACKING_OFF,
@@ -61,4 +61,5 @@ def release_view(
         digest=last.digest if last else "",
         last_attempt=release.attempt_entry,
         hooks=[hook.entry() for hook in hooks] or release.hook_entries,
+        drift=look.drifts[release.name].entries() if release.name in look.drifts else (),
     )

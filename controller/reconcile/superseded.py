@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from controller.domain.bundle import ReleaseSpec
 from controller.domain.release_state import Action
 from controller.domain.requests import Requests
 from controller.reconcile.action_slots import Running
@@ -26,6 +27,8 @@ def is_superseded(running: Running, wanted: Wanted | None, requests: Requests, *
             forced = requests.force and requests.force != running.requests.force
             upgrading = running.action == Action.UPGRADE
             return bool(forced or (back and upgrading)) or _serves_another(running, wanted)
+        case Action.CORRECT:
+            return wanted is None or running.spec is None or not _same(running.spec, wanted.spec)
         case _:
             return False
 
@@ -36,5 +39,8 @@ def _serves_another(running: Running, wanted: Wanted | None) -> bool:
     if wanted.digest:
         return wanted.digest != running.digest
     # What is wanted now cannot be served yet, a Secret or a chart is missing: the spec itself tells.
-    before, now = running.spec, wanted.spec
-    return (before.chart, before.values) != (now.chart, now.values)
+    return not _same(running.spec, wanted.spec)
+
+
+def _same(before: ReleaseSpec, now: ReleaseSpec) -> bool:
+    return (before.chart, before.values) == (now.chart, now.values)

@@ -58,7 +58,7 @@ def test_every_reason_is_given_somewhere() -> None:
     sources = [path for folder in ("controller", "containers") for path in (ROOT / folder).rglob("*.py")]
     text = "\n".join(path.read_text(encoding="utf-8") for path in sources if path.name != "reasons.py")
     # Composed from the action and its end: `InstallFailed`.
-    composed = re.compile(r"^(Install|Upgrade|Uninstall|Rollback)(Succeeded|Failed)$")
+    composed = re.compile(r"^(Install|Upgrade|Uninstall|Rollback|Correct)(Succeeded|Failed)$")
     unused = [
         reason for reason in Reason if f"Reason.{reason.name}" not in text and not composed.match(reason)
     ]

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from controller.domain.drift import Change, Drift, Drifted, ObjectId
 from controller.domain.reasons import Reason
 from controller.domain.release_state import Action, Attempt, Decision, Recorded, Situation, decide
 from controller.domain.requests import Requests, mark
@@ -48,6 +49,11 @@ def at(wanted: str | None = WANTED, there: Recorded | None = None, **more: objec
     )
 
 
+def drifted(corrections: int = 0, corrected: float = 0.0) -> Drift:
+    one = Drifted(ObjectId("apps/v1", "Deployment", "openstack", "web"), Change.EDITED, ("/spec/replicas",))
+    return Drift((one,), corrections, corrected, ("someone",))
+
+
 TABLE = {
     "wanted, not installed": (at(), Action.INSTALL, Reason.NOT_INSTALLED),
     "wanted, not installed, a dependency is not deployed": (
@@ -61,6 +67,51 @@ TABLE = {
         Reason.BACKING_OFF,
     ),
     "deployed as wanted": (at(there=recorded()), Action.NOTHING, Reason.IN_SYNC),
+    "deployed as wanted, others have changed objects of it": (
+        at(there=recorded(), drift=drifted()),
+        Action.CORRECT,
+        Reason.DRIFTED,
+    ),
+    "deployed as wanted, others have changed objects of it, `drift: Warn`": (
+        at(there=recorded(), drift=drifted(), drift_mode="Warn"),
+        Action.NOTHING,
+        Reason.DRIFTED,
+    ),
+    "deployed as wanted, others change objects of it again and again": (
+        at(there=recorded(), drift=drifted(corrections=3, corrected=NOW)),
+        Action.WAIT,
+        Reason.DRIFT_RECURS,
+    ),
+    "deployed as wanted, others change objects of it again and again, the pause is over": (
+        at(there=recorded(), drift=drifted(corrections=3, corrected=NOW - 300)),
+        Action.CORRECT,
+        Reason.DRIFTED,
+    ),
+    "deployed as wanted, objects could not be put right a moment ago": (
+        at(there=recorded(), drift=drifted(), attempt=failed_attempt(digest="", action="Correct")),
+        Action.WAIT,
+        Reason.BACKING_OFF,
+    ),
+    "deployed as wanted, its record cannot be read": (
+        at(there=recorded(), drift=Drift(trouble="Helm's record cannot be read")),
+        Action.NOTHING,
+        Reason.RECORD_UNREADABLE,
+    ),
+    "deployed, wanted otherwise, others have changed objects of it": (
+        at(there=recorded(digest="bbbb"), drift=drifted()),
+        Action.UPGRADE,
+        Reason.SPEC_CHANGED,
+    ),
+    "rolled back as asked for, others have changed objects of it": (
+        at(there=rolled_back(), requests=BACK, drift=drifted()),
+        Action.CORRECT,
+        Reason.DRIFTED,
+    ),
+    "the newest record was deleted by hand": (
+        at(there=recorded("superseded")),
+        Action.UPGRADE,
+        Reason.RECORD_MISSING,
+    ),
     "deployed, wanted otherwise": (at(there=recorded(digest="bbbb")), Action.UPGRADE, Reason.SPEC_CHANGED),
     "deployed as wanted, an upgrade is asked for": (
         at(there=recorded(), requests=FORCED),
@@ -215,6 +266,11 @@ TABLE = {
         Action.UNINSTALL,
         Reason.NO_LONGER_WANTED,
     ),
+    "no longer wanted, objects could not be put right a moment ago": (
+        at(None, recorded(), attempt=failed_attempt(digest="", action="Correct")),
+        Action.UNINSTALL,
+        Reason.NO_LONGER_WANTED,
+    ),
     "no longer wanted, others depend on it": (
         at(None, recorded(), dependents=("nova",)),
         Action.WAIT,
@@ -237,7 +293,10 @@ def test_each_state_has_one_next_action(situation: Situation, action: Action, re
 
 def every_situation() -> Iterator[Situation]:
     """All states of the parts that a decision depends on, with each other."""
-    statuses = ("deployed", "failed", "pending-upgrade", "pending-rollback", "uninstalling", "uninstalled")
+    statuses = (
+        *("deployed", "failed", "superseded", "pending-upgrade", "pending-rollback", "uninstalling"),
+        "uninstalled",
+    )
     found = [None, rolled_back(), rolled_back(held="bbbb")]
     found += [
         recorded(status, digest, ours=ours, copied_from=frozenset() if ours else frozenset({2}))
@@ -250,6 +309,11 @@ def every_situation() -> Iterator[Situation]:
     for wanted, there, requests, attempt in itertools.product((WANTED, None), found, asked, attempts):
         for suspended, unmet in itertools.product(("", "its spec"), ((), ("mariadb",))):
             yield at(wanted, there, requests=requests, attempt=attempt, suspended=suspended, unmet=unmet)
+    drifts = (drifted(), drifted(3, NOW), drifted(3, NOW - 3600), Drift(trouble="unreadable"))
+    attempts += [failed_attempt(digest="", action="Correct")]
+    for there, requests, attempt, drift in itertools.product(found, asked, attempts, drifts):
+        for mode in ("Correct", "Warn"):
+            yield at(there=there, requests=requests, attempt=attempt, drift=drift, drift_mode=mode)
 
 
 def test_no_state_is_without_an_answer_and_none_breaks_a_promise() -> None:
@@ -265,6 +329,9 @@ def test_no_state_is_without_an_answer_and_none_breaks_a_promise() -> None:
             assert decision.reason == Reason.FORCED, "only an operator is served before a dependency"
         if decision.action == Action.UNINSTALL and situation.wanted is not None:
             assert situation.recorded is not None and situation.recorded.status.startswith("uninstall")
+        if decision.action == Action.CORRECT:
+            assert situation.recorded is not None and situation.recorded.status == "deployed"
+            assert situation.drift_mode == "Correct"
         if decision.action == Action.UNLOCK:
             assert situation.recorded is not None and situation.recorded.status.startswith("pending-")
     assert seen >= {(action, reason) for _, action, reason in TABLE.values()} - {
@@ -273,7 +340,7 @@ def test_no_state_is_without_an_answer_and_none_breaks_a_promise() -> None:
 
 
 def test_every_wait_that_no_event_ends_says_when_to_look_again() -> None:
-    timed = {Reason.BACKING_OFF, Reason.BUSY_ELSEWHERE}
+    timed = {Reason.BACKING_OFF, Reason.BUSY_ELSEWHERE, Reason.DRIFT_RECURS}
     waits = [decide(situation) for situation, _, reason in TABLE.values() if reason in timed]
     assert waits
     assert all(wait.again_after is not None and wait.again_after > 0 for wait in waits)

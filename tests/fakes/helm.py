@@ -6,6 +6,7 @@ ended (`finish`), or until it is cancelled. Labels go from revision to revision 
 
 from __future__ import annotations
 
+import copy
 import threading
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,8 +15,10 @@ from typing import Any
 from controller.adapters.helm_cancellation import CancellationToken
 from controller.adapters.release_records import revision
 from controller.domain.hooks import EVENTS
+from controller.domain.names import HELM_FIELD_MANAGER
 from controller.errors import HelmCancelled, HelmFailed, ReleaseMissing
 from controller.ports import JOB, Cancellation, HelmRequest, HookRun, RenderedRelease, Revision
+from controller.reconcile.drift_check import as_sent
 from tests.fakes.kube import FakeKube
 from tests.fakes.world import FakeClock
 
@@ -43,10 +46,11 @@ class _Record:
     labels: dict[str, str]
     values: Mapping[str, Any] = field(default_factory=dict)
     phases: dict[str, str] = field(default_factory=dict)
+    objects: Sequence[Mapping[str, Any]] = ()
 
 
 class FakeHelm:
-    """`hooks` by release. `calls` are the actions begun, as (action, release)."""
+    """Hooks and objects by release. `calls` are the actions begun, as (action, release)."""
 
     def __init__(self, kube: FakeKube, clock: FakeClock) -> None:
         self._kube = kube
@@ -55,6 +59,7 @@ class FakeHelm:
         self._ends: dict[str, str] = {}
         self._records: dict[str, list[_Record]] = {}
         self.hooks_of: dict[str, Sequence[Hook]] = {}
+        self.objects_of: dict[str, Sequence[Mapping[str, Any]]] = {}
         self.fails: dict[str, str] = {}
         self.calls: list[tuple[str, str]] = []
         self.detached = 0
@@ -70,6 +75,10 @@ class FakeHelm:
     def record(self, release: str, version: int, status: str, **labels: str) -> None:
         """Puts a revision there that nobody made."""
         self._records.setdefault(release, []).append(_Record(version, status, labels))
+
+    def lose_newest(self, release: str) -> None:
+        """Somebody deletes the newest record by hand."""
+        self._records[release].pop()
 
     def values(self, release: str) -> Mapping[str, Any]:
         return self._records[release][-1].values
@@ -157,6 +166,18 @@ class FakeHelm:
         self._find(release, version)
         return self._rendered(release, namespace)
 
+    def standing(
+        self, release: str, namespace: str, version: int, *, names: Collection[str] | None = None
+    ) -> tuple[dict[str, Any], ...]:
+        record = self._find(release, version)
+        hooks = [one.job(namespace) for one in self.hooks_of.get(release, ())]
+        ran = [job for job in hooks if record.phases.get(job["metadata"]["name"]) == "Succeeded"]
+        return tuple(
+            copy.deepcopy(dict(obj))
+            for obj in (*record.objects, *ran)
+            if names is None or obj["metadata"]["name"] in names
+        )
+
     def claims(self, release: str, namespace: str) -> tuple[str, ...]:
         return ()
 
@@ -192,7 +213,11 @@ class FakeHelm:
         found = self._records.setdefault(request.release, [])
         version = found[-1].version + 1 if found else 1
         record = _Record(version, f"pending-{action.lower()}", labels, request.values)
+        record.objects = self.objects_of.get(request.release, ())
         found.append(record)
+        for obj in record.objects:
+            sent = as_sent(dict(obj), request.release, request.namespace)
+            self._kube.apply(sent, manager=HELM_FIELD_MANAGER)
         try:
             self._run_hooks(action, request.release, request.namespace, record, cancellation)
             if request.release in self.fails:

@@ -12,10 +12,12 @@ from controller.domain.hooks import JOB_NAME, parse_hook_job
 from controller.ports import HELMBUNDLE, JOB, POD
 from controller.reconcile.action_slots import ActionSlots
 from controller.reconcile.bundle import BundleReconciler
+from controller.reconcile.drift import DriftLookout, Pace
 from controller.reconcile.hook_progress import HookProgress
 from controller.reconcile.object_store import ObjectStore
 from tests.fakes.helm import FakeHelm
 from tests.fakes.kube import FakeKube
+from tests.fakes.release import FakeWatch
 from tests.fakes.world import FakeClock
 from tests.reconcile.watched import DEFINITIONS
 
@@ -65,6 +67,16 @@ class Bench:
         self.jobs = ObjectStore(self.kube, self.clock, NAMESPACE, {JOB: parse_hook_job})
         self.asked: set[tuple[str, str]] = set()
         self._lock = threading.Lock()
+        self.watch = FakeWatch(self.kube)
+        self.drift = DriftLookout(
+            kube=self.kube,
+            records=self.helm,
+            watch=self.watch,
+            clock=self.clock,
+            look_again=lambda after: None,
+            changed_bundle=self._requeue,
+            pace=Pace(),
+        )
         self.reconciler = BundleReconciler(
             kube=self.kube,
             helm=self.helm,
@@ -74,6 +86,7 @@ class Bench:
             events=self.events,
             slots=self.slots,
             hooks=HookProgress(self.kube, self.helm, self.clock, self.jobs),
+            drift=self.drift,
             digest_key=lambda: b"key",
             requeue=self._requeue,
             learn=lambda texts: None,
