@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from controller.adapters.chart_source import ChartStore
 from controller.adapters.crd_files import load_schema
@@ -26,6 +25,7 @@ from controller.reconcile.deployment import FINALIZER, DeploymentReconciler
 from controller.render import Region, render_region
 from tests.fakes.kube import FakeKube, Request
 from tests.fakes.world import FakeClock
+from tests.reconcile.watched import DEFINITIONS
 
 ROOT = Path(__file__).parents[2]
 CRDS = ROOT / "charts" / "openstack-controller" / "files" / "crds"
@@ -57,8 +57,8 @@ def clock() -> FakeClock:
 @pytest.fixture
 def kube(clock: FakeClock) -> FakeKube:
     fake = FakeKube(clock=clock)
-    for path in sorted(CRDS.glob("*.yaml")):
-        fake.serve(yaml.safe_load(path.read_text(encoding="utf-8")))
+    for definition in DEFINITIONS:
+        fake.serve(definition)
     return fake
 
 
