@@ -56,8 +56,8 @@ class Cloud(Protocol):
         """The moves of one server, oldest first."""
         ...
 
-    def allocations(self, host: str) -> int | None:
-        """How many consumers hold resources of the host's provider; None where it has no provider."""
+    def allocations(self, host: str) -> tuple[str, ...] | None:
+        """The consumers that hold resources of the host's provider; None where it has no provider."""
         ...
 
     def routed_by(self, agent: str) -> tuple[str, ...]:
@@ -77,6 +77,8 @@ class Cloud(Protocol):
     def delete_compute_service(self, id_: str) -> None: ...
 
     def delete_agent(self, id_: str) -> None: ...
+
+    def delete_allocations(self, consumer: str) -> None: ...
 
     def delete_provider(self, host: str) -> None:
         """The host's resource provider, where it has one. Refused while it has allocations."""
@@ -104,9 +106,11 @@ class Cloud(Protocol):
 
     def abort_migration(self, server: str, migration: int) -> None: ...
 
-    def move_router(self, router: str, source: str, target: str) -> None: ...
+    def add_to_agent(self, agent: str, *, router: str = "", network: str = "") -> None:
+        """Puts a router on an L3 agent, or a network on a DHCP agent."""
+        ...
 
-    def move_network(self, network: str, source: str, target: str) -> None: ...
+    def remove_from_agent(self, agent: str, *, router: str = "", network: str = "") -> None: ...
 
 
 class Clouds(Protocol):
@@ -114,4 +118,15 @@ class Clouds(Protocol):
 
     def open(self, clouds: bytes) -> Cloud:
         """Nothing is sent yet. Raises CloudRefused when the text is no clouds.yaml with one usable cloud."""
+        ...
+
+
+class Fencing(Protocol):
+    """The operator's own service that powers machines off."""
+
+    def confirm(self, url: str, *, node: str, uid: str, since: float) -> bool:
+        """Asks for the node to be off; whether that is certain by now. May be asked again and again.
+
+        Raises CloudUnavailable where the service does not answer.
+        """
         ...

@@ -40,9 +40,7 @@ DAEMONSET = Resource("apps/v1", "DaemonSet", "daemonsets")
 JOB = Resource("batch/v1", "Job", "jobs")
 LEASE = Resource("coordination.k8s.io/v1", "Lease", "leases")
 OSDPL = Resource("osctl.dev/v1alpha1", "OpenStackDeployment", "openstackdeployments")
-NODE_MAINTENANCE = Resource(
-    "osctl.dev/v1alpha1", "NodeMaintenance", "nodemaintenances", namespaced=False
-)
+NODE_MAINTENANCE = Resource("osctl.dev/v1alpha1", "NodeMaintenance", "nodemaintenances", namespaced=False)
 PDB = Resource("policy/v1", "PodDisruptionBudget", "poddisruptionbudgets")
 CRONJOB = Resource("batch/v1", "CronJob", "cronjobs")
 HELMBUNDLE = Resource("osctl.dev/v1alpha1", "HelmBundle", "helmbundles")
@@ -139,9 +137,10 @@ class Kube(Protocol):
         *,
         uid: str = "",
         propagation: str = "Background",
+        grace: int | None = None,
     ) -> bool:
         """Asks for deletion; False when already gone. With `uid`, only that very object: where another has
-        taken its name, that is a Conflict."""
+        taken its name, that is a Conflict. `grace` in seconds: 0 removes a pod whose node is gone."""
         ...
 
     def pod_log(self, name: str, namespace: str, *, container: str = "", tail_lines: int = 20) -> str:

@@ -30,8 +30,8 @@ class Settings:
     `concurrency`: Helm actions at a time; `hook_waiters`: those that only wait for their hooks, beside
     these. `qps`: Helm's requests per second to the API server. `history`: revisions kept of a release.
     `chart_cache`: where charts pulled from repositories are kept. `resync`: seconds between looks
-    without an event. `health_port`: liveness, readiness and metrics on this port, 0 for none, of
-    `health_address`, empty for all addresses of the pod. `probe_seconds`: how often the region's own
+    without an event. `pod_image`: the image that we run, for pods of our own.
+    `health_port`: liveness, readiness and metrics on this port, 0 for none, of `health_address`, empty for all addresses of the pod. `probe_seconds`: how often the region's own
     services are asked how they do, 0 for never.
 
     `drift_resync`: seconds between comparisons of all objects of a release with its manifest, `drift_qps`:
@@ -46,6 +46,7 @@ class Settings:
     values_dir: Path
     crds_dir: Path
     chart_cache: Path
+    pod_image: str
     health_port: int
     health_address: str
     probe_seconds: float
@@ -78,6 +79,7 @@ def read_settings(environment: Mapping[str, str] | None = None) -> Settings:
         values_dir=Path(env.get("VALUES_DIR") or shipped / "values"),
         crds_dir=Path(env.get("CRDS_DIR") or shipped / "charts" / "openstack-controller" / "files" / "crds"),
         chart_cache=Path(env.get("CHART_CACHE_DIR") or Path(tempfile.gettempdir()) / "osctl-charts"),
+        pod_image=env.get("POD_IMAGE") or "openstack-controller",
         health_port=int(_number(env, "HEALTH_PORT", 0, 0, 65535)),
         health_address=env.get("HEALTH_ADDRESS") or "",
         probe_seconds=_number(env, "PROBE_SECONDS", 0, 0, 3600),

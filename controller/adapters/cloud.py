@@ -141,7 +141,7 @@ class OpenStackCloud:
         ]
         return tuple(sorted(found, key=lambda one: one.id))
 
-    def allocations(self, host: str) -> int | None:
+    def allocations(self, host: str) -> tuple[str, ...] | None:
         provider = self._provider(host)
         if provider is None:
             return None
@@ -152,7 +152,7 @@ class OpenStackCloud:
         held = answer.get("allocations")
         if not isinstance(held, dict):
             raise CloudUnavailable(f"{path}: the answer holds no allocations")
-        return len(held)
+        return tuple(sorted(held))
 
     def routed_by(self, agent: str) -> tuple[str, ...]:
         path = f"/agents/{agent}/l3-routers"
@@ -187,6 +187,9 @@ class OpenStackCloud:
 
     def delete_agent(self, id_: str) -> None:
         self._calls.send("DELETE", "network", f"/agents/{id_}", None)
+
+    def delete_allocations(self, consumer: str) -> None:
+        self._calls.send("DELETE", "placement", f"/allocations/{consumer}", None, PLACEMENT)
 
     def delete_provider(self, host: str) -> None:
         self._providers.pop(host, None)
@@ -239,14 +242,19 @@ class OpenStackCloud:
     def _action(self, server: str, body: Mapping[str, Any], microversion: str) -> None:
         self._calls.send("POST", "compute", f"/servers/{server}/action", body, microversion)
 
-    def move_router(self, router: str, source: str, target: str) -> None:
-        """Neutron lets a router that is not highly available be on one L3 agent only: off, then on."""
-        self._calls.send("DELETE", "network", f"/agents/{source}/l3-routers/{router}", None)
-        self._calls.send("POST", "network", f"/agents/{target}/l3-routers", {"router_id": router})
+    def add_to_agent(self, agent: str, *, router: str = "", network: str = "") -> None:
+        path, body = _on_agent(agent, router, network)
+        self._calls.send("POST", "network", path, body)
 
-    def move_network(self, network: str, source: str, target: str) -> None:
-        self._calls.send("POST", "network", f"/agents/{target}/dhcp-networks", {"network_id": network})
-        self._calls.send("DELETE", "network", f"/agents/{source}/dhcp-networks/{network}", None)
+    def remove_from_agent(self, agent: str, *, router: str = "", network: str = "") -> None:
+        path, _ = _on_agent(agent, router, network)
+        self._calls.send("DELETE", "network", f"{path}/{router or network}", None)
+
+
+def _on_agent(agent: str, router: str, network: str) -> tuple[str, dict[str, str]]:
+    if router:
+        return f"/agents/{agent}/l3-routers", {"router_id": router}
+    return f"/agents/{agent}/dhcp-networks", {"network_id": network}
 
 
 class OpenStackClouds:

@@ -119,6 +119,7 @@ class PykubeClient:
         *,
         uid: str = "",
         propagation: str = "Background",
+        grace: int | None = None,
     ) -> bool:
         options: dict[str, Any] = {
             "apiVersion": "v1",
@@ -127,6 +128,8 @@ class PykubeClient:
         }
         if uid:
             options["preconditions"] = {"uid": uid}
+        if grace is not None:
+            options["gracePeriodSeconds"] = grace
         url = resource_url(resource, namespace, name)
         return self._call("DELETE", url, body=options, missing_ok=True) is not None
 

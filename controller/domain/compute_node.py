@@ -6,11 +6,13 @@ known (None) is never taken for nothing: it makes us wait. Only what carries our
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 from controller.domain.cloud_facts import MARK, Agent, ComputeService, is_ours
+from controller.domain.durations import parse_duration
 from controller.domain.reasons import Reason
 
 # A new compute should have registered, and been mapped to its cell, within so many seconds.
@@ -37,11 +39,30 @@ class Step(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class NodePolicy:
-    """`spec.features.nodes`. `hold_down` in seconds; `brake` the share of computes, 0 to 1."""
+    """`spec.features.nodes`. `hold_down` in seconds; `brake` the share of computes, 0 to 1.
+
+    `fencing`: URL of a fencing service. `shared_disks`: all hosts reach the disks of all servers.
+    """
 
     hold_down: float = 120.0
     evacuate: bool = False
     brake: float = 0.2
+    fencing: str = ""
+    shared_disks: bool = False
+
+
+def parse_policy(spec: Mapping[str, Any]) -> NodePolicy:
+    """The policy of a region's spec, with its defaults."""
+    features = spec.get("features") or {}
+    given = features.get("nodes") or {}
+    images = (features.get("compute") or {}).get("images") or {}
+    return NodePolicy(
+        hold_down=float(parse_duration(str(given.get("holdDown") or "2m"))),
+        evacuate=given.get("evacuation") == "Auto",
+        brake=int(given.get("brakePercent") or 20) / 100,
+        fencing=str((given.get("fencing") or {}).get("url") or ""),
+        shared_disks=images.get("backend") == "ceph",
+    )
 
 
 @dataclass(frozen=True, slots=True)

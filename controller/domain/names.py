@@ -42,8 +42,26 @@ RECONCILE_RELEASE_PREFIX = f"reconcile.{GROUP}"
 FORCE_RELEASE_PREFIX = f"force-upgrade.{GROUP}"
 ROLLBACK_RELEASE_PREFIX = f"rollback.{GROUP}"
 SUSPEND_RELEASE_PREFIX = f"suspend.{GROUP}"
+# The mode of a region that `osctl suspend` paused, for `osctl resume` to go back to.
+MODE_BEFORE_ANNOTATION = f"{GROUP}/mode-before-suspend"
 # The request on the osdpl, as core hands it on to the region's bundles.
 REGION_RECONCILE_ANNOTATION = f"{GROUP}/region-reconcile-requested-at"
+
+# What the region's administrator is known by in its OpenStack: a clouds.yaml, in the region's namespace.
+CLOUDS_SECRET = "openstack-clouds"  # noqa: S105 - a name
+CLOUDS_KEY = "clouds.yaml"
+
+# On Nodes. The time at which a node was known to be off; it counts while the node stays not ready.
+FENCED_ANNOTATION = f"{GROUP}/fenced-at"
+# By which maintenance it was cordoned, when it lost its readiness, which evacuation was taken back.
+CORDONED_BY_ANNOTATION = f"{GROUP}/cordoned-by"
+LOSSES_ANNOTATION = f"{GROUP}/readiness-losses"
+NO_EVACUATION_ANNOTATION = f"{GROUP}/evacuation-declined"
+# Where Nova is to have the host: a host aggregate, and one that is an availability zone.
+AGGREGATE_LABEL = f"{GROUP}/aggregate"
+ZONE_LABEL = f"{GROUP}/availability-zone"
+# On the pods and budgets that hold back a drain, with the name of the node.
+DRAIN_LOCK_LABEL = f"{GROUP}/drain-lock"
 
 
 def field_manager(container: str) -> str:

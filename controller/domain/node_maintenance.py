@@ -20,7 +20,7 @@ from controller.domain.maintenance_plan import Mode, Rules, ServerPlan, Unmovabl
 from controller.domain.times import seconds_of
 
 # Within so many seconds what was asked of Nova is to be seen there.
-SETTLE = 20.0
+SETTLE = 10.0
 RETRY_FIRST, RETRY_CAP = 10.0, 120.0
 
 

@@ -7,7 +7,16 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from controller.domain.compute_node import ComputeNode
 from controller.domain.conditions import Condition, find, shorten, timestamp
+from controller.domain.names import (
+    AGGREGATE_LABEL,
+    CORDONED_BY_ANNOTATION,
+    FENCED_ANNOTATION,
+    LOSSES_ANNOTATION,
+    NO_EVACUATION_ANNOTATION,
+    ZONE_LABEL,
+)
 from controller.domain.reasons import Reason
 from controller.domain.times import seconds_of
 
@@ -21,6 +30,8 @@ ROLES = (
     "openstack-network-node",
 )
 ROLE_VALUE = "enabled"
+COMPUTE_ROLE = "openstack-compute-node"
+HOSTNAME_LABEL = "kubernetes.io/hostname"
 MESSAGE_LIMIT = 1000
 SHOWN = 5
 
@@ -31,17 +42,70 @@ class NodeState(StrEnum):
     READY = "Ready"
     NOT_READY = "NotReady"
     CORDONED = "Cordoned"
+    REMOVED = "Removed"
 
 
 @dataclass(frozen=True, slots=True)
 class NodeFacts:
-    """One node with a role. `since` (seconds since the epoch) is when its readiness last changed."""
+    """One node with a role. `since` (seconds since the epoch) is when its readiness last changed.
+
+    `aggregates`: names of host aggregates that its labels ask for, with the availability zone that each
+    is, empty for none. `declined`: the loss of readiness whose evacuation was taken back.
+    """
 
     name: str
     roles: tuple[str, ...]
     state: NodeState
     since: float
     message: str = ""
+    uid: str = ""
+    hostname: str = ""
+    created: float = 0.0
+    cordoned: bool = False
+    cordoned_by: str = ""
+    fenced: float = 0.0
+    losses: tuple[float, ...] = ()
+    declined: float = 0.0
+    aggregates: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def is_compute(self) -> bool:
+        return COMPUTE_ROLE in self.roles
+
+    @property
+    def is_ready(self) -> bool:
+        return self.state != NodeState.NOT_READY
+
+    def as_compute(self) -> ComputeNode:
+        """What decisions on its compute host need."""
+        return ComputeNode(
+            name=self.name,
+            uid=self.uid,
+            ready=self.is_ready,
+            since=self.since,
+            created=self.created,
+            cordoned=self.cordoned,
+            fenced=self.fenced,
+            losses=self.losses,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class HostReport:
+    """What the care for compute hosts has to say of one node, for `status.nodes`.
+
+    `uid`: of the Node whose compute service is known. `servers` is None where it is not known.
+    `forget`: nothing of a node that is gone is left in OpenStack.
+    """
+
+    reason: str = ""
+    message: str = ""
+    uid: str = ""
+    compute: str = ""
+    servers: int | None = None
+    maintenance: str = ""
+    drain_locked: str = ""
+    forget: bool = False
 
 
 def parse_node(obj: Mapping[str, Any]) -> NodeFacts | None:
@@ -62,8 +126,30 @@ def parse_node(obj: Mapping[str, Any]) -> NodeFacts | None:
         message = _why(ready) + ("; it is cordoned, too" if cordoned else "")
     if going:
         message = "; ".join(part for part in (message, "it is being removed") if part)
-    since = seconds_of(ready.get("lastTransitionTime"))
-    return NodeFacts(str(meta["name"]), roles, state, since, shorten(message, MESSAGE_LIMIT))
+    notes = meta.get("annotations") or {}
+    wanted = ((labels.get(AGGREGATE_LABEL), ""), (labels.get(ZONE_LABEL), labels.get(ZONE_LABEL)))
+    return NodeFacts(
+        name=str(meta["name"]),
+        roles=roles,
+        state=state,
+        since=seconds_of(ready.get("lastTransitionTime")),
+        message=shorten(message, MESSAGE_LIMIT),
+        uid=str(meta.get("uid") or ""),
+        hostname=str(labels.get(HOSTNAME_LABEL) or meta["name"]),
+        created=seconds_of(meta.get("creationTimestamp")),
+        cordoned=cordoned,
+        cordoned_by=str(notes.get(CORDONED_BY_ANNOTATION) or ""),
+        fenced=seconds_of(notes.get(FENCED_ANNOTATION)),
+        losses=_times(notes.get(LOSSES_ANNOTATION)),
+        declined=seconds_of(notes.get(NO_EVACUATION_ANNOTATION)),
+        aggregates=tuple((str(name), str(zone or "")) for name, zone in wanted if name),
+    )
+
+
+def _times(text: object) -> tuple[float, ...]:
+    """Times separated by blanks; what cannot be read is left out."""
+    parts = str(text or "").split()
+    return tuple(at for at in map(seconds_of, parts) if at)
 
 
 def _why(ready: Mapping[str, Any]) -> str:
@@ -71,24 +157,61 @@ def _why(ready: Mapping[str, Any]) -> str:
     return words or "its kubelet has not reported yet"
 
 
-def node_entries(nodes: Iterable[NodeFacts], before: Mapping[str, Any], now: float) -> dict[str, Any]:
-    """`status.nodes`. `before` is what it says now: `since` moves only when a state changes."""
+def node_entries(
+    nodes: Iterable[NodeFacts],
+    before: Mapping[str, Any],
+    now: float,
+    reports: Mapping[str, HostReport] | None = None,
+) -> dict[str, Any]:
+    """`status.nodes`. `before` is what it says now: `since` moves only when a state changes.
+
+    What no report speaks of stays as it was said before: after a restart nothing is known of a host until
+    OpenStack has been looked at. The entry of a compute node that is gone stays until its report says
+    that nothing of it is left.
+    """
+    told = reports or {}
     result = {}
     for node in sorted(nodes, key=lambda one: one.name):
-        old = before.get(node.name) or {}
         began = node.since if node.state == NodeState.NOT_READY and node.since else now
-        entry = {
-            "roles": list(node.roles),
-            "state": str(node.state),
-            "since": (old.get("since") if old.get("state") == node.state else None) or timestamp(began),
-            "message": node.message,
-        }
-        result[node.name] = {name: value for name, value in entry.items() if value != ""}
+        entry = {"roles": list(node.roles), "state": str(node.state), "message": node.message}
+        old = before.get(node.name) or {}
+        result[node.name] = _entry(entry, old, told.get(node.name), began, now)
+    for name in sorted(before.keys() - result.keys()):
+        report, old = told.get(name), before[name] or {}
+        if old.get("uid") and not (report is not None and report.forget):
+            gone = {"roles": old.get("roles") or [], "state": str(NodeState.REMOVED), "message": ""}
+            result[name] = _entry(gone, old, report, now, now)
     return result
 
 
-def nodes_condition(nodes: Iterable[NodeFacts], generation: int) -> Condition:
+_REPORTED = ("reason", "uid", "compute", "servers", "maintenance", "drainLocked")
+
+
+def _entry(
+    entry: Mapping[str, Any], old: Mapping[str, Any], report: HostReport | None, began: float, now: float
+) -> dict[str, Any]:
+    since = old.get("since") if old.get("state") == entry["state"] else None
+    whole = {**entry, "since": since or timestamp(min(began, now))}
+    if report is None:
+        whole.update({key: old[key] for key in _REPORTED if key in old})
+    else:
+        texts = (entry["message"], report.message)
+        whole["message"] = shorten("; ".join(text for text in texts if text), MESSAGE_LIMIT)
+        whole.update(
+            reason=report.reason,
+            uid=report.uid or old.get("uid") or "",
+            compute=report.compute,
+            servers=report.servers,
+            maintenance=report.maintenance,
+            drainLocked=report.drain_locked,
+        )
+    return {name: value for name, value in whole.items() if value not in ("", None)}
+
+
+def nodes_condition(nodes: Iterable[NodeFacts], generation: int, *, braked: str = "") -> Condition:
     """`NodesReady`: False while a node with a role is not ready, or there is none at all.
+
+    `braked` says why automatic action is stopped, empty while it is not.
 
     A cordoned node is a person's own doing, and what runs on it goes on: it is told, not complained of.
     """
@@ -98,6 +221,8 @@ def nodes_condition(nodes: Iterable[NodeFacts], generation: int) -> Condition:
     if not known:
         text = f"no node carries a role; label nodes, as in kubectl label node NAME {ROLES[0]}={ROLE_VALUE}"
         return Condition(CONDITION, "False", Reason.NODES_MISSING, text, generation)
+    if braked:
+        return Condition(CONDITION, "False", Reason.AUTOMATION_BRAKED, shorten(braked, 4000), generation)
     if lost:
         shown = "; ".join(f"{node.name}: {node.message}" for node in lost[:SHOWN])
         more = f"; and {len(lost) - SHOWN} more" if len(lost) > SHOWN else ""

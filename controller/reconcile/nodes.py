@@ -1,4 +1,8 @@
-"""node's part of the region's status: `nodes` and the condition `NodesReady`. Changes no node."""
+"""node's part of the region's status: `nodes` and the condition `NodesReady`. Changes no node.
+
+What is said of compute hosts comes from a board that the care for them writes; without it, or before its
+first look at OpenStack, what was said before stays.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +14,7 @@ from controller.domain.names import field_manager
 from controller.domain.nodes import CONDITION, node_entries, nodes_condition, parse_node
 from controller.errors import ObjectMissing
 from controller.ports import NODE, OSDPL, Clock, Events, Kube, Resource
+from controller.reconcile.host_board import HostBoard
 from controller.reconcile.managed_region import managed_region
 from controller.reconcile.object_store import ObjectStore, Parse
 from controller.reconcile.region_status import apply_region_status
@@ -31,7 +36,14 @@ class NodesReconciler:
     """
 
     def __init__(
-        self, *, kube: Kube, clock: Clock, events: Events, store: ObjectStore, resync: float
+        self,
+        *,
+        kube: Kube,
+        clock: Clock,
+        events: Events,
+        store: ObjectStore,
+        resync: float,
+        board: HostBoard | None = None,
     ) -> None:
         self._kube = kube
         self._clock = clock
@@ -39,6 +51,7 @@ class NodesReconciler:
         self._store = store
         self._written: dict[RegionKey, float] = {}
         self._resync = resync
+        self._board = board or HostBoard()
 
     def reconcile(self, key: RegionKey) -> float | None:
         """One look; seconds until the next that no event will announce, None when the osdpl is gone.
@@ -61,9 +74,11 @@ class NodesReconciler:
         known = before.get("conditions") or []
         nodes = self._store.facts(NODE)
         now = self._clock.now()
-        condition = nodes_condition(nodes, int(before.get("observedGeneration") or 0))
+        board = self._board.read()
+        generation = int(before.get("observedGeneration") or 0)
+        condition = nodes_condition(nodes, generation, braked=board.braked)
         status: dict[str, Any] = {"conditions": entries([condition], known, now)}
-        shown = node_entries(nodes, before.get("nodes") or {}, now)
+        shown = node_entries(nodes, before.get("nodes") or {}, now, board.reports)
         if shown or before.get("nodes"):
             status["nodes"] = shown
         try:

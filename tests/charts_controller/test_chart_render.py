@@ -57,7 +57,7 @@ def test_the_definitions_are_installed_as_the_files_have_them() -> None:
     }
     files = [yaml.safe_load(path.read_text(encoding="utf-8")) for path in CRDS.glob("*.yaml")]
     assert installed == {crd["metadata"]["name"]: crd for crd in files}
-    assert len(files) == 2
+    assert len(files) == 3
 
 
 def test_the_definitions_can_be_left_out() -> None:
@@ -217,25 +217,35 @@ def test_no_right_reaches_into_pods_or_poses_as_another() -> None:
     }
 
 
-def test_in_the_whole_cluster_nodes_are_read_and_nothing_else() -> None:
+CLUSTER_WIDE = {
+    ("", "nodes"): {"get", "list", "watch", "patch"},
+    ("osctl.dev", "nodemaintenances"): {"get", "list", "watch", "create", "patch", "delete"},
+    ("osctl.dev", "nodemaintenances/status"): {"patch"},
+}
+
+
+def test_in_the_whole_cluster_nodes_and_their_maintenances_are_served_and_nothing_else() -> None:
     rendered = _render(rbac={"upstream": {"enabled": False}})
     cluster = granted(obj for obj in rendered if obj["kind"] == "ClusterRole")
-    assert cluster == {("", "nodes", "", verb) for verb in ("list", "watch")}
+    assert cluster == {
+        (group, resource, "", verb) for (group, resource), verbs in CLUSTER_WIDE.items() for verb in verbs
+    }
 
 
 def test_for_upstreams_charts_their_cluster_roles_can_be_made_by_name() -> None:
     cluster = granted(obj for obj in _render() if obj["kind"] == "ClusterRole")
-    named = {(resource, name) for _, resource, name, _ in cluster if resource != "nodes"}
+    own = {resource for _, resource in CLUSTER_WIDE}
+    named = {(resource, name) for _, resource, name, _ in cluster if resource not in own}
     assert named == {
         (f"{kind.lower()}s", name)
         for shape in shapes().values()
         for kind in ("ClusterRole", "ClusterRoleBinding")
         for name in shape["objects"].get(kind, ())
     }
-    assert {verb for _, resource, _, verb in cluster if resource == "nodes"} == {"get", "list", "watch"}
+    assert {verb for _, resource, _, verb in cluster if resource == "nodes"} == CLUSTER_WIDE["", "nodes"]
 
 
-def test_rights_are_bound_to_the_one_account_and_in_two_namespaces() -> None:
+def test_rights_are_bound_to_the_one_account_in_two_namespaces_and_for_events_of_nodes() -> None:
     rendered = _render(region={"namespace": "openstack"})
     bindings = [obj for obj in rendered if obj["kind"] in ("RoleBinding", "ClusterRoleBinding")]
     account = {"kind": "ServiceAccount", "name": "osctl", "namespace": "controllers"}
@@ -243,6 +253,7 @@ def test_rights_are_bound_to_the_one_account_and_in_two_namespaces() -> None:
     roles = {(obj["metadata"]["namespace"], obj["metadata"]["name"]) for obj in _of("Role", rendered)}
     assert roles == {
         ("controllers", "osctl-leases"), ("openstack", "osctl-region"), ("openstack", "osctl-helm"),
+        ("default", "controllers-osctl-node-events"),
     }  # fmt: skip
     bound = {(obj["metadata"]["namespace"], obj["roleRef"]["name"]) for obj in _of("RoleBinding", rendered)}
     assert bound == roles

@@ -228,6 +228,7 @@ class FakeKube:
         *,
         uid: str = "",
         propagation: str = "Background",
+        grace: int | None = None,
     ) -> bool:
         space = space_of(resource, namespace)
         request = Request("delete", resource.kind, space, name)

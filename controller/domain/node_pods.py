@@ -1,0 +1,76 @@
+"""Pods of the region as the care for nodes sees them: where they are and whether they serve. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from controller.domain.conditions import find
+from controller.domain.quorum import Member, QuorumGroup
+from controller.domain.times import seconds_of
+from controller.domain.workload_health import QUORUM_RELEASES
+from controller.domain.workloads import Workload
+
+
+@dataclass(frozen=True, slots=True)
+class NodePod:
+    """One pod that has a node. `deleting`: by when it should have ended, 0.0 if it need not."""
+
+    name: str
+    uid: str
+    node: str
+    owner: tuple[str, str]
+    ready: bool
+    deleting: float = 0.0
+
+
+def parse_node_pod(obj: Mapping[str, Any]) -> NodePod | None:
+    """The facts of a pod; None for one without a node, or that came to its end."""
+    meta, status = obj["metadata"], obj.get("status") or {}
+    node = str((obj.get("spec") or {}).get("nodeName") or "")
+    if not node or status.get("phase") in ("Succeeded", "Failed"):
+        return None
+    owners = meta.get("ownerReferences") or ()
+    owner: Mapping[str, Any] = next((one for one in owners if one.get("controller")), {})
+    return NodePod(
+        name=str(meta["name"]),
+        uid=str(meta["uid"]),
+        node=node,
+        owner=(str(owner.get("kind") or ""), str(owner.get("name") or "")),
+        ready=find(status.get("conditions") or (), "Ready").get("status") == "True",
+        deleting=seconds_of(meta.get("deletionTimestamp")),
+    )
+
+
+def unready_daemons(pods: Iterable[NodePod], node: str) -> tuple[str, ...]:
+    """Names of the DaemonSet pods on a node that are not ready: what a compute host consists of."""
+    here = (pod for pod in pods if pod.node == node and pod.owner[0] == "DaemonSet")
+    return tuple(sorted(pod.name for pod in here if not pod.ready or pod.deleting))
+
+
+def stuck_pods(pods: Iterable[NodePod], node: str, now: float) -> tuple[NodePod, ...]:
+    """Pods on a node that should have ended by now."""
+    return tuple(pod for pod in pods if pod.node == node and 0 < pod.deleting < now)
+
+
+def quorum_groups(workloads: Iterable[Workload], pods: Iterable[NodePod]) -> tuple[QuorumGroup, ...]:
+    """The clusters of servers that decide by majority, with their members and where these are.
+
+    One that should have a single member has no majority to lose.
+    """
+    known = list(pods)
+    groups = []
+    for workload in workloads:
+        decides = workload.kind == "StatefulSet" and workload.component in QUORUM_RELEASES.get(
+            workload.release, frozenset()
+        )
+        if not decides or workload.rollout.desired < 2:
+            continue
+        members = tuple(
+            Member(pod.name, pod.node, pod.ready and not pod.deleting)
+            for pod in known
+            if pod.owner == ("StatefulSet", workload.name)
+        )
+        groups.append(QuorumGroup(workload.name, workload.rollout.desired, members))
+    return tuple(sorted(groups, key=lambda group: group.name))

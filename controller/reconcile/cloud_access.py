@@ -1,0 +1,77 @@
+"""The region's OpenStack, opened with the credentials that the region has now."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import threading
+
+from controller.cloud_port import Cloud, Clouds
+from controller.domain.cloud_facts import CloudView
+from controller.domain.names import CLOUDS_KEY, CLOUDS_SECRET
+from controller.errors import CloudRefused, CloudUnavailable
+from controller.ports import SECRET, Clock, Kube
+
+
+class CloudAccess:
+    """Gives the cloud of one region's namespace. Safe from several threads."""
+
+    def __init__(self, kube: Kube, clouds: Clouds, clock: Clock, namespace: str) -> None:
+        self._kube = kube
+        self._clouds = clouds
+        self._clock = clock
+        self._namespace = namespace
+        self._lock = threading.Lock()
+        self._digest = ""
+        self._cloud: Cloud | None = None
+        self._view: CloudView | None = None
+
+    def cloud(self) -> Cloud:
+        """The cloud; opened anew when its Secret has changed.
+
+        Raises CloudUnavailable where there are no usable credentials (yet), KubeError.
+        """
+        secret = self._kube.get(SECRET, CLOUDS_SECRET, self._namespace)
+        text = ((secret or {}).get("data") or {}).get(CLOUDS_KEY)
+        if not text:
+            raise CloudUnavailable(f'there is no Secret "{CLOUDS_SECRET}" with a {CLOUDS_KEY} yet')
+        try:
+            content = base64.b64decode(text, validate=True)
+        except (binascii.Error, ValueError):
+            raise CloudUnavailable(f'the Secret "{CLOUDS_SECRET}" cannot be read') from None
+        digest = hashlib.sha256(content).hexdigest()
+        with self._lock:
+            if self._cloud is None or digest != self._digest:
+                try:
+                    self._cloud = self._clouds.open(content)
+                except CloudRefused as error:
+                    raise CloudUnavailable(str(error)) from None
+                self._digest = digest
+            return self._cloud
+
+    def look(self, cloud: Cloud) -> CloudView:
+        """All hosts, anew. Raises CloudUnavailable where any part of it is not known."""
+        try:
+            view = CloudView(
+                services=cloud.compute_services(),
+                hypervisors=cloud.hypervisors(),
+                agents=cloud.network_agents(),
+                volumes=cloud.volume_services(),
+                aggregates=cloud.aggregates(),
+                taken=self._clock.monotonic(),
+            )
+        except CloudRefused as error:
+            # An administrator may read all of these: a refusal is a cloud that is being set up or broken.
+            raise CloudUnavailable(str(error)) from None
+        with self._lock:
+            self._view = view
+        return view
+
+    def last_view(self, *, younger_than: float) -> CloudView | None:
+        """The last complete look, if it was taken within so many seconds."""
+        with self._lock:
+            view = self._view
+        if view is None or self._clock.monotonic() - view.taken > younger_than:
+            return None
+        return view

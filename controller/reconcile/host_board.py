@@ -1,0 +1,42 @@
+"""What the care for compute hosts last found: read by whoever writes the region's status."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from controller.domain.nodes import HostReport
+
+
+@dataclass(frozen=True)
+class BoardContent:
+    """`braked`: why automatic action is stopped. `unknown`: why OpenStack cannot be looked at."""
+
+    reports: Mapping[str, HostReport] = field(default_factory=dict)
+    braked: str = ""
+    unknown: str = ""
+
+
+class HostBoard:
+    """Safe from any thread. `changed` is called when the content has changed."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._content = BoardContent()
+        self.changed: Callable[[], None] = _nobody
+
+    def read(self) -> BoardContent:
+        with self._lock:
+            return self._content
+
+    def write(self, content: BoardContent) -> None:
+        with self._lock:
+            same = content == self._content
+            self._content = content
+        if not same:
+            self.changed()
+
+
+def _nobody() -> None:
+    """Until somebody listens."""

@@ -1,0 +1,170 @@
+"""The single steps that are taken with a compute host: each may be repeated after any interruption."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from dataclasses import replace
+
+from controller.cloud_port import Cloud
+from controller.domain.cloud_facts import MARK, CloudView
+from controller.domain.compute_node import Decision, HostFacts, Step
+from controller.domain.names import API_VERSION, MANAGED_BY, MANAGED_BY_US
+from controller.domain.nodes import NodeFacts
+from controller.domain.reasons import Reason
+from controller.errors import CloudRefused, Conflict
+from controller.ports import CRONJOB, JOB, NODE_MAINTENANCE, Kube, KubeObject
+
+log = logging.getLogger(__name__)
+
+AUTOMATIC_LABEL = "osctl.dev/automatic"
+# The CronJob of the charts that maps new computes to their cell.
+CELL_SETUP = "nova-cell-setup"
+
+
+class HostSteps:
+    """Takes steps in OpenStack and in Kubernetes. `namespace` is the region's."""
+
+    def __init__(self, kube: Kube, namespace: str) -> None:
+        self._kube = kube
+        self._namespace = namespace
+
+    def take(
+        self, host: HostFacts, decision: Decision, node: NodeFacts | None, cloud: Cloud, view: CloudView
+    ) -> Decision:
+        """Takes the step that was decided on, and gives what is to be told.
+
+        Raises CloudUnavailable, CloudRefused, KubeError.
+        """
+        service = host.service
+        if decision.step == Step.MAP_CELL:
+            return self._map_cell(host, decision)
+        if decision.step == Step.EVACUATE and node is not None:
+            return self._evacuate(node, decision)
+        if service is None:
+            return self._remove(host, decision, cloud, view) if decision.step == Step.REMOVE else decision
+        if decision.step == Step.DISABLE:
+            cloud.set_compute_service(service.id, enabled=False, reason=decision.mark)
+        elif decision.step == Step.ENABLE:
+            cloud.set_compute_service(service.id, enabled=True)
+        elif decision.step == Step.UNFORCE:
+            cloud.force_down(service.id, down=False)
+        elif decision.step == Step.REMOVE:
+            return self._remove(host, decision, cloud, view)
+        log.info("host %s: %s (%s)", host.name, decision.step, decision.message)
+        return decision
+
+    # -- removal ------------------------------------------------------------------------------------
+
+    def _remove(self, host: HostFacts, decision: Decision, cloud: Cloud, view: CloudView) -> Decision:
+        """Removes what OpenStack knows of a host, once three sources agree that no server is on it.
+
+        The list of servers, the list of hypervisors (which the decision was made on), and what
+        Placement holds: a list alone may have been cut short.
+        """
+        name = host.service.host if host.service is not None else host.name
+        if host.service is not None:
+            left = self._left(name, cloud)
+            if left:
+                return Decision(Step.BLOCKED, Reason.SERVERS_LEFT, left)
+            cloud.delete_compute_service(host.service.id)
+            log.info("host %s: compute service removed", host.name)
+        for agent in view.agents_on(name):
+            if not agent.alive:
+                cloud.delete_agent(agent.id)
+        if view.hypervisor(name) is None or host.service is not None:
+            cloud.delete_provider(name)
+        for volume in view.volumes_on(name):
+            if volume.binary == "cinder-volume" and volume.enabled and not volume.up:
+                cloud.set_volume_service(volume, enabled=False, reason=MARK + "node removed")
+        return decision
+
+    def _left(self, name: str, cloud: Cloud) -> str:
+        """What is still on a host, empty when it is certain that nothing is."""
+        servers = cloud.servers_on(name)
+        if servers:
+            return f"OpenStack has {len(servers)} servers on it: evacuate them, or bring the node back"
+        consumers = cloud.allocations(name) or ()
+        for consumer in consumers:
+            if cloud.server(consumer) is not None:
+                return f"Placement has resources of server {consumer} on it: nothing is removed"
+        # What is left belongs to no server: moves that broke off leave such behind.
+        for consumer in consumers:
+            cloud.delete_allocations(consumer)
+        return ""
+
+    # -- evacuation ---------------------------------------------------------------------------------
+
+    def _evacuate(self, node: NodeFacts, decision: Decision) -> Decision:
+        """Makes the NodeMaintenance that does it: one for each loss, so that it is made once."""
+        if node.declined >= node.since > 0:
+            text = "its evacuation was taken back; make a NodeMaintenance of mode Evacuate for another"
+            return replace(decision, step=Step.BLOCKED, message=text)
+        digest = hashlib.sha256(f"{node.uid} {node.since:.0f}".encode()).hexdigest()[:8]
+        maintenance = {
+            "apiVersion": API_VERSION,
+            "kind": NODE_MAINTENANCE.kind,
+            "metadata": {
+                "name": f"evacuate-{node.name[:200]}-{digest}",
+                "labels": {AUTOMATIC_LABEL: "true", MANAGED_BY: MANAGED_BY_US},
+            },
+            "spec": {"nodeName": node.name, "mode": "Evacuate"},
+        }
+        try:
+            self._kube.create(maintenance)
+        except Conflict:
+            return decision
+        log.info("host %s: evacuation begins", node.name)
+        return decision
+
+    # -- cells and aggregates -----------------------------------------------------------------------
+
+    def _map_cell(self, host: HostFacts, decision: Decision) -> Decision:
+        """Starts the region's own Job that maps hosts; one for each host and Node."""
+        cron = self._kube.get(CRONJOB, CELL_SETUP, self._namespace)
+        if cron is None:
+            text = f'{decision.message}, and there is no CronJob "{CELL_SETUP}" that would map it'
+            return replace(decision, step=Step.BLOCKED, message=text)
+        uid = host.node.uid if host.node is not None else ""
+        digest = hashlib.sha256(f"{host.name} {uid}".encode()).hexdigest()[:8]
+        template = cron["spec"]["jobTemplate"]
+        meta = template.get("metadata") or {}
+        job: KubeObject = {
+            "apiVersion": JOB.api_version,
+            "kind": JOB.kind,
+            "metadata": {
+                "name": f"{CELL_SETUP}-{digest}",
+                "namespace": self._namespace,
+                "labels": {**(meta.get("labels") or {}), MANAGED_BY: MANAGED_BY_US},
+                "annotations": {
+                    **(meta.get("annotations") or {}),
+                    "cronjob.kubernetes.io/instantiate": "manual",
+                },
+            },
+            "spec": {**template["spec"], "ttlSecondsAfterFinished": 600},
+        }
+        try:
+            self._kube.create(job)
+        except Conflict:
+            return replace(decision, step=Step.WAIT, message="the Job that maps hosts was started")
+        log.info("host %s: %s started", host.name, job["metadata"]["name"])
+        return decision
+
+    def place(self, node: NodeFacts, host: str, cloud: Cloud, view: CloudView) -> None:
+        """Puts the host into the aggregates of its labels, and takes it out of others that we made."""
+        wanted = dict(node.aggregates)
+        for name, zone in sorted(wanted.items()):
+            known = next((one for one in view.aggregates if one.name == name), None)
+            if known is not None and host in known.hosts:
+                continue
+            aggregate = known or cloud.ensure_aggregate(name, zone=zone)
+            try:
+                cloud.place_host(aggregate, host, member=True)
+            except CloudRefused as error:
+                if error.code != 409:
+                    raise
+                # There already, or its servers are in another zone: Nova's words say which.
+                log.warning("host %s, aggregate %s: %s", host, name, error)
+        for aggregate in view.aggregates:
+            if aggregate.ours and host in aggregate.hosts and aggregate.name not in wanted:
+                cloud.place_host(aggregate, host, member=False)
