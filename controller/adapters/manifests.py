@@ -73,7 +73,9 @@ def parse_manifests(text: str) -> tuple[KubeObject, ...]:
     """All Kubernetes objects of a manifest in its order. Lists (kind `List`) are taken apart."""
     objects: list[KubeObject] = []
     for document in split_documents(text):
-        parsed = parse_document(document)
+        # Helm trims each document and ends it with a newline: without that a text at its very end, written
+        # with `|`, would lack its own last newline.
+        parsed = parse_document(f"{document.strip()}\n")
         if not isinstance(parsed, dict) or "kind" not in parsed:
             continue
         if str(parsed["kind"]).endswith("List") and isinstance(parsed.get("items"), list):

@@ -81,3 +81,8 @@ def test_a_forgotten_listener_is_not_called() -> None:
     token.cancel()
 
     assert calls == []
+
+
+def test_a_text_at_the_end_of_a_document_keeps_its_newline_as_helm_sends_it() -> None:
+    first, second = parse_manifests("kind: A\ntext: |\n  one\n\n\n---\nkind: B\ntext: |\n  two")
+    assert (first["text"], second["text"]) == ("one\n", "two\n")
