@@ -12,10 +12,14 @@ from controller.cli.apply import apply
 from controller.cli.diff import diff
 from controller.cli.exit_codes import epilog, exit_code
 from controller.cli.explain import explain
+from controller.cli.history import history
 from controller.cli.images import images
 from controller.cli.output import count, print_problems, soft_wrapped, stderr
+from controller.cli.reconcile import reconcile
 from controller.cli.render import render
+from controller.cli.rollback import rollback
 from controller.cli.status import status
+from controller.cli.suspend import resume, suspend
 from controller.cli.validate import validate
 from controller.cli.wait import wait
 from controller.errors import ControllerError, SpecInvalid
@@ -64,7 +68,9 @@ def _options(
     """Options of osctl itself."""
 
 
-for _command in (apply, status, wait, validate, render, explain, diff, images):
+_FILES = (apply, status, wait, validate, render, explain, diff, images)
+_RELEASES = (history, rollback, reconcile, suspend, resume)
+for _command in (*_FILES, *_RELEASES):
     app.command()(_command)
 
 

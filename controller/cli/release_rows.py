@@ -92,7 +92,7 @@ def _row(service: str, name: str, entry: Mapping[str, Any], current: bool, probl
     if phase == Phase.FAILED:
         # Without when the next attempt is made: it would be news at every look.
         message = str(attempt.get("error") or message)
-    if running and phase in ACTIVE:
+    if running and phase in ACTIVE and not message:
         message = f"hook {', '.join(running)} is running"
     if problem:
         phase, message = Phase.FAILED, problem

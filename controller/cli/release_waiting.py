@@ -1,0 +1,108 @@
+"""Waits until releases have done what was asked of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from controller.cli.cluster import Cluster
+from controller.cli.exit_codes import ExitCode
+from controller.cli.output import soft_wrapped, stderr, stdout
+from controller.cli.targets import Target
+from controller.domain.bundle_status import ReleaseState
+from controller.domain.conditions import timestamp
+from controller.domain.reasons import Reason
+from controller.errors import ApiUnavailable
+from controller.ports import HELMBUNDLE, Clock
+
+LOOK_EVERY = 1.0
+
+
+@dataclass(frozen=True)
+class Request:
+    """What was asked: the field of `lastAttempt` that answers it (rollback, force, reconcile) and its text."""
+
+    field: str
+    text: str
+
+
+def wait_for_releases(
+    cluster: Cluster,
+    targets: Sequence[Target],
+    request: Request,
+    *,
+    timeout: float,
+    clock: Clock,
+    sleep: Callable[[float], None],
+) -> ExitCode:
+    """Looks until every release has answered the request, or the time (seconds) is up.
+
+    A release that fails is told and waited for: the controller goes on trying.
+    """
+    started, open_ = clock.monotonic(), dict.fromkeys(targets_of(targets))
+    told: dict[tuple[str, str, str], str] = {}
+    code = ExitCode.OK
+    try:
+        while True:
+            for key in list(open_):
+                entry = _entry(cluster, key)
+                ended = _judge(entry, request) if entry is not None else None
+                line = f"{key[2]}: {_words(entry)}" if entry else ""
+                if line and told.get(key) != line:
+                    told[key] = line
+                    stderr().print(f"{timestamp(clock.now())} {soft_wrapped(line)}")
+                if ended is not None:
+                    code = max(code, ended)
+                    del open_[key]
+            left = started + timeout - clock.monotonic()
+            if not open_ or left <= 0:
+                break
+            sleep(min(LOOK_EVERY, left))
+    except KeyboardInterrupt:
+        stderr().print("stopped waiting; the controller goes on")
+        return ExitCode.INTERRUPTED
+    if open_:
+        names = ", ".join(name for *_, name in open_)
+        stdout().print(f"not done after {timeout:.0f} s: {names}; the controller goes on", style="bold red")
+        return max(code, ExitCode.NOT_READY)
+    return code
+
+
+def targets_of(targets: Sequence[Target]) -> list[tuple[str, str, str]]:
+    """Namespace, bundle and release of each."""
+    return [(target.namespace, target.name, target.release) for target in targets]
+
+
+def _entry(cluster: Cluster, key: tuple[str, str, str]) -> Mapping[str, Any] | None:
+    """What the status says of the release; None while nobody can tell."""
+    namespace, bundle, release = key
+    try:
+        found = cluster.kube.get(HELMBUNDLE, bundle, namespace)
+    except ApiUnavailable:
+        return None
+    return Target(found, release).entry() if found else {}
+
+
+def _judge(entry: Mapping[str, Any], request: Request) -> ExitCode | None:
+    """How it ended, None while it has not."""
+    attempt = entry.get("lastAttempt") or {}
+    answered = attempt.get(request.field) == request.text
+    deployed = entry.get("state") == ReleaseState.DEPLOYED
+    reason = entry.get("reason")
+    if request.field == "rollback":
+        if reason == Reason.ROLLBACK_IMPOSSIBLE:
+            return ExitCode.NEEDS_EDIT
+        return ExitCode.OK if answered and reason == Reason.ROLLED_BACK else None
+    if reason == Reason.SUSPENDED:
+        return ExitCode.NEEDS_EDIT
+    if request.field == "force":
+        return ExitCode.OK if answered and deployed else None
+    return ExitCode.OK if deployed else None
+
+
+def _words(entry: Mapping[str, Any]) -> str:
+    message = str(entry.get("message") or "")
+    return f"{entry.get('state') or 'unknown'} {entry.get('reason') or ''}".strip() + (
+        f": {message}" if message else ""
+    )
