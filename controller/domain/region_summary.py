@@ -18,6 +18,8 @@ ANSWERED_BY = {
     "secrets": "SecretsExchanged",
     "node": "NodesReady",
 }
+# What keeps a spec from being served and may end without an edit.
+PASSING = (Reason.CHART_PENDING, Reason.REPOSITORY_UNAVAILABLE, Reason.SECRET_MISSING)
 OWN_FIELDS = ("healthy", "openstackVersion", "fingerprint", "services", "initialization", "plan")
 OWN_CONDITIONS = ("Ready", "Reconciling", "Stalled", "SpecValid", "Planned", "Paused", "Deleting")
 
@@ -28,9 +30,9 @@ class RegionFacts:
 
     `before` is the osdpl's status as read; `bundles` the HelmBundles as read after they were applied;
     `wanted` the names of those that the spec asks for; `problem` why the spec cannot be served, empty
-    when it can; `containers` those that the chart deploys. `plan` is what a region with mode Plan waits
-    with, `approval` the approval that holds or was the last, `approved` is `spec.approvedPlan`;
-    `keeps_plan`: the status goes on showing the plan that it has.
+    when it can, and `problem_reason` the word for it; `containers` those that the chart deploys. `plan`
+    is what a region with mode Plan waits with, `approval` the approval that holds or was the last,
+    `approved` is `spec.approvedPlan`; `keeps_plan`: the status goes on showing the plan that it has.
     """
 
     name: str
@@ -44,6 +46,7 @@ class RegionFacts:
     bundles: Sequence[Mapping[str, Any]]
     wanted: frozenset[str] = frozenset()
     problem: str = ""
+    problem_reason: Reason = Reason.SPEC_INVALID
     warnings: str = ""
     paused: bool = False
     deleting: bool = False
@@ -52,6 +55,11 @@ class RegionFacts:
     approval: Approval | None = None
     approved: str = ""
     keeps_plan: bool = False
+
+    @property
+    def passing(self) -> bool:
+        """Whether the problem may go away by itself."""
+        return bool(self.problem) and self.problem_reason in PASSING
 
     @property
     def waits(self) -> bool:
@@ -127,7 +135,7 @@ def _plan(facts: RegionFacts) -> dict[str, Any]:
 def _planned(facts: RegionFacts) -> Condition:
     if facts.problem and not facts.deleting:
         text = "a spec that cannot be served is not planned"
-        return Condition("Planned", "False", Reason.SPEC_INVALID, text, facts.generation)
+        return Condition("Planned", "False", facts.problem_reason, text, facts.generation)
     carried_on = facts.keeps_plan and not facts.paused
     plan = facts.plan if facts.plan is not None else RegionPlan() if carried_on else None
     return planned_condition(
@@ -142,7 +150,7 @@ def _ready(facts: RegionFacts, progress: _Progress) -> Condition:
     if facts.deleting:
         return no(Reason.DELETING, _remaining(facts))
     if facts.problem:
-        return no(Reason.SPEC_INVALID, facts.problem)
+        return no(facts.problem_reason, facts.problem)
     if not progress.current:
         return no(Reason.APPLYING, "bundles are taking up the spec")
     known = facts.before.get("conditions") or []
@@ -173,9 +181,13 @@ def _others(facts: RegionFacts, progress: _Progress) -> list[Condition]:
     generation = facts.generation
     deleting: Status = "True" if facts.deleting else "False"
     paused: Status = "True" if facts.paused and not facts.deleting else "False"
-    busy = facts.deleting or not (progress.complete or facts.problem or facts.paused)
+    stalled = bool(facts.problem) and not facts.passing
+    busy = facts.deleting or facts.passing or not (progress.complete or facts.problem or facts.paused)
     valid = (
-        Condition("SpecValid", "False", Reason.SPEC_INVALID, facts.problem, generation)
+        # Without its charts nobody can tell whether a spec can be served.
+        Condition(
+            "SpecValid", "False" if stalled else "Unknown", facts.problem_reason, facts.problem, generation
+        )
         if facts.problem
         else Condition("SpecValid", "True", Reason.SPEC_ACCEPTED, facts.warnings, generation)
     )
@@ -191,9 +203,9 @@ def _others(facts: RegionFacts, progress: _Progress) -> list[Condition]:
         ),
         Condition(
             "Stalled",
-            "True" if facts.problem and not facts.deleting else "False",
-            Reason.SPEC_INVALID,
-            "nothing happens before the spec is edited as SpecValid says; what ran is untouched",
+            "True" if stalled and not facts.deleting else "False",
+            facts.problem_reason,
+            "nothing happens before that is mended which SpecValid tells; what ran is untouched",
             generation,
         ),
         Condition(
@@ -221,7 +233,7 @@ def _state(facts: RegionFacts, progress: _Progress, running_version: str) -> str
     if facts.deleting:
         return "Deleting"
     if facts.problem:
-        return "Failed"
+        return "Waiting" if facts.passing else "Failed"
     if facts.paused:
         return "Paused"
     if facts.waits:

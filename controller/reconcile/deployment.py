@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -23,7 +24,7 @@ from controller.domain.names import (
 from controller.domain.reasons import Reason
 from controller.domain.region_plan import Approval, RegionPlan, approval_in
 from controller.domain.region_summary import OWN_CONDITIONS, OWN_FIELDS, RegionFacts, summarize
-from controller.errors import ChartInvalid, ObjectRefused, SpecInvalid
+from controller.errors import ChartInvalid, ObjectRefused, SecretMissing, SpecInvalid
 from controller.ports import (
     HELMBUNDLE,
     OSDPL,
@@ -36,6 +37,7 @@ from controller.ports import (
     KubeObjects,
 )
 from controller.reconcile.bundle_writer import MANAGER, BundleWriter, name_of
+from controller.reconcile.chart_obstacles import LOOK_AGAIN, chart_reason, look_again
 from controller.reconcile.managed_region import managed_region
 from controller.reconcile.region_plan import (
     applied_object,
@@ -54,7 +56,6 @@ log = logging.getLogger(__name__)
 
 FINALIZER = finalizer("core")
 
-LOOK_AGAIN = 2.0
 # An approval is written into the status first; what it allows is begun at the look after that.
 AT_ONCE = 0.1
 
@@ -113,12 +114,16 @@ class DeploymentReconciler:
                 self._set_finalizers(osdpl, [FINALIZER])
             if not paused:
                 found = self._follow(osdpl, found)
-        except (SpecInvalid, ChartInvalid) as error:
+        except SpecInvalid as error:
             found = replace(found, region=None, problem=str(error))
+        except ChartInvalid as error:
+            found = _without_charts(found, chart_reason(error), error, look_again(error))
+        except SecretMissing as error:
+            found = _without_charts(found, Reason.SECRET_MISSING, error, LOOK_AGAIN)
         except ObjectRefused as error:
             found = replace(found, problem=f"a HelmBundle was refused: {error}")
         self._sum_up(osdpl, found)
-        return AT_ONCE if found.begins else self._resync
+        return AT_ONCE if found.begins else min(self._resync, found.again)
 
     def _remembered(self, osdpl: KubeObject) -> Approval | None:
         """The approval that was taken up and not taken back since."""
@@ -277,6 +282,7 @@ class DeploymentReconciler:
             bundles=found.bundles,
             wanted=region_names if region_names is not None and not found.waits else _names(found.bundles),
             problem=found.problem,
+            problem_reason=found.problem_reason,
             warnings="; ".join(str(warning) for warning in found.region.warnings) if found.region else "",
             paused=found.paused,
             deleting=found.deleting,
@@ -314,12 +320,14 @@ class DeploymentReconciler:
 @dataclass(frozen=True)
 class _Found:
     """What one look has found and done. `begins`: an approval was taken up and waits to be acted upon;
-    `applying`: it is being acted upon. Of `plan` None means that the mode is not Plan, or that the plan
-    in the status stays."""
+    `applying`: it is being acted upon. `again`: seconds until another look may find what is missing. Of
+    `plan` None means that the mode is not Plan, or that the plan in the status stays."""
 
     bundles: KubeObjects
     region: Region | None = None
     problem: str = ""
+    problem_reason: Reason = Reason.SPEC_INVALID
+    again: float = math.inf
     paused: bool = False
     deleting: bool = False
     plan: RegionPlan | None = None
@@ -331,6 +339,11 @@ class _Found:
     def waits(self) -> bool:
         """Whether something is asked for that is only planned so far."""
         return self.plan is not None and not self.plan.empty
+
+
+def _without_charts(found: _Found, reason: Reason, error: Exception, again: float) -> _Found:
+    """A look that could not see a chart of the region: everything stays as it is until it can be seen."""
+    return replace(found, region=None, problem=str(error), problem_reason=reason, again=again)
 
 
 def _used_up(approval: Approval | None, desired: str, osdpl: KubeObject) -> Approval | None:

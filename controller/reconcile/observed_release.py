@@ -17,11 +17,9 @@ from controller.errors import ChartInvalid, SecretMissing, SpecInvalid
 from controller.ports import ChartSource, Revision
 from controller.reconcile.action_slots import Outcome
 from controller.reconcile.attempts import last_attempt
+from controller.reconcile.chart_obstacles import LOOK_AGAIN, chart_reason, look_again
 from controller.reconcile.secret_values import SecretValues
 
-# A Secret or a chart that is missing is looked for again after this many seconds: nothing tells us
-# when it comes.
-LOOK_AGAIN = 2.0
 # A label's value has at most 63 characters; 160 bits are plenty to tell two sets of values apart.
 DIGEST_LENGTH = 40
 
@@ -85,7 +83,7 @@ def want_release(
     except SecretMissing as error:
         return Wanted(spec, obstacle=_obstacle(Reason.SECRET_MISSING, error))
     except ChartInvalid as error:
-        return Wanted(spec, obstacle=_obstacle(Reason.CHART_NOT_FOUND, error))
+        return Wanted(spec, obstacle=_obstacle(chart_reason(error), error, look_again(error)))
     except SpecInvalid as error:
         return Wanted(spec, obstacle=_obstacle(Reason.SPEC_INVALID, error))
     digest = values_digest(chart, spec.chart.version, resolved.values, digest_key())
@@ -129,8 +127,8 @@ def steady_jitter(release: str, attempt: Attempt | None) -> float:
     return int.from_bytes(hashlib.sha256(seed).digest()[:4], "big") / 2**32
 
 
-def _obstacle(reason: Reason, error: Exception) -> Decision:
-    return Decision(Action.WAIT, reason, str(error), again_after=LOOK_AGAIN)
+def _obstacle(reason: Reason, error: Exception, again_after: float = LOOK_AGAIN) -> Decision:
+    return Decision(Action.WAIT, reason, str(error), again_after=again_after)
 
 
 def _status_entry(obj: Mapping[str, Any], release: str) -> Mapping[str, Any]:

@@ -27,12 +27,19 @@ def resting_state(decision: Decision, release: ObservedRelease) -> ReleaseState:
         return ReleaseState.DEPLOYED
     failing = (
         Reason.BACKING_OFF,
+        Reason.CHART_INVALID,
         Reason.CHART_NOT_FOUND,
+        Reason.CHART_UNTRUSTED,
+        Reason.REPOSITORY_DENIED,
+        Reason.REPOSITORY_UNTRUSTED,
         Reason.RELEASE_NAME_TAKEN,
         Reason.RELEASE_TOO_LARGE,
         Reason.SPEC_INVALID,
     )
     if decision.reason in failing or (revisions and revisions[-1].status == "failed"):
+        return ReleaseState.FAILED
+    if decision.reason == Reason.REPOSITORY_UNAVAILABLE and not revisions:
+        # What is deployed goes on running without its repository, and may well be as wanted.
         return ReleaseState.FAILED
     return ReleaseState.WAITING
 

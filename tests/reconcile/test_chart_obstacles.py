@@ -1,0 +1,155 @@
+"""A chart that cannot be had: what the region and the release say, and when another look is due."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from controller.domain.bundle import ChartRef, ReleaseSpec, Values
+from controller.domain.conditions import find
+from controller.domain.reasons import Reason
+from controller.domain.release_state import Action
+from controller.errors import (
+    ChartInvalid,
+    ChartNotFound,
+    ChartPending,
+    ChartUntrusted,
+    RepositoryDenied,
+    RepositoryUnavailable,
+    RepositoryUntrusted,
+    SecretMissing,
+)
+from controller.reconcile.chart_obstacles import LONGEST, LOOK_AGAIN
+from controller.reconcile.deployment import DeploymentReconciler
+from controller.reconcile.observed_release import want_release
+from controller.reconcile.secret_values import SecretValues
+from controller.render import Region
+from tests.fakes.kube import FakeKube
+from tests.fakes.world import FakeClock
+from tests.reconcile.test_deployment import (
+    KEY,
+    SilentEvents,
+    bundle_names,
+    clock,  # noqa: F401 - a fixture
+    edit,
+    events,  # noqa: F401 - a fixture
+    kube,  # noqa: F401 - a fixture
+    osdpl,
+    render,
+    status,
+)
+
+# Error, reason, and whether only an edit of something can help.
+CASES = [
+    (ChartInvalid("broken"), Reason.CHART_INVALID, True),
+    (ChartNotFound("no such version", 40.0), Reason.CHART_NOT_FOUND, True),
+    (ChartPending("being pulled", 1.0), Reason.CHART_PENDING, False),
+    (ChartUntrusted("another digest", 7.0), Reason.CHART_UNTRUSTED, True),
+    (RepositoryDenied("401", 7.0), Reason.REPOSITORY_DENIED, True),
+    (RepositoryUnavailable("503", 120.0), Reason.REPOSITORY_UNAVAILABLE, False),
+    (RepositoryUntrusted("unknown CA", 7.0), Reason.REPOSITORY_UNTRUSTED, True),
+    (SecretMissing("login", "password"), Reason.SECRET_MISSING, False),
+]
+IDS = [str(reason) for _, reason, _ in CASES]
+
+
+class Fickle:
+    """Renders the region, or raises what a test says."""
+
+    error: Exception | None = None
+
+    def __call__(self, obj: Mapping[str, Any]) -> Region:
+        if self.error is not None:
+            raise self.error
+        return render(obj)
+
+    def locate(self, chart: ChartRef) -> str:
+        raise AssertionError(chart)
+
+    def digest(self, chart: ChartRef) -> str:
+        assert self.error is not None
+        raise self.error
+
+    def defaults(self, chart: ChartRef) -> Values:
+        raise AssertionError(chart)
+
+
+@pytest.fixture
+def charts() -> Fickle:
+    return Fickle()
+
+
+@pytest.fixture
+def core(kube: FakeKube, clock: FakeClock, events: SilentEvents, charts: Fickle) -> DeploymentReconciler:  # noqa: F811
+    return DeploymentReconciler(
+        kube=kube,
+        clock=clock,
+        events=events,
+        render=charts,
+        charts=charts,
+        containers=("core", "helmbundle"),
+        version="0.1.0",
+        resync=300,
+    )
+
+
+@pytest.mark.parametrize(("error", "reason", "stalls"), CASES, ids=IDS)
+def test_the_region_says_why_and_what_runs_is_untouched(
+    core: DeploymentReconciler,
+    kube: FakeKube,  # noqa: F811
+    charts: Fickle,
+    error: Exception,
+    reason: Reason,
+    stalls: bool,
+) -> None:
+    kube.create(osdpl())
+    core.reconcile(KEY)
+    before = [bundle["spec"] for bundle in kube.objects("HelmBundle")]
+    charts.error = error
+    edit(kube, size="small")
+    again = core.reconcile(KEY)
+    conditions = status(kube)["conditions"]
+    assert find(conditions, "Ready")["reason"] == reason
+    assert find(conditions, "SpecValid")["status"] == ("False" if stalls else "Unknown")
+    assert find(conditions, "SpecValid")["message"] == str(error)
+    assert bool(find(conditions, "Stalled")) is stalls
+    assert bool(find(conditions, "Reconciling")) is not stalls
+    assert [bundle["spec"] for bundle in kube.objects("HelmBundle")] == before
+    asked = getattr(error, "retry_after", None)
+    assert again == (LOOK_AGAIN if asked is None else min(asked, LONGEST))
+
+
+def test_the_region_goes_on_once_its_charts_are_there(
+    core: DeploymentReconciler,
+    kube: FakeKube,  # noqa: F811
+    charts: Fickle,
+) -> None:
+    kube.create(osdpl())
+    charts.error = ChartPending("being pulled", 1.0)
+    core.reconcile(KEY)
+    assert bundle_names(kube) == set()
+    charts.error = None
+    core.reconcile(KEY)
+    assert "identity" in bundle_names(kube)
+    assert find(status(kube)["conditions"], "SpecValid")["status"] == "True"
+
+
+@pytest.mark.parametrize(("error", "reason", "stalls"), CASES, ids=IDS)
+def test_the_release_waits_and_says_why(
+    kube: FakeKube,  # noqa: F811
+    charts: Fickle,
+    error: Exception,
+    reason: Reason,
+    stalls: bool,
+) -> None:
+    del stalls
+    charts.error = error
+    spec = ReleaseSpec("web", "openstack", ChartRef("web", "1.0.0", repository="https://charts.example"))
+    wanted = want_release(spec, SecretValues(kube, "openstack"), charts, lambda: b"key")
+    assert wanted.obstacle is not None
+    assert (wanted.obstacle.action, wanted.obstacle.reason) == (Action.WAIT, reason)
+    assert wanted.obstacle.message == str(error)
+    assert wanted.obstacle.again_after is not None
+    assert wanted.obstacle.again_after <= LONGEST
