@@ -15,6 +15,7 @@ from controller.domain.catalogue import (
     ServiceEntry,
     chart_source,
     decide_services,
+    in_order_of_need,
     suggestion,
 )
 from controller.domain.deployment import OpenStackDeployment
@@ -25,12 +26,12 @@ from controller.domain.layers import SpecSource, check_overrides, library_layers
 from controller.domain.library import Library
 from controller.domain.merge import Layer, MergedValues, merge_layers, merge_onto, nearest_line
 from controller.domain.node_overrides import check_nodes, node_layer
-from controller.domain.password_guard import literal_secrets
+from controller.domain.password_guard import password_problems
 from controller.domain.service_template import RenderedTemplate, ServiceTemplates
 from controller.domain.template_input import RegionInput
 from controller.domain.tls_features import tls_problems, tls_warnings
 from controller.domain.typos import misspelt_keys
-from controller.domain.values import DocumentPath, format_path, lookup, parse_path
+from controller.domain.values import DocumentPath, lookup, parse_path
 from controller.errors import Problem, SpecInvalid
 
 _TEMPLATES = ServiceTemplates()
@@ -101,6 +102,19 @@ def render_region(
         raise SpecInvalid([_located(problem, spec) for problem in error.problems]) from error
 
 
+def template_layers(
+    deployment: OpenStackDeployment, library: Library, charts: ChartDefaults, region: Region, release: str
+) -> tuple[Layer, ...]:
+    """What templates write for one release when the deployment is this one; nothing else is rendered.
+
+    What other releases get is taken from `region`. Raises SpecInvalid, also when the deployment has no
+    such release, and ChartInvalid.
+    """
+    renderer = _RegionRenderer(deployment, library, charts, SpecSource(deployment.document))
+    renderer.done = {one.spec.name: one for bundle in region.bundles for one in bundle.releases}
+    return renderer.written_by_templates(release)
+
+
 def _located(problem: Problem, spec: SpecSource) -> Problem:
     """The problem with the line of its path, when the spec came from a file and no line is known yet."""
     if problem.source or not spec.source or not problem.path.startswith("spec"):
@@ -122,6 +136,24 @@ class _RegionRenderer:
     done: dict[str, RegionRelease] = field(default_factory=dict)
 
     def render(self) -> Region:
+        services, region_input = self._prepared()
+        bundles = self._render_services(services, region_input)
+        self._check_overrides(services, bundles)
+        self._stop_on_problems()
+        self.warnings += unknown_releases(self.deployment.document, self.done)
+        in_order = tuple(bundles[entry.name] for entry in services)
+        return Region(in_order, region_input.credentials(), tuple(self._located_warnings()))
+
+    def written_by_templates(self, release: str) -> tuple[Layer, ...]:
+        services, region_input = self._prepared()
+        for entry in services:
+            template = self._service_template(entry, region_input)
+            if release in (template.value.get("releases") or {}):
+                return self._template_layers(entry, release, template, region_input)
+        raise SpecInvalid([Problem("spec", f"has no release {release}")])
+
+    def _prepared(self) -> tuple[tuple[ServiceEntry, ...], RegionInput]:
+        """The services, and what their templates see. Raises SpecInvalid."""
         self._check_main_fields()
         spec = self.deployment.document
         preset = self.library.presets[spec["preset"]]
@@ -152,18 +184,13 @@ class _RegionRenderer:
         self.problems += feature_service_problems(features, services, self._knows)
         self._stop_on_problems()
         self.warnings += tls_warnings(features, services, self._knows)
-        bundles = self._render_services(services, region_input)
-        self._check_overrides(services, bundles)
-        self._stop_on_problems()
-        self.warnings += unknown_releases(spec, self.done)
-        in_order = tuple(bundles[entry.name] for entry in services)
-        return Region(in_order, region_input.credentials(), tuple(self._located_warnings()))
+        return services, region_input
 
     def _render_services(
         self, services: tuple[ServiceEntry, ...], region_input: RegionInput
     ) -> dict[str, RegionBundle]:
         bundles: dict[str, RegionBundle] = {}
-        for entry in _in_order_of_need(services):
+        for entry in in_order_of_need(services):
             try:
                 bundles[entry.name] = self._render_service(entry, region_input)
             except SpecInvalid as error:
@@ -173,8 +200,7 @@ class _RegionRenderer:
         return bundles
 
     def _render_service(self, entry: ServiceEntry, region_input: RegionInput) -> RegionBundle:
-        name = f"values/services/{entry.name}.yaml.j2"
-        template = _TEMPLATES.render(name, self.library.templates[entry.name], region_input.context(entry))
+        template = self._service_template(entry, region_input)
         releases = template.value.get("releases", {})
         problems: list[Problem] = []
         rendered: list[RegionRelease] = []
@@ -193,6 +219,24 @@ class _RegionRenderer:
         )
         return RegionBundle(entry.name, entry.name, tuple(rendered), spec)
 
+    def _service_template(self, entry: ServiceEntry, region_input: RegionInput) -> RenderedTemplate:
+        name = f"values/services/{entry.name}.yaml.j2"
+        return _TEMPLATES.render(name, self.library.templates[entry.name], region_input.context(entry))
+
+    def _template_layers(
+        self, entry: ServiceEntry, release: str, template: RenderedTemplate, region_input: RegionInput
+    ) -> tuple[Layer, Layer, Layer]:
+        """What templates write for a release: for all releases, for encryption, and for its service."""
+        body = template.value["releases"][release]
+        chart = self._chart(body["chart"])
+        context = region_input.release_context(entry, release, chart.name, self.charts.defaults(chart))
+        root: DocumentPath = ("releases", release, "values")
+        return (
+            _template_layer("every release", "every-release", self.library.every_release, context),
+            _template_layer("internal TLS", "internal-tls", self.library.internal_tls, context),
+            Layer(f"service {entry.name}", body.get("values") or {}, template.name, root, template.lines),
+        )
+
     def _render_release(
         self,
         entry: ServiceEntry,
@@ -204,13 +248,12 @@ class _RegionRenderer:
         chart = self._chart(body["chart"])
         defaults = self.charts.defaults(chart)
         spec = self.deployment.document
-        context = region_input.release_context(entry, release, chart.name, defaults)
-        root: DocumentPath = ("releases", release, "values")
+        every, encryption, service = self._template_layers(entry, release, template, region_input)
         layers = [
-            _template_layer("every release", "every-release", self.library.every_release, context),
-            _template_layer("internal TLS", "internal-tls", self.library.internal_tls, context),
+            every,
+            encryption,
             *library_layers(self.library, spec, chart.name, defaults),
-            Layer(f"service {entry.name}", body.get("values") or {}, template.name, root, template.lines),
+            service,
         ]
         lower = merge_layers(defaults, [layer for layer in layers if layer.values])
         images = image_layer(self.spec, chart.name, lower.values)
@@ -221,7 +264,8 @@ class _RegionRenderer:
             self.warnings += misspelt_keys(layer, lower.values, chart.name)
         upper = [images, *written, nodes]
         merged = merge_onto(lower, [layer for layer in upper if layer is not None])
-        self._guard_passwords(release, merged)
+        if problems := password_problems(release, merged):
+            raise SpecInvalid(problems)
         drift, drift_ignore = drift_of(spec, release)
         return RegionRelease(
             ReleaseSpec(
@@ -236,25 +280,6 @@ class _RegionRenderer:
             ),
             merged,
         )
-
-    def _guard_passwords(self, release: str, merged: MergedValues) -> None:
-        found = list(literal_secrets(merged.values))
-        problems = []
-        for path in found:
-            keys = tuple(key for key in path if isinstance(key, str))
-            settings = merged.history.get(keys, ())
-            where = settings[-1] if settings else None
-            problems.append(
-                Problem(
-                    where.path if where else f"{release}: {format_path(path)}",
-                    f"release {release} would get a secret in clear"
-                    + ("" if where else ", from the chart's defaults"),
-                    "refer to a Secret instead: {$secretRef: {name: <Secret>, key: <key>}}",
-                    where.place if where else "",
-                )
-            )
-        if problems:
-            raise SpecInvalid(problems)
 
     def _value_of(self, release: str, path: DocumentPath) -> Any:
         """The final value of a release that was rendered before; None if there is none."""
@@ -358,21 +383,3 @@ def _template_layer(name: str, file: str, text: str, context: Mapping[str, Any])
 
 def _mapping(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
-
-
-def _in_order_of_need(services: tuple[ServiceEntry, ...]) -> list[ServiceEntry]:
-    """Services so that each comes after those it requires."""
-    by_name = {entry.name: entry for entry in services}
-    ordered: dict[str, ServiceEntry] = {}
-
-    def visit(entry: ServiceEntry, above: tuple[str, ...]) -> None:
-        if entry.name in ordered or entry.name in above:
-            return
-        for name in entry.requires:
-            if name in by_name:
-                visit(by_name[name], (*above, entry.name))
-        ordered[entry.name] = entry
-
-    for entry in services:
-        visit(entry, ())
-    return list(ordered.values())

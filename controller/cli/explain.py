@@ -9,6 +9,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
+from controller.cli.causes import causes_of
 from controller.cli.explain_view import Explanation, Step, explain_path, explain_set
 from controller.cli.input_files import read_objects
 from controller.cli.offline import offline_renderer
@@ -18,6 +19,8 @@ from controller.cli.release_choice import choose
 from controller.domain.value_text import value_text
 from controller.domain.values import Path, format_path, parse_path
 from controller.errors import Problem, SpecInvalid
+
+MOST_CAUSES = 3
 
 
 def explain(
@@ -35,12 +38,15 @@ def explain(
 
     Without a path: every value that is not the chart's default. With the path of a map: all below it.
     """
-    region = offline_renderer().render_one(read_objects([file]))
+    renderer = offline_renderer()
+    region = renderer.render_one(read_objects([file]))
     (chosen,) = choose(region, [release])
-    found = explain_path(chosen, _parsed(path)) if path else explain_set(chosen)
+    wanted = _parsed(path)
+    causes = causes_of(renderer, region, chosen.spec.name)
+    found = explain_path(chosen, wanted, causes) if path else explain_set(chosen, causes)
     if output != Format.TABLE:
         print_data([_data(one) for one in found], output)
-    elif path and len(found) == 1 and found[0].path == _parsed(path):
+    elif path and len(found) == 1 and found[0].path == wanted:
         print_explanation(stdout(), found[0])
     else:
         print_table(stdout(), ("PATH", "VALUE", "SET BY", "WHERE"), _rows(found))
@@ -69,6 +75,12 @@ def print_explanation(console: Console, explanation: Explanation) -> None:
 
 
 def _origin(step: Step) -> str:
+    """What a person edits to change it: the fields behind a template, else the layer's own place."""
+    if step.causes:
+        shown = [f"{cause.path}  {cause.place}".rstrip() for cause in step.causes[:MOST_CAUSES]]
+        more = len(step.causes) - MOST_CAUSES
+        fields = ", ".join(shown) + (f" and {more} more" if more > 0 else "")
+        return f"{fields}  by {step.place}"
     field = step.path if step.path.startswith("spec.") else ""
     return "  ".join(part for part in (field, step.place) if part)
 
@@ -80,7 +92,7 @@ def _rows(found: Sequence[Explanation]) -> Iterator[Row]:
             format_path(one.path),
             value_text(one.value, 50),
             Cell(one.winner, "" if last.place else "dim"),
-            Cell(soft_wrapped(last.place), "cyan"),
+            Cell(soft_wrapped(last.causes[0].place if last.causes else last.place), "cyan"),
         )
 
 
@@ -91,7 +103,13 @@ def _data(one: Explanation) -> dict[str, Any]:
         "value": _plain(one.value),
         "setBy": one.winner,
         "layers": [
-            {"layer": step.layer, "value": _plain(step.value), "path": step.path, "place": step.place}
+            {
+                "layer": step.layer,
+                "value": _plain(step.value),
+                "path": step.path,
+                "place": step.place,
+                "causes": [{"path": cause.path, "place": cause.place} for cause in step.causes],
+            }
             for step in one.steps
         ],
     }

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from controller.domain.causes import Cause
 from controller.domain.crd_schema import nearest
 from controller.domain.merge import CHART_DEFAULTS, MergedValues
 from controller.domain.values import Path, format_path, is_map, leaves, lookup
@@ -13,15 +14,22 @@ from controller.domain.values_diff import ABSENT
 from controller.errors import Problem, SpecInvalid
 from controller.render import RegionRelease
 
+Causes = Mapping[tuple[str, Path], tuple[Cause, ...]]
+_NONE: Causes = {}
+
 
 @dataclass(frozen=True)
 class Step:
-    """One layer that had a say. `path` is the field in its source, `place` its `file:line`."""
+    """One layer that had a say. `path` is the field in its source, `place` its `file:line`.
+
+    `causes` are the fields that made a template write the value.
+    """
 
     layer: str
     value: Any
     path: str = ""
     place: str = ""
+    causes: tuple[Cause, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -39,7 +47,7 @@ class Explanation:
         return self.steps[-1].layer if self.steps else CHART_DEFAULTS
 
 
-def explain_path(release: RegionRelease, path: Path) -> tuple[Explanation, ...]:
+def explain_path(release: RegionRelease, path: Path, causes: Causes = _NONE) -> tuple[Explanation, ...]:
     """The value at the path, or every value below it where it is a map.
 
     Raises SpecInvalid when the release has no such value and no layer ever had.
@@ -50,13 +58,13 @@ def explain_path(release: RegionRelease, path: Path) -> tuple[Explanation, ...]:
     if value is ABSENT and not below:
         raise SpecInvalid([_unknown(release, path)])
     if value is not ABSENT and (not is_map(value) or not value):
-        return (_explanation(release, path),)
-    return tuple(_explanation(release, known) for known in below)
+        return (_explanation(release, path, causes),)
+    return tuple(_explanation(release, known, causes) for known in below)
 
 
-def explain_set(release: RegionRelease) -> tuple[Explanation, ...]:
+def explain_set(release: RegionRelease, causes: Causes = _NONE) -> tuple[Explanation, ...]:
     """Every value that some layer over the chart's defaults has set or deleted."""
-    return tuple(_explanation(release, path) for path in sorted(release.merged.history))
+    return tuple(_explanation(release, path, causes) for path in sorted(release.merged.history))
 
 
 def _known_paths(merged: MergedValues) -> list[Path]:
@@ -66,18 +74,19 @@ def _known_paths(merged: MergedValues) -> list[Path]:
     )
 
 
-def _explanation(release: RegionRelease, path: Path) -> Explanation:
+def _explanation(release: RegionRelease, path: Path, causes: Causes) -> Explanation:
     merged = release.merged
-    steps = tuple(_steps(merged, path, release.spec.chart.version))
+    steps = tuple(_steps(merged, path, release.spec.chart.version, causes))
     return Explanation(release.spec.name, path, lookup(merged.values, path, ABSENT), steps)
 
 
-def _steps(merged: MergedValues, path: Path, version: str) -> Iterator[Step]:
+def _steps(merged: MergedValues, path: Path, version: str, causes: Causes) -> Iterator[Step]:
     default = lookup(merged.defaults, path, ABSENT)
     if default is not ABSENT:
         yield Step(CHART_DEFAULTS, default, place=version)
     for setting in merged.chain(path):
-        yield Step(setting.layer, setting.value, setting.path, setting.place)
+        behind = causes.get((setting.layer, path), ())
+        yield Step(setting.layer, setting.value, setting.path, setting.place, behind)
 
 
 def _unknown(release: RegionRelease, path: Path) -> Problem:

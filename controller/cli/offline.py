@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
+from typing import Any
 
 from controller.adapters.chart_source import ChartStore
 from controller.adapters.crd_files import load_schema
@@ -15,10 +16,11 @@ from controller.domain.bundle_object import bundle_object, parse_bundle
 from controller.domain.crd_schema import ResourceSchema
 from controller.domain.deployment import OpenStackDeployment, parse_deployment
 from controller.domain.library import Library
+from controller.domain.merge import Layer
 from controller.domain.names import API_VERSION, DEPLOYMENT_LABEL, SERVICE_LABEL
 from controller.errors import Problem, SpecInvalid
 from controller.ports import HELMBUNDLE, OSDPL, KubeObject
-from controller.render import Region, render_region
+from controller.render import Region, render_region, template_layers
 from controller.settings import Settings, read_settings
 
 DEFAULT_NAMESPACE = "openstack"
@@ -63,7 +65,8 @@ class OfflineRenderer:
         return load_library(self.settings.values_dir)
 
     @cached_property
-    def _region_schema(self) -> ResourceSchema:
+    def region_schema(self) -> ResourceSchema:
+        """The definition of a region."""
         return load_schema(self.settings.crds_dir, OSDPL.plural)
 
     @cached_property
@@ -77,7 +80,7 @@ class OfflineRenderer:
     def render(self, item: InputObject) -> OfflineRegion:
         """Raises SpecInvalid, every problem with file and line, and ChartInvalid."""
         try:
-            deployment = parse_deployment(item.obj, self._region_schema)
+            deployment = parse_deployment(item.obj, self.region_schema)
             deployment = replace(deployment, namespace=deployment.namespace or DEFAULT_NAMESPACE)
             region = render_region(
                 deployment, self.library, self.charts, lines=item.lines, source=item.source
@@ -85,6 +88,17 @@ class OfflineRenderer:
         except SpecInvalid as error:
             raise SpecInvalid([item.locate(problem) for problem in error.problems]) from None
         return OfflineRegion(item, deployment, region)
+
+    def template_layers(
+        self, region: OfflineRegion, release: str, spec: Mapping[str, Any], library: Library | None = None
+    ) -> tuple[Layer, ...]:
+        """What templates would write for a release of a region, were its spec, or the library, another.
+
+        Raises SpecInvalid.
+        """
+        deployment = parse_deployment({**region.item.obj, "spec": spec}, self.region_schema)
+        deployment = replace(deployment, namespace=region.deployment.namespace)
+        return template_layers(deployment, library or self.library, self.charts, region.region, release)
 
     def check_bundle(self, item: InputObject) -> None:
         """Raises SpecInvalid when a HelmBundle is wrong."""

@@ -266,3 +266,21 @@ def _where_enabled(name: str, enabled: Sequence[str]) -> str:
     if name in enabled:
         return format_path(("spec", "features", "services", "enabled", list(enabled).index(name)))
     return "spec.preset"
+
+
+def in_order_of_need(services: tuple[ServiceEntry, ...]) -> list[ServiceEntry]:
+    """Services so that each comes after those it requires."""
+    by_name = {entry.name: entry for entry in services}
+    ordered: dict[str, ServiceEntry] = {}
+
+    def visit(entry: ServiceEntry, above: tuple[str, ...]) -> None:
+        if entry.name in ordered or entry.name in above:
+            return
+        for name in entry.requires:
+            if name in by_name:
+                visit(by_name[name], (*above, entry.name))
+        ordered[entry.name] = entry
+
+    for entry in services:
+        visit(entry, ())
+    return list(ordered.values())

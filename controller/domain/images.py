@@ -9,7 +9,7 @@ from controller.domain.bundle import Values
 from controller.domain.catalogue import unknown_key
 from controller.domain.layers import SpecSource
 from controller.domain.merge import Layer
-from controller.domain.values import DocumentPath, lookup
+from controller.domain.values import DocumentPath, Path, lookup
 from controller.errors import Problem
 
 _DOCKER_HUB = "docker.io"
@@ -39,6 +39,12 @@ def image_layer(spec: SpecSource, chart: str, lower: Values) -> Layer | None:
     overrides = wanted.get("overrides") or {}
     registry = str(wanted.get("registry") or "")
     values: dict[str, Any] = {}
+    origins: dict[Path, DocumentPath] = {
+        ("images", "tags"): ("spec", "images", "registry"),
+        **{("images", "tags", name): ("spec", "images", "overrides", name) for name in overrides},
+        ("images", "pull_policy"): ("spec", "images", "pullPolicy"),
+        **dict.fromkeys([("endpoints",), ("manifests",), ("secrets",)], ("spec", "images", "pullSecrets")),
+    }
     new_tags = {
         name: overrides.get(name) or mirrored(image, registry)
         for name, image in tags.items()
@@ -56,7 +62,7 @@ def image_layer(spec: SpecSource, chart: str, lower: Values) -> Layer | None:
         if "secret_registry" in (lower.get("manifests") or {}):
             values["manifests"] = {"secret_registry": False}
         values["secrets"] = {"oci_image_registry": {chart: secrets[0]}}
-    return Layer("images", values, spec.source, ("spec", "images"), spec.lines) if values else None
+    return Layer("images", values, spec.source, (), spec.lines, origins) if values else None
 
 
 def check_image_overrides(spec: Mapping[str, Any], known: frozenset[str]) -> list[Problem]:

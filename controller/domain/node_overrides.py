@@ -20,7 +20,7 @@ from controller.domain.bundle import ChartRef, ReleaseSpec, Values
 from controller.domain.catalogue import NODE_FORM_CONF, ChartEntry, ServiceEntry, suggestion, unknown_key
 from controller.domain.layers import SpecSource
 from controller.domain.merge import Layer
-from controller.domain.values import DocumentPath, format_path, lookup, type_name
+from controller.domain.values import DocumentPath, Path, format_path, lookup, type_name
 from controller.errors import Problem
 
 _LABEL = re.compile(
@@ -54,7 +54,19 @@ def node_layer(spec: SpecSource, service: ServiceEntry, chart: str) -> tuple[Lay
     if problems:
         return None, problems
     values = _as_conf(chart, found) if entry.node_form == NODE_FORM_CONF else _as_values(chart, found)
-    return Layer("nodes", values, spec.source, ("spec", "nodes"), spec.lines), []
+    origins = dict(_origins(chart, entry, found))
+    return Layer("nodes", values, spec.source, (), spec.lines, origins), []
+
+
+def _origins(chart: str, entry: ChartEntry, found: list[_NodeValues]) -> Iterator[tuple[Path, DocumentPath]]:
+    """The field behind each part of the layer: that of the label, or of all labels where they are one list."""
+    for item in found:
+        key = f"{chart}_{item.daemonset}"
+        if entry.node_form == NODE_FORM_CONF:
+            alone = sum(other.daemonset == item.daemonset for other in found) == 1
+            yield ("conf", "overrides", key), item.path if alone else ("spec", "nodes")
+        else:
+            yield ("overrides", key, "labels", item.label), item.path
 
 
 def _of_chart(spec: Mapping[str, Any], service: str, chart: str) -> Iterator[_NodeValues]:

@@ -7,7 +7,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from controller.domain.bundle import Values
-from controller.domain.values import DocumentPath, is_secret_ref
+from controller.domain.merge import MergedValues
+from controller.domain.values import DocumentPath, format_path, is_secret_ref
+from controller.errors import Problem
 
 # Names whose value is the secret itself; `secret_name`, `user_secret_name` … name a Kubernetes Secret.
 _SECRET_KEY = re.compile(
@@ -28,6 +30,25 @@ def literal_secrets(values: Values) -> Iterator[DocumentPath]:
     reference, or when its text holds a private key or a URL with a password.
     """
     yield from _walk(values, ())
+
+
+def password_problems(release: str, merged: MergedValues) -> list[Problem]:
+    """A problem for each secret in clear that a release would get, with the place that sets it."""
+    problems = []
+    for path in literal_secrets(merged.values):
+        keys = tuple(key for key in path if isinstance(key, str))
+        settings = merged.history.get(keys, ())
+        where = settings[-1] if settings else None
+        problems.append(
+            Problem(
+                where.path if where else f"{release}: {format_path(path)}",
+                f"release {release} would get a secret in clear"
+                + ("" if where else ", from the chart's defaults"),
+                "refer to a Secret instead: {$secretRef: {name: <Secret>, key: <key>}}",
+                where.place if where else "",
+            )
+        )
+    return problems
 
 
 def _walk(value: Any, path: DocumentPath) -> Iterator[DocumentPath]:

@@ -1,0 +1,150 @@
+"""Which fields of a spec made a template write what it wrote.
+
+Found by asking the templates themselves: each field that is set is left out, or given another value, and
+what is then written differently is there because of it. Nothing has to be declared that could drift from
+the templates, and it does not matter how a field found its way: as text, in a list, by an `if`.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from controller.domain.merge import Layer, nearest_line
+from controller.domain.values import DocumentPath, Path, format_path, leaves
+from controller.errors import SpecInvalid
+
+Written = Mapping[tuple[str, Path], Any]  # by layer and path
+Ask = Callable[[Mapping[str, Any]], Iterable[Layer]]
+
+_LEFT_OUT = object()
+_MOST_CHOICES = 4
+
+
+@dataclass(frozen=True)
+class Cause:
+    """One field: its path in its file (`spec.features.…`), and `file:line` or empty."""
+
+    path: str
+    place: str = ""
+
+
+@dataclass(frozen=True)
+class Fields:
+    """A tree of fields that may be causes: where it lies (`root`, `source`, `lines`), and its schema.
+
+    `ask` gives the templates' layers when the tree is another one; it raises SpecInvalid where it may not.
+    `parts` are the keys of the tree to look at.
+    """
+
+    tree: Mapping[str, Any]
+    root: DocumentPath
+    ask: Ask
+    parts: tuple[str, ...]
+    source: str = ""
+    lines: Mapping[DocumentPath, int] | None = None
+    schema: Mapping[str, Any] | None = None
+
+    def cause(self, path: DocumentPath) -> Cause:
+        """The cause that the field at this path of the tree is."""
+        line = nearest_line(self.lines or {}, (*self.root, *path))
+        place = f"{self.source}:{line}" if self.source and line else self.source
+        return Cause(format_path((*self.root, *path)), place)
+
+
+def written(layers: Iterable[Layer]) -> dict[tuple[str, Path], Any]:
+    """Every leaf of the layers."""
+    return {(layer.name, path): value for layer in layers for path, value in leaves(layer.values)}
+
+
+def find_causes(
+    layers: Iterable[Layer], trees: Iterable[Fields]
+) -> dict[tuple[str, Path], tuple[Cause, ...]]:
+    """The fields behind each leaf of the templates' layers, by layer and path; others are left out."""
+    now = written(layers)
+    found: dict[tuple[str, Path], dict[Cause, None]] = {}
+    for fields in trees:
+        for path in _set_fields(fields):
+            for leaf in _touched(now, fields, path):
+                found.setdefault(leaf, {})[fields.cause(path)] = None
+    return {leaf: tuple(causes) for leaf, causes in found.items()}
+
+
+def _set_fields(fields: Fields) -> Iterator[DocumentPath]:
+    for part in fields.parts:
+        if part in fields.tree:
+            yield from _fields_below(fields.tree[part], (part,))
+
+
+def _fields_below(value: Any, path: DocumentPath) -> Iterator[DocumentPath]:
+    if isinstance(value, Mapping):
+        for key, item in value.items():
+            yield from _fields_below(item, (*path, key))
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _fields_below(item, (*path, index))
+    else:
+        yield path
+
+
+def _touched(now: Written, fields: Fields, path: DocumentPath) -> frozenset[tuple[str, Path]]:
+    """Leaves that are other ones without the field, else with another value, else without its item."""
+    for value in (_LEFT_OUT, *_others(fields, path)):
+        then = _asked(fields, path, value)
+        different = frozenset(leaf for leaf in now if then is not None and _differs(now, then, leaf))
+        if different:
+            return different
+    items = [depth for depth, key in enumerate(path) if isinstance(key, int)]
+    if items and items[-1] + 1 < len(path):  # a field that its item cannot be without
+        then = _asked(fields, path[: items[-1] + 1], _LEFT_OUT)
+        return frozenset(leaf for leaf in now if then is not None and _differs(now, then, leaf))
+    return frozenset()
+
+
+def _asked(fields: Fields, path: DocumentPath, value: Any) -> Written | None:
+    """What the templates write with another value of a field; None where they or the schema refuse it."""
+    tree = copy.deepcopy(dict(fields.tree))
+    parent: Any = tree
+    for key in path[:-1]:
+        parent = parent[key]
+    if value is _LEFT_OUT:
+        del parent[path[-1]]
+    else:
+        parent[path[-1]] = value
+    try:
+        return written(fields.ask(tree))
+    except SpecInvalid:
+        return None
+
+
+def _differs(now: Written, then: Written, leaf: tuple[str, Path]) -> bool:
+    return leaf not in then or type(now[leaf]) is not type(then[leaf]) or now[leaf] != then[leaf]
+
+
+def _others(fields: Fields, path: DocumentPath) -> Iterator[Any]:
+    """Other values that a field may have, by its type and its schema."""
+    value: Any = fields.tree
+    node: Any = fields.schema or {}
+    for key in path:
+        value = value[key]
+        below = node.get("items") if isinstance(key, int) else (node.get("properties") or {}).get(key)
+        node = below or node.get("additionalProperties") or {}
+        node = node if isinstance(node, Mapping) else {}
+    if isinstance(value, bool):
+        yield not value
+    elif isinstance(value, int | float):
+        yield from (value + 1, value - 1)
+    elif isinstance(value, str):
+        choices = [choice for choice in node.get("enum", ()) if choice != value]
+        yield from choices[:_MOST_CHOICES] or _other_texts(value)
+
+
+def _other_texts(text: str) -> Iterator[str]:
+    """Texts of the same form: another last digit, or a letter more."""
+    for index in range(len(text) - 1, -1, -1):
+        if text[index] in "0123456789":
+            yield text[:index] + str((int(text[index]) + 1) % 10) + text[index + 1 :]
+            break
+    yield text + "x"

@@ -1,0 +1,115 @@
+"""explain names the field of the file, or of values/, that is behind what a template wrote."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from controller.cli.causes import causes_of
+from controller.cli.input_files import InputObject
+from controller.cli.offline import OfflineRenderer
+from controller.domain.values import format_path
+from controller.render import ChartDefaults
+from controller.settings import read_settings
+from tests.cli.objects import example_text, osctl
+from tests.render.region import UpstreamCharts, core_spec, embedded, render
+from tests.render.specs import FEATURES, PAIRS
+
+FILE = "conf.nova.DEFAULT.cpu_allocation_ratio"
+
+
+@pytest.fixture
+def region(tmp_path: Path) -> str:
+    file = tmp_path / "region.yaml"
+    features = {"compute": {"allocationRatios": {"cpu": 6}}, "networking": {"extensions": ["qos", "trunk"]}}
+    file.write_text(example_text(features=features))
+    return str(file)
+
+
+def line_of(file: str, text: str) -> int:
+    lines = Path(file).read_text(encoding="utf-8").splitlines()
+    return next(number for number, line in enumerate(lines, 1) if text in line)
+
+
+def explained(region: str, release: str, path: str) -> Any:
+    result = osctl("explain", region, "--release", release, path, "-o", "json")
+    [one] = json.loads(result.stdout)
+    return one["layers"][-1]
+
+
+def test_the_field_of_the_file_is_named_with_its_line(region: str) -> None:
+    result = osctl("explain", region, "--release", "nova", FILE)
+    place = f"{region}:{line_of(region, 'cpu: 6')}"
+    assert f"spec.features.compute.allocationRatios.cpu  {place}  by values/services/compute" in result.stdout
+
+
+def test_every_item_of_a_list_that_took_part_is_named(region: str) -> None:
+    said = explained(region, "neutron", "conf.neutron.DEFAULT.service_plugins")
+    assert [cause["path"] for cause in said["causes"]] == [
+        "spec.features.networking.extensions[0]",
+        "spec.features.networking.extensions[1]",
+    ]
+
+
+def test_the_default_of_the_size_is_named_with_the_size(region: str) -> None:
+    said = explained(region, "nova", "conf.nova.libvirt.virt_type")
+    assert [cause["path"] for cause in said["causes"]] == ["spec.size", "features.compute.virtualization"]
+    assert said["causes"][1]["place"].startswith("values/sizes/single.yaml:")
+
+
+def test_what_no_field_changes_is_said_to_be_the_templates_own(region: str) -> None:
+    result = osctl("explain", region, "--release", "rabbitmq", "endpoints.oslo_messaging.hosts.default")
+    assert "values/services/messaging.yaml.j2:" in result.stdout
+    assert " by " not in result.stdout
+
+
+class _Renderer(OfflineRenderer):
+    """With the charts that the tests have."""
+
+    @property
+    def charts(self) -> ChartDefaults:  # type: ignore[override]
+        return _Charts()
+
+
+class _Charts:
+    def defaults(self, chart: Any) -> Any:
+        return (UpstreamCharts() if chart.repository else embedded()).defaults(chart)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("name", [*FEATURES, *PAIRS])
+def test_every_leaf_that_a_feature_changes_names_a_field_of_the_feature(name: str) -> None:
+    """Compared with the same region without it: what templates wrote differently has a cause in the spec."""
+    body = {**FEATURES, **PAIRS}[name]
+    preset = body.get("preset", "compute-baremetal")
+    spec = core_spec(**{"preset": preset, **body})
+    metadata = {"name": "region-one", "namespace": "openstack"}
+    head = {"apiVersion": "osctl.dev/v1alpha1", "kind": "OpenStackDeployment", "metadata": metadata}
+    renderer = _Renderer(read_settings())
+    rendered = renderer.render(InputObject({**head, "spec": spec}, "region.yaml", {("spec",): 1}))
+    before = render(core_spec(preset=preset))
+    unexplained = []
+    for bundle in rendered.region.bundles:
+        for release in bundle.releases:
+            was = before.release(release.spec.name)
+            old = {} if was is None else {p: said[-1].value for p, said in was.merged.history.items()}
+            new = {p: said[-1] for p, said in release.merged.history.items()}
+            changed = [p for p, last in new.items() if old.get(p) != last.value and last.layer in _TEMPLATES]
+            changed += [
+                p for p, last in new.items() if old.get(p) != last.value and last.layer.startswith("service ")
+            ]
+            if not changed:
+                continue
+            causes = causes_of(renderer, rendered, release.spec.name)
+            unexplained += [
+                f"{release.spec.name} {format_path(path)}"
+                for path in changed
+                if not any(c.path.startswith("spec.") for c in causes.get((new[path].layer, path), ()))
+            ]
+    assert unexplained == []
+
+
+_TEMPLATES = ("every release", "internal TLS")
