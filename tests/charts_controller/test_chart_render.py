@@ -137,15 +137,31 @@ def test_no_container_can_do_more_than_run() -> None:
             "capabilities": {"drop": ["ALL"]},
         }
     assert not {"hostNetwork", "hostPID", "hostIPC"} & set(pod)
-    assert [list(volume) for volume in pod["volumes"]] == [["name", "emptyDir"]]
+    assert [list(volume) for volume in pod["volumes"]] == [["name", "emptyDir"], ["name", "emptyDir"]]
 
 
 def test_a_container_writes_into_a_place_of_its_own() -> None:
     for container in _pod()["containers"]:
-        assert container["volumeMounts"] == [
-            {"name": "tmp", "mountPath": "/tmp", "subPath": container["name"]}
-        ]
+        assert container["volumeMounts"][0] == {
+            "name": "tmp",
+            "mountPath": "/tmp",
+            "subPath": container["name"],
+        }
         assert _environment(container)["HOME"] == "/tmp"
+
+
+def test_those_that_pull_charts_share_what_they_have_pulled() -> None:
+    pod = _pod()
+    for container in pod["containers"]:
+        shared = [mount["mountPath"] for mount in container["volumeMounts"] if mount["name"] == "chart-cache"]
+        cache = read_settings(_environment(container)).chart_cache
+        assert shared == ([str(cache)] if container["name"] in ("core", "helmbundle") else [])
+    [claim] = [
+        volume["persistentVolumeClaim"]
+        for volume in _pod(chartCache={"existingClaim": "charts"})["volumes"]
+        if volume["name"] == "chart-cache"
+    ]
+    assert claim == {"claimName": "charts"}
 
 
 def test_every_container_has_requests_and_a_limit_of_memory() -> None:
