@@ -67,14 +67,17 @@ _CLUSTER_SCOPED = frozenset(
 def resource_of(obj: Mapping[str, Any]) -> Resource:
     """The API's resource of an object of a manifest, for the kinds that Kubernetes itself brings.
 
-    The plural follows Kubernetes' own guess (UnsafeGuessKindToResource), which holds for all of them.
+    The plural is the English one, which holds for all of them (`gateways` too, where Kubernetes' own
+    UnsafeGuessKindToResource errs) but for the one that has none.
     """
     kind = str(obj["kind"])
     lower = kind.lower()
-    if lower.endswith("y"):
+    if kind == "Endpoints":
+        plural = lower
+    elif lower.endswith("y") and lower[-2:-1] not in "aeiou":
         plural = f"{lower[:-1]}ies"
     else:
-        plural = f"{lower}es" if lower.endswith("s") else f"{lower}s"
+        plural = f"{lower}es" if lower.endswith(("s", "x", "ch")) else f"{lower}s"
     return Resource(str(obj["apiVersion"]), kind, plural, namespaced=kind not in _CLUSTER_SCOPED)
 
 

@@ -19,7 +19,7 @@ import tenacity
 
 from controller.adapters.kube_connection import Connection
 from controller.errors import ApiUnavailable, Conflict, Forbidden, KubeError, ObjectMissing, ObjectRefused
-from controller.ports import POD, KubeObject, KubeObjects, Resource
+from controller.ports import POD, KubeObject, KubeObjects, Resource, resource_of
 
 CONNECT_TIMEOUT, READ_TIMEOUT = 5.0, 30.0
 PAGE = 500
@@ -314,21 +314,10 @@ def resource_url(resource: Resource, namespace: str | None, name: str = "", subr
 
 
 def _url_of(obj: Mapping[str, Any], *, subresource: str = "", collection: bool = False) -> str:
-    """URL of an object from its own apiVersion and kind.
-
-    The plural is made by the rule that holds for every kind the controller writes: lower case and
-    an `s`, `y` becoming `ies`, `s` or `x` taking `es` (Kubernetes: UnsafeGuessKindToResource).
-    """
-    kind = str(obj["kind"]).lower()
-    if kind.endswith("y"):
-        plural = f"{kind[:-1]}ies"
-    elif kind.endswith(("s", "x")):
-        plural = f"{kind}es"
-    else:
-        plural = f"{kind}s"
-    meta = obj["metadata"]
+    """URL of an object from its own apiVersion and kind."""
+    resource, meta = resource_of(obj), obj["metadata"]
     name = "" if collection else str(meta["name"])
-    return _path(str(obj["apiVersion"]), plural, meta.get("namespace"), name, subresource)
+    return _path(resource.api_version, resource.plural, meta.get("namespace"), name, subresource)
 
 
 def _path(api_version: str, plural: str, namespace: str | None, name: str, subresource: str) -> str:

@@ -37,7 +37,8 @@ log = logging.getLogger(__name__)
 
 # An object that changes all the time is compared no more often than this, in seconds.
 QUIET = 1.0
-# The first round over a release that was deployed or found a moment ago is spread over this many seconds.
+# The first round over a release that was deployed or found a moment ago is spread over this many seconds,
+# over fewer where releases are given less time to settle.
 FIRST_ROUND = 60.0
 
 
@@ -267,7 +268,7 @@ class DriftLookout:
             if self._index.releases.get(key) is not tracked or found is None:
                 return
             self._index.fill(key, found)
-            first = min(FIRST_ROUND, self._pace.resync)
+            first = min(FIRST_ROUND, 6 * self._pace.settle)
             tracked.due = self._clock.monotonic() + first * _spread(key)
         kinds = {resource_of(obj): identity.namespace for identity, obj in found.items()}
         for resource, namespace in kinds.items():

@@ -59,6 +59,11 @@ def compare(
     if live is None:
         if _passes_away(obj):
             return Compared(None, "")
+        try:
+            # Also tells a missing object from a kind that the API server does not know.
+            kube.apply(wanted, manager=HELM_FIELD_MANAGER, dry_run=True)
+        except ObjectRefused as error:
+            return Compared(Drifted(identity, Change.REFUSED, message=cause_of(error)), "", wanted)
         return Compared(Drifted(identity, Change.DELETED), "", wanted)
     seen = drift.fingerprint(live["metadata"])
     if live["metadata"].get("deletionTimestamp"):

@@ -124,6 +124,7 @@ def test_the_linter_has_nothing_to_say(sandbox: Sandbox) -> None:
         ("roles.rbac.authorization.k8s.io", EVERYTHING),
         ("poddisruptionbudgets.policy", EVERYTHING),
         ("pods/log", ("get",)),
+        ("horizontalpodautoscalers.autoscaling", ("list",)),
         ("events", ("get", "create", "patch")),
     ],
 )
@@ -153,6 +154,8 @@ def test_in_the_region_the_account_may_do_its_work(
         ("bind", "roles.rbac.authorization.k8s.io"),
         ("create", "leases.coordination.k8s.io"),
         ("create", "endpoints"),
+        ("patch", "horizontalpodautoscalers.autoscaling"),
+        ("get", "namespaces"),
     ],
 )
 def test_in_the_region_the_account_may_do_no_more(account: Account, verb: str, resource: str) -> None:

@@ -13,6 +13,7 @@ from helm_python.errors import HelmError
 
 from controller.domain.names import CONTAINERS
 from controller.domain.rbac_union import granted, permissions
+from controller.ports import resource_of
 from controller.settings import read_settings
 from tests.api.definitions import CRDS
 from tests.chart_repositories.upstream import shapes
@@ -316,16 +317,11 @@ def test_helm_may_make_every_kind_that_the_shipped_charts_make() -> None:
         for resource in entry["resources"]
     }
     made = {
-        (obj["apiVersion"].rpartition("/")[0], _plural(obj["kind"]))
+        (obj["apiVersion"].rpartition("/")[0], resource_of(obj).plural)
         for chart in service_charts()
         for obj in objects(chart)
     }
     assert made - listed == set()
-
-
-def _plural(kind: str) -> str:
-    lower = kind.lower()
-    return lower[:-1] + "ies" if lower.endswith("y") else lower + "s"
 
 
 def test_the_region_has_all_charts_that_we_ship() -> None:
