@@ -23,7 +23,7 @@ from controller.reconcile.node_hosts import HostsReconciler
 from controller.reconcile.node_maintenance import MaintenancesReconciler
 from controller.reconcile.nodes import PARSERS, NodesReconciler
 from controller.reconcile.object_store import ObjectStore, Parse
-from controller.reconcile.status_metrics import measured_region, node_series
+from controller.reconcile.status_metrics import measured_maintenance, measured_region, node_series
 
 # What of the region's own namespace bears on nodes.
 REGION_PARSERS: Mapping[Resource, Parse] = {POD: parse_node_pod, STATEFULSET: parse_workload}
@@ -47,6 +47,7 @@ def compose(parts: Parts) -> Container:
     region = ObjectStore(parts.kube, parts.clock, settings.region_namespace, REGION_PARSERS)
     board, regions = HostBoard(), KnownRegions()
     measure = measured_region(parts.metrics, node_series)
+    measure_maintenance = measured_maintenance(parts.metrics)
     clouds = OpenStackClouds(parts.clock, parts.randomness)
     access = CloudAccess(parts.kube, clouds, parts.clock, settings.region_namespace)
     status = NodesReconciler(
@@ -96,6 +97,7 @@ def compose(parts: Parts) -> Container:
         queue.add(HOSTS, after=GATHERING)
 
     def maintenance_seen(event: str | None, obj: Mapping[str, Any]) -> None:
+        measure_maintenance(event, obj)
         # Our own writes come back as events, too: a look for each of them would be one too many.
         queue.add(MAINTENANCES, after=1.0)
         queue.add(HOSTS, after=1.0)

@@ -185,13 +185,18 @@ NODE_READY = Gauge(
 )
 NODE_MAINTENANCE = Gauge(
     "osctl_node_maintenance",
-    "Always 1; a node with a role of the region that is taken out of service, and how far that is.",
-    ("region", "node", "state"),
+    "Always 1; a NodeMaintenance that is no dry run, its node, mode and phase.",
+    ("maintenance", "node", "mode", "phase"),
 )
-NODE_MAINTENANCE_SINCE = Gauge(
-    "osctl_node_maintenance_since_timestamp_seconds",
-    "Since when a node in maintenance is in its present state.",
-    ("region", "node"),
+NODE_MAINTENANCE_START = Gauge(
+    "osctl_node_maintenance_start_timestamp_seconds",
+    "When the node of a NodeMaintenance was taken out of service.",
+    ("maintenance", "node"),
+)
+NODE_MAINTENANCE_LEFT = Gauge(
+    "osctl_node_maintenance_servers_left",
+    "Servers that a NodeMaintenance has still to move.",
+    ("maintenance", "node"),
 )
 
 EVERY_CONTAINER: tuple[Metric, ...] = (
@@ -224,6 +229,6 @@ BY_CONTAINER: dict[str, tuple[Metric, ...]] = {
         PROBE_DURATION,
     ),
     "secrets": (CERTIFICATE_EXPIRY, SECRET_ROTATED),
-    "node": (NODE_READY, NODE_MAINTENANCE, NODE_MAINTENANCE_SINCE),
+    "node": (NODE_READY, NODE_MAINTENANCE, NODE_MAINTENANCE_START, NODE_MAINTENANCE_LEFT),
 }
 ALL: tuple[Metric, ...] = (*EVERY_CONTAINER, *(one for group in BY_CONTAINER.values() for one in group))

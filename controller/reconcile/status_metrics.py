@@ -11,6 +11,7 @@ from typing import Any
 from controller.domain import metrics
 from controller.domain.bundle_status import ReleaseState
 from controller.domain.metrics import Gauge
+from controller.domain.nodes import NodeState
 from controller.domain.times import seconds_of
 from controller.domain.workload_health import Health
 from controller.metrics import Metrics, Row
@@ -21,8 +22,6 @@ Status = Mapping[str, Any]
 Series = Iterable[tuple[Gauge, list[Row]]]
 
 STATUSES = ("True", "False", "Unknown")
-# States of a node in which it serves, or is lost: all others are steps of its maintenance.
-NOT_IN_MAINTENANCE = ("Ready", "NotReady", "Cordoned", "")
 
 
 def region_series(status: Status) -> Series:
@@ -73,7 +72,7 @@ def component_series(status: Status) -> Series:
 
 def secret_series(status: Status) -> Series:
     """secrets': when contents changed, and when certificates end."""
-    for metric, key in ((metrics.SECRET_ROTATED, "rotated"), (metrics.CERTIFICATE_EXPIRY, "notAfter")):
+    for metric, key in ((metrics.SECRET_ROTATED, "rotated"), (metrics.CERTIFICATE_EXPIRY, "expires")):
         yield (
             metric,
             [
@@ -85,18 +84,12 @@ def secret_series(status: Status) -> Series:
 
 
 def node_series(status: Status) -> Series:
-    """node's: which nodes are ready, and which are out of service on purpose."""
-    nodes = {name: str(entry.get("state") or "") for name, entry in (status.get("nodes") or {}).items()}
-    kept = {name: state for name, state in nodes.items() if state not in NOT_IN_MAINTENANCE}
+    """node's: which nodes are ready."""
+    states = {name: str(entry.get("state") or "") for name, entry in (status.get("nodes") or {}).items()}
+    there = {name: state for name, state in states.items() if state != NodeState.REMOVED}
     yield (
         metrics.NODE_READY,
-        [({"node": name}, float(state not in ("NotReady", ""))) for name, state in nodes.items()],
-    )
-    yield metrics.NODE_MAINTENANCE, [({"node": name, "state": state}, 1.0) for name, state in kept.items()]
-    since = {name: (status.get("nodes") or {})[name].get("since") for name in kept}
-    yield (
-        metrics.NODE_MAINTENANCE_SINCE,
-        [({"node": name}, seconds_of(moment)) for name, moment in since.items() if moment],
+        [({"node": name}, float(state not in (NodeState.NOT_READY, ""))) for name, state in there.items()],
     )
 
 
@@ -110,6 +103,29 @@ def measured_region(measures: Metrics, series: Callable[[Status], Series]) -> Se
             return
         for metric, rows in series(osdpl.get("status") or {}):
             measures.replace(metric, rows, region=region)
+
+    return seen
+
+
+def measured_maintenance(measures: Metrics) -> Seen:
+    """What to do with each NodeMaintenance that a watch shows, to have it measured."""
+
+    def seen(event: str | None, obj: Mapping[str, Any]) -> None:
+        name, spec = str(obj["metadata"]["name"]), obj.get("spec") or {}
+        status = obj.get("status") or {}
+        there = event != "DELETED" and not spec.get("dryRun")
+        node = {"node": str(spec.get("nodeName") or "")}
+        words = {"mode": str(spec.get("mode") or ""), "phase": str(status.get("phase") or "Pending")}
+        began = seconds_of(status.get("startedAt"))
+        done, _, total = str(status.get("progress") or "").partition("/")
+        counted = done.isdigit() and total.isdigit()
+        rows: list[tuple[Gauge, list[Row]]] = [
+            (metrics.NODE_MAINTENANCE, [({**node, **words}, 1.0)]),
+            (metrics.NODE_MAINTENANCE_START, [(node, began)] if began else []),
+            (metrics.NODE_MAINTENANCE_LEFT, [(node, float(int(total) - int(done)))] if counted else []),
+        ]
+        for metric, series in rows:
+            measures.replace(metric, series if there else [], maintenance=name)
 
     return seen
 

@@ -8,6 +8,7 @@ from controller.domain import metrics
 from controller.reconcile.status_metrics import (
     component_series,
     measured_bundle,
+    measured_maintenance,
     measured_region,
     node_series,
     region_series,
@@ -88,20 +89,54 @@ def test_a_region_that_is_gone_is_measured_no_more() -> None:
     assert measures.values[metrics.SECRET_ROTATED.name] == {}
 
 
-def test_nodes_ready_lost_and_in_maintenance() -> None:
+def test_nodes_ready_and_lost() -> None:
     measures = FakeMetrics()
     nodes = {
         "cmp1": {"state": "Ready"},
         "cmp2": {"state": "NotReady", "since": MOMENT},
-        "cmp3": {"state": "Maintenance", "since": MOMENT},
+        "cmp3": {"state": "Cordoned"},
+        "cmp4": {"state": "Removed"},
     }
     measured_region(measures, node_series)(None, osdpl(nodes=nodes))
     ready = {name: measures.value(metrics.NODE_READY, region="one", node=name) for name in nodes}
-    assert ready == {"cmp1": 1, "cmp2": 0, "cmp3": 1}
-    assert measures.values[metrics.NODE_MAINTENANCE.name] == {
-        (("node", "cmp3"), ("region", "one"), ("state", "Maintenance")): 1
+    assert ready == {"cmp1": 1, "cmp2": 0, "cmp3": 1, "cmp4": None}
+
+
+def test_certificates_with_their_end() -> None:
+    measures = FakeMetrics()
+    measured_region(measures, secret_series)(None, osdpl(secrets={"public-tls": {"expires": MOMENT}}))
+    assert measures.value(metrics.CERTIFICATE_EXPIRY, region="one", secret="public-tls") == SECONDS
+
+
+def maintenance(phase: str, *, dry_run: bool = False, **status: Any) -> dict[str, Any]:
+    return {
+        "metadata": {"name": "m1"},
+        "spec": {"nodeName": "cmp1", "mode": "Migrate", "dryRun": dry_run},
+        "status": {"phase": phase, **status},
     }
-    assert measures.value(metrics.NODE_MAINTENANCE_SINCE, region="one", node="cmp3") == SECONDS
+
+
+def test_a_maintenance_with_its_phase_and_what_is_left() -> None:
+    measures = FakeMetrics()
+    seen = measured_maintenance(measures)
+    seen("ADDED", {"metadata": {"name": "m1"}, "spec": {"nodeName": "cmp1", "mode": "Migrate"}})
+    seen("MODIFIED", maintenance("Moving", startedAt=MOMENT, progress="12/30"))
+    assert measures.values[metrics.NODE_MAINTENANCE.name] == {
+        (("maintenance", "m1"), ("mode", "Migrate"), ("node", "cmp1"), ("phase", "Moving")): 1
+    }
+    names = {"maintenance": "m1", "node": "cmp1"}
+    assert measures.value(metrics.NODE_MAINTENANCE_START, **names) == SECONDS
+    assert measures.value(metrics.NODE_MAINTENANCE_LEFT, **names) == 18
+
+
+def test_a_maintenance_that_is_over_or_only_tried_is_measured_no_more() -> None:
+    measures = FakeMetrics()
+    seen = measured_maintenance(measures)
+    seen("ADDED", maintenance("Moving", startedAt=MOMENT, progress="12/30"))
+    seen("DELETED", maintenance("Moving", startedAt=MOMENT, progress="12/30"))
+    seen("ADDED", maintenance("Planned", dry_run=True))
+    assert measures.values[metrics.NODE_MAINTENANCE.name] == {}
+    assert measures.values[metrics.NODE_MAINTENANCE_START.name] == {}
 
 
 def bundle(*releases: dict[str, Any]) -> dict[str, Any]:
