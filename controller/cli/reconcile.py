@@ -24,7 +24,7 @@ from controller.ports import HELMBUNDLE, OSDPL
 
 Region = Annotated[
     str,
-    typer.Argument(metavar="[REGION]", help="The region; not needed where there is one.", show_default=False),
+    typer.Argument(metavar="REGION", help="The region; not needed where there is one.", show_default=False),
 ]
 
 

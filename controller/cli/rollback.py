@@ -29,7 +29,7 @@ def rollback(
     revision: Annotated[
         int,
         typer.Argument(
-            metavar="[REVISION]",
+            metavar="REVISION",
             min=0,
             help="Number of the revision [default: the one before].",
             show_default=False,

@@ -41,11 +41,14 @@ class FailureCauses:
         """The cause of an action's failure; Helm's own words where no hook is to blame."""
         cut = failure.cut if isinstance(failure, HelmCancelled) else ""
         namespace, release = key
+        events = set(EVENTS.get(action, ()))
+        if not events:
+            return Cause(str(failure))
         try:
             every = self._helm.hooks(release, namespace)
         except ControllerError:
             return Cause(str(failure))
-        runs = [run for run in every if set(run.events) & set(EVENTS[action])]
+        runs = [run for run in every if set(run.events) & events]
         views = tuple(HookView(run.name, _phase(run)) for run in runs if run.kind == JOB.kind)
         culprit = next((run for run in runs if _phase(run) == HookPhase.FAILED), None)
         if culprit is None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,7 +18,7 @@ from controller.adapters.kube_connection import connect
 from controller.ports import HELMBUNDLE
 from sandbox.cluster import Sandbox
 from tests.cluster.conftest import installed
-from tests.cluster.region import Region, wait_until
+from tests.cluster.region import ROOT, Region, wait_until
 from tests.cluster.test_bundles import bundle, entry, state, wait_ready
 
 pytestmark = [pytest.mark.cluster, pytest.mark.xdist_group("bundle-hooks")]
@@ -68,6 +70,21 @@ def edit(region: Region, name: str, *releases: dict[str, Any]) -> float:
         assert time.monotonic() - began < 20, show(region, name)
         time.sleep(0.02)
     return time.monotonic() - began
+
+
+def osctl(region: Region, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-P", "-m", "controller.cli.main", *arguments, "-n", region.namespace],
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env={
+            "PATH": os.environ["PATH"],
+            "PYTHONPATH": str(ROOT),
+            "KUBECONFIG": str(region.sandbox.kubeconfig),
+        },
+    )
 
 
 def test_a_stuck_hook_is_told_with_its_cause_and_an_edit_ends_it(bench: Region) -> None:
@@ -148,12 +165,9 @@ def test_a_rollback_asked_for_is_made_once_and_held_through_a_restart(bench: Reg
     for colour in ("red", "blue"):
         bundle(bench, "rolls", web("rolls", colour=colour))
         wait_ready(bench, "rolls")
-    bench.kubectl("annotate", "hb", "rolls", "rollback.osctl.dev/rolls=1 now")
-    wait_until(
-        "it is rolled back",
-        lambda: entry(bench, "rolls", "rolls")["reason"] == "RolledBack",
-        show=lambda: show(bench, "rolls"),
-    )
+    done = osctl(bench, "rollback", "rolls", "--wait", "--timeout", "60s")
+    assert done.returncode == 0, done.stderr + show(bench, "rolls")
+    assert entry(bench, "rolls", "rolls")["reason"] == "RolledBack"
     assert bench.revisions()["rolls"] == (3, "deployed")
     assert bench.get("configmap", "rolls")["data"]["colour"] == "red"
     bench.controllers.restart("helmbundle")
@@ -164,3 +178,6 @@ def test_a_rollback_asked_for_is_made_once_and_held_through_a_restart(bench: Reg
     bundle(bench, "rolls", web("rolls", colour="green"))
     wait_ready(bench, "rolls")
     assert bench.get("configmap", "rolls")["data"]["colour"] == "green"
+    told = osctl(bench, "history", "rolls").stdout.splitlines()
+    assert [line.split()[0] for line in told[1:]] == ["1", "2", "3", "4"]
+    assert told[3].endswith("rollback to 1")

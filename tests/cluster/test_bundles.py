@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from controller.adapters.release_records import decode_record, encode_record
 from sandbox.cluster import Sandbox
 from tests.cluster.conftest import installed
-from tests.cluster.region import Region, wait_until
+from tests.cluster.region import CHART, Region, wait_until
 
 pytestmark = pytest.mark.cluster
 
@@ -72,6 +73,15 @@ def test_a_bundle_is_installed_upgraded_and_removed(bench: Region) -> None:
     assert bench.revisions() == {"memcached": (2, "deployed")}
     bench.kubectl("delete", "hb", "caches", "--timeout=30s")
     assert bench.revisions() == {}
+
+
+def test_the_example_of_a_bundle_alone_is_kept_without_any_region(bench: Region) -> None:
+    obj = yaml.safe_load((CHART / "examples" / "helmbundle-alone.yaml").read_text(encoding="utf-8"))
+    obj["metadata"]["namespace"] = bench.namespace
+    bench.kubectl("apply", "-f", "-", input=json.dumps(obj))
+    wait_ready(bench, "caches")
+    assert bench.revisions() == {"memcached": (1, "deployed")}
+    assert bench.get("osdpl")["items"] == []
 
 
 def test_a_release_of_another_bundle_is_neither_touched_nor_taken_away(bench: Region) -> None:
