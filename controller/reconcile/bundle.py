@@ -34,6 +34,7 @@ from controller.reconcile.hook_progress import NO_HOOKS, HookProgress, HooksSeen
 from controller.reconcile.observed_release import ObservedRelease, observe_release, want_release
 from controller.reconcile.release_actions import Job, ReleaseActions
 from controller.reconcile.release_decisions import ReleaseDecisions, taken_by
+from controller.reconcile.release_histories import ReleaseHistories
 from controller.reconcile.release_sizes import ReleaseSizes
 from controller.reconcile.release_view import release_view, resting_state
 from controller.reconcile.secret_values import SecretValues
@@ -121,6 +122,7 @@ class BundleReconciler:
             keep=resync,
         )
         self._waiting = WaitingBundles()
+        self._histories = ReleaseHistories(records, clock)
 
     def reconcile(self, key: BundleKey) -> float | None:
         """One look; the seconds until the next that nothing will announce, None when the bundle is gone."""
@@ -153,7 +155,7 @@ class BundleReconciler:
         # its writer had died. Its end has this bundle looked at once more.
         busy = self._slots.busy()
         named = {name for one in bundle.spec.releases for name in (one.name, *one.depends_on)}
-        histories = self._records.observe(namespace, bundle=name, releases=named)
+        histories = self._histories.read(namespace, name, named)
         look = BundleLook(bundle, obj, histories, busy, SecretValues(self._kube, namespace))
         for release in look.names():
             self._look_at(look, release)
@@ -257,6 +259,7 @@ class BundleReconciler:
             redactor=job.redactor,
         )
         self._hooks.begin(key)
+        self._histories.acted_on(key)
         started = self._slots.start(
             key,
             running,
@@ -278,6 +281,7 @@ class BundleReconciler:
         finally:
             # While the slot is still held: the next action may begin as soon as it is not.
             self._hooks.end((job.namespace, job.release))
+            self._histories.acted_on((job.namespace, job.release))
 
     def _ended(self, look: BundleLook, job: Job) -> None:
         if self._helm.detached:

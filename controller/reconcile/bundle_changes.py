@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from controller.reconcile.bundle_report import FINALIZER
+
 
 class BundleChanges:
     """Remembers of each bundle what a look depends on. Not thread-safe: one watch feeds it.
@@ -13,7 +15,7 @@ class BundleChanges:
     """
 
     def __init__(self) -> None:
-        self._known: dict[tuple[str, str], object] = {}
+        self._known: dict[tuple[str, str], tuple[list[Any], bool]] = {}
 
     def is_news(self, event: str | None, obj: Mapping[str, Any]) -> bool:
         """Whether the object differs in more than its status from what was last seen.
@@ -24,9 +26,9 @@ class BundleChanges:
         key = (str(meta.get("namespace")), str(meta["name"]))
         if event == "DELETED":
             return self._known.pop(key, None) is not None
-        fields = ("uid", "generation", "deletionTimestamp", "annotations", "labels", "finalizers")
-        seen = [meta.get(field) for field in fields]
-        if self._known.get(key) == seen:
-            return False
+        fields = ("uid", "generation", "deletionTimestamp", "annotations", "labels")
+        free = FINALIZER not in (meta.get("finalizers") or ())
+        before, seen = self._known.get(key), ([meta.get(field) for field in fields], free)
         self._known[key] = seen
-        return True
+        # Our own finalizer coming is our own doing; its going is not.
+        return before is None or before[0] != seen[0] or (free and not before[1])

@@ -7,10 +7,12 @@ from typing import Any
 import pytest
 
 from controller.reconcile.bundle_changes import BundleChanges
+from controller.reconcile.bundle_report import FINALIZER
 
 
 def bundle(generation: int = 1, **metadata: Any) -> dict[str, Any]:
-    meta = {"namespace": "openstack", "name": "identity", "uid": "a", "generation": generation, **metadata}
+    meta = {"namespace": "openstack", "name": "identity", "uid": "a", "generation": generation}
+    meta |= {"finalizers": [FINALIZER], **metadata}
     return {"metadata": meta}
 
 
@@ -25,6 +27,12 @@ def test_a_written_status_is_no_news(changes: BundleChanges) -> None:
     obj = {**bundle(resourceVersion="2"), "status": {"observedGeneration": 1}}
     assert not changes.is_news("MODIFIED", obj)
     assert not changes.is_news(None, obj)
+
+
+def test_our_own_finalizer_is_no_news_when_it_comes() -> None:
+    changes = BundleChanges()
+    assert changes.is_news("ADDED", bundle(finalizers=[]))
+    assert not changes.is_news("MODIFIED", bundle())
 
 
 @pytest.mark.parametrize(
