@@ -90,6 +90,7 @@ def compose(parts: Parts) -> Container:
         abandon=lambda: exit_container(HELM_DETACHED),
         resync=settings.resync,
         history=settings.history,
+        measures=parts.metrics,
     )
     children = ChildrenReporter(parts.kube, parts.clock)
     return Container(

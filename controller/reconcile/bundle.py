@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from controller.domain import metrics
 from controller.domain.bundle import BundleSpec, VolumePolicy
 from controller.domain.bundle_object import Bundle, parse_bundle
 from controller.domain.bundle_status import ReleaseState
@@ -14,6 +15,7 @@ from controller.domain.reasons import Reason
 from controller.domain.redaction import Redactor
 from controller.domain.release_state import MAKING, Action, Attempt, Decision
 from controller.errors import SpecInvalid
+from controller.metrics import Metrics, NoMetrics
 from controller.ports import (
     HELMBUNDLE,
     Cancellation,
@@ -83,6 +85,7 @@ class BundleReconciler:
         abandon: Callable[[], None],
         resync: float,
         history: int = 5,
+        measures: Metrics | None = None,
     ) -> None:
         self._kube = kube
         self._helm = helm
@@ -97,6 +100,7 @@ class BundleReconciler:
         self._learn = learn
         self._abandon = abandon
         self._resync = resync
+        self._measures = measures or NoMetrics()
         self._report = BundleReport(kube, clock)
         self._drift = drift
         self._decisions = ReleaseDecisions(kube, records, clock, drift)
@@ -187,6 +191,8 @@ class BundleReconciler:
         else:
             decision = self._sizes.guard(look, release, self._decisions.decide(look, release))
             state, decision = self._act(look, release, decision)
+        if decision.reason == Reason.IN_SYNC:
+            self._measures.count(metrics.DIGEST_SKIPS, release=name)
         if decision.reason == Reason.GONE:
             self._slots.forget(key)
             self._drift.leave(key)

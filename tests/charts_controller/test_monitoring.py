@@ -147,6 +147,14 @@ def test_every_metric_is_explained_with_its_labels_and_no_other() -> None:
     assert explained == {metric.name: (kinds[metric.name], metric.labels) for metric in metrics.ALL}
 
 
+def test_every_metric_is_recorded_somewhere() -> None:
+    sources = [path for folder in ("controller", "containers") for path in (ROOT / folder).rglob("*.py")]
+    text = "\n".join(path.read_text(encoding="utf-8") for path in sources)
+    constants = {name for name, value in vars(metrics).items() if value in metrics.ALL}
+    unused = {name for name in constants if f"metrics.{name}" not in text}
+    assert unused == set()
+
+
 # the dashboard
 
 
