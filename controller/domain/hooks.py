@@ -121,9 +121,13 @@ def _weight(text: object) -> int:
         return 0
 
 
-def judge_hook(job: HookJob, pods: Sequence[PodFacts], now: float) -> Verdict:
-    """How a hook's Job fares, with what keeps its newest pod from getting on."""
-    return judge_workload(job.workload, pods, Surroundings({}, frozenset(), now))
+def judge_hook(job: HookJob, pods: Sequence[PodFacts], others: Iterable[HookJob], now: float) -> Verdict:
+    """How a hook's Job fares, with what keeps its newest pod from getting on.
+
+    It does not wait for those of the `others` that have succeeded.
+    """
+    finished = frozenset(f"Job/{one.name}" for one in others if one.phase == HookPhase.SUCCEEDED)
+    return judge_workload(job.workload, pods, Surroundings({}, finished, now))
 
 
 def entrypoint_of(pods: Sequence[PodFacts]) -> tuple[str, str] | None:

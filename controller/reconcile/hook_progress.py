@@ -38,6 +38,7 @@ PODS_EVERY = 5.0
 PODS_SELDOM = 15.0
 # Before an action's time is up, and its Jobs with their pods are gone, once more.
 BEFORE_THE_END = 3.0
+COMPARED_EVERY = 300.0
 # Clocks of the cluster and ours may differ by so much.
 CLOCKS_DIFFER = 60.0
 
@@ -102,6 +103,9 @@ class HookProgress:
         if action is None:
             return NO_HOOKS
         made = {job.name: job for job in self._jobs() if _is_of(job, action, running)}
+        if made:
+            # Forgets what went while the watch was cut off; what is missing comes by itself.
+            self._store.is_complete(not_older_than=COMPARED_EVERY)
         if action.expected is None and made:
             action.expected = self._expected(key, running)
         if not action.expected:
@@ -153,7 +157,8 @@ class HookProgress:
             return self._actions.get(key)
 
     def _jobs(self) -> list[HookJob]:
-        return self._store.facts(JOB)
+        """Newest last, so that one that was replaced does not stand for its successor."""
+        return sorted(self._store.facts(JOB), key=lambda job: (job.created, job.uid))
 
     def _expected(self, key: ReleaseKey, running: Running) -> tuple[str, ...] | None:
         namespace, release = key
@@ -174,7 +179,7 @@ class HookProgress:
     def _told(
         self, namespace: str, hook: HookJob, pods: list[PodFacts], action: _Action, redactor: Redactor
     ) -> str:
-        verdict = judge_hook(hook, pods, self._clock.now())
+        verdict = judge_hook(hook, pods, self._jobs(), self._clock.now())
         if action.output is None:
             action.output = PodOutput(self._kube, self._clock, namespace)
         verdict = action.output.added({hook.name: ComponentHealth(verdict, 0)})[hook.name].verdict

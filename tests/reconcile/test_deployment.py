@@ -313,6 +313,29 @@ def test_paused_stops_helmbundle_too_and_changes_nothing_else(
     assert find(status(kube)["conditions"], "Paused")["status"] == "True"
 
 
+def test_what_was_edited_while_paused_is_applied_on_resume(
+    core: DeploymentReconciler, kube: FakeKube
+) -> None:
+    kube.create(osdpl())
+    core.reconcile(KEY)
+    values = {"keystone": {"values": {"pod": {"replicas": {"api": 3}}}}}
+    edit(kube, mode="Paused", services={"identity": values})
+    core.reconcile(KEY)
+
+    def values_of_keystone() -> dict[str, Any]:
+        found = kube.get(HELMBUNDLE, "identity", "openstack")
+        assert found is not None
+        return found["spec"]["releases"][0]["values"]
+
+    before = values_of_keystone()
+    assert "pod" not in before
+    edit(kube, mode="Apply")
+    core.reconcile(KEY)
+    assert values_of_keystone() == {**before, "pod": {"replicas": {"api": 3}}}
+    assert {one["spec"]["mode"] for one in kube.objects("HelmBundle")} == {"Apply"}
+    assert find(status(kube)["conditions"], "Paused")["status"] == "False"
+
+
 def test_a_request_for_another_look_is_handed_to_every_bundle_and_taken_back(
     core: DeploymentReconciler, kube: FakeKube
 ) -> None:
