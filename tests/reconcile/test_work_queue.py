@@ -101,3 +101,21 @@ def test_the_oldest_age_counts_overdue_keys_and_work_under_way(
     queue.take()
     clock.advance(40)
     assert queue.oldest() == 40
+
+
+def test_only_what_is_due_and_untaken_is_overdue(queue: WorkQueue[str], clock: FakeClock) -> None:
+    for key, after in (("now", 0), ("soon", 1), ("later", 60)):
+        queue.add(key, after)
+    assert queue.overdue() == 1
+    clock.advance(2)
+    assert queue.overdue() == 2
+    queue.take()
+    assert queue.overdue() == 1
+
+
+def test_idle_is_waited_for_as_long_as_said(queue: WorkQueue[str]) -> None:
+    queue.add("a")
+    queue.take()
+    assert not queue.wait_idle(0.01)
+    queue.done("a")
+    assert queue.wait_idle(0.01)

@@ -1,0 +1,169 @@
+"""What a container says of itself: alive, ready, and how its work goes."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+
+import pytest
+
+from controller import operator
+from controller.adapters.metrics import PrometheusMetrics
+from controller.adapters.watches import SILENT_AFTER, Key, SignsOfLife
+from controller.domain import metrics
+from controller.errors import ApiUnavailable
+from controller.operator import STUCK_AFTER, Container
+from controller.ports import HELMBUNDLE, OSDPL
+from controller.reconcile.work_queue import WorkQueue
+from tests.fakes.metrics import FakeMetrics
+from tests.fakes.world import FakeClock, FakeRandomness
+
+KEY: Key = ("region", "openstack", "one")
+DEADLINE = 10.0
+
+
+class _Running:
+    """The parts of a running container that its endpoint asks."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.clock = FakeClock()
+        monkeypatch.setattr(time, "monotonic", self.clock.monotonic)
+        self.queue: WorkQueue[Key] = WorkQueue(self.clock, FakeRandomness())
+        self.container = Container("core", (), {}, self.queue)
+        self.tenure = operator._Tenure()
+        self.signs = SignsOfLife((OSDPL, HELMBUNDLE), self.clock)
+        self.codes: list[int] = []
+        self.measures = PrometheusMetrics("core")
+        self.endpoint = operator._endpoint(self.container, self.tenure, self.signs, self.codes, self.measures)
+
+    def begin(self) -> None:
+        """The Lease is held and both watches were answered."""
+        self.tenure.begin()
+        self.alive()
+
+    def alive(self) -> None:
+        self.signs.turned()
+        for plural in self.signs.resources:
+            self.signs.heard(plural)
+
+    def ask(self, path: str) -> tuple[int, str]:
+        status, body, _ = self.endpoint.answer(path, "")
+        return status, body.decode().strip()
+
+
+@pytest.fixture
+def running(monkeypatch: pytest.MonkeyPatch) -> _Running:
+    return _Running(monkeypatch)
+
+
+def test_a_container_at_work_is_alive_and_ready(running: _Running) -> None:
+    running.begin()
+    assert running.ask("/healthz") == (200, "ok")
+    assert running.ask("/readyz") == (200, "ok")
+
+
+def test_a_standby_is_alive_and_not_ready(running: _Running) -> None:
+    running.alive()
+    assert running.ask("/healthz")[0] == 200
+    assert running.ask("/readyz") == (
+        503,
+        "lease: waiting for it: another pod holds it, or the API server is away",
+    )
+
+
+def test_without_an_answer_about_every_watch_it_is_not_ready(running: _Running) -> None:
+    running.tenure.begin()
+    running.signs.heard("helmbundles")
+    assert running.ask("/readyz") == (503, "watches begun: no answer yet about openstackdeployments")
+    assert running.ask("/healthz")[0] == 200
+
+
+def test_a_dead_watch_is_no_life(running: _Running) -> None:
+    running.begin()
+    running.clock.advance(SILENT_AFTER + 1)
+    running.signs.turned()
+    running.signs.heard("helmbundles")
+    assert running.ask("/healthz") == (503, "watches: nothing was heard of openstackdeployments for 181 s")
+
+
+def test_a_stuck_queue_is_no_life(running: _Running) -> None:
+    running.begin()
+    running.queue.add(KEY)
+    running.clock.advance(STUCK_AFTER + 1)
+    running.alive()
+    assert running.ask("/healthz") == (503, "queue: the oldest work waits for 601 s")
+
+
+def test_work_that_does_not_end_is_no_life_either(running: _Running) -> None:
+    running.begin()
+    running.queue.add(KEY)
+    assert running.queue.take() == KEY
+    running.clock.advance(STUCK_AFTER + 1)
+    running.alive()
+    assert running.ask("/healthz") == (503, "queue: the oldest work waits for 601 s")
+
+
+def test_a_loop_that_stands_still_is_no_life(running: _Running) -> None:
+    running.begin()
+    running.clock.advance(61)
+    for plural in running.signs.resources:
+        running.signs.heard(plural)
+    assert running.ask("/healthz") == (503, "loop: the event loop stands still for 61 s")
+
+
+def test_told_to_stop_it_is_not_ready_and_alive(running: _Running) -> None:
+    running.begin()
+    running.codes.append(0)
+    assert running.ask("/readyz") == (503, "stop: told to stop")
+    assert running.ask("/healthz")[0] == 200
+
+
+def looked_at(look: Callable[[], float | None]) -> FakeMetrics:
+    """What is measured of one look, which `look` stands for."""
+    measures, done = FakeMetrics(), threading.Event()
+    queue: WorkQueue[Key] = WorkQueue(FakeClock(), FakeRandomness())
+
+    def reconcile(*_: str) -> float | None:
+        try:
+            return look()
+        finally:
+            done.set()
+
+    queue.add(KEY)
+    container = Container("core", (), {"region": reconcile}, queue)
+    thread = threading.Thread(target=operator._work, args=(container, measures), daemon=True)
+    thread.start()
+    assert done.wait(DEADLINE)
+    assert queue.wait_idle(DEADLINE)
+    queue.close()
+    thread.join(DEADLINE)
+    return measures
+
+
+def test_a_look_is_measured() -> None:
+    measures = looked_at(lambda: None)
+    [(name, labels, _)] = measures.observed
+    assert (name, labels) == (metrics.RECONCILE_DURATION.name, {"kind": "region", "result": "success"})
+    assert measures.value(metrics.QUEUE_RETRIES, kind="region") is None
+
+
+def test_a_look_that_fails_is_measured_as_a_failure_and_a_retry() -> None:
+    def fail() -> None:
+        raise ApiUnavailable("no answer")
+
+    measures = looked_at(fail)
+    assert measures.observed[0][1] == {"kind": "region", "result": "error"}
+    assert measures.value(metrics.QUEUE_RETRIES, kind="region") == 1
+
+
+def test_an_error_that_nobody_foresaw_does_not_end_the_worker(caplog: pytest.LogCaptureFixture) -> None:
+    content = " ".join(("what", "a", "library", "was", "given"))
+
+    def fail() -> None:
+        raise KeyError(content)
+
+    measures = looked_at(fail)
+    assert measures.value(metrics.QUEUE_RETRIES, kind="region") == 1
+    assert content not in caplog.text
+    assert {vars(record)["reason"] for record in caplog.records} == {"KeyError"}
