@@ -1,0 +1,50 @@
+"""One request in six meets a fault: lost, cut off, refused or late. Everything ends as without."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from sandbox.cluster import Sandbox
+from sandbox.faults import RandomFaults, pass_on
+from tests.chaos.world import World, chaos
+
+pytestmark = [pytest.mark.cluster, pytest.mark.xdist_group("kills")]
+
+SHARE = 1 / 6
+# Backoff after failures that faults cause is part of the time.
+PATIENCE = 240.0
+
+
+@pytest.fixture
+def world(sandbox: Sandbox, namespace: str, tmp_path: Path) -> Iterator[World]:
+    with chaos(sandbox, namespace, tmp_path) as world:
+        yield world
+
+
+def live_through(world: World, seed: int) -> None:
+    """An install, an upgrade and an uninstall."""
+    world.proxy.choose = RandomFaults(seed, SHARE, spare=lambda one: one.leases)
+    for colour in ("red", "blue"):
+        world.apply(colour)
+        world.wait_ready(timeout=PATIENCE)
+        world.assert_whole(colour)
+    world.delete()
+    world.wait_gone(timeout=PATIENCE)
+    world.assert_gone()
+
+
+def test_a_release_lives_through_a_faulty_network(world: World) -> None:
+    live_through(world, seed=1)
+    requests = len(world.proxy.requests)
+    assert requests > 60
+    world.proxy.choose = pass_on
+
+
+@pytest.mark.exhaustive
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("seed", range(2, 22))
+def test_other_seeds_end_the_same(world: World, seed: int) -> None:
+    live_through(world, seed)
