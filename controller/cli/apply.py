@@ -78,6 +78,8 @@ def apply(
         _apply(cluster, obj, item, dry_run, force_conflicts) for obj, item in zip(placed, items, strict=True)
     ]
     regions = [obj for obj in applied if obj.get("kind") == OSDPL.kind]
+    for region in regions if not dry_run else ():
+        _tell_of_plan(region)
     if not wait or dry_run:
         return
     if not regions:
@@ -161,6 +163,15 @@ def _apply(
         raise ObjectMissing(_missing(obj, str(error))) from None
     stdout().print(f"{item.title} {_what_happened(before, after)}{' (dry run)' if dry_run else ''}")
     return after
+
+
+def _tell_of_plan(region: KubeObject) -> None:
+    """Says that applying alone changes nothing, where that is so."""
+    if (region.get("spec") or {}).get("mode") == "Plan":
+        meta = region["metadata"]
+        where = f"{meta['name']} -n {meta['namespace']}"
+        text = f"its mode is Plan: nothing is done before a plan is approved; osctl plan {where} shows it"
+        stderr().print(text, style="yellow")
 
 
 def _missing(obj: KubeObject, error: str) -> str:

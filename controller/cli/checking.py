@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from controller.cli.input_files import InputObject
+from controller.cli.manifests import offline_helm, render_release, size_problem
 from controller.cli.offline import OfflineRegion, OfflineRenderer, is_bundle, is_region
 from controller.errors import ChartInvalid, Problem, SpecInvalid
 
@@ -28,8 +29,11 @@ class Checked:
     releases: int | None = None
 
 
-def check(item: InputObject, renderer: OfflineRenderer) -> Checked:
-    """What is wrong with one object; objects of other products are not checked."""
+def check(item: InputObject, renderer: OfflineRenderer, *, manifests: bool = False) -> Checked:
+    """What is wrong with one object; objects of other products are not checked.
+
+    `manifests`: every release is also rendered with Helm, and its size estimated.
+    """
     region: OfflineRegion | None = None
     try:
         if is_region(item):
@@ -45,11 +49,34 @@ def check(item: InputObject, renderer: OfflineRenderer) -> Checked:
     if region is None:
         return Checked(item.title, item.source, checked=True)
     bundles = region.region.bundles
+    problems, large = _rendered(region, renderer) if manifests else ([], [])
     return Checked(
         item.title,
         item.source,
         checked=True,
-        warnings=tuple(item.locate(warning) for warning in region.region.warnings),
+        problems=tuple(item.locate(problem) for problem in problems),
+        warnings=tuple(item.locate(warning) for warning in (*region.region.warnings, *large)),
         services=len(bundles),
         releases=sum(len(bundle.releases) for bundle in bundles),
     )
+
+
+def _rendered(region: OfflineRegion, renderer: OfflineRenderer) -> tuple[list[Problem], list[Problem]]:
+    """Mistakes and warnings that show only once Helm has rendered the releases."""
+    helm = offline_helm()
+    problems: list[Problem] = []
+    warnings: list[Problem] = []
+    for bundle in region.region.bundles:
+        for release in bundle.releases:
+            path = f"spec.services.{bundle.service}.{release.spec.chart.name}"
+            try:
+                rendered = render_release(release.spec, renderer.charts, helm)
+                size, refused = size_problem(release.spec, renderer.charts, rendered)
+            except ChartInvalid as error:
+                problems.append(Problem(path, f"release {release.spec.name} cannot be rendered: {error}"))
+                continue
+            if size:
+                (problems if refused else warnings).append(
+                    Problem(path, f"release {release.spec.name}: {size}")
+                )
+    return problems, warnings

@@ -14,7 +14,7 @@ from controller.cli.cluster import open_cluster
 from controller.cli.diff_view import Fate, RegionDiff, ReleaseDiff, diff_regions
 from controller.cli.exit_codes import ExitCode
 from controller.cli.input_files import InputObject, read_objects
-from controller.cli.manifests import offline_helm, render_release
+from controller.cli.manifests import offline_helm, render_release, size_problem
 from controller.cli.offline import OfflineRegion, OfflineRenderer, offline_renderer
 from controller.cli.options import Context, Filenames, Kubeconfig, Namespace, Output
 from controller.cli.output import Format, count, print_data, soft_wrapped, stdout
@@ -62,6 +62,7 @@ def diff(
         before.region,
         after.region,
         (lambda spec: render_release(spec, renderer.charts, helm)) if helm is not None else None,
+        lambda spec, rendered: size_problem(spec, renderer.charts, rendered)[0],
     )
     if output == Format.TABLE:
         print_diff(stdout(), found)
@@ -114,6 +115,8 @@ def _print_release(console: Console, one: ReleaseDiff) -> None:
     for name in one.renames:
         text = f"renames   DaemonSet {name}: all its pods restart at once, on every node"
         console.print(Text(f"    {text}", "yellow"))
+    if one.size:
+        console.print(Text(f"    size      {one.size}", "yellow"))
     if one.objects is not None:
         lists = (
             ("creates", one.objects.created),
@@ -167,6 +170,8 @@ def as_data(found: RegionDiff) -> dict[str, Any]:
                     }
                     for change in one.values
                 ],
+                **({"renames": list(one.renames)} if one.renames else {}),
+                **({"size": one.size} if one.size else {}),
                 **({"objects": _objects(one)} if one.objects is not None else {}),
             }
             for one in found.releases

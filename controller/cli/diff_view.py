@@ -14,6 +14,7 @@ from controller.ports import RenderedRelease
 from controller.render import Region, RegionRelease
 
 Render = Callable[[ReleaseSpec], RenderedRelease]
+Size = Callable[[ReleaseSpec, RenderedRelease], str]
 
 
 class Fate(StrEnum):
@@ -28,7 +29,8 @@ class Fate(StrEnum):
 class ReleaseDiff:
     """One release that is touched. `objects` is None where manifests were not rendered.
 
-    `renames` are DaemonSets that get another name, so that all their pods restart at once.
+    `renames` are DaemonSets that get another name, so that all their pods restart at once. `size` is what
+    is to be said of the size of its record, empty where it is small.
     """
 
     service: str
@@ -38,6 +40,7 @@ class ReleaseDiff:
     values: tuple[ValueChange, ...] = ()
     objects: ManifestDiff | None = None
     renames: tuple[str, ...] = ()
+    size: str = ""
 
 
 @dataclass(frozen=True)
@@ -58,8 +61,11 @@ class RegionDiff:
         return sum(one.objects.pods for one in self.releases if one.objects is not None)
 
 
-def diff_regions(old: Region, new: Region, render: Render | None = None) -> RegionDiff:
-    """The difference; `render` gives what Helm makes of a release, None leaves objects out."""
+def diff_regions(
+    old: Region, new: Region, render: Render | None = None, size: Size | None = None
+) -> RegionDiff:
+    """The difference; `render` gives what Helm makes of a release, None leaves objects out. `size` tells what
+    is to be said of the size of what was rendered."""
     before, after = _by_name(old), _by_name(new)
     touched: list[ReleaseDiff] = []
     unchanged = 0
@@ -67,7 +73,7 @@ def diff_regions(old: Region, new: Region, render: Render | None = None) -> Regi
         if name not in before:
             touched.append(ReleaseDiff(service, name, Fate.INSTALLED, release.spec.chart.name))
             continue
-        found = _changed(service, before[name][1], release, render)
+        found = _changed(service, before[name][1], release, render, size)
         if found is None:
             unchanged += 1
         else:
@@ -89,20 +95,21 @@ def _by_name(region: Region) -> Mapping[str, tuple[str, RegionRelease]]:
 
 
 def _changed(
-    service: str, old: RegionRelease, new: RegionRelease, render: Render | None
+    service: str, old: RegionRelease, new: RegionRelease, render: Render | None, size: Size | None
 ) -> ReleaseDiff | None:
     """None where Helm would be given the same chart and the same values."""
     same_chart = old.spec.chart == new.spec.chart
     values = diff_values(old.merged, new.merged)
     if same_chart and not values and old.spec.values == new.spec.values:
         return None
-    objects = None
+    objects, said = None, ""
     if render is not None:
         was, becomes = render(old.spec), render(new.spec)
         objects = diff_manifests(was.manifest, becomes.manifest, becomes.hooks)
+        said = size(new.spec, becomes) if size is not None else ""
     chart = "" if same_chart else f"{_chart(old.spec)} → {_chart(new.spec)}"
     renames = renamed_daemonsets(new.spec.chart, old.spec.values, new.spec.values)
-    return ReleaseDiff(service, new.spec.name, Fate.CHANGED, chart, values, objects, renames)
+    return ReleaseDiff(service, new.spec.name, Fate.CHANGED, chart, values, objects, renames, said)
 
 
 def _chart(spec: ReleaseSpec) -> str:

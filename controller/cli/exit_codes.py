@@ -31,7 +31,7 @@ class ExitCode(IntEnum):
 
 MEANINGS = {
     ExitCode.OK: "done; the region is Ready; there is no difference",
-    ExitCode.DIFFERENT: "diff: there are differences",
+    ExitCode.DIFFERENT: "diff, plan: there are differences, something to do",
     ExitCode.USAGE: "the command line is wrong",
     ExitCode.INVALID: "a file is wrong; every mistake was printed",
     ExitCode.NOT_READY: "not Ready when the time was up",

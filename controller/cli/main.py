@@ -15,6 +15,7 @@ from controller.cli.explain import explain
 from controller.cli.history import history
 from controller.cli.images import images
 from controller.cli.output import count, print_problems, soft_wrapped, stderr
+from controller.cli.plan import approve, plan
 from controller.cli.reconcile import reconcile
 from controller.cli.render import render
 from controller.cli.rollback import rollback
@@ -68,7 +69,7 @@ def _options(
     """Options of osctl itself."""
 
 
-_FILES = (apply, status, wait, validate, render, explain, diff, images)
+_FILES = (apply, plan, approve, status, wait, validate, render, explain, diff, images)
 _RELEASES = (history, rollback, reconcile, suspend, resume)
 for _command in (*_FILES, *_RELEASES):
     app.command()(_command)

@@ -10,6 +10,7 @@ from typing import cast
 
 from controller.adapters.chart_source import ChartStore
 from controller.domain.bundle import ReleaseSpec
+from controller.domain.release_size import nearly_too_large, release_octets, too_large
 from controller.domain.secret_refs import resolve
 from controller.ports import HelmClient, HelmRequest, Kube, RenderedRelease
 
@@ -20,6 +21,16 @@ def render_release(release: ReleaseSpec, charts: ChartStore, helm: HelmClient) -
     request = HelmRequest(release.name, release.namespace, charts.locate(release.chart), values)
     with _silent_stderr():
         return helm.render(request)
+
+
+def size_problem(release: ReleaseSpec, charts: ChartStore, rendered: RenderedRelease) -> tuple[str, bool]:
+    """What is to be said of the size of the release's record, empty when it is small, and whether that
+    would be refused."""
+    values = resolve(release.values, _stand_in, release=release.name).values
+    files, defaults = charts.files(release.chart), charts.defaults(release.chart)
+    octets = release_octets(files, defaults, values, rendered.text)
+    refused = too_large(octets)
+    return refused or nearly_too_large(octets), bool(refused)
 
 
 def offline_helm() -> HelmClient:

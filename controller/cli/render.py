@@ -7,10 +7,10 @@ from typing import Annotated, Any
 import typer
 
 from controller.cli.input_files import read_objects
-from controller.cli.manifests import offline_helm, render_release
+from controller.cli.manifests import offline_helm, render_release, size_problem
 from controller.cli.offline import OfflineRegion, OfflineRenderer, offline_renderer
 from controller.cli.options import FileArgument, Filenames, Output, Recursive, Releases, files_of
-from controller.cli.output import Format, Row, print_documents, print_problems, print_table, stdout
+from controller.cli.output import Format, Row, print_documents, print_problems, print_table, stderr, stdout
 from controller.cli.release_choice import choose
 from controller.domain.values import leaves
 
@@ -82,6 +82,10 @@ def _manifests(
     found: list[tuple[str, Any]] = []
     for release in choose(region, wanted):
         rendered = render_release(release.spec, renderer.charts, helm)
+        size, refused = size_problem(release.spec, renderer.charts, rendered)
+        if size:
+            style = "red" if refused else "yellow"
+            stderr().print(f"release {release.spec.name}: {size}", style=style)
         found += [(release.spec.name, obj) for obj in (*rendered.hooks, *rendered.manifest)]
     return found
 

@@ -57,6 +57,7 @@ class RegionView:
     secrets: str = ""
     nodes: str = ""
     warnings: str = ""
+    plan: str = ""
 
 
 def region_view(osdpl: Mapping[str, Any], bundles: Sequence[Mapping[str, Any]], now: float) -> RegionView:
@@ -82,8 +83,26 @@ def region_view(osdpl: Mapping[str, Any], bundles: Sequence[Mapping[str, Any]], 
         services=services,
         secrets=_secrets(status.get("secrets") or {}, now),
         nodes=_nodes(status.get("nodes") or {}),
-        warnings=str(valid.get("message") or "") if valid.get("status") == "True" else "",
+        warnings="; ".join(_warnings(valid, status.get("plan") or {})),
+        plan=_plan(spec, status.get("plan") or {}),
     )
+
+
+def _warnings(valid: Mapping[str, Any], plan: Mapping[str, Any]) -> Iterator[str]:
+    if valid.get("status") == "True" and valid.get("message"):
+        yield str(valid["message"])
+    yield from (str(warning) for warning in plan.get("warnings") or ())
+
+
+def _plan(spec: Mapping[str, Any], plan: Mapping[str, Any]) -> str:
+    """What mode Plan holds back, empty with other modes."""
+    if spec.get("mode") != "Plan" or not plan.get("message"):
+        return ""
+    accepted = plan.get("accepted") or {}
+    applying = bool(accepted) and not accepted.get("done")
+    ending = "; approved, being applied" if applying else ""
+    digest = f" ({str(plan['digest'])[:19]}…)" if plan.get("digest") else ""
+    return f"{plan['message']}{digest}{ending}"
 
 
 def _causes(
@@ -145,6 +164,10 @@ def _services(rows: Iterable[ReleaseRow], status: Mapping[str, Any]) -> Iterator
         # Taken out and put in again: a service comes where its last release comes.
         by_service[row.service] = [*by_service.pop(row.service, []), row]
     states, health = status.get("services") or {}, status.get("health") or {}
+    # A service of which nothing is there yet, because its plan has not been approved.
+    coming = {name for name, entry in states.items() if entry.get("state") == "Planned"}
+    for service in sorted(coming - by_service.keys()):
+        yield ServiceLine(service, "Planned", "", (), note="planned")
     for service, releases in by_service.items():
         entry = states.get(service) or {}
         components = [
@@ -253,4 +276,5 @@ def as_data(view: RegionView) -> dict[str, Any]:
         "secrets": view.secrets,
         "nodes": view.nodes,
         "warnings": view.warnings,
+        "plan": view.plan,
     }

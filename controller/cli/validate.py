@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
+from typing import Annotated
 
 import typer
 
@@ -21,6 +22,9 @@ def validate(
     files: FileArgument = None,
     filenames: Filenames = None,
     recursive: Recursive = False,
+    manifests: Annotated[
+        bool, typer.Option("--manifests", help="Also render every release with Helm, and check its size.")
+    ] = False,
     output: Output = Format.TABLE,
 ) -> None:
     """Check files without a cluster: schema, rules, services, values, types, references.
@@ -37,7 +41,7 @@ def validate(
         raise typer.Exit(ExitCode.INVALID) from None
     renderer = offline_renderer()
     renderer.learn(items)
-    checked = [check(item, renderer) for item in items]
+    checked = [check(item, renderer, manifests=manifests) for item in items]
     problems = [problem for one in checked for problem in one.problems]
     if output == Format.TABLE:
         for one in checked:

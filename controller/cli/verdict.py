@@ -12,6 +12,7 @@ from controller.domain.reasons import Reason
 
 # Without a sign of life for this long (seconds), the likeliest cause is told: nobody is there to answer.
 UNSEEN_AFTER = 15.0
+_DECISIONS = frozenset(map(str, (Reason.PLAN_PENDING, Reason.PLAN_DIFFERS, Reason.PLAN_FAILED)))
 
 
 class Standing(Enum):
@@ -25,11 +26,15 @@ class Standing(Enum):
 
 @dataclass(frozen=True)
 class Verdict:
-    """Where the region stands, with the word and the sentence that its Ready condition has for it."""
+    """Where the region stands, with the word and the sentence that its Ready condition has for it.
+
+    `planned`: its plan is there, or there is nothing to do.
+    """
 
     standing: Standing
     reason: str = ""
     message: str = ""
+    planned: bool = False
 
 
 def judge(osdpl: Mapping[str, Any] | None, generation: int = 0) -> Verdict:
@@ -48,15 +53,21 @@ def judge(osdpl: Mapping[str, Any] | None, generation: int = 0) -> Verdict:
         return Verdict(Standing.PENDING, str(Reason.INITIALIZING), "the controller has not read the spec yet")
     if meta.get("deletionTimestamp"):
         return Verdict(Standing.PENDING, reason, message)
+    plan = find(conditions, "Planned")
+    current = int(plan.get("observedGeneration") or 0) >= wanted
+    planned = current and plan.get("status") == "True"
     if ready.get("status") == "True" and int(ready.get("observedGeneration") or 0) >= wanted:
-        return Verdict(Standing.READY, reason, message)
+        return Verdict(Standing.READY, reason, message, planned)
     if stalled.get("status") == "True":
         return Verdict(Standing.NEEDS_EDIT, reason, message or str(stalled.get("message") or ""))
     paused = find(conditions, "Paused")
     if paused.get("status") == "True":
         text = "spec.mode is Paused, so nothing is changed; set it to Apply to go on"
         return Verdict(Standing.NEEDS_EDIT, str(Reason.PAUSED), text)
-    return Verdict(Standing.PENDING, reason, message)
+    if current and plan.get("reason") in _DECISIONS:
+        # A person decides: until then the region stays as it was before the edit.
+        return Verdict(Standing.NEEDS_EDIT, str(plan["reason"]), str(plan.get("message") or ""), planned)
+    return Verdict(Standing.PENDING, reason, message, planned)
 
 
 def explain_silence(osdpl: Mapping[str, Any], waited: float) -> str:

@@ -1,4 +1,4 @@
-"""osctl wait: waits until a region is Ready, or gone."""
+"""osctl wait: waits until a region is Ready, planned, or gone."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def wait(
     kubeconfig: Kubeconfig = None,
     context: Context = "",
 ) -> None:
-    """Wait until a region is Ready, or deleted, showing progress."""
+    """Wait until a region is Ready, planned (mode Plan), or deleted, showing progress."""
     cluster = open_cluster(kubeconfig, context, namespace)
     try:
         region = cluster.find_region(name)

@@ -27,6 +27,7 @@ class Goal(StrEnum):
     """What is waited for."""
 
     READY = "ready"
+    PLANNED = "planned"
     DELETED = "deleted"
 
 
@@ -100,7 +101,7 @@ def _decide(progress: Progress | None, goal: Goal) -> ExitCode | None:
     standing = progress.verdict.standing
     if goal == Goal.DELETED:
         return ExitCode.OK if standing == Standing.GONE and not progress.rows else None
-    if standing == Standing.READY:
+    if standing == Standing.READY or (goal == Goal.PLANNED and progress.verdict.planned):
         return ExitCode.OK
     if standing == Standing.NEEDS_EDIT:
         return ExitCode.NEEDS_EDIT
@@ -117,13 +118,15 @@ def _conclude(
         done = f"deleted, in {took}"
         if goal == Goal.READY and progress is not None:
             done = f"Ready, {progress.done} releases installed, in {took}"
+        if goal == Goal.PLANNED:
+            done = f"planned, in {took}; osctl plan {name} -n {namespace} shows it"
         console.print(f"{name}: {done}", style="green")
         return
     if code == ExitCode.INTERRUPTED:
         again = f"osctl wait {name} -n {namespace}"
         stderr().print(f"stopped waiting; the controller goes on. Wait again: {again}")
         return
-    wanted = "Ready" if goal == Goal.READY else "deleted"
+    wanted = {Goal.READY: "Ready", Goal.PLANNED: "planned", Goal.DELETED: "deleted"}[goal]
     ending = {
         ExitCode.NOT_READY: f"not {wanted} after {took}; the controller goes on",
         ExitCode.NEEDS_EDIT: f"will not become {wanted} before something is edited",
