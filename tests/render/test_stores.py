@@ -1,0 +1,60 @@
+"""Stores of volumes and images: their names are the operator's, and may be those of the chart's examples."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from controller.errors import SpecInvalid
+from tests.render.region import core_spec, render
+
+
+def values(release: str, **features: Any) -> dict[str, Any]:
+    found = render(core_spec(preset="compute", features=features)).release(release)
+    assert found is not None
+    return dict(found.merged.values)
+
+
+def volumes(*stores: tuple[str, str]) -> dict[str, Any]:
+    backends = [{"name": name, "type": kind} for name, kind in stores]
+    return values("cinder", blockStorage={"backends": backends})
+
+
+@pytest.mark.parametrize("name", ["rbd1", "fast", "yes", "123"])
+def test_a_store_of_volumes_has_the_options_of_its_type_only_whatever_its_name(name: str) -> None:
+    found = volumes((name, "lvm"))["conf"]["backends"]
+    assert set(found) == {name}
+    assert set(found[name]) == {
+        "volume_driver",
+        "volume_group",
+        "target_protocol",
+        "target_helper",
+        "volume_backend_name",
+    }
+
+
+def test_a_volume_type_may_be_named_as_the_charts_example() -> None:
+    found = volumes(("name", "lvm"), ("rbd1", "ceph"))["bootstrap"]["volume_types"]
+    assert found == {"name": {"volume_backend_name": "name"}, "rbd1": {"volume_backend_name": "rbd1"}}
+
+
+def test_a_store_of_images_has_the_options_of_its_type_only_whatever_its_name() -> None:
+    found = values("glance", image={"backends": [{"name": "rbd", "type": "pvc"}]})["conf"]["glance"]["rbd"]
+    assert found == {"filesystem_store_datadir": "/var/lib/glance/images"}
+
+
+@pytest.mark.parametrize(
+    ("features", "path"),
+    [
+        ({"blockStorage": {"backends": [{"name": "database", "type": "lvm"}]}}, "blockStorage.backends"),
+        ({"image": {"backends": [{"name": "database", "type": "pvc"}]}}, "image.backends"),
+        ({"image": {"backends": [{"name": "DEFAULT", "type": "pvc"}]}}, "image.backends"),
+    ],
+)
+def test_a_store_cannot_take_the_name_of_a_section_that_means_something_else(
+    features: dict[str, Any], path: str
+) -> None:
+    with pytest.raises(SpecInvalid) as refusal:
+        render(core_spec(preset="compute", features=features))
+    assert [problem.path for problem in refusal.value.problems] == [f"spec.features.{path}"]
