@@ -190,6 +190,18 @@ class HookRun:
 
 
 @dataclass(frozen=True)
+class RemovalState:
+    """What a release's newest record says of its removal. `status` is Helm's word.
+
+    `runs_hooks`: it has hooks of its deletion; `leaves_hooks`: some of these leave their objects behind.
+    """
+
+    status: str
+    runs_hooks: bool = False
+    leaves_hooks: bool = False
+
+
+@dataclass(frozen=True)
 class RenderedRelease:
     """What Helm would send to the cluster. `manifest` and `hooks` are parsed Kubernetes objects.
 
@@ -261,11 +273,13 @@ class HelmClient(Protocol):
         *,
         timeout: int = 600,
         hooks: bool = True,
+        keep_history: bool = False,
         cancellation: Cancellation | None = None,
     ) -> None:
         """Succeeds when the release is already gone. Objects with resource-policy keep stay.
 
-        Without `hooks`, those of the deletion do not run.
+        Without `hooks`, those of the deletion do not run. With `keep_history` the records stay, marked
+        `uninstalled`, until a call without it.
         """
         ...
 
@@ -348,11 +362,18 @@ class ReleaseRecords(Protocol):
         """
         ...
 
-    def delete_hooks(self, release: str, namespace: str) -> tuple[str, ...]:
+    def removal(self, release: str, namespace: str) -> RemovalState:
+        """How far the release's removal is. Raises ReleaseMissing."""
+        ...
+
+    def delete_hooks(
+        self, release: str, namespace: str, *, of_the_uninstall: bool = False
+    ) -> tuple[str, ...]:
         """Deletes what hooks have made, and gives it as `Job/name`: an uninstall of Helm leaves that.
 
         To be called before the uninstall, whose end forgets which they are. Hooks of the uninstall
-        itself, claims and what is to be kept stay. Idempotent.
+        itself are deleted with `of_the_uninstall`, and only they. Claims and what is to be kept stay.
+        Idempotent.
         """
         ...
 

@@ -75,10 +75,12 @@ class CliClient:
         *,
         timeout: int = 600,
         hooks: bool = True,
+        keep_history: bool = False,
         cancellation: Cancellation | None = None,
     ) -> None:
         arguments = ["uninstall", release, "--timeout", f"{timeout}s", "--cascade", "background"]
         arguments += [] if hooks else ["--no-hooks"]
+        arguments += ["--keep-history"] if keep_history else []
         with suppress(ReleaseMissing):
             self._run(arguments, namespace, timeout, cancellation=cancellation)
 

@@ -110,9 +110,11 @@ class SdkClient:
         *,
         timeout: int = 600,
         hooks: bool = True,
+        keep_history: bool = False,
         cancellation: Cancellation | None = None,
     ) -> None:
         options = {
+            "keep_history": keep_history,
             "timeout_seconds": timeout,
             "deletion_propagation": "background",
             "disable_hooks": not hooks,

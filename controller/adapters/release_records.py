@@ -42,6 +42,7 @@ from controller.ports import (
     Kube,
     KubeObject,
     KubeObjects,
+    RemovalState,
     RenderedRelease,
     Revision,
     resource_of,
@@ -204,14 +205,28 @@ class SecretRecords:
             sorted(name for name in present if name in named or any(p.fullmatch(name) for p in patterns))
         )
 
-    def delete_hooks(self, release: str, namespace: str) -> tuple[str, ...]:
+    def removal(self, release: str, namespace: str) -> RemovalState:
+        version = self._newest(release, namespace)
+        if version is None:
+            raise ReleaseMissing(f"there is no release {release} in namespace {namespace}")
+        _, record = self._read(release, namespace, version)
+        hooks = [hook for hook in record.get("hooks") or [] if _is_of_the_uninstall(hook)]
+        return RemovalState(
+            str((record.get("info") or {}).get("status", "")),
+            runs_hooks=bool(hooks),
+            leaves_hooks=any("hook-succeeded" not in (hook.get("delete_policies") or ()) for hook in hooks),
+        )
+
+    def delete_hooks(
+        self, release: str, namespace: str, *, of_the_uninstall: bool = False
+    ) -> tuple[str, ...]:
         version = self._newest(release, namespace)
         if version is None:
             return ()
         _, record = self._read(release, namespace, version)
         deleted: list[str] = []
         for hook in record.get("hooks") or []:
-            if set(hook.get("events") or ()) <= _OF_THE_UNINSTALL:
+            if of_the_uninstall != _is_of_the_uninstall(hook) and not _is_of_both(hook):
                 continue
             for obj in parse_manifests(str(hook.get("manifest", ""))):
                 if obj["kind"] in _NEVER_DELETED or annotations_of(obj).get(KEEP_ANNOTATION) == "keep":
@@ -314,6 +329,14 @@ def encode_record(record: Mapping[str, Any]) -> str:
     """The record as `data.release` of its Secret. The same record gives the same text."""
     text = json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode()
     return base64.b64encode(base64.b64encode(gzip.compress(text, mtime=0))).decode()
+
+
+def _is_of_the_uninstall(hook: Mapping[str, Any]) -> bool:
+    return bool(_OF_THE_UNINSTALL & set(hook.get("events") or ()))
+
+
+def _is_of_both(hook: Mapping[str, Any]) -> bool:
+    return _is_of_the_uninstall(hook) and not set(hook["events"]) <= _OF_THE_UNINSTALL
 
 
 def _stays(hook: Mapping[str, Any]) -> bool:

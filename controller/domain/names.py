@@ -42,6 +42,8 @@ RECONCILE_RELEASE_PREFIX = f"reconcile.{GROUP}"
 FORCE_RELEASE_PREFIX = f"force-upgrade.{GROUP}"
 ROLLBACK_RELEASE_PREFIX = f"rollback.{GROUP}"
 SUSPEND_RELEASE_PREFIX = f"suspend.{GROUP}"
+SKIP_HOOKS_ANNOTATION = f"{GROUP}/skip-uninstall-hooks"
+SKIP_HOOKS_RELEASE_PREFIX = f"skip-uninstall-hooks.{GROUP}"
 # The mode of a region that `osctl suspend` paused, for `osctl resume` to go back to.
 MODE_BEFORE_ANNOTATION = f"{GROUP}/mode-before-suspend"
 # The request on the osdpl, as core hands it on to the region's bundles.

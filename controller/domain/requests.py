@@ -18,6 +18,8 @@ from controller.domain.names import (
     RECONCILE_RELEASE_PREFIX,
     REGION_RECONCILE_ANNOTATION,
     ROLLBACK_RELEASE_PREFIX,
+    SKIP_HOOKS_ANNOTATION,
+    SKIP_HOOKS_RELEASE_PREFIX,
     SUSPEND_ANNOTATION,
     SUSPEND_RELEASE_PREFIX,
 )
@@ -63,10 +65,13 @@ def requests_of(annotations: Mapping[str, object], release: str) -> Requests:
         whole = "; ".join(part for part in found if part)
         return whole if len(whole) <= LONGEST_TEXT else mark(whole)
 
+    # That hooks are to be skipped is worth another try at once.
+    skip = ", hooks skipped" if skips_hooks(annotations, release) else ""
+    reconcile = text(
+        RECONCILE_ANNOTATION, REGION_RECONCILE_ANNOTATION, f"{RECONCILE_RELEASE_PREFIX}/{release}"
+    )
     return Requests(
-        reconcile=text(
-            RECONCILE_ANNOTATION, REGION_RECONCILE_ANNOTATION, f"{RECONCILE_RELEASE_PREFIX}/{release}"
-        ),
+        reconcile=f"{reconcile}{skip}".removeprefix(", "),
         force=text(FORCE_ANNOTATION, f"{FORCE_RELEASE_PREFIX}/{release}"),
         rollback=str(annotations.get(f"{ROLLBACK_RELEASE_PREFIX}/{release}") or "").strip()[:LONGEST_TEXT],
     )
@@ -76,6 +81,12 @@ def is_suspended(annotations: Mapping[str, object], release: str = "") -> bool:
     """Whether the annotations ask to leave the release alone; without one, the whole bundle."""
     name = f"{SUSPEND_RELEASE_PREFIX}/{release}" if release else SUSPEND_ANNOTATION
     return str(annotations.get(name) or "").strip().lower() == "true"
+
+
+def skips_hooks(annotations: Mapping[str, object], release: str) -> bool:
+    """Whether the annotations ask to uninstall the release without the hooks of its deletion."""
+    names = (SKIP_HOOKS_ANNOTATION, f"{SKIP_HOOKS_RELEASE_PREFIX}/{release}")
+    return any(str(annotations.get(name) or "").strip().lower() == "true" for name in names)
 
 
 def mark(text: str) -> str:

@@ -338,6 +338,7 @@ def _job(look: BundleLook, release: ObservedRelease, decision: Decision, secrets
         failures=attempt.failures if attempt and attempt.digest == digest else 0,
         requests=look.requests(release.name),
         volumes=look.bundle.spec.volumes,
+        skip_hooks=look.skips_hooks(release.name),
     )
 
 

@@ -10,7 +10,7 @@ from controller.domain.bundle_object import Bundle
 from controller.domain.bundle_status import ReleaseView
 from controller.domain.drift import Drift
 from controller.domain.names import SUSPEND_ANNOTATION, SUSPEND_RELEASE_PREFIX
-from controller.domain.requests import Requests, is_suspended, requests_of
+from controller.domain.requests import Requests, is_suspended, requests_of, skips_hooks
 from controller.ports import Revision
 from controller.reconcile.action_slots import ReleaseKey, Running
 from controller.reconcile.secret_values import SecretValues
@@ -43,6 +43,10 @@ class BundleLook:
     def requests(self, release: str) -> Requests:
         """What the operator asks of the release by annotations of its bundle."""
         return requests_of(self.obj["metadata"].get("annotations") or {}, release)
+
+    def skips_hooks(self, release: str) -> bool:
+        """Whether the release is to be uninstalled without the hooks of its deletion."""
+        return skips_hooks(self.obj["metadata"].get("annotations") or {}, release)
 
     @property
     def paused(self) -> str:

@@ -18,13 +18,13 @@ from controller.domain.names import (
     REVISION_LABEL,
     ROLLBACK_LABEL,
     ROLLED_BACK_TO_LABEL,
+    SKIP_HOOKS_RELEASE_PREFIX,
 )
 from controller.domain.redaction import Redactor
 from controller.domain.release_state import Action, Attempt
 from controller.domain.requests import NOTHING_ASKED, Requests, mark
 from controller.errors import ControllerError, DriftRefused, HelmCancelled, HelmFailed, ReleaseMissing
 from controller.ports import (
-    SECRET,
     Cancellation,
     ChartSource,
     Clock,
@@ -39,6 +39,7 @@ from controller.reconcile.drift import DriftLookout
 from controller.reconcile.failure_cause import Cause, FailureCauses
 from controller.reconcile.hook_progress import HookProgress
 from controller.reconcile.immutable_jobs import replace_immutable_jobs
+from controller.reconcile.release_removal import ReleaseRemoval, Removal
 
 log = logging.getLogger(__name__)
 
@@ -54,7 +55,8 @@ class Job:
 
     `version` is the revision that an install, upgrade or rollback will make, or the one that others work
     on. `values` are resolved and hold secrets; `redactor` knows them. `failures` is the number in a row
-    before this action, `requests` what the operator asks for. `spec` is None for what is to go for good.
+    before this action, `requests` what the operator asks for. `spec` is None for what is to go for good;
+    `skip_hooks`: without the hooks of its deletion.
     """
 
     action: Action
@@ -69,6 +71,7 @@ class Job:
     failures: int = 0
     requests: Requests = NOTHING_ASKED
     volumes: VolumePolicy = "Retain"
+    skip_hooks: bool = False
 
     @property
     def timeout(self) -> int:
@@ -100,6 +103,7 @@ class ReleaseActions:
         self._charts = charts
         self._clock = clock
         self._drift = drift
+        self._removal = ReleaseRemoval(kube, helm, records)
         self._history = history
         self._causes = FailureCauses(helm, hooks)
 
@@ -186,28 +190,16 @@ class ReleaseActions:
         self._records.mark_failed(job.release, job.namespace, job.version, "its writer ended while at work")
 
     def _uninstall(self, job: Job, cancellation: Cancellation) -> None:
-        # First what Helm would leave, then the release: a kill in between leaves the release, so that
-        # this is done again. The other order would forget what there was. And before either the
-        # record, so that a release that is wanted again is not taken for whole.
-        try:
-            self._records.mark_uninstalling(job.release, job.namespace, job.version)
-        except ReleaseMissing:
-            return
-        self._records.delete_hooks(job.release, job.namespace)
-        if job.volumes == "Delete" and job.spec is None:
-            self._delete_kept_secrets(job)
-            self._records.delete_claims(job.release, job.namespace)
-        else:
-            self._records.retain_claims(job.release, job.namespace)
-        # A release that is wanted again is installed anew right away: what its deletion would clean up,
-        # or wait for, is nobody's wish any more.
-        self._helm.uninstall(
+        removal = Removal(
             job.release,
             job.namespace,
-            timeout=job.timeout,
-            hooks=job.spec is None,
-            cancellation=cancellation,
+            job.version,
+            job.timeout,
+            for_good=job.spec is None,
+            hooks=not job.skip_hooks,
+            volumes=job.volumes,
         )
+        self._removal.remove(removal, cancellation)
 
     def _correct(self, job: Job, cancellation: Cancellation) -> str:
         """Puts objects right that others have changed; gives which."""
@@ -215,14 +207,6 @@ class ReleaseActions:
         if correction.left:
             raise DriftRefused("; ".join(str(one) for one in correction.left))
         return str(correction)
-
-    def _delete_kept_secrets(self, job: Job) -> None:
-        """Keys that a chart keeps beside its volumes (Keystone's fernet keys) go where those go."""
-        rendered = self._records.manifest(job.release, job.namespace, job.version)
-        for obj in (*rendered.manifest, *rendered.hooks):
-            kept = (obj["metadata"].get("annotations") or {}).get("helm.sh/resource-policy") == "keep"
-            if obj.get("kind") == SECRET.kind and kept:
-                self._kube.delete(SECRET, str(obj["metadata"]["name"]), job.namespace)
 
     def _request(self, job: Job) -> HelmRequest:
         if job.spec is None or job.values is None:
@@ -256,7 +240,11 @@ class ReleaseActions:
         if isinstance(failure, HelmFailed):
             key = (job.namespace, job.release)
             cause = self._causes.of(key, str(job.action), failure, job.redactor)
-        return shorten(" ".join(job.redactor.redact(cause.text).split()), ERROR_LIMIT), cause.hooks
+        text = " ".join(job.redactor.redact(cause.text).split())
+        if cause.hooks and job.action == Action.UNINSTALL:
+            way_out = f"kubectl annotate hb {job.bundle} {SKIP_HOOKS_RELEASE_PREFIX}/{job.release}=true"
+            return f"{shorten(text, ERROR_LIMIT)}; to remove it without its hooks: {way_out}", cause.hooks
+        return shorten(text, ERROR_LIMIT), cause.hooks
 
 
 def _request_labels(job: Job) -> Mapping[str, str]:

@@ -237,6 +237,15 @@ def test_uninstall_removes_objects_and_history_and_may_be_repeated(bench: Bench)
     assert bench.helm.history("web", bench.namespace) == ()
 
 
+def test_uninstall_keeps_its_records_where_asked_until_it_is_not(bench: Bench) -> None:
+    bench.helm.install(bench.request("web", {"data": {"colour": "red"}}))
+    bench.helm.uninstall("web", bench.namespace, keep_history=True)
+    assert bench.statuses("web") == ["uninstalled"]
+    assert bench.records.removal("web", bench.namespace).status == "uninstalled"
+    bench.helm.uninstall("web", bench.namespace)
+    assert bench.statuses("web") == []
+
+
 def test_uninstall_leaves_what_is_marked_to_be_kept(bench: Bench) -> None:
     bench.helm.install(bench.request("web", {"claim": True, "keptClaim": True}))
     bench.helm.uninstall("web", bench.namespace)

@@ -17,12 +17,13 @@ from controller.adapters.release_records import revision
 from controller.domain.hooks import EVENTS
 from controller.domain.names import HELM_FIELD_MANAGER
 from controller.errors import HelmCancelled, HelmFailed, ReleaseMissing
-from controller.ports import JOB, Cancellation, HelmRequest, HookRun, RenderedRelease, Revision
+from controller.ports import JOB, Cancellation, HelmRequest, HookRun, RemovalState, RenderedRelease, Revision
 from controller.reconcile.drift_check import as_sent
 from tests.fakes.kube import FakeKube
 from tests.fakes.world import FakeClock
 
 DEADLINE = 20.0
+_ENDS = {"pre-delete", "post-delete"}
 
 
 @dataclass(frozen=True)
@@ -62,6 +63,7 @@ class FakeHelm:
         self.objects_of: dict[str, Sequence[Mapping[str, Any]]] = {}
         self.fails: dict[str, str] = {}
         self.calls: list[tuple[str, str]] = []
+        self.without_hooks: list[str] = []
         self.detached = 0
 
     # -- for tests
@@ -75,6 +77,11 @@ class FakeHelm:
     def record(self, release: str, version: int, status: str, **labels: str) -> None:
         """Puts a revision there that nobody made."""
         self._records.setdefault(release, []).append(_Record(version, status, labels))
+
+    def status(self, release: str) -> str:
+        """Of the newest revision, empty where there is none."""
+        found = self._records.get(release)
+        return found[-1].status if found else ""
 
     def lose_newest(self, release: str) -> None:
         """Somebody deletes the newest record by hand."""
@@ -115,15 +122,22 @@ class FakeHelm:
         *,
         timeout: int = 600,
         hooks: bool = True,
+        keep_history: bool = False,
         cancellation: Cancellation | None = None,
     ) -> None:
-        self.calls.append(("Uninstall", release))
         found = self._records.get(release)
         if not found:
+            self.calls.append(("Uninstall", release))
             return
-        found[-1].status = "uninstalling"
-        if hooks:
-            self._run_hooks("Uninstall", release, namespace, found[-1], cancellation)
+        if found[-1].status != "uninstalled":
+            self.calls.append(("Uninstall", release))
+            self.without_hooks += [] if hooks else [release]
+            found[-1].status = "uninstalling"
+            if hooks:
+                self._run_hooks("Uninstall", release, namespace, found[-1], cancellation)
+            found[-1].status = "uninstalled"
+        if keep_history:
+            return
         del self._records[release]
 
     def history(self, release: str, namespace: str) -> tuple[Revision, ...]:
@@ -157,7 +171,8 @@ class FakeHelm:
         return True
 
     def mark_uninstalling(self, release: str, namespace: str, version: int) -> None:
-        self._find(release, version).status = "uninstalling"
+        record = self._find(release, version)
+        record.status = record.status if record.status == "uninstalled" else "uninstalling"
 
     def relabel(self, release: str, namespace: str, version: int, labels: Mapping[str, str]) -> None:
         self._find(release, version).labels.update(labels)
@@ -181,7 +196,18 @@ class FakeHelm:
     def claims(self, release: str, namespace: str) -> tuple[str, ...]:
         return ()
 
-    def delete_hooks(self, release: str, namespace: str) -> tuple[str, ...]:
+    def removal(self, release: str, namespace: str) -> RemovalState:
+        if release not in self._records:
+            raise ReleaseMissing(f"there is no release {release}")
+        ends = any(set(hook.events.split(",")) & _ENDS for hook in self.hooks_of.get(release, ()))
+        return RemovalState(self._records[release][-1].status, runs_hooks=ends, leaves_hooks=ends)
+
+    def delete_hooks(
+        self, release: str, namespace: str, *, of_the_uninstall: bool = False
+    ) -> tuple[str, ...]:
+        for hook in self.hooks_of.get(release, ()):
+            if bool(set(hook.events.split(",")) & _ENDS) == of_the_uninstall:
+                self._kube.delete(JOB, hook.name, namespace)
         return ()
 
     def delete_claims(self, release: str, namespace: str) -> tuple[str, ...]:

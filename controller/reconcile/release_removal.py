@@ -1,0 +1,88 @@
+"""Takes a release away with all that it made, except what outlives it.
+
+Killed anywhere, it is done again from the start: what it needs to know stands in Helm's record, which is
+the last thing to go.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from controller.domain.bundle import VolumePolicy
+from controller.errors import ReleaseMissing
+from controller.ports import NAMESPACE, SECRET, Cancellation, HelmClient, Kube, ReleaseRecords
+
+
+@dataclass(frozen=True)
+class Removal:
+    """One removal. `version` is the newest revision, `timeout` in seconds.
+
+    `for_good`: nobody wants the release any more; one that makes room for a new install runs no hooks
+    and leaves all volumes. `hooks`: whether the hooks of the deletion are to run at all.
+    """
+
+    release: str
+    namespace: str
+    version: int
+    timeout: int
+    for_good: bool
+    hooks: bool = True
+    volumes: VolumePolicy = "Retain"
+
+
+class ReleaseRemoval:
+    """The effect behind `Action.UNINSTALL`."""
+
+    def __init__(self, kube: Kube, helm: HelmClient, records: ReleaseRecords) -> None:
+        self._kube = kube
+        self._helm = helm
+        self._records = records
+
+    def remove(self, removal: Removal, cancellation: Cancellation) -> None:
+        """Raises HelmFailed, also as HelmCancelled, and KubeError."""
+        # First what Helm would leave, then the release: a kill in between leaves the release, so that
+        # this is done again. The other order would forget what there was. And before either the
+        # record, so that a release that is wanted again is not taken for whole.
+        release, namespace = removal.release, removal.namespace
+        try:
+            self._records.mark_uninstalling(release, namespace, removal.version)
+            state = self._records.removal(release, namespace)
+        except ReleaseMissing:
+            return
+        self._records.delete_hooks(release, namespace)
+        if removal.volumes == "Delete" and removal.for_good:
+            self._delete_kept_secrets(removal)
+            self._records.delete_claims(release, namespace)
+        else:
+            self._records.retain_claims(release, namespace)
+        # A release that is wanted again is installed anew right away: what its deletion would clean up,
+        # or wait for, is nobody's wish any more.
+        hooks = removal.hooks and removal.for_good and state.runs_hooks and not self._is_ending(namespace)
+        if state.leaves_hooks and state.status != "uninstalled":
+            self._helm.uninstall(
+                release,
+                namespace,
+                timeout=removal.timeout,
+                hooks=hooks,
+                keep_history=True,
+                cancellation=cancellation,
+            )
+        if state.leaves_hooks:
+            self._records.delete_hooks(release, namespace, of_the_uninstall=True)
+            hooks = False
+        self._helm.uninstall(
+            release, namespace, timeout=removal.timeout, hooks=hooks, cancellation=cancellation
+        )
+
+    def _is_ending(self, namespace: str) -> bool:
+        """Whether the namespace is being deleted: nothing new can be made there, so no hook can run."""
+        found = self._kube.get(NAMESPACE, namespace)
+        return found is not None and bool(found["metadata"].get("deletionTimestamp"))
+
+    def _delete_kept_secrets(self, removal: Removal) -> None:
+        """Keys that a chart keeps beside its volumes (Keystone's fernet keys) go where those go."""
+        rendered = self._records.manifest(removal.release, removal.namespace, removal.version)
+        for obj in (*rendered.manifest, *rendered.hooks):
+            kept = (obj["metadata"].get("annotations") or {}).get("helm.sh/resource-policy") == "keep"
+            if obj.get("kind") == SECRET.kind and kept:
+                self._kube.delete(SECRET, str(obj["metadata"]["name"]), removal.namespace)

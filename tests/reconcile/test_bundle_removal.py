@@ -1,0 +1,106 @@
+"""A release that goes: its hooks, what they leave, what holds it up, and the ways out."""
+
+from __future__ import annotations
+
+import pytest
+
+from controller.domain.names import SKIP_HOOKS_ANNOTATION, SKIP_HOOKS_RELEASE_PREFIX
+from controller.errors import ApiUnavailable
+from controller.ports import HELMBUNDLE, JOB
+from controller.ports import NAMESPACE as NAMESPACE_RESOURCE
+from tests.fakes.helm import Hook
+from tests.fakes.kube import Request
+from tests.reconcile.bundles import NAMESPACE, Bench
+
+CLEAN = Hook("glance-clean", events="pre-delete")
+
+
+@pytest.fixture
+def bench() -> Bench:
+    """One release with a hook of its deletion, deployed."""
+    bench = Bench()
+    bench.helm.hooks_of["glance"] = [CLEAN]
+    bench.bundle("images", "glance")
+    bench.settle()
+    bench.helm.calls.clear()
+    return bench
+
+
+def is_gone(bench: Bench) -> bool:
+    return bench.kube.get(HELMBUNDLE, "images", NAMESPACE) is None
+
+
+def test_the_hooks_of_the_deletion_run_and_nothing_of_them_is_left(bench: Bench) -> None:
+    bench.helm.finish(CLEAN.name)
+    bench.kube.delete(HELMBUNDLE, "images", NAMESPACE)
+    bench.until(lambda: is_gone(bench), "the bundle is gone")
+    assert bench.helm.calls == [("Uninstall", "glance")]
+    assert bench.kube.get(JOB, CLEAN.name, NAMESPACE) is None
+
+
+def test_a_kill_after_the_uninstall_leaves_no_hook_behind(bench: Bench) -> None:
+    bench.helm.finish(CLEAN.name)
+
+    def killed(request: Request) -> None:
+        if (request.verb, request.kind) == ("delete", "Job") and bench.helm.status("glance") == "uninstalled":
+            raise ApiUnavailable("killed")
+
+    bench.kube.before_write = killed
+    bench.kube.delete(HELMBUNDLE, "images", NAMESPACE)
+    bench.settle()
+    assert bench.helm.status("glance") == "uninstalled"
+    assert bench.kube.get(JOB, CLEAN.name, NAMESPACE) is not None
+    bench.kube.before_write = lambda request: None
+    bench.restart()
+    bench.clock.advance(600)
+    bench.until(lambda: is_gone(bench), "the bundle is gone")
+    assert bench.kube.get(JOB, CLEAN.name, NAMESPACE) is None
+    assert bench.helm.calls == [("Uninstall", "glance")]
+
+
+def test_hooks_run_unless_something_speaks_against_it(bench: Bench) -> None:
+    bench.helm.finish(CLEAN.name)
+    bench.kube.delete(HELMBUNDLE, "images", NAMESPACE)
+    bench.until(lambda: is_gone(bench), "the bundle is gone")
+    assert bench.helm.without_hooks == []
+
+
+def test_a_hook_that_fails_is_told_with_the_way_out(bench: Bench) -> None:
+    bench.helm.finish(CLEAN.name, "Failed")
+    bench.kube.delete(HELMBUNDLE, "images", NAMESPACE)
+    bench.settle()
+    entry = bench.release("images", "glance")
+    assert (entry["state"], entry["reason"]) == ("Failed", "BackingOff")
+    assert CLEAN.name in entry["lastAttempt"]["error"]
+    way_out = f"kubectl annotate hb images {SKIP_HOOKS_RELEASE_PREFIX}/glance=true"
+    assert entry["lastAttempt"]["error"].endswith(way_out)
+    assert not is_gone(bench)
+
+
+@pytest.mark.parametrize("annotation", [SKIP_HOOKS_ANNOTATION, f"{SKIP_HOOKS_RELEASE_PREFIX}/glance"])
+def test_the_way_out_is_taken_at_once(bench: Bench, annotation: str) -> None:
+    bench.helm.finish(CLEAN.name, "Failed")
+    bench.kube.delete(HELMBUNDLE, "images", NAMESPACE)
+    bench.settle()
+    bench.helm.calls.clear()
+    bench.annotate("images", {annotation: "true"})
+    bench.until(lambda: is_gone(bench), "the bundle is gone")
+    assert bench.helm.without_hooks == ["glance"]
+    assert bench.kube.get(JOB, CLEAN.name, NAMESPACE) is None
+
+
+def test_in_a_namespace_that_is_being_deleted_no_hook_holds_the_release(bench: Bench) -> None:
+    meta = {"name": NAMESPACE, "finalizers": ["kubernetes"]}
+    bench.kube.create({"apiVersion": "v1", "kind": "Namespace", "metadata": meta})
+    bench.kube.delete(NAMESPACE_RESOURCE, NAMESPACE)
+    bench.kube.delete(HELMBUNDLE, "images", NAMESPACE)
+    bench.until(lambda: is_gone(bench), "the bundle is gone")
+    assert bench.helm.without_hooks == ["glance"]
+
+
+def test_a_release_that_somebody_else_has_removed_holds_nothing(bench: Bench) -> None:
+    bench.helm.uninstall("glance", NAMESPACE, hooks=False)
+    bench.helm.calls.clear()
+    bench.kube.delete(HELMBUNDLE, "images", NAMESPACE)
+    bench.until(lambda: is_gone(bench), "the bundle is gone")
+    assert bench.helm.calls == []
