@@ -31,8 +31,9 @@ class Settings:
     these. `qps`: Helm's requests per second to the API server. `history`: revisions kept of a release.
     `chart_cache`: where charts pulled from repositories are kept. `resync`: seconds between looks
     without an event. `pod_image`: the image that we run, for pods of our own.
-    `health_port`: liveness, readiness and metrics on this port, 0 for none, of `health_address`, empty for all addresses of the pod. `probe_seconds`: how often the region's own
-    services are asked how they do, 0 for never.
+    `health_port`: liveness, readiness and metrics on this port, 0 for none, of `health_address`, empty for
+    all addresses of the pod. `probe_seconds`: how often the region's own services are asked how they do,
+    0 for never.
 
     `drift_resync`: seconds between comparisons of all objects of a release with its manifest, `drift_qps`:
     objects compared per second, `drift_settle`: seconds after a release was deployed before that begins.

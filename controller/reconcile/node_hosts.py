@@ -129,8 +129,8 @@ class HostsReconciler:
             self._board.write(replace(before, unknown=str(error)))
             log.info("OpenStack is not looked at: %s", error)
             return max(AGAIN_AFTER, error.retry_after or 0.0)
-        self._care(scene, cloud, view)
-        return EVERY
+        # What was done shows in the next look, and so does what it makes room for.
+        return AT_LEAST if self._care(scene, cloud, view) else EVERY
 
     def _region_complete(self) -> bool:
         return self._region.is_complete(not_older_than=self._resync)
@@ -188,7 +188,8 @@ class HostsReconciler:
 
     # -- what follows from it -----------------------------------------------------------------------
 
-    def _care(self, scene: _Scene, cloud: Cloud, view: CloudView) -> None:
+    def _care(self, scene: _Scene, cloud: Cloud, view: CloudView) -> bool:
+        """Decides on every host and takes the steps; whether any was taken."""
         hosts = self._facts(scene, view)
         braked = brake(hosts, scene.policy)
         now = self._clock.now()
@@ -205,6 +206,7 @@ class HostsReconciler:
         self._place(scene, cloud, view)
         reports = self._with_locks(reports, self._lock_drains(scene, view))
         self._board.write(BoardContent(reports, braked))
+        return taken > 0
 
     def _take(
         self,

@@ -1,0 +1,169 @@
+"""The state machine of one server in a maintenance: what Nova shows, and what follows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from controller.domain.cloud_facts import Migration, Server
+from controller.domain.maintenance_plan import Mode, ServerPlan, Unmovable, Way
+from controller.domain.node_maintenance import (
+    RETRY_FIRST,
+    SETTLE,
+    Command,
+    Entry,
+    MaintenanceSpec,
+    Phase,
+    Sight,
+    Stand,
+    advance,
+    begin,
+    failed,
+    may_begin,
+    parse_spec,
+    plan_entry,
+    progress,
+    read_entry,
+    verdict,
+)
+
+NOW = 1_780_000_000.0
+SPEC = MaintenanceSpec("cmp1", Mode.MIGRATE)
+HERE = Server("id", "vm", "cmp1", "ACTIVE")
+THERE = replace(HERE, host="cmp2")
+ASKED = Entry("id", "vm", Way.LIVE, Stand.REQUESTED, attempts=1, requested=NOW - 5, after=7)
+COLD = replace(ASKED, way=Way.COLD)
+
+
+def moves(*statuses: str, kind: str = "live-migration") -> tuple[Migration, ...]:
+    """An old migration, and newer ones with these statuses."""
+    old = Migration(7, "id", kind, "completed")
+    return (old, *(Migration(8 + i, "id", kind, status) for i, status in enumerate(statuses)))
+
+
+def after(entry: Entry, server: Server | None, *statuses: str, later: float = 0.0) -> tuple[str, str | None]:
+    found, command = advance(entry, Sight(server, moves(*statuses)), "cmp1", SPEC, NOW + later)
+    return str(found.state), command
+
+
+@pytest.mark.parametrize(
+    ("server", "statuses", "later", "state", "command"),
+    [
+        (HERE, (), 0, Stand.REQUESTED, None),
+        (HERE, (), SETTLE, Stand.PENDING, None),
+        (replace(HERE, task="migrating", status="MIGRATING"), (), 0, Stand.MOVING, None),
+        (HERE, ("running",), SETTLE, Stand.MOVING, None),
+        (replace(THERE, status="MIGRATING"), ("running",), 0, Stand.MOVING, None),
+        (THERE, ("running",), 0, Stand.MOVING, None),
+        (THERE, ("completed",), 0, Stand.DONE, None),
+        (THERE, (), 0, Stand.DONE, None),
+        (None, (), 0, Stand.DONE, None),
+        (HERE, ("error",), 0, Stand.PENDING, None),
+        (HERE, ("cancelled",), 0, Stand.PENDING, None),
+        (HERE, ("completed",), 0, Stand.REQUESTED, None),
+        (HERE, ("completed",), SETTLE, Stand.PENDING, None),
+        (replace(HERE, task="migrating"), ("running",), 1000, Stand.MOVING, Command.ABORT),
+        (replace(HERE, task="migrating"), ("preparing",), 1000, Stand.MOVING, None),
+    ],
+)
+def test_a_live_migration(
+    server: Server | None, statuses: tuple[str, ...], later: float, state: Stand, command: Command | None
+) -> None:
+    assert after(ASKED, server, *statuses, later=later) == (state, command)
+
+
+def test_a_cold_migration_is_confirmed_where_it_is_ours() -> None:
+    moved = replace(THERE, status="VERIFY_RESIZE")
+    assert after(COLD, moved, "finished") == (Stand.MOVING, Command.CONFIRM)
+    assert after(COLD, moved) == (Stand.DONE, None)  # somebody else's: not ours to confirm
+    assert after(COLD, replace(moved, task="resize_finish"), "finished") == (Stand.MOVING, None)
+    assert after(COLD, THERE, "confirmed") == (Stand.DONE, None)
+
+
+def test_an_old_failure_is_not_taken_for_ours() -> None:
+    sight = Sight(HERE, (Migration(6, "id", "live-migration", "error"),))
+    assert advance(ASKED, sight, "cmp1", SPEC, NOW)[0] == ASKED
+
+
+def test_a_request_notes_what_was_there_before() -> None:
+    pending = replace(ASKED, state=Stand.PENDING, attempts=0)
+    noted, command = begin(pending, Sight(HERE, moves("error")), NOW)
+    assert (noted.after, noted.attempts, noted.requested, command) == (8, 1, NOW, Command.LIVE)
+
+
+def test_attempts_grow_apart_and_end_in_blocked() -> None:
+    first = failed(ASKED, "why", SPEC, NOW)
+    assert not may_begin(first, NOW + RETRY_FIRST - 1) and may_begin(first, NOW + RETRY_FIRST)
+    third = failed(replace(ASKED, attempts=3), "why", SPEC, NOW)
+    assert third.not_before - NOW == 4 * RETRY_FIRST
+    last = failed(replace(ASKED, attempts=4), "why", SPEC, NOW)
+    assert last.state == Stand.BLOCKED and "4 attempts" in last.message
+
+
+def test_an_entry_reads_as_it_was_written() -> None:
+    entry = replace(ASKED, not_before=NOW + 10, target="cmp2", message="said")
+    assert read_entry(entry.written()) == entry
+
+
+def test_a_plan_does_not_disturb_what_is_under_way_or_given_up() -> None:
+    plan = ServerPlan("id", "vm", Way.BLOCKED, "no")
+    assert plan_entry(plan, ASKED, 3) == ASKED
+    tired = replace(ASKED, state=Stand.BLOCKED, attempts=4)
+    assert plan_entry(replace(plan, way=Way.LIVE), tired, 3) == tired
+    assert plan_entry(plan, None, 3).state == Stand.BLOCKED
+    assert plan_entry(replace(plan, way=Way.LEAVE), None, 3).state == Stand.LEFT
+
+
+def test_a_blocked_server_goes_on_when_the_plan_changes() -> None:
+    blocked = Entry("id", "vm", Way.BLOCKED, Stand.BLOCKED, message="no")
+    planned = plan_entry(ServerPlan("id", "vm", Way.COLD, "asked for"), blocked, 3)
+    assert (planned.way, planned.state, planned.message) == (Way.COLD, Stand.PENDING, "asked for")
+
+
+def test_a_server_that_came_back_is_moved_again() -> None:
+    done = replace(ASKED, state=Stand.DONE, attempts=1)
+    assert plan_entry(ServerPlan("id", "vm", Way.LIVE), done, 3).state == Stand.PENDING
+
+
+def entry(state: Stand, way: Way = Way.LIVE) -> Entry:
+    return Entry("id", "vm", way, state, message="why")
+
+
+@pytest.mark.parametrize(
+    ("entries", "empty", "phase"),
+    [
+        ((), True, Phase.COMPLETED),
+        ((), False, Phase.MOVING),
+        ((entry(Stand.DONE),), True, Phase.COMPLETED),
+        ((entry(Stand.DONE),), False, Phase.MOVING),
+        ((entry(Stand.DONE), entry(Stand.LEFT)), True, Phase.COMPLETED),
+        ((entry(Stand.BLOCKED), entry(Stand.DONE)), False, Phase.BLOCKED),
+        ((entry(Stand.BLOCKED), entry(Stand.MOVING)), False, Phase.MOVING),
+        ((entry(Stand.PENDING),), False, Phase.MOVING),
+        ((entry(Stand.PENDING, Way.BUSY),), False, Phase.MOVING),
+    ],
+)
+def test_the_phase_follows_from_the_servers(entries: tuple[Entry, ...], empty: bool, phase: Phase) -> None:
+    assert verdict(entries, empty=empty)[0] == phase
+
+
+def test_progress_counts_what_is_to_be_moved() -> None:
+    assert progress([entry(Stand.DONE), entry(Stand.MOVING), entry(Stand.LEFT)]) == "1/2"
+
+
+def test_the_spec_and_its_defaults() -> None:
+    assert parse_spec({"spec": {"nodeName": "cmp1"}}) == SPEC
+    given = {
+        "nodeName": "cmp1",
+        "mode": "Evacuate",
+        "onUnmovable": "Cold",
+        "retries": 0,
+        "deadlines": {"server": "1m", "whole": "1h"},
+        "budgets": {"serversPerNode": 5},
+    }
+    found = parse_spec({"spec": given})
+    assert (found.mode, found.retries, found.server_deadline, found.per_host) == (Mode.EVACUATE, 0, 60, 5)
+    assert found.rules.on_unmovable == Unmovable.COLD
+    with pytest.raises(ValueError):
+        parse_spec({"spec": {"nodeName": "x", "mode": "Explode"}})
