@@ -25,6 +25,10 @@ class ReleaseState(StrEnum):
     SUSPENDED = "Suspended"
 
 
+# Characters that the messages and errors of all releases of a bundle share.
+MOST_TEXT = 300_000
+
+
 @dataclass(frozen=True)
 class ReleaseView:
     """One release as its bundle's status shows it.
@@ -63,6 +67,19 @@ class ReleaseView:
             "drift": [dict(one) for one in self.drift] or None,
         }
         return {key: value for key, value in entry.items() if value not in (None, "")}
+
+
+def release_entries(views: Sequence[ReleaseView]) -> list[dict[str, Any]]:
+    """The entries of `status.releases`. The more there are, the shorter are their texts: all of them and
+    the spec share the 1.5 MB that Kubernetes stores of an object."""
+    limit = min(1000, max(100, MOST_TEXT // (2 * max(len(views), 1))))
+    entries = [view.entry() for view in views]
+    for entry in entries:
+        entry.update({key: shorten(entry[key], limit) for key in ("message",) if key in entry})
+        attempt = entry.get("lastAttempt") or {}
+        if "error" in attempt:
+            entry["lastAttempt"] = {**attempt, "error": shorten(str(attempt["error"]), limit)}
+    return entries
 
 
 def attempt_entry(

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from controller.domain.bundle_object import Bundle
-from controller.domain.bundle_status import ReleaseView, bundle_conditions, progress_text
+from controller.domain.bundle_status import ReleaseView, bundle_conditions, progress_text, release_entries
 from controller.domain.conditions import Condition, entries
 from controller.domain.names import API_VERSION, field_manager, finalizer
 from controller.domain.reasons import Reason
@@ -53,8 +53,7 @@ class BundleReport:
         """Reports the releases as they are. `paused` says by what the whole bundle is suspended, `plan`
         what would be done with mode Plan."""
         conditions = bundle_conditions(views, bundle.generation, deleting=bundle.deleting, paused=paused)
-        entries_ = [view.entry() for view in views]
-        self._apply_status(obj, conditions, entries_, bundle.generation, plan)
+        self._apply_status(obj, conditions, release_entries(views), bundle.generation, plan)
 
     def _set_finalizers(self, obj: Mapping[str, Any], wanted: list[str]) -> None:
         meta = {"name": obj["metadata"]["name"], "namespace": obj["metadata"]["namespace"]}

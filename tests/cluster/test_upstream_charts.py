@@ -123,5 +123,3 @@ def test_compute_converges_on_charts_of_upstreams_shape(
         assert {"cinder", "heat", "barbican", "designate", "octavia", "horizon", "ovn"} < set(revisions)
         assert set(revisions.values()) == {(1, "deployed")}
         assert_nothing_happens(region)
-
-
