@@ -1,0 +1,63 @@
+"""Probes of a real OpenStack: what is well is said to be so, what is lost is named, and it heals."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+
+import pytest
+import yaml
+
+from controller.adapters.clock import SystemClock
+from controller.adapters.cloud import OpenStackClouds
+from controller.adapters.randomness import SystemRandomness
+from controller.domain.probes import probes_for
+from controller.domain.workload_health import Health, Verdict
+from controller.metrics import NoMetrics
+from controller.reconcile.service_probes import ServiceProbes
+from sandbox.openstack.cloud import Cloud
+from tests.cluster.region import wait_until
+
+pytestmark = [pytest.mark.cluster, pytest.mark.openstack, pytest.mark.xdist_group("openstack")]
+
+EVERY = 0.5
+NAMES = probes_for(dict.fromkeys(("keystone", "nova", "neutron", "cinder"), True))
+
+
+@pytest.fixture
+def look(cloud: Cloud) -> Iterator[Callable[[], dict[str, Verdict]]]:
+    """Gives what the probes say now; a round begins whenever one is due."""
+    clouds = OpenStackClouds(SystemClock(), SystemRandomness())
+    opened = clouds.open(yaml.safe_dump(cloud.clouds()).encode())
+    ended = threading.Event()
+    probes = ServiceProbes(
+        cloud=lambda: opened, clock=SystemClock(), measures=NoMetrics(), told=ended.set, every=EVERY
+    )
+    yield lambda: {name: one.verdict for (_, name), one in probes.components(NAMES).items()}
+
+
+def all_ready(said: dict[str, Verdict]) -> bool:
+    return {verdict.health for verdict in said.values()} == {Health.READY}
+
+
+def test_a_region_that_is_well(look: Callable[[], dict[str, Verdict]]) -> None:
+    wait_until("every probe is Ready", lambda: all_ready(look()), timeout=90, show=lambda: str(look()))
+    assert {name: verdict.ready for name, verdict in look().items() if not verdict.ready} == {}
+
+
+def test_a_service_that_is_gone_is_named_and_heals(
+    look: Callable[[], dict[str, Verdict]], cloud: Cloud
+) -> None:
+    wait_until("every probe is Ready", lambda: all_ready(look()), timeout=90)
+    cloud.kill("placement")
+    try:
+        lost = wait_until(
+            "the endpoint is told",
+            lambda: (said := look()["endpoints"]).health == Health.UNHEALTHY and said,
+            timeout=90,
+        )
+        assert f"placement {cloud.url('placement')}" in lost.text
+        assert lost.ready == lost.desired - 1
+    finally:
+        cloud.start("placement")
+    wait_until("every probe is Ready again", lambda: all_ready(look()), timeout=90)
