@@ -31,6 +31,8 @@ from controller.reconcile.plan_effects import DryRun, ObjectEffects
 from controller.reconcile.release_sizes import ReleaseSizes
 
 PROBLEM_LIMIT = 2000
+# Seconds until a plan that would fail is made again.
+LOOK_AGAIN = 20.0
 _NOTHING = RenderedRelease((), ())
 
 
@@ -61,7 +63,7 @@ class _Candidate:
 class BundlePlanner:
     """Plans what a bundle asks for, or what it is to become (`spec.planned`), by render and dry run.
 
-    What it found is kept for `keep` seconds while neither the wish nor Helm's records change.
+    What it found is kept for `keep` seconds at most, while neither the wish nor Helm's records change.
     """
 
     def __init__(
@@ -98,10 +100,14 @@ class BundlePlanner:
         stamp = (target.volumes, tuple(one.stamp() for one in candidates))
         known = self._known.get(key)
         now = self._clock.monotonic()
-        if known is None or known[0] != stamp or now - known[1] > self._keep:
+        if known is None or known[0] != stamp or now >= known[1]:
             effects = tuple(self._effects(look, one, target) for one in candidates)
-            known = (stamp, now, effects)
+            # What would fail now may heal in the cluster, and nothing tells us when.
+            keep = min(self._keep, LOOK_AGAIN) if any(one.problem for one in effects) else self._keep
+            known = (stamp, now + keep, effects)
             self._known[key] = known
+        if any(one.problem for one in known[2]):
+            look.again.append(LOOK_AGAIN)
         return bundle_plan(known[2], bundle.generation, self._wish(look, target))
 
     def _wish(self, look: BundleLook, target: PlannedSpec) -> str:

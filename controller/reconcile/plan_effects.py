@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from controller.domain.manifest_diff import HOOK, WORKLOADS
-from controller.domain.names import HELM_FIELD_MANAGER, MANAGED_BY
+from controller.domain.names import HELM_FIELD_MANAGER
 from controller.domain.plan import PlanAction
-from controller.domain.workloads import RELEASE_NAME, RELEASE_NAMESPACE
 from controller.errors import Conflict, Forbidden, ObjectMissing, ObjectRefused
 from controller.ports import Kube, KubeObject, RenderedRelease, resource_of
+from controller.reconcile.drift_check import as_sent, cause_of
 
 KEEP = "helm.sh/resource-policy"
 CLAIM = "PersistentVolumeClaim"
@@ -79,13 +79,15 @@ class DryRun:
         title = self._title(obj)
         live = self._live(obj)
         try:
-            after = self._kube.apply(self._sent(obj), manager=HELM_FIELD_MANAGER, dry_run=True)
+            after = self._kube.apply(
+                as_sent(obj, self._release, self._namespace), manager=HELM_FIELD_MANAGER, dry_run=True
+            )
         except ObjectMissing:
             effects.notes.append(f"{title} is of a kind, or in a namespace, that is not there yet")
             effects.objects.append(f"create {title}")
             return
         except ObjectRefused as error:
-            self._refused(obj, live, str(error), effects)
+            self._refused(obj, live, error, effects)
             return
         except (Forbidden, Conflict) as error:
             effects.problems.append(f"{title}: {error}")
@@ -97,17 +99,19 @@ class DryRun:
             if obj["kind"] in WORKLOADS and _template(live) != _template(after):
                 self._restarts(title, live, effects)
 
-    def _refused(self, obj: KubeObject, live: KubeObject | None, error: str, effects: ObjectEffects) -> None:
+    def _refused(
+        self, obj: KubeObject, live: KubeObject | None, error: ObjectRefused, effects: ObjectEffects
+    ) -> None:
         title = self._title(obj)
         # The words of apimachinery's ValidateImmutableField, as where Jobs are replaced.
-        if obj["kind"] == "Job" and live is not None and "field is immutable" in error:
+        if obj["kind"] == "Job" and live is not None and "field is immutable" in str(error):
             effects.jobs.append(str(obj["metadata"]["name"]))
             effects.objects.append(f"replace {title}")
-        elif "does not support dry run" in error:
+        elif "does not support dry run" in str(error):
             effects.notes.append(f"{title} cannot be tried: a webhook does not support dry runs")
             effects.objects.append(f"{'create' if live is None else 'change'} {title}")
         else:
-            effects.problems.append(f"{title} would be refused: {error}")
+            effects.problems.append(f"{title} would fail: {cause_of(error)}")
 
     def _restarts(self, title: str, live: KubeObject, effects: ObjectEffects) -> None:
         strategy = str(((live.get("spec") or {}).get("updateStrategy") or {}).get("type") or "")
@@ -140,19 +144,6 @@ class DryRun:
     def _title(self, obj: KubeObject) -> str:
         kind, space, name = self._key(obj)
         return f"{kind}/{name}" if space in (None, self._namespace) else f"{kind}/{name} in {space}"
-
-    def _sent(self, obj: KubeObject) -> KubeObject:
-        """The object as Helm sends it: with its marks of ownership (helm: pkg/action/validate.go)."""
-        meta = {key: value for key, value in obj["metadata"].items() if value is not None}
-        labels = {**(meta.get("labels") or {}), MANAGED_BY: "Helm"}
-        owner = {RELEASE_NAME: self._release, RELEASE_NAMESPACE: self._namespace}
-        meta |= {"labels": labels, "annotations": {**_annotations(obj), **owner}}
-        space = self._space(obj)
-        if space is None:
-            meta.pop("namespace", None)
-        else:
-            meta["namespace"] = space
-        return {**obj, "metadata": meta}
 
 
 def _running_hooks(hooks: Iterable[KubeObject], event: str) -> list[str]:
