@@ -106,10 +106,11 @@ def everything_shown(region: Region) -> str:
 
 
 @pytest.mark.exhaustive
+@pytest.mark.timeout(1800)
 def test_compute_converges_on_charts_of_upstreams_shape(
     sandbox: Sandbox, namespace: str, tmp_path: Path
 ) -> None:
-    """With a registry in the place of a repository; then one chart is bumped: one release is upgraded."""
+    """With a registry in the place of a repository."""
     charts = upstream_charts()
     features = {"loadBalancer": {"provider": "ovn"}, "networking": {"backend": "ml2/ovn"}}
     with (
@@ -118,7 +119,7 @@ def test_compute_converges_on_charts_of_upstreams_shape(
             sandbox, namespace, tmp_path, server, oci=True, preset="compute", features=features
         ) as region,
     ):
-        region.wait_ready(timeout=540)
+        region.wait_ready(timeout=1500)
         revisions = region.revisions()
         assert {"cinder", "heat", "barbican", "designate", "octavia", "horizon", "ovn"} < set(revisions)
         assert set(revisions.values()) == {(1, "deployed")}
