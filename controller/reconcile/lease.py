@@ -7,6 +7,8 @@ time. The holder is the pod, so that a restarted container takes its own Lease a
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -21,6 +23,10 @@ RETRY_EVERY = 0.5
 # A holder gives up well before others may take over: client-go keeps the same distance
 # (leaderelection: RenewDeadline 10 s under LeaseDuration 15 s).
 GIVE_UP_AFTER = 10.0
+
+
+class _WentBack(Exception):
+    """The Lease shows a state from before our last renewal."""
 
 
 @dataclass
@@ -43,18 +49,25 @@ class WriterLease:
         self._holder = holder
         self._seen = _Seen()
         self._renewed = clock.monotonic()
+        # The times of renewal that the Lease may show if nobody but us has written it.
+        self._written: set[str] = set()
 
     def try_take(self) -> bool:
         """Takes or renews the Lease; False while someone else holds it or the API does not answer.
 
         Another pod's Lease is taken over only after we ourselves saw it unchanged for its whole
-        duration: clocks of two nodes are never compared.
+        duration: clocks of two nodes are never compared. A Lease that is ours, but not as we left it, is
+        lost at once: the API server's state went back (etcd was restored), and watches that have seen a
+        later one would stay silent until it comes again.
         """
         asked_at = self._clock.monotonic()
         try:
             held = self._take()
         except KubeError:
             held = False
+        except _WentBack:
+            self._renewed = -math.inf
+            return False
         if held:
             self._renewed = asked_at
         return held
@@ -77,20 +90,25 @@ class WriterLease:
     def _take(self) -> bool:
         lease = self._kube.get(LEASE, self._name, self._namespace)
         if lease is None:
-            try:
-                self._kube.create(self._object({}, transitions=0))
-            except Conflict:
-                return False
-            return True
+            return self._write(self._kube.create, self._object({}, transitions=0))
         spec = lease.get("spec") or {}
         holder = spec.get("holderIdentity") or ""
         if holder not in ("", self._holder) and not self._expired(lease):
             return False
+        if holder == self._holder and self._written and str(spec.get("renewTime")) not in self._written:
+            raise _WentBack
         transitions = _transitions(lease) + (holder != self._holder)
+        return self._write(self._kube.replace, self._object(lease["metadata"], transitions=transitions))
+
+    def _write(self, write: Callable[[dict[str, Any]], object], lease: dict[str, Any]) -> bool:
+        moment = str(lease["spec"]["renewTime"])
+        # Before it is sent: it may be stored without our ever hearing of it.
+        self._written.add(moment)
         try:
-            self._kube.replace(self._object(lease["metadata"], transitions=transitions))
+            write(lease)
         except Conflict:
             return False
+        self._written = {moment}
         return True
 
     def _expired(self, lease: dict[str, Any]) -> bool:

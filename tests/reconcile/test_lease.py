@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import pytest
 
 from controller.errors import ApiUnavailable
-from controller.ports import LEASE
+from controller.ports import LEASE, KubeObject
 from controller.reconcile.lease import DURATION, GIVE_UP_AFTER, WriterLease
 from tests.fakes.kube import FakeKube, Request
 from tests.fakes.world import FakeClock
@@ -84,6 +87,40 @@ def test_a_holder_that_cannot_renew_gives_up_before_others_may_take_over(
     assert not lease.try_take()
     assert lease.lost()
     assert GIVE_UP_AFTER < DURATION
+
+
+def test_a_lease_from_before_our_last_renewal_is_lost_at_once(kube: FakeKube, clock: FakeClock) -> None:
+    lease = lease_of(kube, clock, "pod-a")
+    assert lease.try_take()
+    before = kube.get(LEASE, "osctl-core", "openstack")
+    assert before is not None
+    clock.advance(5)
+    assert lease.try_take()
+    present = kube.get(LEASE, "osctl-core", "openstack")
+    assert present is not None
+    kube.replace({**present, "spec": before["spec"]})
+    clock.advance(5)
+    assert not lease.try_take()
+    assert lease.lost()
+    assert lease_of(kube, clock, "pod-a").try_take()
+
+
+def test_a_renewal_whose_answer_was_lost_is_known_for_ours(kube: FakeKube, clock: FakeClock) -> None:
+    lease = lease_of(kube, clock, "pod-a")
+    assert lease.try_take()
+    replace = kube.replace
+
+    def cut_off(obj: Mapping[str, Any], *, subresource: str = "") -> KubeObject:
+        replace(obj, subresource=subresource)
+        raise ApiUnavailable("the connection broke")
+
+    clock.advance(5)
+    kube.replace = cut_off  # type: ignore[method-assign]
+    assert not lease.try_take()
+    kube.replace = replace  # type: ignore[method-assign]
+    clock.advance(1)
+    assert lease.try_take()
+    assert not lease.lost()
 
 
 def test_of_two_pods_that_try_at_once_one_wins(kube: FakeKube, clock: FakeClock) -> None:
