@@ -17,11 +17,15 @@ BundleKey = tuple[str, str]  # namespace, name
 
 @dataclass(frozen=True)
 class Followed:
-    """A release whose objects are looked after: its bundle, its deployed revision, what is ignored."""
+    """A release whose objects are looked after: its bundle, its deployed revision, what is ignored.
+
+    `asked` is the operator's request for another look: with a new one they are all compared anew.
+    """
 
     bundle: BundleKey
     revision: int
     rules: tuple[DriftIgnore, ...] = ()
+    asked: str = ""
 
 
 @dataclass
@@ -51,7 +55,7 @@ class DriftIndex:
         self._corrections: dict[ObjectId, Corrections] = {}
 
     def follow(self, key: ReleaseKey, followed: Followed, due: float) -> bool:
-        """Takes a release up, anew if its revision or its rules have changed; says whether it did."""
+        """Takes a release up, anew if anything of `followed` has changed; says whether it did."""
         known = self.releases.get(key)
         if known is not None and known.followed == followed:
             return False

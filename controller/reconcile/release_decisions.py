@@ -102,7 +102,8 @@ class ReleaseDecisions:
             self._drift.leave(key)
             return
         bundle = (look.bundle.namespace, look.bundle.name)
-        self._drift.follow(key, Followed(bundle, last.version, spec.drift_ignore))
+        asked = look.requests(release.name).reconcile
+        self._drift.follow(key, Followed(bundle, last.version, spec.drift_ignore, asked))
 
     def _taken(self, look: BundleLook, revisions: tuple[Revision, ...]) -> Decision | None:
         """A release of that name which another living bundle asks for is not ours to touch."""

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from controller.domain.names import FORCE_ANNOTATION
+from controller.domain.names import FORCE_ANNOTATION, RECONCILE_ANNOTATION
 from controller.errors import ObjectRefused
 from controller.ports import CONFIGMAP, HELMBUNDLE, JOB
 from tests.fakes.helm import Hook
@@ -83,6 +83,20 @@ def test_an_edit_is_told_and_put_right_without_helm(bench: Bench) -> None:
         ("Normal", "CorrectSucceeded: Correct of release web succeeded: "
          "ConfigMap/settings was changed (/data/a)"),
     ]  # fmt: skip
+
+
+def test_a_request_for_another_look_finds_what_no_watch_has_told(bench: Bench) -> None:
+    deployed(bench)
+    bench.kube.merge_patch(CONFIGMAP, "settings", NAMESPACE, {"data": {"a": "9"}})
+    let_pass(bench, 30)
+    bench.settle()
+    assert data(bench)["a"] == "9"
+    bench.annotate("pages", {RECONCILE_ANNOTATION: "now"})
+    bench.settle()
+    let_pass(bench, 30)
+    bench.settle()
+    assert data(bench)["a"] == "1"
+    assert bench.helm.calls == []
 
 
 def test_a_deleted_hook_job_comes_back_and_no_other_hook_runs(bench: Bench) -> None:
