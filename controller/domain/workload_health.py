@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from controller.domain.conditions import timestamp
@@ -96,6 +96,7 @@ class _Worst:
 def judge_workload(workload: Workload, pods: Iterable[PodFacts], around: Surroundings) -> Verdict:
     """The verdict on a workload that counts (`off` is False)."""
     known = list(pods)
+    workload = _with_lost(workload, known)
     worst = _worst(_relevant(workload, known), around)
     rollout = workload.rollout
     if workload.kind == "Job":
@@ -137,6 +138,27 @@ def judge_workload(workload: Workload, pods: Iterable[PodFacts], around: Surroun
         text = f"{missing} of {rollout.desired} pods are still to become available"
         return verdict(Health.PROGRESSING, text)
     return verdict(Health.PROGRESSING, f"{old} pods of the previous revision are still to go")
+
+
+def _with_lost(workload: Workload, pods: Iterable[PodFacts]) -> Workload:
+    """The workload with pods on lost nodes counted among those that should be.
+
+    A DaemonSet's controller does not count them: a lost node carries a taint that its pods do not
+    tolerate (node.kubernetes.io/unreachable:NoSchedule), so that they seem to be misscheduled, and all
+    others to be all (kubernetes: pkg/controller/daemon/daemon_controller.go).
+    """
+    rollout = workload.rollout
+    if workload.kind != "DaemonSet" or not rollout.misscheduled:
+        return workload
+    lost = sum(1 for pod in pods if pod.cause is not None and pod.cause.kind == CauseKind.NODE)
+    lost = min(lost, rollout.misscheduled)
+    counted = replace(
+        rollout,
+        desired=rollout.desired + lost,
+        updated=rollout.updated + lost,
+        misscheduled=rollout.misscheduled - lost,
+    )
+    return replace(workload, rollout=counted)
 
 
 def quorum_group(workload: Workload, pods: Iterable[PodFacts]) -> QuorumGroup | None:

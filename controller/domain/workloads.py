@@ -158,7 +158,9 @@ def _is_zero(kind: str, obj: Mapping[str, Any], rollout: Rollout) -> bool:
     if kind == "DaemonSet":
         # Before its controller has looked, zero means nothing.
         seen = (obj.get("status") or {}).get("observedGeneration")
-        return rollout.desired == 0 and seen is not None and seen == obj["metadata"].get("generation")
+        # Misscheduled: its only nodes may be lost ones.
+        none = rollout.desired == 0 and rollout.misscheduled == 0
+        return none and seen is not None and seen == obj["metadata"].get("generation")
     return rollout.desired == 0
 
 

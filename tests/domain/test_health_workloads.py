@@ -303,6 +303,26 @@ def test_a_daemonset_pod_that_never_becomes_ready_is_a_failure_in_the_end() -> N
     assert judge(obj, pods, now=NOW + 601).health == Health.UNHEALTHY
 
 
+LOST: dict[str, Any] = unready(container_status(ready=True))
+
+
+@pytest.mark.parametrize("nodes", [3, 0])
+def test_a_daemonset_misses_its_pods_on_lost_nodes(nodes: int) -> None:
+    """Its controller counts the nodes that are left, and the pods on lost ones as misscheduled."""
+    compute = daemonset(nodes, numberMisscheduled=1)
+    verdict = judge(compute, pod("nova-compute-1", ("DaemonSet", "nova-compute"), **LOST))
+    assert verdict.health == Health.UNHEALTHY
+    assert (verdict.ready, verdict.desired) == (nodes, nodes + 1)
+    assert verdict.text == "pod nova-compute-1 its node cmp1 does not answer"
+
+
+def test_a_pod_on_a_node_that_no_longer_fits_is_only_told() -> None:
+    compute = daemonset(3, numberMisscheduled=1)
+    verdict = judge(compute, pod("nova-compute-1", ("DaemonSet", "nova-compute")))
+    assert (verdict.health, verdict.desired) == (Health.READY, 3)
+    assert verdict.text == "1 pods run on nodes that they no longer fit"
+
+
 def test_a_pod_stuck_in_its_removal_is_told_in_the_end() -> None:
     stuck = pod("p", ("StatefulSet", "mariadb-server"), meta={"deletionTimestamp": at(0)})
     obj = statefulset(1, readyReplicas=0, availableReplicas=0)
