@@ -134,7 +134,7 @@ class BundlePlanner:
         """What would be done to the release, None for nothing."""
         revisions = look.histories.get(spec.name, ())
         action = PlanAction.UPGRADE if revisions else PlanAction.INSTALL
-        if spec.suspend:
+        if spec.suspend or look.suspended(spec.name):
             return None
         missing: set[tuple[str, str]] = set()
 
@@ -154,8 +154,7 @@ class BundlePlanner:
             # Only then: the installation's key is made when it is first needed, and a plan makes nothing.
             full = values_digest(chart, spec.chart.version, values.values, self._digest_key())
             digest = full[:DIGEST_LENGTH]
-            last = revisions[-1]
-            if last.status == "deployed" and last.ours and last.digest == digest and not missing:
+            if not missing and _stands(revisions[-1], digest, rollback=look.requests(spec.name).rollback):
                 return None
         return _Candidate(
             spec.name,
@@ -234,6 +233,12 @@ class BundlePlanner:
             one.values.values,
             timeout=one.spec.timeout,
         )
+
+
+def _stands(last: Revision, digest: str, *, rollback: str) -> bool:
+    """Whether the release stays as it is: as wanted, or where an operator has rolled it back to."""
+    rolled_back = bool(rollback and last.rolled_back_to and last.held == digest)
+    return last.status == "deployed" and last.ours and (rolled_back or last.digest == digest)
 
 
 def _chart(one: _Candidate) -> str:

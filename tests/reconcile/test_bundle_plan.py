@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from controller.domain.names import BUNDLE_LABEL, DIGEST_LABEL, REVISION_LABEL
+from controller.domain.names import BUNDLE_LABEL, DIGEST_LABEL, REVISION_LABEL, ROLLBACK_RELEASE_PREFIX
 from controller.errors import ObjectRefused
 from controller.ports import HELMBUNDLE, SECRET, HelmRequest, RenderedRelease
 from tests.fakes.helm import FakeHelm, Hook
@@ -256,6 +256,24 @@ def test_a_rotated_secret_is_planned_and_not_shown(bench: Bench) -> None:
     assert digests[0] != digests[1]
     assert "planted" not in str(bench.status("identity"))
     assert bench.helm.calls == [("Install", "keystone")]
+
+
+def test_a_release_that_was_rolled_back_by_name_stays_there(running: Bench) -> None:
+    running.bundle("identity", release(conf="b"))
+    running.settle()
+    running.annotate("identity", {f"{ROLLBACK_RELEASE_PREFIX}/keystone": "1 once"})
+    running.settle()
+    assert running.release("identity", "keystone")["reason"] == "RolledBack"
+    running.bundle("identity", release(conf="b"), mode="Plan")
+    running.look()
+    assert "releases" not in plan(running)
+
+
+def test_a_suspended_release_has_no_plan(running: Bench) -> None:
+    planned = spec_of({**release(conf="b"), "suspend": True})
+    running.bundle("identity", release(conf="a"), mode="Plan", planned=planned)
+    running.look()
+    assert "releases" not in plan(running)
 
 
 # -- what mode Plan leaves alone, and what it finishes

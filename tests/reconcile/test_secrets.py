@@ -471,3 +471,44 @@ def test_a_secret_of_that_name_that_belongs_to_helm_is_reported(bed: Bed) -> Non
     assert bed.texts("database-credentials") == {"x": "y"}
     assert "belongs to something else" in bed.condition()["message"]
     assert bed.texts("identity-credentials")
+
+
+def approve(bed: Bed) -> None:
+    """Plays core: the plan of the region's present spec is approved."""
+    osdpl = bed.region()
+    accepted = {"digest": "sha256:1", "desired": "sha256:2", "generation": osdpl["metadata"]["generation"]}
+    body = {"apiVersion": osdpl["apiVersion"], "kind": osdpl["kind"]}
+    meta = {"name": REGION, "namespace": NS}
+    status = {"plan": {"accepted": accepted}}
+    bed.kube.apply({**body, "metadata": meta, "status": status}, manager="osctl-core", subresource="status")
+
+
+def test_with_mode_plan_nothing_is_made_before_the_plan_is_approved() -> None:
+    bed = Bed(mode="Plan")
+    bed.look()
+    assert {(one.kind, one.subresource) for one in bed.kube.writes} == {("OpenStackDeployment", "status")}
+    assert bed.condition()["status"] == "True"
+    assert "0 of 2 Secrets are in place; the others come with the plan" in bed.condition()["message"]
+    assert bed.region()["status"]["secrets"] == {}
+    approve(bed)
+    bed.look()
+    assert bed.all_texts().keys() == {"database-credentials", "identity-credentials"}
+
+
+def test_with_mode_plan_an_edit_after_the_approval_makes_nothing(bed: Bed) -> None:
+    bed.edit(mode="Plan", **{"with": ["database"]})
+    approve(bed)
+    bed.look()
+    assert bed.all_texts().keys() == {"database-credentials"}
+    bed.edit(**{"with": ["database", "identity"]})
+    bed.look()
+    assert bed.all_texts().keys() == {"database-credentials"}
+    assert bed.condition()["status"] == "True"
+
+
+def test_with_mode_plan_credentials_of_a_service_that_goes_stay_until_it_has_gone(bed: Bed) -> None:
+    bed.edit(volumes="Delete")
+    bed.look()
+    bed.edit(mode="Plan", **{"with": ["database"]})
+    bed.look()
+    assert bed.all_texts().keys() == {"database-credentials", "identity-credentials"}
