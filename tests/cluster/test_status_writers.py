@@ -38,7 +38,7 @@ def write_all(sandbox: Sandbox, namespace: str, rounds: int) -> dict[str, dict[s
             cwd=ROOT,
             capture_output=True,
             text=True,
-            timeout=1500,
+            timeout=3300,
             check=False,
         )
         assert done.returncode == 0, done.stderr[-2000:]
@@ -50,7 +50,7 @@ def write_all(sandbox: Sandbox, namespace: str, rounds: int) -> dict[str, dict[s
 
 
 @pytest.mark.parametrize(
-    "rounds", [30, pytest.param(1000, marks=[pytest.mark.exhaustive, pytest.mark.timeout(1800)])]
+    "rounds", [30, pytest.param(1000, marks=[pytest.mark.exhaustive, pytest.mark.timeout(3600)])]
 )
 def test_nothing_is_lost_and_no_foreign_entry_is_touched(
     sandbox: Sandbox, namespace: str, rounds: int
