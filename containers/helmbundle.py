@@ -20,12 +20,10 @@ from controller.reconcile.bundle import BundleReconciler
 from controller.reconcile.bundle_changes import BundleChanges
 from controller.reconcile.children import ChildrenReporter
 from controller.reconcile.drift import DriftLookout, Pace
-from controller.reconcile.hook_progress import HookProgress
+from controller.reconcile.hook_progress import HookNews, HookProgress
 from controller.reconcile.installation_key import InstallationKey
 from controller.reconcile.object_store import ObjectStore
 from controller.reconcile.status_metrics import measured_bundle
-
-HOOKS_TOLD_EVERY = 1.0
 
 
 def main() -> None:
@@ -47,12 +45,7 @@ def compose(parts: Parts) -> Container:
     records = SecretRecords(parts.kube)
     jobs = ObjectStore(parts.kube, parts.clock, settings.region_namespace, {JOB: parse_hook_job})
     slots = ActionSlots(settings.concurrency, parts.metrics, waiters=settings.hook_waiters)
-
-    def job_seen(event: str | None, obj: Mapping[str, Any]) -> None:
-        if jobs.feed(JOB, event, obj):
-            # Progress is told once a second, however many Jobs move on.
-            for bundle in slots.bundles():
-                queue.add(("bundle", *bundle), after=HOOKS_TOLD_EVERY)
+    hook_news = HookNews(jobs, slots, lambda bundle, after: queue.add(("bundle", *bundle), after=after))
 
     changes, measured = BundleChanges(), measured_bundle(parts.metrics)
 
@@ -98,7 +91,7 @@ def compose(parts: Parts) -> Container:
         watches=(
             Watch(HELMBUNDLE, owner_key, bundle_seen),
             Watch(OSDPL, region_key),
-            Watch(JOB, seen=job_seen),
+            Watch(JOB, seen=hook_news.seen),
         ),
         reconcilers={
             "bundle": lambda namespace, name: bundles.reconcile((namespace, name)),

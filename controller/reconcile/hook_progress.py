@@ -7,8 +7,9 @@ each action that turns out to have any; pods are listed for a Job that lasts, an
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from controller.domain.health import ComponentHealth
 from controller.domain.hooks import (
@@ -27,7 +28,7 @@ from controller.domain.pods import PodFacts, parse_pod
 from controller.domain.redaction import Redactor, redact_urls
 from controller.errors import ReleaseMissing
 from controller.ports import JOB, POD, Clock, Kube, ReleaseRecords
-from controller.reconcile.action_slots import ReleaseKey, Running
+from controller.reconcile.action_slots import ActionSlots, BundleKey, ReleaseKey, Running
 from controller.reconcile.object_store import ObjectStore
 from controller.reconcile.pod_output import PodOutput
 from controller.reconcile.secret_values import SecretValues
@@ -39,6 +40,7 @@ PODS_SELDOM = 15.0
 # Before an action's time is up, and its Jobs with their pods are gone, once more.
 BEFORE_THE_END = 3.0
 COMPARED_EVERY = 300.0
+TOLD_EVERY = 1.0
 # Clocks of the cluster and ours may differ by so much.
 CLOCKS_DIFFER = 60.0
 
@@ -195,6 +197,27 @@ class HookProgress:
 
     def _wide(self, namespace: str, redactor: Redactor) -> Redactor:
         return redactor.including(SecretValues(self._kube, namespace).generated())
+
+
+class HookNews:
+    """What the watch of Jobs tells: fills the store, and has the bundles of running actions looked at.
+
+    `look_later(bundle, seconds)` does the latter. However many Jobs move on, a bundle is looked at for it
+    once a second at most: progress is for people.
+    """
+
+    def __init__(
+        self, store: ObjectStore, slots: ActionSlots, look_later: Callable[[BundleKey, float], None]
+    ) -> None:
+        self._store = store
+        self._slots = slots
+        self._look_later = look_later
+
+    def seen(self, event: str | None, obj: Mapping[str, Any]) -> None:
+        """One event of the watch."""
+        if self._store.feed(JOB, event, obj):
+            for bundle in self._slots.bundles():
+                self._look_later(bundle, TOLD_EVERY)
 
 
 def _without_passwords(redactor: Redactor) -> Callable[[str], str]:

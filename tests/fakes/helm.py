@@ -272,6 +272,9 @@ class FakeHelm:
                 raise HelmCancelled(
                     f"{release}: cancelled: Job {job['metadata']['name']} failed", "cancelled"
                 )
+            if outcome == "TimedOut":
+                cut = "not done within 1800 s"
+                raise HelmCancelled(f"{release}: {cut}: context deadline exceeded", cut)
             if outcome != "Succeeded":
                 raise HelmFailed(f"failed post-install: Job {hook.name} failed: 1/1")
 

@@ -9,8 +9,11 @@ from controller.domain.names import (
     ROLLBACK_RELEASE_PREFIX,
     SUSPEND_ANNOTATION,
 )
-from controller.ports import HELMBUNDLE, SECRET
+from controller.ports import HELMBUNDLE, JOB, POD, SECRET
+from controller.reconcile.hook_progress import HookNews
+from controller.reconcile.work_queue import WorkQueue
 from tests.fakes.helm import Hook
+from tests.fakes.world import FakeRandomness
 from tests.reconcile.bundles import NAMESPACE, Bench
 
 PULLING = {
@@ -131,6 +134,26 @@ def test_pods_are_listed_for_hooks_that_last_and_not_at_every_look(bench: Bench)
     bench.settle()
 
 
+def test_progress_has_a_bundle_looked_at_once_a_second_at_most(bench: Bench) -> None:
+    stuck(bench)
+    queue: WorkQueue[tuple[str, str]] = WorkQueue(bench.clock, FakeRandomness())
+    news = HookNews(bench.jobs, bench.slots, queue.add)
+    looks = 0
+    for number in range(50):
+        bench.clock.advance(0.1)
+        job = Hook(f"job-{number % 7}").job(NAMESPACE)
+        meta = {**job["metadata"], "uid": f"u{number}", "resourceVersion": str(10_000 + number)}
+        news.seen("MODIFIED", {**job, "metadata": meta})
+        if queue.oldest_due() is not None:
+            key = queue.take()
+            assert key == (NAMESPACE, "compute")
+            queue.done(key)
+            looks += 1
+    assert 3 <= looks <= 5
+    bench.helm.finish("nova-db-sync")
+    bench.settle()
+
+
 def test_a_failed_hook_is_explained_by_the_end_of_its_log_without_secrets(bench: Bench) -> None:
     secret = {
         "apiVersion": "v1",
@@ -158,6 +181,36 @@ def test_a_failed_hook_is_explained_by_the_end_of_its_log_without_secrets(bench:
     )
     assert "planted" not in str(bench.statuses()) and "someone-elses" not in str(bench.statuses())
     assert bench.release("compute", "nova")["hooks"] == [{"name": "nova-db-sync", "phase": "Failed"}]
+
+
+def test_time_that_is_up_is_explained_by_what_the_hook_waited_for(bench: Bench) -> None:
+    """Its Job fails in the end because we have it fail, and its pods go: neither is the cause."""
+    stuck(bench)
+    bench.pod("nova-db-sync", PULLING)
+    bench.clock.advance(1797)
+    bench.look()
+    bench.clock.advance(4)
+    bench.kube.delete(POD, "nova-db-sync-x7k2p", NAMESPACE)
+    found = bench.kube.get(JOB, "nova-db-sync", NAMESPACE)
+    assert found is not None
+    bench.kube.replace({**found, "status": {**found["status"], "failed": 1}}, subresource="status")
+    bench.look()
+    bench.helm.finish("nova-db-sync", "TimedOut")
+    bench.settle()
+    assert bench.release("compute", "nova")["lastAttempt"]["error"] == (
+        "not done within 1800 s: its hook: Job nova-db-sync: pod nova-db-sync-x7k2p ImagePullBackOff: "
+        "image registry/nova:1 cannot be pulled (registry: not found)"
+    )
+
+
+def test_an_action_is_looked_at_just_before_its_time_is_up(bench: Bench) -> None:
+    stuck(bench)
+    bench.clock.advance(1790)
+    bench.look()
+    again = bench.reconciler.reconcile((NAMESPACE, "compute"))
+    assert again is not None and again <= 7
+    bench.helm.finish("nova-db-sync")
+    bench.settle()
 
 
 def test_hooks_of_a_failed_action_are_still_told_after_a_restart(bench: Bench) -> None:
