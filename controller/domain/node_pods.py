@@ -15,7 +15,10 @@ from controller.domain.workloads import Workload
 
 @dataclass(frozen=True, slots=True)
 class NodePod:
-    """One pod that has a node. `deleting`: by when it should have ended, 0.0 if it need not."""
+    """One pod that has a node. `deleting`: by when it should have ended, 0.0 if it need not.
+
+    `freed`: it was deleted without a grace, so that nothing more can be asked for.
+    """
 
     name: str
     uid: str
@@ -23,6 +26,7 @@ class NodePod:
     owner: tuple[str, str]
     ready: bool
     deleting: float = 0.0
+    freed: bool = False
 
 
 def parse_node_pod(obj: Mapping[str, Any]) -> NodePod | None:
@@ -40,6 +44,7 @@ def parse_node_pod(obj: Mapping[str, Any]) -> NodePod | None:
         owner=(str(owner.get("kind") or ""), str(owner.get("name") or "")),
         ready=find(status.get("conditions") or (), "Ready").get("status") == "True",
         deleting=seconds_of(meta.get("deletionTimestamp")),
+        freed=meta.get("deletionGracePeriodSeconds") == 0,
     )
 
 
@@ -51,7 +56,8 @@ def unready_daemons(pods: Iterable[NodePod], node: str) -> tuple[str, ...]:
 
 def stuck_pods(pods: Iterable[NodePod], node: str, now: float) -> tuple[NodePod, ...]:
     """Pods on a node that should have ended by now."""
-    return tuple(pod for pod in pods if pod.node == node and 0 < pod.deleting < now)
+    here = (pod for pod in pods if pod.node == node and not pod.freed)
+    return tuple(pod for pod in here if 0 < pod.deleting < now)
 
 
 def quorum_groups(workloads: Iterable[Workload], pods: Iterable[NodePod]) -> tuple[QuorumGroup, ...]:

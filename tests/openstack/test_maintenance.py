@@ -1,0 +1,110 @@
+"""NodeMaintenances against a real Nova: servers move within the budget, once each, and all come back."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+
+import pytest
+
+from tests.cluster.region import wait_until
+from tests.openstack.bed import MARK, Bed
+
+pytestmark = [pytest.mark.cluster, pytest.mark.openstack, pytest.mark.xdist_group("openstack")]
+
+
+def migrate(bed: Bed, count: int, budget: int) -> None:
+    """Moves `count` servers off cmp1 and counts how many were under way at once."""
+    made = {one.id for one in bed.boot(count, "cmp1")}
+    bed.maintain("work", "cmp1", budgets={"serversPerNode": budget})
+    most = 0
+
+    def done() -> bool:
+        nonlocal most
+        listed = bed.servers()
+        most = max(most, sum(one.status == "MIGRATING" for one in listed.values()))
+        return bed.maintenance("work").get("phase") == "Completed"
+
+    wait_until("all have moved", done, 60 + 12 * count, bed.log)
+    assert most <= budget
+    status = bed.maintenance("work")
+    assert status["progress"] == f"{count}/{count}"
+    after = bed.servers()
+    assert set(after) == made
+    assert {one.compute_host for one in after.values()} <= {"cmp2", "cmp3"}
+    assert Counter(len(bed.migrations(id_)) for id_ in made) == {1: count}
+
+
+def test_servers_are_moved_within_the_budget_and_the_node_returns(bed: Bed) -> None:
+    migrate(bed, 4, budget=2)
+    assert bed.service("cmp1").disabled_reason == f"{MARK}maintenance work"
+    assert '"unschedulable":true' in bed.kubectl("get", "node", "cmp1", "-o", "jsonpath={.spec}")
+    bed.kubectl("delete", "nm", "work", "--wait=false")
+    bed.wait_gone("work")
+    bed.wait_service("cmp1", status="enabled")
+    assert "unschedulable" not in bed.kubectl("get", "node", "cmp1", "-o", "jsonpath={.spec}")
+
+
+@pytest.mark.exhaustive
+def test_thirty_servers_are_moved_within_the_budget(bed: Bed) -> None:
+    migrate(bed, 30, budget=4)
+
+
+def test_a_dry_run_tells_what_would_be_done_and_does_nothing(bed: Bed) -> None:
+    live, big = bed.boot(1, "cmp1")[0], bed.boot(1, "cmp1", flavor="large")[0]
+    stopped = bed.boot(1, "cmp1")[0]
+    bed.sdk.compute.stop_server(stopped)
+    wait_until("it is stopped", lambda: bed.servers()[stopped.id].status == "SHUTOFF", 30)
+    bed.maintain("work", "cmp1", dryRun=True, limits={"localDiskGiB": 100})
+    plan = {one["id"]: one for one in bed.wait_phase("work", "Planned")["servers"]}
+    assert {id_: one["action"] for id_, one in plan.items()} == {
+        live.id: "Live",
+        stopped.id: "Cold",
+        big.id: "Blocked",
+    }
+    assert "too big to copy" in plan[big.id]["message"]
+    assert bed.service("cmp1").status == "enabled"
+    assert {one.compute_host for one in bed.servers().values()} == {"cmp1"}
+
+
+def test_what_cannot_be_moved_blocks_until_its_owner_says_what_to_do(bed: Bed) -> None:
+    big = bed.boot(1, "cmp1", flavor="large")[0]
+    other = bed.boot(1, "cmp1")[0]
+    bed.maintain("work", "cmp1", limits={"localDiskGiB": 100})
+    status = bed.wait_phase("work", "Blocked")
+    assert status["progress"] == "1/2"
+    assert bed.servers()[other.id].compute_host != "cmp1"
+    assert bed.servers()[big.id].compute_host == "cmp1"
+    bed.sdk.compute.set_server_metadata(big, maintenance="cold")
+    bed.wait_phase("work", "Completed")
+    assert bed.servers()[big.id].compute_host != "cmp1"
+    assert bed.servers()[big.id].status == "ACTIVE"
+
+
+def test_two_maintenances_share_the_budget_of_nodes_the_oldest_first(bed: Bed) -> None:
+    bed.boot(1, "cmp1")
+    bed.maintain("first", "cmp1")
+    bed.wait_phase("first", "Completed")
+    bed.maintain("second", "cmp2")
+    status = bed.wait_phase("second", "Waiting", 40)
+    assert "cmp1" in status["conditions"][0]["message"]
+    assert bed.service("cmp2").status == "enabled"
+    bed.kubectl("delete", "nm", "first", "--wait=false")
+    bed.wait_gone("first")
+    bed.wait_phase("second", "Completed")
+
+
+def test_a_drain_is_held_back_while_servers_are_on_the_node(bed: Bed) -> None:
+    bed.boot(1, "cmp1")
+    lock = ("get", "pods", "-l", "osctl.dev/drain-lock=cmp1", "-o", "name")
+    wait_until("the lock", lambda: bed.region.kubectl(*lock).strip(), 40, bed.log)
+    ready = ("wait", "pods", "-l", "osctl.dev/drain-lock=cmp1", "--for=condition=Ready", "--timeout=30s")
+    bed.region.kubectl(*ready)
+    began = time.monotonic()
+    with pytest.raises(Exception, match=r"disruption budget|timed out|did not complete"):
+        bed.kubectl("drain", "cmp1", "--ignore-daemonsets", "--timeout=6s")
+    assert time.monotonic() - began < 60
+    bed.maintain("work", "cmp1")
+    bed.wait_phase("work", "Completed")
+    wait_until("the lock goes", lambda: not bed.region.kubectl(*lock).strip(), 40, bed.log)
+    bed.kubectl("drain", "cmp1", "--ignore-daemonsets", "--timeout=60s")

@@ -1,0 +1,181 @@
+"""Nodes in a FakeKube and hosts in a FakeCloud, cared for by the real reconcilers, on a fake clock."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+from typing import Any
+
+from containers.node import REGION_PARSERS
+from controller.domain.conditions import timestamp
+from controller.errors import CloudUnavailable
+from controller.ports import NODE, NODE_MAINTENANCE, OSDPL, SECRET, KubeObject
+from controller.reconcile.cloud_access import CloudAccess
+from controller.reconcile.drain_lock import DrainLocks
+from controller.reconcile.host_board import HostBoard
+from controller.reconcile.node_hosts import HostsReconciler
+from controller.reconcile.node_maintenance import MaintenancesReconciler
+from controller.reconcile.nodes import PARSERS, NodesReconciler
+from controller.reconcile.object_store import ObjectStore
+from tests.fakes.cloud import FakeCloud, FakeClouds, FakeFencing
+from tests.fakes.kube import FakeKube
+from tests.fakes.world import FakeClock
+from tests.reconcile.test_health import SilentEvents
+from tests.reconcile.watched import DEFINITIONS, NAME
+
+NAMESPACE = "openstack"
+COMPUTE = "openstack-compute-node"
+
+
+class NodeWorld:
+    """`look()` is one pass of everything, as a process just started would do it with `fresh=True`."""
+
+    def __init__(self, *hosts: str, **features: Any) -> None:
+        self.clock = FakeClock(start=1_780_000_000.0)
+        self.kube = FakeKube(clock=self.clock)
+        for definition in DEFINITIONS:
+            self.kube.serve(definition)
+        self.cloud = FakeCloud(*hosts)
+        self.clouds = FakeClouds(self.cloud)
+        self.fencing = FakeFencing()
+        self.events = SilentEvents()
+        spec = {
+            "openstackVersion": "2026.1",
+            "preset": "core",
+            "size": "single",
+            "publicDomainName": "a.example",
+        }
+        self.kube.create(
+            {
+                "apiVersion": OSDPL.api_version,
+                "kind": OSDPL.kind,
+                "metadata": {"name": NAME, "namespace": NAMESPACE},
+                "spec": {**spec, "features": features},
+            }
+        )
+        self.give_credentials()
+        for host in hosts:
+            self.add_node(host)
+        self.restart()
+
+    # -- Kubernetes
+
+    def give_credentials(self, content: bytes = b"clouds: {}") -> None:
+        data = {"clouds.yaml": base64.b64encode(content).decode()}
+        meta = {"name": "openstack-clouds", "namespace": NAMESPACE}
+        secret = {"apiVersion": "v1", "kind": "Secret", "metadata": meta, "data": data}
+        live = self.kube.get(SECRET, "openstack-clouds", NAMESPACE)
+        if live is None:
+            self.kube.create(secret)
+        else:
+            self.kube.replace({**live, "data": data})
+
+    def add_node(self, name: str, *, compute: bool = True, **labels: str) -> None:
+        roles = {COMPUTE: "enabled"} if compute else {"openstack-control-plane": "enabled"}
+        labels = {**roles, "kubernetes.io/hostname": name, **labels}
+        meta = {"name": name, "labels": labels}
+        self.kube.create({"apiVersion": "v1", "kind": "Node", "metadata": meta, "spec": {}})
+        self.set_ready(name, True)
+
+    def set_ready(self, name: str, ready: bool) -> None:
+        live = self.node(name)
+        condition = {
+            "type": "Ready",
+            "status": "True" if ready else "Unknown",
+            "lastTransitionTime": timestamp(self.clock.now()),
+        }
+        self.kube.replace({**live, "status": {"conditions": [condition]}}, subresource="status")
+
+    def node(self, name: str) -> KubeObject:
+        found = self.kube.get(NODE, name)
+        assert found is not None
+        return found
+
+    def edit_node(self, name: str, patch: Mapping[str, Any]) -> None:
+        self.kube.merge_patch(NODE, name, None, patch)
+
+    def cordon(self, name: str, cordoned: bool = True) -> None:
+        self.edit_node(name, {"spec": {"unschedulable": cordoned or None}})
+
+    def annotate(self, name: str, **notes: str) -> None:
+        notes = {f"osctl.dev/{key.replace('_', '-')}": value for key, value in notes.items()}
+        self.edit_node(name, {"metadata": {"annotations": notes}})
+
+    def fence(self, name: str) -> None:
+        self.annotate(name, fenced_at=timestamp(self.clock.now()))
+
+    def maintain(self, name: str, node: str, **spec: Any) -> None:
+        meta = {"name": name}
+        body = {"apiVersion": NODE_MAINTENANCE.api_version, "kind": NODE_MAINTENANCE.kind}
+        self.kube.create({**body, "metadata": meta, "spec": {"nodeName": node, **spec}})
+
+    def maintenance(self, name: str) -> dict[str, Any]:
+        found = self.kube.get(NODE_MAINTENANCE, name)
+        return (found or {}).get("status") or {}
+
+    def status(self, node: str) -> dict[str, Any]:
+        osdpl = self.kube.get(OSDPL, NAME, NAMESPACE)
+        assert osdpl is not None
+        found: dict[str, Any] = ((osdpl.get("status") or {}).get("nodes") or {}).get(node) or {}
+        return found
+
+    def condition(self, type_: str) -> dict[str, Any]:
+        osdpl = self.kube.get(OSDPL, NAME, NAMESPACE)
+        assert osdpl is not None
+        return next(one for one in osdpl["status"]["conditions"] if one["type"] == type_)
+
+    # -- our process
+
+    def restart(self) -> None:
+        """A new process, that knows nothing but what stands in Kubernetes and OpenStack."""
+        kube, clock = self.kube, self.clock
+        self.nodes = ObjectStore(kube, clock, None, PARSERS)
+        self.region = ObjectStore(kube, clock, NAMESPACE, REGION_PARSERS)
+        access = CloudAccess(kube, self.clouds, clock, NAMESPACE)
+        board = HostBoard()
+        self.reporter = NodesReconciler(
+            kube=kube, clock=clock, events=self.events, store=self.nodes, resync=300, board=board
+        )
+        self.hosts = HostsReconciler(
+            kube=kube,
+            clock=clock,
+            events=self.events,
+            access=access,
+            fencing=self.fencing,
+            nodes=self.nodes,
+            region=self.region,
+            locks=DrainLocks(kube, NAMESPACE, "image"),
+            board=board,
+            namespace=NAMESPACE,
+            resync=300,
+        )
+        self.maintenances = MaintenancesReconciler(
+            kube=kube, clock=clock, events=self.events, access=access, namespace=NAMESPACE
+        )
+
+    def look(self, times: int = 1, *, after: float = 3.0, cloud_moves: bool = True) -> None:
+        for _ in range(times):
+            self.clock.advance(after)
+            if cloud_moves:
+                self.cloud.pass_time()
+            self._watch()
+            self.hosts.reconcile()
+            self.maintenances.reconcile()
+            self.reporter.reconcile((NAMESPACE, NAME))
+
+    def _watch(self) -> None:
+        """Watches that tell everything at once."""
+        for store in (self.nodes, self.region):
+            for resource in store.resources:
+                for obj in self.kube.list(resource):
+                    store.feed(resource, "MODIFIED", obj)
+                store.catch_up(resource)
+
+
+def fail(error: str = "503") -> Any:
+    """For `FakeCloud.before`: nothing answers."""
+
+    def failing(name: str, subject: str) -> None:
+        raise CloudUnavailable(error)
+
+    return failing

@@ -1,0 +1,398 @@
+"""The care for compute hosts: from Nodes and OpenStack to the next step, whatever happens in between."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from controller.domain.cloud_facts import MARK, Agent, VolumeService
+from controller.errors import CloudUnavailable
+from controller.ports import CRONJOB, JOB, NODE, NODE_MAINTENANCE, PDB, POD
+from tests.reconcile.node_world import NAMESPACE, NodeWorld, fail
+
+HARMFUL = {"force_down", "evacuate", "delete_compute_service", "delete_agent", "delete_provider"}
+
+
+@pytest.fixture
+def world() -> NodeWorld:
+    return NodeWorld("cmp1", "cmp2", "cmp3", "cmp4", "cmp5", nodes={"evacuation": "Auto"})
+
+
+def harm(world: NodeWorld) -> list[tuple[str, str]]:
+    return [call for call in world.cloud.writes if call[0] in HARMFUL]
+
+
+def test_a_quiet_cloud_is_written_to_by_nobody(world: NodeWorld) -> None:
+    world.look(3)
+    world.kube.forget_requests()
+    world.look(5)
+    assert world.cloud.writes == []
+    assert world.kube.writes == []
+    assert world.status("cmp1")["compute"] == "enabled, up"
+
+
+def test_cordon_and_uncordon(world: NodeWorld) -> None:
+    world.cordon("cmp1")
+    world.look(3)
+    assert world.cloud.services["cmp1"].reason == f"{MARK}node cordoned"
+    world.cordon("cmp1", False)
+    world.look(3)
+    assert world.cloud.services["cmp1"].enabled
+    assert [name for name, _ in world.cloud.writes] == ["set_compute_service"] * 2
+
+
+def test_a_moment_of_silence_does_nothing(world: NodeWorld) -> None:
+    world.set_ready("cmp1", False)
+    world.look(10, after=10)
+    world.set_ready("cmp1", True)
+    world.look(10, after=30)
+    assert world.cloud.writes == []
+
+
+def test_a_lost_node_is_disabled_and_evacuated_only_after_fencing(world: NodeWorld) -> None:
+    ids = world.cloud.boot(3, "cmp1", local_disk=False)
+    world.set_ready("cmp1", False)
+    world.cloud.die("cmp1")
+    world.look(30, after=10)
+    assert not world.cloud.services["cmp1"].enabled
+    assert world.status("cmp1")["reason"] == "FencingAwaited"
+    assert harm(world) == []
+    world.fence("cmp1")
+    world.look(25)
+    assert {world.cloud.hosted[id_].host for id_ in ids} & {"cmp1"} == set()
+    assert world.cloud.services["cmp1"].forced_down
+    [maintenance] = world.kube.objects("NodeMaintenance")
+    assert maintenance["status"]["phase"] == "Completed"
+    assert sorted(subject for name, subject in world.cloud.writes if name == "evacuate") == sorted(ids)
+
+
+def test_a_node_that_returns_is_freed_when_its_compute_cleaned_up(world: NodeWorld) -> None:
+    test_a_lost_node_is_disabled_and_evacuated_only_after_fencing(world)
+    world.set_ready("cmp1", True)
+    world.look(5)
+    assert world.kube.objects("NodeMaintenance") == []
+    assert world.cloud.services["cmp1"].forced_down
+    assert world.status("cmp1")["reason"] == "CleanupAwaited"
+    world.cloud.restart("cmp1")
+    world.look(3)
+    world.cloud.restart("cmp1")
+    world.look(3)
+    service = world.cloud.services["cmp1"]
+    assert service.enabled and service.up and not service.forced_down
+
+
+def test_the_fencing_service_is_asked_and_believed() -> None:
+    features = {"evacuation": "Auto", "fencing": {"url": "http://127.0.0.1/"}}
+    world = NodeWorld("cmp1", "cmp2", nodes=features)
+    world.cloud.boot(1, "cmp1", local_disk=False)
+    world.set_ready("cmp1", False)
+    world.cloud.die("cmp1")
+    world.look(20, after=10)
+    assert world.fencing.asked and harm(world) == []
+    world.fencing.off.add("cmp1")
+    world.look(20)
+    assert ("evacuate", "cmp1-0000") in world.cloud.writes
+
+
+def test_an_evacuation_that_was_taken_back_is_not_begun_again(world: NodeWorld) -> None:
+    world.cloud.boot(2, "cmp1", local_disk=True)
+    world.set_ready("cmp1", False)
+    world.cloud.die("cmp1")
+    world.look(20, after=10)
+    world.fence("cmp1")
+    world.look(5)
+    [maintenance] = world.kube.objects("NodeMaintenance")
+    assert maintenance["status"]["phase"] == "Blocked"  # local disks
+    world.kube.delete(NODE_MAINTENANCE, maintenance["metadata"]["name"])
+    world.look(10)
+    assert world.kube.objects("NodeMaintenance") == []
+    assert "taken back" in world.status("cmp1")["message"]
+
+
+def test_too_many_lost_at_once_stop_everything(world: NodeWorld) -> None:
+    for host in ("cmp1", "cmp2"):
+        world.cloud.boot(2, host, local_disk=False)
+        world.set_ready(host, False)
+        world.cloud.die(host)
+        world.fence(host)
+    world.look(30, after=10)
+    assert world.cloud.writes == []
+    told = world.condition("NodesReady")
+    assert (told["status"], told["reason"]) == ("False", "AutomationBraked")
+    world.set_ready("cmp2", True)
+    world.cloud.restart("cmp2")
+    world.look(30, after=10)
+    assert not world.cloud.services["cmp1"].enabled
+
+
+def test_pods_that_hang_on_a_fenced_node_are_freed(world: NodeWorld) -> None:
+    world.set_ready("cmp1", False)
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "mariadb-0", "namespace": NAMESPACE, "finalizers": ["x/y"]},
+        "spec": {"nodeName": "cmp1"},
+    }
+    world.kube.create(pod)
+    world.kube.delete(POD, "mariadb-0", NAMESPACE)
+
+    def deletions() -> int:
+        return sum(one.verb == "delete" and one.name == "mariadb-0" for one in world.kube.requests)
+
+    world.look(20, after=10)
+    assert deletions() == 1
+    world.fence("cmp1")
+    world.look(1)
+    assert deletions() == 2
+
+
+# -- removal
+
+
+def test_a_removed_node_leaves_nothing_behind(world: NodeWorld) -> None:
+    world.cloud.agents["a"] = Agent("a", "cmp1", "Open vSwitch agent", alive=True)
+    world.look(2)
+    world.kube.delete(NODE, "cmp1")
+    world.look(3)
+    assert not world.cloud.services["cmp1"].enabled
+    assert world.status("cmp1")["reason"] == "ComputeStillReports"
+    world.cloud.die("cmp1")
+    world.cloud.agents["a"] = replace(world.cloud.agents["a"], alive=False)
+    world.look(6)
+    assert "cmp1" not in world.cloud.services and world.cloud.agents == {} and "cmp1" not in world.cloud.held
+    assert world.status("cmp1") == {}
+
+
+def test_a_removed_node_with_servers_blocks_and_says_so(world: NodeWorld) -> None:
+    world.cloud.boot(2, "cmp1")
+    world.look(2)
+    world.kube.delete(NODE, "cmp1")
+    world.cloud.die("cmp1")
+    world.look(10)
+    assert harm(world) == []
+    assert world.status("cmp1")["reason"] == "ServersLeft"
+    assert world.status("cmp1")["state"] == "Removed"
+
+
+def test_a_list_of_hosts_without_servers_is_not_believed_alone(world: NodeWorld) -> None:
+    """The truncated answer of a broken proxy: Placement and the server itself say otherwise."""
+    world.look(2)
+    ids = world.cloud.boot(1, "cmp1")
+    hidden = world.cloud.hosted.pop(ids[0])
+    world.cloud.before = lambda name, subject: (
+        world.cloud.hosted.__setitem__(hidden.id, hidden)
+        if name == "server"
+        else world.cloud.hosted.pop(hidden.id, None)
+    )
+    world.kube.delete(NODE, "cmp1")
+    world.cloud.die("cmp1")
+    world.look(6)
+    assert harm(world) == []
+    assert "Placement" in world.status("cmp1")["message"]
+
+
+def test_what_moves_left_in_placement_is_cleaned_away(world: NodeWorld) -> None:
+    world.look(2)
+    world.cloud.held["cmp1"].add("a-migration-of-old")
+    world.kube.delete(NODE, "cmp1")
+    world.cloud.die("cmp1")
+    world.look(6)
+    assert "cmp1" not in world.cloud.services
+
+
+def test_a_node_that_lost_its_role_is_removed_from_openstack(world: NodeWorld) -> None:
+    world.look(2)
+    world.edit_node("cmp1", {"metadata": {"labels": {"openstack-compute-node": None}}})
+    world.cloud.die("cmp1")
+    world.look(6)
+    assert "cmp1" not in world.cloud.services
+
+
+def test_a_machine_under_an_old_name_gets_a_new_service(world: NodeWorld) -> None:
+    world.look(2)
+    world.kube.delete(NODE, "cmp1")
+    world.cloud.die("cmp1")
+    world.add_node("cmp1")
+    world.look(4, after=10)
+    assert "cmp1" in world.cloud.services
+    world.look(20, after=10)
+    assert "cmp1" not in world.cloud.services
+
+
+def test_after_a_restart_a_removed_node_is_still_known(world: NodeWorld) -> None:
+    world.look(3)
+    world.kube.delete(NODE, "cmp1")
+    world.cloud.die("cmp1")
+    world.restart()
+    world.look(6)
+    assert "cmp1" not in world.cloud.services
+
+
+def test_a_compute_that_never_was_a_node_is_left_alone(world: NodeWorld) -> None:
+    other = NodeWorld("cmp1", "elsewhere")
+    other.kube.delete(NODE, "elsewhere")
+    other.restart()
+    other.cloud.die("elsewhere")
+    other.look(10)
+    assert other.cloud.writes == []
+
+
+# -- nothing on partial knowledge
+
+
+@pytest.mark.parametrize(
+    "broken", ["compute_services", "hypervisors", "network_agents", "volume_services", "aggregates"]
+)
+def test_without_a_complete_look_nothing_is_done(world: NodeWorld, broken: str) -> None:
+    world.look(2)
+    world.cloud.calls.clear()
+
+    def before(name: str, subject: str) -> None:
+        if name == broken:
+            raise CloudUnavailable("503")
+
+    world.cloud.before = before
+    world.cordon("cmp1")
+    world.set_ready("cmp2", False)
+    world.cloud.die("cmp2")
+    world.fence("cmp2")
+    world.kube.delete(NODE, "cmp3")
+    world.cloud.die("cmp3")
+    world.look(40, after=10)
+    assert world.cloud.writes == []
+    world.cloud.before = lambda *_: None
+    world.cordon("cmp1", False)
+    world.look(2)
+    assert world.status("cmp1")["reason"] == "InService"
+
+
+def test_without_credentials_the_region_is_told_of_its_nodes_all_the_same(world: NodeWorld) -> None:
+    world.cloud.before = fail()
+    world.look(3)
+    assert world.condition("NodesReady")["status"] == "True"
+    assert world.status("cmp1")["state"] == "Ready"
+
+
+def test_new_credentials_are_used_without_a_restart(world: NodeWorld) -> None:
+    world.look(2)
+    assert len(world.clouds.opened) == 1
+    world.give_credentials(b"clouds: {other: {}}")
+    world.look(1)
+    assert world.clouds.opened[-1] == b"clouds: {other: {}}"
+    world.look(2)
+    assert len(world.clouds.opened) == 2
+
+
+# -- drains, cells, aggregates
+
+
+def test_a_node_with_servers_is_locked_until_they_are_gone(world: NodeWorld) -> None:
+    ids = world.cloud.boot(1, "cmp1")
+    world.look(2)
+    [pod] = world.kube.objects("Pod")
+    assert pod["spec"]["nodeName"] == "cmp1"
+    assert pod["metadata"]["ownerReferences"][0]["kind"] == "Node"
+    [budget] = world.kube.objects("PodDisruptionBudget")
+    assert budget["spec"]["selector"]["matchLabels"].items() <= pod["metadata"]["labels"].items()
+    assert world.status("cmp1")["drainLocked"] == "1 servers are on it"
+    world.cloud.before = fail()
+    world.cloud.hosted.pop(ids[0])
+    world.look(2)
+    assert world.kube.objects("Pod")  # not known to be empty
+    world.cloud.before = lambda *_: None
+    world.look(2)
+    assert world.kube.list(POD, NAMESPACE) == [] and world.kube.list(PDB, NAMESPACE) == []
+
+
+def test_a_member_that_the_majority_needs_locks_its_node() -> None:
+    world = NodeWorld()
+    labels = {"release_group": "mariadb", "application": "mariadb", "component": "server"}
+    world.kube.create(
+        {
+            "apiVersion": "apps/v1",
+            "kind": "StatefulSet",
+            "metadata": {
+                "name": "mariadb-server",
+                "namespace": NAMESPACE,
+                "labels": {**labels, "app.kubernetes.io/managed-by": "Helm"},
+                "annotations": {"meta.helm.sh/release-name": "mariadb"},
+            },
+            "spec": {"replicas": 3, "template": {"metadata": {"labels": labels}}},
+        }
+    )
+    for number in range(3):
+        world.add_node(f"ctl{number}", compute=False)
+        owner = {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "mariadb-server", "uid": "x"}
+        made = world.kube.create(
+            {
+                "apiVersion": "v1",
+                "kind": "Pod",
+                "metadata": {
+                    "name": f"mariadb-server-{number}",
+                    "namespace": NAMESPACE,
+                    "ownerReferences": [{**owner, "controller": True}],
+                },
+                "spec": {"nodeName": f"ctl{number}"},
+            }
+        )
+        ready = {"conditions": [{"type": "Ready", "status": "True" if number else "False"}]}
+        world.kube.replace({**made, "status": ready}, subresource="status")
+    world.look(2)
+    locked = {
+        one["spec"]["nodeName"] for one in world.kube.objects("Pod") if "lock" in one["metadata"]["name"]
+    }
+    assert locked == {"ctl1", "ctl2"}
+    assert "majority of mariadb-server" in world.status("ctl1")["drainLocked"]
+
+
+def test_a_compute_without_a_cell_is_mapped_by_the_regions_job(world: NodeWorld) -> None:
+    job = {"metadata": {"labels": {"a": "b"}}, "spec": {"template": {"spec": {"containers": []}}}}
+    cron = {"schedule": "@hourly", "jobTemplate": job}
+    meta = {"name": "nova-cell-setup", "namespace": NAMESPACE}
+    world.kube.create(
+        {"apiVersion": CRONJOB.api_version, "kind": CRONJOB.kind, "metadata": meta, "spec": cron}
+    )
+    whole = world.cloud.hypervisors
+    world.cloud.hypervisors = lambda: tuple(one for one in whole() if one.host != "cmp1")  # type: ignore[method-assign]
+    world.look(40, after=10)
+    [made] = world.kube.list(JOB, NAMESPACE)
+    assert made["metadata"]["name"].startswith("nova-cell-setup-")
+
+
+def test_labels_put_hosts_into_aggregates_and_take_them_out(world: NodeWorld) -> None:
+    label = {"osctl.dev/availability-zone": "az1"}
+    world.edit_node("cmp1", {"metadata": {"labels": label}})
+    world.look(2)
+    [group] = world.cloud.groups.values()
+    assert (group.name, group.zone, group.hosts) == ("az1", "az1", {"cmp1"})
+    world.cloud.groups[9] = replace(group, id=9, name="by hand", hosts=frozenset(("cmp1",)), ours=False)
+    world.edit_node("cmp1", {"metadata": {"labels": {"osctl.dev/availability-zone": None}}})
+    world.look(2)
+    assert world.cloud.groups[group.id].hosts == frozenset()
+    assert world.cloud.groups[9].hosts == {"cmp1"}
+
+
+def test_flapping_is_remembered_over_a_restart(world: NodeWorld) -> None:
+    for _ in range(3):
+        world.set_ready("cmp1", False)
+        world.look(2, after=10)
+        world.set_ready("cmp1", True)
+        world.look(1, after=10)
+    world.cordon("cmp1")
+    world.look(2)
+    world.cordon("cmp1", False)
+    world.restart()
+    world.look(3)
+    assert world.status("cmp1")["reason"] == "NodeFlapping"
+    world.look(20, after=20)
+    assert world.cloud.services["cmp1"].enabled
+
+
+def test_the_volume_service_of_a_removed_node_is_disabled_with_our_mark(world: NodeWorld) -> None:
+    world.cloud.volumes["cmp1@lvm"] = VolumeService("cinder-volume", "cmp1@lvm", True, up=False)
+    world.look(2)
+    world.kube.delete(NODE, "cmp1")
+    world.cloud.die("cmp1")
+    world.look(6)
+    assert world.cloud.volumes["cmp1@lvm"].reason == f"{MARK}node removed"
