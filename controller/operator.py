@@ -232,7 +232,7 @@ def _fence(lease: WriterLease, ended: threading.Event) -> None:
     while not ended.wait(FENCE_EVERY):
         if lease.lost():
             # At once, without ceremony: a write from now on could meet another pod's.
-            log.error("the Lease is lost or shows an older state: another pod may be at work, so this container ends")
+            log.error("the Lease is lost: another pod may be at work, or the state went back; the end")
             exit_container(LEASE_LOST)
 
 
