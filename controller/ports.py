@@ -160,8 +160,8 @@ class Revision:
     `modified` is in seconds since the epoch. `ours`: the revision label fits the version, so this very
     revision was made by the controller and not by someone's `helm upgrade` or `helm rollback`.
 
-    `origin` is the number in that label, 0 without one. `forced`, `asked`, `rolled_back_to` and `held`
-    as in `controller.domain.release_state.Recorded`.
+    `origin` is the number in that label, 0 without one. `forced` and `asked` are labels of
+    `controller.domain.requests`, `rolled_back_to` and `held` as in `domain.release_state.Recorded`.
     """
 
     version: int

@@ -10,7 +10,7 @@ from controller.domain.bundle import DriftMode
 from controller.domain.conditions import timestamp
 from controller.domain.drift import FIGHT_AFTER, NO_DRIFT, Drift
 from controller.domain.reasons import Reason
-from controller.domain.requests import NOTHING_ASKED, Requests, mark
+from controller.domain.requests import NOTHING_ASKED, Requests, is_answered
 
 
 class Action(StrEnum):
@@ -42,8 +42,8 @@ class Recorded:
     `copied_from` those that this one may be a rollback to, as its labels are theirs.
 
     `forced` and `asked` are the marks of the requests for an upgrade and for a rollback that were there
-    when it was made. `rolled_back_to` is the revision that it went back to at our hands, 0 for none, and
-    `held` the digest that was wanted then.
+    when any of the revisions kept was made. `rolled_back_to` is the revision that this one went back to
+    at our hands, 0 for none, and `held` the digest that was wanted then.
     """
 
     version: int
@@ -54,8 +54,8 @@ class Recorded:
     any_deployed: bool
     usable: frozenset[int] = frozenset()
     copied_from: frozenset[int] = frozenset()
-    forced: str = ""
-    asked: str = ""
+    forced: frozenset[str] = frozenset()
+    asked: frozenset[str] = frozenset()
     rolled_back_to: int = 0
     held: str = ""
 
@@ -134,13 +134,13 @@ def decide(situation: Situation) -> Decision:
 
 def _existing(situation: Situation, recorded: Recorded) -> Decision:
     requests, impossible = situation.requests, ""
-    if requests.rollback and recorded.asked != mark(requests.rollback):
+    if not is_answered(requests.rollback, recorded.asked):
         # One that was served is not looked at again: what was edited since is newer.
         impossible = _why_impossible(requests, recorded)
         if not impossible:
             text = f"a rollback to revision {requests.rollback_revision} was asked for"
             return _backed_off(situation, Decision(Action.ROLLBACK, Reason.ROLLBACK_REQUESTED, text))
-    if requests.force and recorded.forced != mark(requests.force):
+    if not is_answered(requests.force, recorded.forced):
         text = "an upgrade was asked for by annotation"
         return _backed_off(situation, Decision(Action.UPGRADE, Reason.FORCED, text))
     if _is_held(situation, recorded):
@@ -229,7 +229,7 @@ def _pending(situation: Situation, recorded: Recorded) -> Decision:
     our_rollback = (
         recorded.status == "pending-rollback"
         and situation.requests.rollback_revision in recorded.copied_from
-        and recorded.asked != mark(situation.requests.rollback)
+        and not is_answered(situation.requests.rollback, recorded.asked)
     )
     if recorded.ours or our_rollback:
         # The Lease makes us the only writer and no action of ours runs: its writer is dead.

@@ -8,7 +8,7 @@ word that is new; the revision of Helm that served it carries the text's mark, s
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from controller.domain.names import (
@@ -24,14 +24,17 @@ from controller.domain.names import (
     SUSPEND_RELEASE_PREFIX,
 )
 
-LONGEST_TEXT = 128
+# Three of them, joined, fit where the status keeps them.
+LONGEST_TEXT = 80
+BETWEEN = "; "
 
 
 @dataclass(frozen=True)
 class Requests:
     """What is asked of one release; each text is empty where nothing is asked.
 
-    `rollback` begins with the number of the revision to go back to.
+    `rollback` begins with the number of the revision to go back to. The others may hold several requests,
+    of the region, the bundle and the release.
     """
 
     reconcile: str = ""
@@ -51,7 +54,7 @@ class Requests:
             (self.force, served.force),
             (self.rollback, served.rollback),
         )
-        return any(asked and asked != before for asked, before in pairs)
+        return any(_parts(asked) - _parts(before) for asked, before in pairs)
 
 
 NOTHING_ASKED = Requests()
@@ -61,9 +64,8 @@ def requests_of(annotations: Mapping[str, object], release: str) -> Requests:
     """The requests that a bundle's annotations hold for one of its releases."""
 
     def text(*names: str) -> str:
-        found = (str(annotations.get(name) or "").strip() for name in names)
-        whole = "; ".join(part for part in found if part)
-        return whole if len(whole) <= LONGEST_TEXT else mark(whole)
+        found = (str(annotations.get(name) or "").replace(BETWEEN, ", ").strip() for name in names)
+        return BETWEEN.join(part if len(part) <= LONGEST_TEXT else _mark(part) for part in found if part)
 
     # That hooks are to be skipped is worth another try at once.
     skip = ", hooks skipped" if skips_hooks(annotations, release) else ""
@@ -73,7 +75,7 @@ def requests_of(annotations: Mapping[str, object], release: str) -> Requests:
     return Requests(
         reconcile=f"{reconcile}{skip}".removeprefix(", "),
         force=text(FORCE_ANNOTATION, f"{FORCE_RELEASE_PREFIX}/{release}"),
-        rollback=str(annotations.get(f"{ROLLBACK_RELEASE_PREFIX}/{release}") or "").strip()[:LONGEST_TEXT],
+        rollback=text(f"{ROLLBACK_RELEASE_PREFIX}/{release}"),
     )
 
 
@@ -89,6 +91,28 @@ def skips_hooks(annotations: Mapping[str, object], release: str) -> bool:
     return any(str(annotations.get(name) or "").strip().lower() == "true" for name in names)
 
 
-def mark(text: str) -> str:
-    """What a label can hold of a request's text: 16 hex digits, empty for no text."""
-    return hashlib.sha256(text.encode()).hexdigest()[:16] if text else ""
+def label_of(text: str) -> str:
+    """What the label of a revision says of the requests that were there when it was made.
+
+    At most three marks of 16 hex digits, for a label holds 63 characters. Never empty: Helm would hand
+    on the label of the revision before.
+    """
+    return ".".join(sorted(_mark(part) for part in _parts(text))) or "none"
+
+
+def marks_in(labels: Iterable[str]) -> frozenset[str]:
+    """The marks in such labels."""
+    return frozenset(mark for label in labels for mark in label.split("."))
+
+
+def is_answered(text: str, marks: frozenset[str]) -> bool:
+    """Whether some revision was made while the request was there; true also where nothing is asked."""
+    return all(_mark(part) in marks for part in _parts(text))
+
+
+def _parts(text: str) -> frozenset[str]:
+    return frozenset(part for part in text.split(BETWEEN) if part)
+
+
+def _mark(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -12,6 +12,7 @@ from controller.domain.bundle_status import attempt_entry
 from controller.domain.digests import values_digest
 from controller.domain.reasons import Reason
 from controller.domain.release_state import Action, Attempt, Decision, Recorded
+from controller.domain.requests import marks_in
 from controller.domain.secret_refs import ResolvedValues, resolve
 from controller.errors import ChartInvalid, SecretMissing, SpecInvalid
 from controller.ports import ChartSource, Revision
@@ -107,8 +108,8 @@ def recorded(revisions: tuple[Revision, ...]) -> Recorded | None:
         any_deployed=is_deployed(revisions),
         usable=frozenset(one.version for one in revisions if one.status in ("deployed", "superseded")),
         copied_from=_copied_from(last, earlier),
-        forced=last.forced,
-        asked=last.asked,
+        forced=marks_in(one.forced for one in revisions),
+        asked=marks_in(one.asked for one in revisions),
         rolled_back_to=last.rolled_back_to,
         held=last.held,
     )

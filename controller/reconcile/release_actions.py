@@ -22,7 +22,7 @@ from controller.domain.names import (
 )
 from controller.domain.redaction import Redactor
 from controller.domain.release_state import Action, Attempt
-from controller.domain.requests import NOTHING_ASKED, Requests, mark
+from controller.domain.requests import NOTHING_ASKED, Requests, label_of
 from controller.errors import ControllerError, DriftRefused, HelmCancelled, HelmFailed, ReleaseMissing
 from controller.ports import (
     Cancellation,
@@ -248,10 +248,10 @@ class ReleaseActions:
 
 
 def _request_labels(job: Job) -> Mapping[str, str]:
-    """Marks of what was asked for; never empty, for Helm takes over labels of the revision before."""
+    """Marks of what was asked for."""
     return {
-        FORCE_LABEL: mark(job.requests.force) or "none",
-        ROLLBACK_LABEL: mark(job.requests.rollback) or "none",
+        FORCE_LABEL: label_of(job.requests.force),
+        ROLLBACK_LABEL: label_of(job.requests.rollback),
     }
 
 

@@ -23,10 +23,12 @@ def is_superseded(running: Running, wanted: Wanted | None, requests: Requests, *
         case Action.ROLLBACK:
             return requests.rollback != running.requests.rollback or _serves_another(running, wanted)
         case Action.INSTALL | Action.UPGRADE:
-            back = requests.rollback_revision and requests.rollback != running.requests.rollback
-            forced = requests.force and requests.force != running.requests.force
-            upgrading = running.action == Action.UPGRADE
-            return bool(forced or (back and upgrading)) or _serves_another(running, wanted)
+            # Another try is what runs already; a rollback needs something to go back to.
+            rollback = (
+                requests.rollback if requests.rollback_revision and running.action == Action.UPGRADE else ""
+            )
+            asked = Requests(force=requests.force, rollback=rollback)
+            return asked.asks_more_than(running.requests) or _serves_another(running, wanted)
         case Action.CORRECT:
             return wanted is None or running.spec is None or not _same(running.spec, wanted.spec)
         case _:

@@ -12,7 +12,7 @@ import pytest
 from controller.domain.drift import Change, Drift, Drifted, ObjectId
 from controller.domain.reasons import Reason
 from controller.domain.release_state import Action, Attempt, Decision, Recorded, Situation, decide
-from controller.domain.requests import Requests, mark
+from controller.domain.requests import Requests, label_of, marks_in
 
 NOW = 1_000_000.0
 WANTED = "aaaa"
@@ -35,11 +35,12 @@ def failed_attempt(
 
 FORCED = Requests(force="now")
 BACK = Requests(rollback="2 now")
+BACK_ASKED = marks_in([label_of(BACK.rollback)])
 
 
 def rolled_back(**more: object) -> Recorded:
     """Revision 3, a rollback to revision 2 that was asked for while WANTED was wanted."""
-    known = {"asked": mark(BACK.rollback), "rolled_back_to": 2, "held": WANTED, **more}
+    known = {"asked": BACK_ASKED, "rolled_back_to": 2, "held": WANTED, **more}
     return recorded(digest="bbbb", **known)
 
 
@@ -119,7 +120,7 @@ TABLE = {
         Reason.FORCED,
     ),
     "deployed as wanted, the upgrade asked for was made": (
-        at(there=recorded(forced=mark("now")), requests=FORCED),
+        at(there=recorded(forced=marks_in([label_of("now")])), requests=FORCED),
         Action.NOTHING,
         Reason.IN_SYNC,
     ),
@@ -155,7 +156,7 @@ TABLE = {
         Reason.SPEC_CHANGED,
     ),
     "rolled back, then upgraded to an edited spec": (
-        at(there=recorded(asked=mark(BACK.rollback)), requests=BACK),
+        at(there=recorded(asked=BACK_ASKED), requests=BACK),
         Action.NOTHING,
         Reason.IN_SYNC,
     ),

@@ -126,6 +126,19 @@ def test_a_rollback_that_was_cut_off_is_unlocked_and_made_again(bench: Bench) ->
     assert [one.status for one in bench.helm.history("nova", NAMESPACE)][2] == "failed"
 
 
+def test_an_old_request_is_not_served_again_when_someone_goes_back_behind_it(bench: Bench) -> None:
+    deployed(bench, 1, 2)
+    bench.annotate("compute", {ROLLBACK: "1"})
+    bench.settle()
+    bench.bundle("compute", {"name": "nova", "values": {"a": 3}})
+    bench.settle()
+    bench.helm.rollback("nova", NAMESPACE, 2)  # by hand, to a revision that was made before the request
+    bench.helm.calls.clear()
+    bench.settle()
+    assert bench.helm.calls == [("Upgrade", "nova")]
+    assert bench.helm.values("nova") == {"a": 3}
+
+
 def test_a_rollback_that_fails_backs_off_and_is_given_up_when_it_is_taken_back(bench: Bench) -> None:
     deployed(bench, 1, 2)
     bench.helm.fails["nova"] = "failed post-rollback: it is broken"

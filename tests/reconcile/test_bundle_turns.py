@@ -1,0 +1,134 @@
+"""Whose turn it is, and what suspends or overtakes an action: slots, suspension, requests that cannot wait."""
+
+from __future__ import annotations
+
+import pytest
+
+from controller.domain.names import (
+    FORCE_ANNOTATION,
+    ROLLBACK_RELEASE_PREFIX,
+    SUSPEND_ANNOTATION,
+)
+from tests.fakes.helm import Hook
+from tests.reconcile.bundles import NAMESPACE, Bench
+
+
+@pytest.fixture
+def bench() -> Bench:
+    return Bench()
+
+
+def test_one_slot_is_enough_where_a_hook_waits_for_the_next_release() -> None:
+    """As upstream's hooks do, through their init containers, without any dependsOn."""
+    bench = Bench(size=1)
+    bench.helm.hooks_of["keystone"] = [Hook("keystone-db-sync")]
+    bench.bundle("identity", "keystone", "mariadb")
+    bench.look()
+    bench.wait(lambda: bench.hook_runs("keystone-db-sync"), "the hook runs")
+    bench.until(lambda: bench.release("identity", "mariadb").get("state") == "Deployed", "mariadb is there")
+    assert bench.release("identity", "keystone")["state"] == "Installing"
+    bench.helm.finish("keystone-db-sync")
+    bench.settle()
+    assert bench.release("identity", "keystone")["state"] == "Deployed"
+
+
+def test_waiting_actions_are_bounded_too_and_the_others_told_to_wait() -> None:
+    bench = Bench(size=1, waiters=2)
+    names = [f"r{number}" for number in range(5)]
+    for name in names:
+        bench.helm.hooks_of[name] = [Hook(f"{name}-hook")]
+    bench.bundle("many", *names)
+
+    def running() -> int:
+        bench.look()
+        for name in names:
+            bench.hook_runs(f"{name}-hook")
+        return len(bench.slots.busy())
+
+    bench.until(lambda: running() == 3, "three run")
+    bench.look()
+    bench.look()
+    assert len(bench.slots.busy()) == 3
+    assert [bench.release("many", name)["reason"] for name in names].count("WaitingForSlot") == 2
+    for name in names:
+        bench.helm.finish(f"{name}-hook")
+    bench.settle()
+    assert {bench.release("many", name)["state"] for name in names} == {"Deployed"}
+
+
+def test_a_place_given_back_has_those_looked_at_that_were_refused() -> None:
+    bench = Bench(size=1)
+    bench.helm.hooks_of["keystone"] = [Hook("keystone-db-sync")]
+    bench.bundle("a", "keystone")
+    bench.bundle("b", "mariadb")
+    bench.look("a")
+    bench.look("b")
+    assert bench.release("b", "mariadb")["reason"] == "WaitingForSlot"
+    bench.wait(lambda: bench.hook_runs("keystone-db-sync"), "the hook runs")
+    bench.asked.clear()
+    bench.look("a")
+    assert (NAMESPACE, "b") in bench.asked
+    bench.helm.finish("keystone-db-sync")
+    bench.settle()
+
+
+@pytest.mark.parametrize("how", ["release", "mode", "annotation"])
+def test_what_is_suspended_ends_what_it_does_and_takes_no_edit_until_it_is_resumed(
+    bench: Bench, how: str
+) -> None:
+    nova: dict[str, object] = {"name": "nova", "values": {"a": 1}}
+    bench.helm.hooks_of["nova"] = [Hook("nova-db-sync")]
+    bench.bundle("compute", nova)
+    bench.look()
+    bench.wait(lambda: bench.hook_runs("nova-db-sync"), "the hook runs")
+    edited = {**nova, "values": {"a": 2}}
+    if how == "release":
+        bench.bundle("compute", {**edited, "suspend": True})
+    elif how == "mode":
+        bench.bundle("compute", edited, mode="Paused")
+    else:
+        bench.bundle("compute", edited)
+        bench.annotate("compute", {SUSPEND_ANNOTATION: "true"})
+    bench.look()
+    bench.look()
+    [running] = bench.slots.busy().values()
+    assert not running.cancellation.cancelled
+    bench.helm.finish("nova-db-sync")
+    bench.settle()
+    assert bench.helm.values("nova") == {"a": 1}
+    assert bench.release("compute", "nova")["state"] == "Suspended"
+    paused = bench.condition("compute", "Paused")
+    assert paused["status"] == ("False" if how == "release" else "True")
+    assert ("nova" if how == "release" else "nothing is changed") in paused["message"]
+    bench.helm.hooks_of["nova"] = []
+    bench.bundle("compute", edited)
+    bench.annotate("compute", {SUSPEND_ANNOTATION: None})
+    bench.settle()
+    assert bench.helm.values("nova") == {"a": 2}
+    assert bench.condition("compute", "Paused")["status"] == "False"
+
+
+def test_a_forced_upgrade_ends_one_that_hangs(bench: Bench) -> None:
+    bench.bundle("compute", "nova")
+    bench.settle()
+    bench.helm.hooks_of["nova"] = [Hook("nova-db-sync")]
+    bench.annotate("compute", {FORCE_ANNOTATION: "one"})
+    bench.look()
+    bench.wait(lambda: bench.hook_runs("nova-db-sync"), "the hook runs")
+    bench.helm.hooks_of["nova"] = []
+    bench.annotate("compute", {FORCE_ANNOTATION: "two"})
+    bench.settle()
+    assert bench.helm.calls == [("Install", "nova"), ("Upgrade", "nova"), ("Upgrade", "nova")]
+
+
+def test_a_rollback_asked_for_ends_an_upgrade_that_hangs(bench: Bench) -> None:
+    bench.bundle("compute", {"name": "nova", "values": {"a": 1}})
+    bench.settle()
+    bench.helm.hooks_of["nova"] = [Hook("nova-db-sync", events="post-upgrade")]
+    bench.bundle("compute", {"name": "nova", "values": {"a": 2}})
+    bench.look()
+    bench.wait(lambda: bench.hook_runs("nova-db-sync"), "the hook runs")
+    bench.annotate("compute", {f"{ROLLBACK_RELEASE_PREFIX}/nova": "1"})
+    bench.settle()
+    assert bench.helm.values("nova") == {"a": 1}
+    assert bench.release("compute", "nova")["reason"] == "RolledBack"
