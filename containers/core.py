@@ -32,7 +32,7 @@ def compose(parts: Parts) -> Container:
     charts = chart_store(parts)
 
     def render(osdpl: Mapping[str, Any]) -> Region:
-        return render_region(parse_deployment(osdpl, schema), library, charts)
+        return render_region(parse_deployment(osdpl, schema), library, charts, partial=True)
 
     reconciler = DeploymentReconciler(
         kube=parts.kube,

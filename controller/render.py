@@ -32,7 +32,7 @@ from controller.domain.template_input import RegionInput
 from controller.domain.tls_features import tls_problems, tls_warnings
 from controller.domain.typos import misspelt_keys
 from controller.domain.values import DocumentPath, lookup, parse_path
-from controller.errors import Problem, SpecInvalid
+from controller.errors import ChartInvalid, Problem, SpecInvalid
 
 _TEMPLATES = ServiceTemplates()
 _MISSING = object()
@@ -69,12 +69,13 @@ class Region:
     """Everything that a deployment asks for.
 
     `bundles` are in the order of the catalogue. `credentials` are the Secrets that must be generated;
-    those that the operator names a Secret for are left out.
-    """
+    those that the operator names a Secret for are left out. `missing`: services that cannot be rendered
+    for want of a chart, and why."""
 
     bundles: tuple[RegionBundle, ...]
     credentials: tuple[CredentialSecret, ...]
     warnings: tuple[Problem, ...] = ()
+    missing: Mapping[str, ChartInvalid] = field(default_factory=dict)
 
     def release(self, name: str) -> RegionRelease | None:
         """The release of this name, None if the region has none."""
@@ -89,15 +90,16 @@ def render_region(
     *,
     lines: Mapping[DocumentPath, int] | None = None,
     source: str = "",
+    partial: bool = False,
 ) -> Region:
     """Renders every service of the deployment and merges all layers of every release.
 
     `lines` and `source` are given when the deployment was read from a file: problems and provenance
-    then carry `file:line`. Raises SpecInvalid with every problem found, and ChartInvalid.
-    """
+    then carry `file:line`. Raises SpecInvalid with every problem found, and ChartInvalid, if not
+    `partial`, for charts of single services."""
     spec = SpecSource(deployment.document, source, lines or {})
     try:
-        return _RegionRenderer(deployment, library, charts, spec).render()
+        return _RegionRenderer(deployment, library, charts, spec, partial=partial).render()
     except SpecInvalid as error:
         raise SpecInvalid([_located(problem, spec) for problem in error.problems]) from error
 
@@ -134,15 +136,18 @@ class _RegionRenderer:
     problems: list[Problem] = field(default_factory=list)
     warnings: list[Problem] = field(default_factory=list)
     done: dict[str, RegionRelease] = field(default_factory=dict)
+    partial: bool = False
+    missing: dict[str, ChartInvalid] = field(default_factory=dict)
+    without_chart: dict[str, ChartInvalid] = field(default_factory=dict)  # by release
 
     def render(self) -> Region:
         services, region_input = self._prepared()
         bundles = self._render_services(services, region_input)
         self._check_overrides(services, bundles)
         self._stop_on_problems()
-        self.warnings += unknown_releases(self.deployment.document, self.done)
-        in_order = tuple(bundles[entry.name] for entry in services)
-        return Region(in_order, region_input.credentials(), tuple(self._located_warnings()))
+        self.warnings += [] if self.missing else unknown_releases(self.deployment.document, self.done)
+        in_order = tuple(bundles[entry.name] for entry in services if entry.name in bundles)
+        return Region(in_order, region_input.credentials(), tuple(self._located_warnings()), self.missing)
 
     def written_by_templates(self, release: str) -> tuple[Layer, ...]:
         services, region_input = self._prepared()
@@ -193,6 +198,11 @@ class _RegionRenderer:
         for entry in in_order_of_need(services):
             try:
                 bundles[entry.name] = self._render_service(entry, region_input)
+            except ChartInvalid as error:
+                if not self.partial:
+                    raise
+                self.missing[entry.name] = error
+                self.without_chart |= dict.fromkeys(entry.charts, error)
             except SpecInvalid as error:
                 self.problems += [p for p in error.problems if p not in self.problems]
                 self._check_overrides(services, bundles)
@@ -208,6 +218,9 @@ class _RegionRenderer:
             try:
                 rendered.append(self._render_release(entry, release, template, region_input))
                 self.done[release] = rendered[-1]
+            except ChartInvalid as error:
+                self.without_chart |= dict.fromkeys(releases, error)
+                raise
             except SpecInvalid as error:
                 problems += error.problems
         if problems:
@@ -283,6 +296,8 @@ class _RegionRenderer:
 
     def _value_of(self, release: str, path: DocumentPath) -> Any:
         """The final value of a release that was rendered before; None if there is none."""
+        if release in self.without_chart:
+            raise self.without_chart[release]
         known = self.done.get(release)
         if known is None:
             return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -136,10 +136,15 @@ class DeploymentReconciler:
         """Brings the bundles to what the spec asks for, or to a plan of it."""
         assert found.region is not None  # noqa: S101 - rendered by the caller
         wanted = [self._object(osdpl, bundle) for bundle in found.region.bundles]
+        missing = found.region.missing
+        if missing and (_mode(osdpl) == "Plan" or not wanted):
+            # A plan of a part would be approved for the whole.
+            raise next(iter(missing.values()))
         if _mode(osdpl) != "Plan":
             for warning in renames(found.region, found.bundles):
                 self._events.emit(osdpl, type_="Warning", reason=Reason.DAEMON_SETS_RENAMED, message=warning)
-            return replace(found, bundles=self._apply(osdpl, wanted, found.bundles))
+            applied = replace(found, bundles=self._apply(osdpl, wanted, found.bundles, missing))
+            return _lacking(applied, missing) if missing else applied
         wishes = wish_digests(wanted, found.region, self._charts)
         desired = fingerprint(wishes)
         approval = found.approval
@@ -190,10 +195,15 @@ class DeploymentReconciler:
             labels=f"{DEPLOYMENT_LABEL}={meta['name']},{MANAGED_BY}={MANAGED_BY_US}",
         )
 
-    def _apply(self, osdpl: KubeObject, wanted: KubeObjects, existing: KubeObjects) -> KubeObjects:
-        """Applies what differs, asks for the deletion of what is no longer wanted; what is there now."""
+    def _apply(
+        self, osdpl: KubeObject, wanted: KubeObjects, existing: KubeObjects, missing: Iterable[str] = ()
+    ) -> KubeObjects:
+        """Applies what differs, asks for the deletion of what is no longer wanted; what is there now.
+
+        Bundles of the names that are missing are wanted, and stay as they are.
+        """
         bundles = self._writer.write(wanted, {name_of(bundle): bundle for bundle in existing})
-        keep = {name_of(obj) for obj in wanted}
+        keep = {name_of(obj) for obj in wanted} | set(missing)
         for bundle in bundles:
             if name_of(bundle) not in keep:
                 self._writer.remove(bundle, _volumes(osdpl))
@@ -270,7 +280,11 @@ class DeploymentReconciler:
         before = osdpl.get("status") or {}
         spec = osdpl.get("spec") or {}
         unserved = bool(found.problem or found.waits)
-        region_names = frozenset(b.name for b in found.region.bundles) if found.region else None
+        region_names = (
+            frozenset(b.name for b in found.region.bundles) | found.region.missing.keys()
+            if found.region
+            else None
+        )
         facts = RegionFacts(
             name=str(osdpl["metadata"]["name"]),
             generation=int(osdpl["metadata"].get("generation") or 0),
@@ -344,6 +358,14 @@ class _Found:
 def _without_charts(found: _Found, reason: Reason, error: Exception, again: float) -> _Found:
     """A look that could not see a chart of the region: everything stays as it is until it can be seen."""
     return replace(found, region=None, problem=str(error), problem_reason=reason, again=again)
+
+
+def _lacking(found: _Found, missing: Mapping[str, ChartInvalid]) -> _Found:
+    """A look that has served every service but these, which stay as they are."""
+    error = next(iter(missing.values()))
+    waiting = f"{error}; until then nothing is changed in {', '.join(sorted(missing))}"
+    again = min(map(look_again, missing.values()))
+    return replace(found, problem=waiting, problem_reason=chart_reason(error), again=again)
 
 
 def _used_up(approval: Approval | None, desired: str, osdpl: KubeObject) -> Approval | None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -59,11 +61,14 @@ class Fickle:
     """Renders the region, or raises what a test says."""
 
     error: Exception | None = None
+    lacks: Mapping[str, ChartInvalid] = MappingProxyType({})
 
     def __call__(self, obj: Mapping[str, Any]) -> Region:
         if self.error is not None:
             raise self.error
-        return render(obj)
+        region = render(obj)
+        there = tuple(bundle for bundle in region.bundles if bundle.name not in self.lacks)
+        return replace(region, bundles=there, missing=self.lacks)
 
     def locate(self, chart: ChartRef) -> str:
         raise AssertionError(chart)
@@ -153,3 +158,27 @@ def test_the_release_waits_and_says_why(
     assert wanted.obstacle.message == str(error)
     assert wanted.obstacle.again_after is not None
     assert wanted.obstacle.again_after <= LONGEST
+
+
+def test_other_services_are_served_while_one_lacks_its_chart(
+    core: DeploymentReconciler,
+    kube: FakeKube,  # noqa: F811
+    charts: Fickle,
+) -> None:
+    kube.create(osdpl())
+    core.reconcile(KEY)
+    before = {bundle["metadata"]["name"]: bundle["spec"] for bundle in kube.objects("HelmBundle")}
+    charts.lacks = {"image": ChartNotFound("no version 9.9.9", 40.0)}
+    edit(kube, size="small")
+    assert core.reconcile(KEY) == LONGEST
+    after = {bundle["metadata"]["name"]: bundle["spec"] for bundle in kube.objects("HelmBundle")}
+    assert after["image"] == before["image"]
+    assert after["identity"] != before["identity"]
+    ready = find(status(kube)["conditions"], "Ready")
+    assert ready["reason"] == Reason.CHART_NOT_FOUND
+    assert "9.9.9" in ready["message"] and "image" in ready["message"]
+    charts.lacks = {}
+    core.reconcile(KEY)
+    assert find(status(kube)["conditions"], "SpecValid")["status"] == "True"
+    image = next(one for one in kube.objects("HelmBundle") if one["metadata"]["name"] == "image")
+    assert image["spec"] != before["image"]
