@@ -28,7 +28,7 @@ from controller.domain.merge import Layer, MergedValues, merge_layers, merge_ont
 from controller.domain.node_overrides import check_nodes, node_layer
 from controller.domain.password_guard import password_problems
 from controller.domain.service_template import RenderedTemplate, ServiceTemplates
-from controller.domain.template_input import RegionInput
+from controller.domain.template_input import RegionInput, ValueOf
 from controller.domain.tls_features import tls_problems, tls_warnings
 from controller.domain.typos import misspelt_keys
 from controller.domain.values import DocumentPath, lookup, parse_path
@@ -105,16 +105,22 @@ def render_region(
 
 
 def template_layers(
-    deployment: OpenStackDeployment, library: Library, charts: ChartDefaults, region: Region, release: str
+    deployment: OpenStackDeployment,
+    library: Library,
+    charts: ChartDefaults,
+    region: Region,
+    *,
+    release: str,
+    value_of: ValueOf | None = None,
 ) -> tuple[Layer, ...]:
     """What templates write for one release when the deployment is this one; nothing else is rendered.
 
-    What other releases get is taken from `region`. Raises SpecInvalid, also when the deployment has no
-    such release, and ChartInvalid.
+    What other releases get is taken from `region`, or from `value_of`. Raises SpecInvalid, also when the
+    deployment has no such release, and ChartInvalid.
     """
     renderer = _RegionRenderer(deployment, library, charts, SpecSource(deployment.document))
     renderer.done = {one.spec.name: one for bundle in region.bundles for one in bundle.releases}
-    return renderer.written_by_templates(release)
+    return renderer.written_by_templates(release, value_of)
 
 
 def _located(problem: Problem, spec: SpecSource) -> Problem:
@@ -149,8 +155,9 @@ class _RegionRenderer:
         in_order = tuple(bundles[entry.name] for entry in services if entry.name in bundles)
         return Region(in_order, region_input.credentials(), tuple(self._located_warnings()), self.missing)
 
-    def written_by_templates(self, release: str) -> tuple[Layer, ...]:
+    def written_by_templates(self, release: str, value_of: ValueOf | None) -> tuple[Layer, ...]:
         services, region_input = self._prepared()
+        region_input.value_of = value_of or region_input.value_of
         for entry in services:
             template = self._service_template(entry, region_input)
             if release in (template.value.get("releases") or {}):

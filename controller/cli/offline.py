@@ -18,6 +18,7 @@ from controller.domain.deployment import OpenStackDeployment, parse_deployment
 from controller.domain.library import Library
 from controller.domain.merge import Layer
 from controller.domain.names import API_VERSION, DEPLOYMENT_LABEL, SERVICE_LABEL
+from controller.domain.template_input import ValueOf
 from controller.errors import Problem, SpecInvalid
 from controller.ports import HELMBUNDLE, OSDPL, KubeObject
 from controller.render import Region, render_region, template_layers
@@ -90,15 +91,28 @@ class OfflineRenderer:
         return OfflineRegion(item, deployment, region)
 
     def template_layers(
-        self, region: OfflineRegion, release: str, spec: Mapping[str, Any], library: Library | None = None
+        self,
+        region: OfflineRegion,
+        release: str,
+        spec: Mapping[str, Any],
+        *,
+        library: Library | None = None,
+        value_of: ValueOf | None = None,
     ) -> tuple[Layer, ...]:
-        """What templates would write for a release of a region, were its spec, or the library, another.
+        """What templates would write for a release of a region, were its spec or the library another.
 
-        Raises SpecInvalid.
+        `value_of` answers for the values of other releases in the region's stead. Raises SpecInvalid.
         """
         deployment = parse_deployment({**region.item.obj, "spec": spec}, self.region_schema)
         deployment = replace(deployment, namespace=region.deployment.namespace)
-        return template_layers(deployment, library or self.library, self.charts, region.region, release)
+        return template_layers(
+            deployment,
+            library or self.library,
+            self.charts,
+            region.region,
+            release=release,
+            value_of=value_of,
+        )
 
     def check_bundle(self, item: InputObject) -> None:
         """Raises SpecInvalid when a HelmBundle is wrong."""

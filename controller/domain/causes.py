@@ -33,25 +33,29 @@ class Cause:
 
 @dataclass(frozen=True)
 class Fields:
-    """A tree of fields that may be causes: where it lies (`root`, `source`, `lines`), and its schema.
+    """A tree of fields that may be causes, with the parts of it (its keys) to look at.
 
     `ask` gives the templates' layers when the tree is another one; it raises SpecInvalid where it may not.
-    `parts` are the keys of the tree to look at.
+    `named` tells what people know a field of the tree by. `schema` describes the tree, if something does.
+    `groups` are places in the tree whose fields need each other: a group counts as one where no field does.
     """
 
     tree: Mapping[str, Any]
-    root: DocumentPath
-    ask: Ask
     parts: tuple[str, ...]
-    source: str = ""
-    lines: Mapping[DocumentPath, int] | None = None
+    ask: Ask
+    named: Callable[[DocumentPath], Cause]
     schema: Mapping[str, Any] | None = None
+    groups: tuple[DocumentPath, ...] = ()
 
-    def cause(self, path: DocumentPath) -> Cause:
-        """The cause that the field at this path of the tree is."""
-        line = nearest_line(self.lines or {}, (*self.root, *path))
-        place = f"{self.source}:{line}" if self.source and line else self.source
-        return Cause(format_path((*self.root, *path)), place)
+
+def named_in(source: str, root: DocumentPath, lines: Mapping[DocumentPath, int]) -> Callable[..., Cause]:
+    """Names fields by their path below `root` and the line in their file."""
+
+    def named(path: DocumentPath) -> Cause:
+        line = nearest_line(lines, (*root, *path))
+        return Cause(format_path((*root, *path)), f"{source}:{line}" if source and line else source)
+
+    return named
 
 
 def written(layers: Iterable[Layer]) -> dict[tuple[str, Path], Any]:
@@ -65,10 +69,16 @@ def find_causes(
     """The fields behind each leaf of the templates' layers, by layer and path; others are left out."""
     now = written(layers)
     found: dict[tuple[str, Path], dict[Cause, None]] = {}
+    trees = tuple(trees)
     for fields in trees:
         for path in _set_fields(fields):
             for leaf in _touched(now, fields, path):
-                found.setdefault(leaf, {})[fields.cause(path)] = None
+                found.setdefault(leaf, {})[fields.named(path)] = None
+    known = frozenset(found)
+    for fields in trees:
+        for group in fields.groups:
+            for leaf in _without(now, fields, group) - known:
+                found.setdefault(leaf, {})[fields.named(group)] = None
     return {leaf: tuple(causes) for leaf, causes in found.items()}
 
 
@@ -98,9 +108,13 @@ def _touched(now: Written, fields: Fields, path: DocumentPath) -> frozenset[tupl
             return different
     items = [depth for depth, key in enumerate(path) if isinstance(key, int)]
     if items and items[-1] + 1 < len(path):  # a field that its item cannot be without
-        then = _asked(fields, path[: items[-1] + 1], _LEFT_OUT)
-        return frozenset(leaf for leaf in now if then is not None and _differs(now, then, leaf))
+        return _without(now, fields, path[: items[-1] + 1])
     return frozenset()
+
+
+def _without(now: Written, fields: Fields, path: DocumentPath) -> frozenset[tuple[str, Path]]:
+    then = _asked(fields, path, _LEFT_OUT)
+    return frozenset(leaf for leaf in now if then is not None and _differs(now, then, leaf))
 
 
 def _asked(fields: Fields, path: DocumentPath, value: Any) -> Written | None:

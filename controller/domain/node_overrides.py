@@ -59,7 +59,7 @@ def node_layer(spec: SpecSource, service: ServiceEntry, chart: str) -> tuple[Lay
 
 
 def _origins(chart: str, entry: ChartEntry, found: list[_NodeValues]) -> Iterator[tuple[Path, DocumentPath]]:
-    """The field behind each part of the layer: that of the label, or of all labels where they are one list."""
+    """The field behind each part of the layer: that of a label, or of all where they are one list."""
     for item in found:
         key = f"{chart}_{item.daemonset}"
         if entry.node_form == NODE_FORM_CONF:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from controller.domain.causes import Cause, Fields, find_causes
+from controller.domain.causes import Cause, Fields, find_causes, named_in
 from controller.domain.merge import Layer
 from controller.errors import Problem, SpecInvalid
 
@@ -19,7 +19,8 @@ def causes(tree: Mapping[str, Any], write: Any) -> dict[str, list[str]]:
     def ask(given: Mapping[str, Any]) -> Iterator[Layer]:
         yield Layer("service", write(given))
 
-    fields = Fields(tree, ("spec",), ask, tuple(tree), "region.yaml", LINES, SCHEMA)
+    groups = (("group",),) if "group" in tree else ()
+    fields = Fields(tree, tuple(tree), ask, named_in("region.yaml", ("spec",), LINES), SCHEMA, groups)
     found = find_causes(ask(tree), [fields])
     return {".".join(path): [cause.path for cause in said] for (_, path), said in found.items()}
 
@@ -60,6 +61,17 @@ def test_a_field_that_its_item_needs_is_a_cause_though_it_cannot_be_left_out() -
     assert causes({"list": [{"name": "public"}]}, write) == {"out": ["spec.list[0].name"]}
 
 
+def test_fields_that_need_each_other_are_a_cause_together() -> None:
+    def write(given: Mapping[str, Any]) -> dict[str, Any]:
+        group = given.get("group", {})
+        if (group.get("backend") == "vault") != ("url" in group):
+            raise SpecInvalid([Problem("spec.group", "vault and url need each other")])
+        return {"plugin": group.get("backend", "simple"), "url": group.get("url", "")}
+
+    tree = {"group": {"backend": "vault", "url": "https://x"}}
+    assert causes(tree, write) == {"plugin": ["spec.group"], "url": ["spec.group.url"]}
+
+
 def test_what_no_field_changes_has_no_cause() -> None:
     assert causes({"a": "x"}, lambda _: {"out": 1}) == {}
 
@@ -73,7 +85,9 @@ def test_a_cause_has_the_line_of_its_field_or_of_the_nearest_above_it() -> None:
         yield Layer("service", {"out": str(given)})
 
     tree = {"a": "x", "list": ["y", "z"]}
-    found = find_causes(ask(tree), [Fields(tree, ("spec",), ask, ("a", "list"), "region.yaml", LINES)])
+    found = find_causes(
+        ask(tree), [Fields(tree, ("a", "list"), ask, named_in("region.yaml", ("spec",), LINES))]
+    )
     assert found["service", ("out",)] == (
         Cause("spec.a", "region.yaml:2"),
         Cause("spec.list[0]", "region.yaml:3"),
