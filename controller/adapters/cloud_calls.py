@@ -7,6 +7,7 @@ is sent once. After a 429 or 503 that says when to come back nothing is asked of
 from __future__ import annotations
 
 import json
+import logging
 import threading
 import time
 from collections.abc import Iterator, Mapping
@@ -191,6 +192,9 @@ class CloudCalls:
         if found is None:
             import openstack
 
+            # At level DEBUG they write whole answers into the log, and servers' metadata are in them.
+            for name in ("keystoneauth", "openstack", "urllib3"):
+                logging.getLogger(name).setLevel(logging.WARNING)
             found = openstack.connect(
                 load_yaml_config=False,
                 load_envvars=False,

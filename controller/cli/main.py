@@ -14,6 +14,7 @@ from controller.cli.exit_codes import epilog, exit_code
 from controller.cli.explain import explain
 from controller.cli.history import history
 from controller.cli.images import images
+from controller.cli.node import app as node_commands
 from controller.cli.output import count, print_problems, soft_wrapped, stderr
 from controller.cli.plan import approve, plan
 from controller.cli.reconcile import reconcile
@@ -73,6 +74,7 @@ _FILES = (apply, plan, approve, status, wait, validate, render, explain, diff, i
 _RELEASES = (history, rollback, reconcile, suspend, resume)
 for _command in (*_FILES, *_RELEASES):
     app.command()(_command)
+app.add_typer(node_commands, name="node")
 
 
 def main() -> None:

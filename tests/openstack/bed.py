@@ -94,7 +94,7 @@ class Bed:
         found: dict[str, Any] = (json.loads(text).get("status") or {}) if text.strip() else {}
         return found
 
-    def wait_phase(self, name: str, phase: str, timeout: float = 120.0) -> dict[str, Any]:
+    def wait_phase(self, name: str, phase: str, timeout: float = 240.0) -> dict[str, Any]:
         def show() -> str:
             return f"{json.dumps(self.maintenance(name), indent=1)}\n{self.log()}"
 
@@ -104,7 +104,7 @@ class Bed:
         wait_until(f"maintenance {name} is {phase}", there, timeout, show)
         return self.maintenance(name)
 
-    def wait_gone(self, name: str, timeout: float = 60.0) -> None:
+    def wait_gone(self, name: str, timeout: float = 120.0) -> None:
         def gone() -> bool:
             return not self.kubectl("get", "nm", name, "-o", "name", "--ignore-not-found").strip()
 
@@ -120,7 +120,7 @@ class Bed:
         """The compute service of a host, None where there is none."""
         return next(iter(self.sdk.compute.services(binary="nova-compute", host=host)), None)
 
-    def wait_service(self, host: str, timeout: float = 60.0, **wanted: Any) -> Any:
+    def wait_service(self, host: str, timeout: float = 120.0, **wanted: Any) -> Any:
         """Until the compute service of a host has these attributes."""
 
         def fits() -> bool:

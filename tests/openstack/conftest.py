@@ -43,7 +43,7 @@ def shared_bed(cloud: Cloud, tmp_path_factory: pytest.TempPathFactory) -> Iterat
     sandbox = Sandbox.up(name, directory, "small", private=True)
     try:
         sandbox.create_namespace(NAMESPACE, {})
-        environment = {"LOG_LEVEL": "DEBUG"}
+        environment = {"RESYNC_SECONDS": "60"}
         region = Region(sandbox, NAMESPACE, tmp_path_factory.mktemp("region"), ("node",), environment)
         region.install()
         region.apply(spec_of(region))

@@ -17,18 +17,18 @@ def test_a_cordoned_node_takes_no_servers_until_it_is_uncordoned(bed: Bed) -> No
     assert bed.service("cmp2").status == "enabled"
     bed.kubectl("uncordon", "cmp1")
     bed.wait_service("cmp1", status="enabled")
-    wait_until("told", lambda: bed.node("cmp1").get("reason") == "InService", 20)
+    wait_until("told", lambda: bed.node("cmp1").get("reason") == "InService", 60)
     assert bed.node("cmp1")["compute"] == "enabled, up"
 
 
 def test_a_service_that_a_person_disabled_stays_as_it_is(bed: Bed) -> None:
     bed.disable_by_hand("cmp1", "broken fan")
     bed.kubectl("cordon", "cmp1")
-    wait_until("the cordon is seen", lambda: bed.node("cmp1").get("reason") == "NodeCordoned", 30)
+    wait_until("the cordon is seen", lambda: bed.node("cmp1").get("reason") == "NodeCordoned", 90)
     assert bed.service("cmp1").disabled_reason == "broken fan"
     bed.kubectl("uncordon", "cmp1")
     told = "DisabledByOthers"
-    wait_until("the uncordon is seen", lambda: bed.node("cmp1").get("reason") == told, 30)
+    wait_until("the uncordon is seen", lambda: bed.node("cmp1").get("reason") == told, 90)
     assert bed.service("cmp1").status == "disabled"
 
 
@@ -40,7 +40,7 @@ def test_it_is_enabled_only_when_its_agents_are_alive(bed: Bed) -> None:
     agents = bed.sdk.network.agents
     wait_until("it is dead", lambda: not next(agents(host="cmp1", agent_type=dead)).is_alive, 60)
     bed.kubectl("uncordon", "cmp1")
-    wait_until("it waits", lambda: bed.node("cmp1").get("reason") == "AgentsDown", 30, bed.log)
+    wait_until("it waits", lambda: bed.node("cmp1").get("reason") == "AgentsDown", 90, bed.log)
     assert bed.service("cmp1").status == "disabled"
     bed.cloud.set_agents("cmp1", "ovs", "l3", "dhcp")
     bed.wait_service("cmp1", status="enabled")

@@ -25,7 +25,7 @@ def migrate(bed: Bed, count: int, budget: int) -> None:
         most = max(most, sum(one.status == "MIGRATING" for one in listed.values()))
         return bed.maintenance("work").get("phase") == "Completed"
 
-    wait_until("all have moved", done, 60 + 12 * count, bed.log)
+    wait_until("all have moved", done, 180 + 30 * count, bed.log)
     assert most <= budget
     status = bed.maintenance("work")
     assert status["progress"] == f"{count}/{count}"
@@ -54,7 +54,7 @@ def test_a_dry_run_tells_what_would_be_done_and_does_nothing(bed: Bed) -> None:
     live, big = bed.boot(1, "cmp1")[0], bed.boot(1, "cmp1", flavor="large")[0]
     stopped = bed.boot(1, "cmp1")[0]
     bed.sdk.compute.stop_server(stopped)
-    wait_until("it is stopped", lambda: bed.servers()[stopped.id].status == "SHUTOFF", 30)
+    wait_until("it is stopped", lambda: bed.servers()[stopped.id].status == "SHUTOFF", 90)
     bed.maintain("work", "cmp1", dryRun=True, limits={"localDiskGiB": 100})
     plan = {one["id"]: one for one in bed.wait_phase("work", "Planned")["servers"]}
     assert {id_: one["action"] for id_, one in plan.items()} == {
@@ -86,7 +86,7 @@ def test_two_maintenances_share_the_budget_of_nodes_the_oldest_first(bed: Bed) -
     bed.maintain("first", "cmp1")
     bed.wait_phase("first", "Completed")
     bed.maintain("second", "cmp2")
-    status = bed.wait_phase("second", "Waiting", 40)
+    status = bed.wait_phase("second", "Waiting", 120)
     assert "cmp1" in status["conditions"][0]["message"]
     assert bed.service("cmp2").status == "enabled"
     bed.kubectl("delete", "nm", "first", "--wait=false")
@@ -97,7 +97,7 @@ def test_two_maintenances_share_the_budget_of_nodes_the_oldest_first(bed: Bed) -
 def test_a_drain_is_held_back_while_servers_are_on_the_node(bed: Bed) -> None:
     bed.boot(1, "cmp1")
     lock = ("get", "pods", "-l", "osctl.dev/drain-lock=cmp1", "-o", "name")
-    wait_until("the lock", lambda: bed.region.kubectl(*lock).strip(), 40, bed.log)
+    wait_until("the lock", lambda: bed.region.kubectl(*lock).strip(), 120, bed.log)
     ready = ("wait", "pods", "-l", "osctl.dev/drain-lock=cmp1", "--for=condition=Ready", "--timeout=30s")
     bed.region.kubectl(*ready)
     began = time.monotonic()
@@ -106,5 +106,5 @@ def test_a_drain_is_held_back_while_servers_are_on_the_node(bed: Bed) -> None:
     assert time.monotonic() - began < 60
     bed.maintain("work", "cmp1")
     bed.wait_phase("work", "Completed")
-    wait_until("the lock goes", lambda: not bed.region.kubectl(*lock).strip(), 40, bed.log)
+    wait_until("the lock goes", lambda: not bed.region.kubectl(*lock).strip(), 120, bed.log)
     bed.kubectl("drain", "cmp1", "--ignore-daemonsets", "--timeout=60s")

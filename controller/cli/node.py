@@ -1,0 +1,212 @@
+"""osctl node: the nodes of a region, and taking one out of service and back."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable
+from enum import StrEnum
+from typing import Annotated, Any
+
+import typer
+from rich.text import Text
+
+from controller.adapters.clock import SystemClock
+from controller.cli.cluster import Cluster, open_cluster
+from controller.cli.exit_codes import ExitCode
+from controller.cli.node_view import node_causes, node_rows, plan_rows, plan_summary
+from controller.cli.options import DEFAULT_TIMEOUT, Context, Kubeconfig, Namespace, Output, Timeout
+from controller.cli.output import Format, print_data, print_table, soft_wrapped, stderr, stdout
+from controller.domain.conditions import find, timestamp
+from controller.domain.maintenance_plan import Mode
+from controller.domain.names import API_VERSION, FENCED_ANNOTATION
+from controller.domain.node_maintenance import Phase
+from controller.errors import ObjectMissing
+from controller.ports import NODE, NODE_MAINTENANCE, KubeObject
+
+app = typer.Typer(no_args_is_help=True, help="The nodes of a region: how they are, and maintenance of them.")
+Node = Annotated[str, typer.Argument(help="Name of the node.", show_default=False)]
+POLL = 1.0
+PLAN_WITHIN = 60.0
+
+
+class _Mode(StrEnum):
+    """`--mode`, in small letters as options are."""
+
+    CORDON = "cordon"
+    MIGRATE = "migrate"
+    EVACUATE = "evacuate"
+
+
+ModeOption = Annotated[
+    _Mode, typer.Option("--mode", help="What becomes of its servers.", case_sensitive=False)
+]
+
+
+@app.command("list")
+def list_nodes(
+    *,
+    namespace: Namespace = "",
+    output: Output = Format.TABLE,
+    kubeconfig: Kubeconfig = None,
+    context: Context = "",
+) -> None:
+    """List the nodes of a region with what OpenStack says of them."""
+    cluster = open_cluster(kubeconfig, context, namespace)
+    nodes = (cluster.find_region().get("status") or {}).get("nodes") or {}
+    if output != Format.TABLE:
+        print_data(nodes, output)
+        return
+    headers = ("NODE", "STATE", "COMPUTE", "SERVERS", "MAINTENANCE", "REASON")
+    print_table(stdout(), headers, node_rows(nodes))
+
+
+@app.command()
+def why(
+    node: Node, *, namespace: Namespace = "", kubeconfig: Kubeconfig = None, context: Context = ""
+) -> None:
+    """Say why a node is as it is, and what happens next."""
+    cluster = open_cluster(kubeconfig, context, namespace)
+    region = cluster.find_region()
+    entry = ((region.get("status") or {}).get("nodes") or {}).get(node)
+    maintenances = _maintenances(cluster, node)
+    if entry is None and not maintenances:
+        raise ObjectMissing(f'the region "{region["metadata"]["name"]}" has no node "{node}"')
+    for line in node_causes(node, entry or {}, maintenances):
+        stdout().print(soft_wrapped(line))
+
+
+@app.command()
+def plan(
+    node: Node,
+    *,
+    mode: ModeOption = _Mode.MIGRATE,
+    output: Output = Format.TABLE,
+    kubeconfig: Kubeconfig = None,
+    context: Context = "",
+) -> None:
+    """Show what a maintenance would do with each server of a node; nothing is done."""
+    cluster = open_cluster(kubeconfig, context, "")
+    name = f"plan-{node[:200]}-{secrets.token_hex(3)}"
+    _make(cluster, name, node, mode, dryRun=True)
+    try:
+        planned = _wait(cluster, name, lambda phase: phase == Phase.PLANNED, PLAN_WITHIN)
+    finally:
+        cluster.kube.delete(NODE_MAINTENANCE, name)
+    if planned is None:
+        raise ObjectMissing(
+            f"nothing was planned within {PLAN_WITHIN:.0f} s: is the node container running? (osctl node why)"
+        )
+    status = planned["status"]
+    if output != Format.TABLE:
+        print_data({key: value for key, value in status.items() if key != "conditions"}, output)
+        return
+    stdout().print(Text(f"{node}: {plan_summary(status)}", "bold"))
+    if status.get("servers"):
+        print_table(stdout(), ("SERVER", "ID", "ACTION", "WHY"), plan_rows(status["servers"]))
+    stdout().print("Nothing was done.")
+
+
+@app.command()
+def maintain(
+    node: Node,
+    *,
+    mode: ModeOption = _Mode.MIGRATE,
+    fenced: Annotated[
+        bool, typer.Option("--fenced", help="With evacuate: your word that the node is off.")
+    ] = False,
+    wait: Annotated[bool, typer.Option("--wait", help="Wait until the node may be worked on.")] = False,
+    timeout: Timeout = DEFAULT_TIMEOUT,
+    kubeconfig: Kubeconfig = None,
+    context: Context = "",
+) -> None:
+    """Take a node out of service and move its servers away."""
+    cluster = open_cluster(kubeconfig, context, "")
+    if cluster.kube.get(NODE, node) is None and mode != _Mode.EVACUATE:
+        raise ObjectMissing(f'there is no node "{node}"')
+    name = f"node-{node[:200]}"
+    known = cluster.kube.get(NODE_MAINTENANCE, name)
+    if known is None:
+        _make(cluster, name, node, mode, **({"fenced": True} if fenced else {}))
+    stderr().print(f"nodemaintenance/{name} {'is there already' if known else 'made'}")
+    if not wait:
+        return
+    told: list[str] = []
+
+    def decided(phase: str) -> bool:
+        return phase in (Phase.COMPLETED, Phase.BLOCKED)
+
+    found = _wait(cluster, name, decided, timeout, told)
+    if found is None:
+        raise typer.Exit(ExitCode.NOT_READY)
+    if found["status"]["phase"] == Phase.BLOCKED:
+        raise typer.Exit(ExitCode.NEEDS_EDIT)
+
+
+@app.command("return")
+def return_node(node: Node, *, kubeconfig: Kubeconfig = None, context: Context = "") -> None:
+    """Put a node back into service: delete its maintenances, which rolls them back."""
+    cluster = open_cluster(kubeconfig, context, "")
+    found = _maintenances(cluster, node)
+    if not found:
+        raise ObjectMissing(f'the node "{node}" is in no maintenance; kubectl uncordon undoes a cordon')
+    for one in found:
+        cluster.kube.delete(NODE_MAINTENANCE, one["metadata"]["name"], uid=one["metadata"]["uid"])
+        stderr().print(f"nodemaintenance/{one['metadata']['name']} is rolled back")
+
+
+@app.command()
+def fenced(node: Node, *, kubeconfig: Kubeconfig = None, context: Context = "") -> None:
+    """Confirm that a node which is not ready is off, so that its servers may be started elsewhere."""
+    cluster = open_cluster(kubeconfig, context, "")
+    live = cluster.kube.get(NODE, node)
+    if live is None:
+        raise ObjectMissing(f'there is no node "{node}"')
+    ready = find((live.get("status") or {}).get("conditions") or (), "Ready")
+    if ready.get("status") == "True":
+        raise ObjectMissing(f'the node "{node}" is Ready: it is not off')
+    notes = {FENCED_ANNOTATION: timestamp(SystemClock().now())}
+    cluster.kube.merge_patch(NODE, node, None, {"metadata": {"annotations": notes}})
+    stderr().print(f"node/{node} is taken to be off until it is Ready again")
+
+
+def _maintenances(cluster: Cluster, node: str) -> list[KubeObject]:
+    listed = cluster.kube.list(NODE_MAINTENANCE)
+    return [one for one in listed if one["spec"]["nodeName"] == node and not one["spec"].get("dryRun")]
+
+
+def _make(cluster: Cluster, name: str, node: str, mode: _Mode, **spec: Any) -> None:
+    cluster.kube.create(
+        {
+            "apiVersion": API_VERSION,
+            "kind": NODE_MAINTENANCE.kind,
+            "metadata": {"name": name},
+            "spec": {"nodeName": node, "mode": str(Mode(mode.value.capitalize())), **spec},
+        }
+    )
+
+
+def _wait(
+    cluster: Cluster,
+    name: str,
+    decided: Callable[[str], bool],
+    timeout: float,
+    told: list[str] | None = None,
+) -> KubeObject | None:
+    """The maintenance once its phase is one that was waited for; None at the deadline."""
+    deadline = time.monotonic() + timeout
+    while True:
+        found = cluster.kube.get(NODE_MAINTENANCE, name)
+        if found is None:
+            raise ObjectMissing(f'the NodeMaintenance "{name}" was deleted')
+        status = found.get("status") or {}
+        message = find(status.get("conditions") or (), "Ready").get("message", "")
+        if told is not None and message and message not in told[-1:]:
+            told.append(message)
+            stderr().print(soft_wrapped(f"{status.get('phase')}  {message}"))
+        current = status.get("observedGeneration") == found["metadata"].get("generation")
+        if current and decided(str(status.get("phase"))):
+            return found
+        if time.monotonic() > deadline:
+            return None
+        time.sleep(POLL)
