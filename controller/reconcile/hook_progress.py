@@ -26,7 +26,7 @@ from controller.domain.hooks import (
 )
 from controller.domain.pods import PodFacts, parse_pod
 from controller.domain.redaction import Redactor, redact_urls
-from controller.errors import ReleaseMissing
+from controller.errors import Forbidden, ReleaseMissing
 from controller.ports import JOB, POD, Clock, Kube, ReleaseRecords
 from controller.reconcile.action_slots import ActionSlots, BundleKey, ReleaseKey, Running
 from controller.reconcile.object_store import ObjectStore
@@ -175,7 +175,11 @@ class HookProgress:
         return self._told(namespace, hook, self._pods(namespace, hook.name), action, redactor)
 
     def _pods(self, namespace: str, job: str) -> list[PodFacts]:
-        found = self._kube.list(POD, namespace, labels=f"{JOB_NAME}={job}")
+        try:
+            found = self._kube.list(POD, namespace, labels=f"{JOB_NAME}={job}")
+        except Forbidden:
+            # An installation may withhold that right: the Job is told without its pods.
+            return []
         return [pod for one in found if (pod := parse_pod(one)) is not None]
 
     def _told(

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from controller.ports import HELMBUNDLE, JOB, POD, SECRET
+from controller.errors import Forbidden
+from controller.ports import HELMBUNDLE, JOB, POD, SECRET, KubeObjects, Resource
 from controller.reconcile.hook_progress import HookNews
 from controller.reconcile.work_queue import WorkQueue
 from tests.fakes.helm import Hook
@@ -110,6 +113,26 @@ def test_the_unmet_dependency_of_a_hook_is_told_from_the_log_of_its_entrypoint(b
     message = bench.release("compute", "nova")["message"]
     assert "it waits for Service/x/mariadb" in message
     assert message.endswith("unmet: Service mariadb in namespace x: Service mariadb has no endpoints")
+    bench.helm.finish("nova-db-sync")
+    bench.settle()
+
+
+def test_without_the_right_to_see_pods_the_job_is_told_alone(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stuck(bench)
+    lists = bench.kube.list
+
+    def refuse(resource: Resource, *arguments: Any, **more: Any) -> KubeObjects:
+        if resource == POD:
+            raise Forbidden("you may not list pods")
+        return lists(resource, *arguments, **more)
+
+    monkeypatch.setattr(bench.kube, "list", refuse)
+    bench.clock.advance(5)
+    bench.look()
+    message = bench.release("compute", "nova")["message"]
+    assert message == "waits for its hook: Job nova-db-sync runs since 2023-11-14T22:13:20Z"
     bench.helm.finish("nova-db-sync")
     bench.settle()
 

@@ -1,4 +1,4 @@
-"""Whose turn it is, and what suspends or overtakes an action: slots, suspension, requests that cannot wait."""
+"""Whose turn it is, and what suspends or overtakes an action: slots, suspension, urgent requests."""
 
 from __future__ import annotations
 
