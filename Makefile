@@ -1,11 +1,14 @@
 # Everything a fresh machine needs: Python 3.11 or newer and make. See README.md.
 PYTHON ?= python3
+# Of `make soak`: how long, and what all is drawn from (any number; a new one each time by default).
+MINUTES ?= 30
+SEED ?=
 VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 export PYTHONDONTWRITEBYTECODE = 1
 
-.PHONY: help setup demo demo-down test test-fast test-cluster test-exhaustive lint lock rbac bench clean
+.PHONY: help setup demo demo-down test test-fast test-cluster test-exhaustive lint lock rbac bench soak clean
 
 help: ## what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -57,6 +60,10 @@ rbac: setup ## writes what the shipped charts grant into the rights of our own c
 
 bench: setup ## figures against a named baseline of the same run
 	@$(BIN)/python -m tests.bench
+
+soak: setup ## random edits, kills and faults for MINUTES, drawn from SEED, and then a check of everything
+	@$(BIN)/python -m sandbox build
+	@$(BIN)/python -m tests.chaos.soak --minutes $(MINUTES) $(if $(SEED),--seed $(SEED))
 
 clean: ## removes the virtual environment
 	rm -rf $(VENV)

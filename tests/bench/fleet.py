@@ -15,11 +15,13 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from helm_python import Config
-
+from controller.adapters import helm_library
 from controller.adapters.kube import PykubeClient
 from controller.adapters.kube_connection import connect
 from controller.ports import HELMBUNDLE
+
+from helm_python import Config  # isort: skip - after helm_library, which loads it under Helm's name
+
 from sandbox import audit
 from sandbox.cluster import Sandbox
 from tests.cluster.conftest import installed
@@ -62,24 +64,39 @@ def namespace(sandbox: Sandbox, name: str) -> Iterator[str]:
 
 
 class BareLibrary:
-    """Helm's library with nothing around it, as many calls at a time as the container makes."""
+    """Helm's library with nothing around it, as many calls at a time as the container makes.
 
-    def __init__(self, sandbox: Sandbox, namespace: str, concurrency: int = 8, qps: float = 100.0) -> None:
+    `validated`: with its default, by which it asks before each action whether the API server validates
+    fields; without, as the container calls it.
+    """
+
+    def __init__(
+        self,
+        sandbox: Sandbox,
+        namespace: str,
+        *,
+        validated: bool = True,
+        concurrency: int = 8,
+        qps: float = 100.0,
+    ) -> None:
         self._config = Config(
             kubeconfig_path=sandbox.kubeconfig, namespace=namespace, qps=qps, burst_limit=int(2 * qps)
         )
+        self._options = {} if validated else {"disable_openapi_validation": True}
         self._concurrency = concurrency
 
     def install(self, count: int, colour: str = "red") -> Rate:
-        return self._all(count, lambda name: self._config.install(CHART, name, {"colour": colour}))
+        return self._all(count, "helm_install", colour, {})
 
     def upgrade(self, count: int, colour: str = "blue") -> Rate:
+        return self._all(count, "helm_upgrade", colour, {"max_history": 5, "reset_values": True})
+
+    def _all(self, count: int, function: str, colour: str, more: dict[str, Any]) -> Rate:
+        options, values = {**self._options, **more}, json.dumps({"colour": colour})
+
         def one(name: str) -> None:
-            self._config.upgrade(CHART, name, {"colour": colour}, max_history=5, reset_values=True)
+            helm_library.call(function, self._config, name, options, chart=str(CHART), values=values)
 
-        return self._all(count, one)
-
-    def _all(self, count: int, one: Callable[[str], object]) -> Rate:
         with ThreadPoolExecutor(self._concurrency) as pool:
             return timed(count, lambda: list(pool.map(one, release_names(count))))
 
@@ -114,6 +131,7 @@ class Fleet:
         self.region = region
         self.count = count
         self.per_bundle = per_bundle
+        self._peak = 0.0
         self._kube = PykubeClient(connect(region.sandbox.kubeconfig), user_agent="bench")
 
     def apply(self, colour: str) -> Rate:
@@ -138,6 +156,7 @@ class Fleet:
     def restart_and_look_at_all(self) -> tuple[float, int]:
         """Seconds from holding the Lease to the end of the first look at the last bundle, and the writes."""
         controllers = self.region.controllers
+        self._peak = self.memory
         controllers.stop()
         before = len(controllers.log("helmbundle"))
         since = audit.now()
@@ -151,6 +170,13 @@ class Fleet:
             if time.monotonic() > deadline:
                 raise TimeoutError(f"{len(wanted - looked.keys())} bundles were not looked at")
             time.sleep(0.5)
+
+    @property
+    def memory(self) -> float:
+        """The most that the container has held since its start, in MB."""
+        status = Path(f"/proc/{self.region.controllers.pid('helmbundle')}/status").read_text()
+        [line] = [line for line in status.splitlines() if line.startswith("VmHWM:")]
+        return max(self._peak, int(line.split()[1]) / 1024)
 
     def requests(self, since: datetime) -> Counter[str]:
         """API requests of the container since then, by verb."""

@@ -148,7 +148,7 @@ class World:
         found = {obj["metadata"]["name"] for obj in self.kube.list_metadata(resource, self.namespace)}
         return found - {"kube-root-ca.crt"}
 
-    def _claim_uids(self) -> dict[str, str]:
+    def claim_uids(self) -> dict[str, str]:
         claims = self.kube.list_metadata(PVC, self.namespace)
         return {claim["metadata"]["name"]: claim["metadata"]["uid"] for claim in claims}
 
@@ -204,7 +204,7 @@ class World:
 
     def _assert_claims_kept(self) -> None:
         """The claim is there, and it is the one that was there before."""
-        uids = self._claim_uids()
+        uids = self.claim_uids()
         self.claims = self.claims or uids
         assert uids == self.claims
         assert set(uids) == {"first-data"}
