@@ -45,6 +45,9 @@ from tests.chart_repositories.servers import (
 )
 from tests.fakes.world import FakeClock, FakeRandomness
 
+# Seconds of TLS: each test has a server of its own.
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 CHARTS = {("web", "0.1.0"): small_chart(), ("web", "0.2.0+abc"): small_chart(version="0.2.0+abc")}
 LOGIN = {"username": USERNAME, "password": PASSWORD}
