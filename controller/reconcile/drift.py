@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from controller.domain import metrics
+from controller.domain import backoff, metrics
 from controller.domain.drift import NO_DRIFT, Drift, Drifted, ObjectId
 from controller.errors import ApiUnavailable, HelmFailed, KubeError, ReleaseMissing
 from controller.metrics import Metrics, NoMetrics
@@ -96,6 +96,7 @@ class DriftLookout:
         self._touched: dict[ObjectId, float] = {}  # when to compare it, monotonic
         self._round: deque[ObjectId] = deque()
         self._not_before = 0.0
+        self._failures = 0
 
     # -- for the look at a bundle
 
@@ -177,10 +178,16 @@ class DriftLookout:
                 key, objects = next(iter(batch.items()))
                 spent += self._compare(key, objects)
                 del batch[key]
+            self._failures = 0
+        except BaseException:
+            self._failures += 1
+            raise
         finally:
+            # Events ask for a look at once, also while the API server is away: they wait as well.
+            pause = backoff.delay(self._failures, 1.0, first=1.0, cap=60.0)
             with self._lock:
                 self._round.extend(object_ for objects in batch.values() for object_ in objects)
-                self._not_before = now + spent / self._pace.qps
+                self._not_before = self._clock.monotonic() + max(spent / self._pace.qps, pause)
         return self._next()
 
     def correct(self, key: ReleaseKey, revision: int, cancellation: Cancellation) -> Correction:

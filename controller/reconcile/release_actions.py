@@ -208,6 +208,14 @@ class ReleaseActions:
             raise DriftRefused("; ".join(str(one) for one in correction.left))
         return str(correction)
 
+    def _unreadable(self, job: Job) -> str:
+        """The record of a revision that Helm does not find although it is there."""
+        try:
+            newest = self._newest(job)
+        except ControllerError:
+            return ""
+        return f"sh.helm.release.v1.{job.release}.v{newest.version}" if newest else ""
+
     def _request(self, job: Job) -> HelmRequest:
         if job.spec is None or job.values is None:
             raise HelmFailed(f"{job.action} of {job.release} without a spec")
@@ -237,7 +245,12 @@ class ReleaseActions:
         if superseded:
             return "ended early: what it served is not asked for any more", ()
         cause = Cause(str(failure))
-        if isinstance(failure, HelmFailed):
+        unreadable = self._unreadable(job) if isinstance(failure, ReleaseMissing) else ""
+        if unreadable:
+            cause = Cause(
+                f"Helm cannot read its record: delete the Secret {unreadable}, and what is left counts"
+            )
+        elif isinstance(failure, HelmFailed):
             key = (job.namespace, job.release)
             cause = self._causes.of(key, str(job.action), failure, job.redactor)
         text = " ".join(job.redactor.redact(cause.text).split())

@@ -440,6 +440,27 @@ def test_when_the_api_server_is_away_nothing_due_is_forgotten(world: World) -> N
     assert world.found() == {"Deployment/web": ("/spec/replicas",)}
 
 
+def test_while_the_api_server_is_away_events_do_not_make_it_asked_more_often(world: World) -> None:
+    world.settled()
+
+    def away(request: Request) -> None:
+        raise ApiUnavailable("down")
+
+    world.kube.before_write = away
+    asked = 0
+    for replicas in range(2, 62):
+        world.kube.before_write = lambda request: None
+        edit(world, replicas=replicas)
+        world.kube.before_write = away
+        world.watch.deliver()
+        world.clock.advance(1)
+        try:
+            world.lookout.reconcile()
+        except ApiUnavailable:
+            asked += 1
+    assert 3 <= asked <= 7
+
+
 def test_a_release_that_is_worked_on_is_nobodys_drift(world: World) -> None:
     world.settled()
     edit(world, replicas=4)
