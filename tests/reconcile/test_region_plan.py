@@ -74,7 +74,12 @@ def render(obj: Mapping[str, Any]) -> Region:
             values = ((spec.get("services") or {}).get(service, {}).get(chart) or {}).get("values") or {}
             layer = Layer("services", values, root=("spec", "services", service, chart, "values"))
             merged = merge_layers(DEFAULTS, [layer])
-            ref = ChartRef(chart, path=chart)
+            repository = (spec.get("charts") or {}).get("repository")
+            ref = (
+                ChartRef(chart, version="1", repository=repository)
+                if repository
+                else ChartRef(chart, path=chart)
+            )
             drift = spec.get("drift") or "Correct"
             one = ReleaseSpec(chart, "openstack", ref, merged.overlay, drift=drift)
             releases.append(RegionRelease(one, merged))
@@ -528,3 +533,28 @@ def test_a_plan_of_charts_that_core_does_not_have_is_not_approved(
     core.reconcile(KEY)
     assert planned(kube) == ("False", "Planning")
     assert running.deployed == old
+
+
+LABELLED = [{"label": {"key": "gpu", "values": ["yes"]}, "conf": {}}]
+RENAMING = {"compute": {"nova": {"values": {"conf": {"overrides": {"nova_compute": {"labels": LABELLED}}}}}}}
+
+
+def test_a_daemonset_that_gets_another_name_is_warned_of_in_the_plan(
+    core: DeploymentReconciler, kube: FakeKube, helm: Helm
+) -> None:
+    kube.create(osdpl(charts={"repository": "https://charts.example.org"}))
+    settle(core, helm)
+    edit(kube, mode="Plan", services=RENAMING)
+    settle(core, helm)
+    [warning] = plan(kube)["warnings"]
+    assert "DaemonSet nova-compute gets another name" in warning
+
+
+def test_a_daemonset_that_gets_another_name_is_told_by_an_event_with_mode_apply(
+    core: DeploymentReconciler, kube: FakeKube, helm: Helm, events: SilentEvents
+) -> None:
+    kube.create(osdpl(charts={"repository": "https://charts.example.org"}))
+    settle(core, helm)
+    edit(kube, services=RENAMING)
+    settle(core, helm)
+    assert events.emitted.count(("Warning", "DaemonSetsRenamed")) == 1

@@ -1,0 +1,45 @@
+"""Sizes of releases, told offline: by render, diff and validate."""
+
+from __future__ import annotations
+
+import base64
+import random
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.cli.objects import EXAMPLE, osctl
+
+pytestmark = pytest.mark.slow
+
+
+def region_file(directory: Path, octets: int) -> str:
+    """A region whose keystone has so many octets that cannot be packed, twice: in values and manifest."""
+    osdpl = yaml.safe_load(EXAMPLE.read_text(encoding="utf-8"))
+    noise = base64.b64encode(random.Random(5).randbytes(octets)).decode()
+    values = {"conf": {"keystone": {"DEFAULT": {"note": noise}}}} if octets else {}
+    osdpl["spec"]["services"] = {"identity": {"keystone": {"values": values}}}
+    path = directory / f"region-{octets}.yaml"
+    path.write_text(yaml.safe_dump(osdpl), encoding="utf-8")
+    return str(path)
+
+
+def test_validate_renders_and_refuses_what_is_too_large(tmp_path: Path) -> None:
+    result = osctl("validate", "--manifests", region_file(tmp_path, 450_000))
+    assert result.exit_code == 3
+    assert "spec.services.identity.keystone: release keystone: its record would take" in result.stderr
+    assert "a Secret holds at most 1024 KiB" in result.stderr
+
+
+def test_validate_and_render_warn_of_what_is_nearly_too_large(tmp_path: Path) -> None:
+    path = region_file(tmp_path, 300_000)
+    for command in (("validate", "--manifests"), ("render", "--manifests", "--release", "keystone")):
+        result = osctl(*command, path)
+        assert result.exit_code == 0, result.stderr
+        assert "release keystone: its record takes" in result.stderr
+
+
+def test_diff_tells_the_size_of_what_changes(tmp_path: Path) -> None:
+    result = osctl("diff", region_file(tmp_path, 0), region_file(tmp_path, 300_000))
+    assert "size      its record takes" in result.stdout
