@@ -45,9 +45,9 @@ class Bed:
 
     # -- the region ---------------------------------------------------------------------------------
 
-    def give_credentials(self, identity_url: str = "", **auth: str) -> None:
+    def give_credentials(self, clouds: Any = None, **auth: str) -> None:
         """The Secret that the region exports; `auth` instead of what is right."""
-        clouds: Any = self.cloud.clouds(identity_url)
+        clouds = clouds or self.cloud.clouds()
         clouds["clouds"]["default"]["auth"].update(auth)
         content = base64.b64encode(yaml.safe_dump(clouds).encode()).decode()
         secret = {
