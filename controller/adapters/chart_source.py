@@ -20,6 +20,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from controller.adapters.chart_files import ChartFiles, read_archive, stamp_of, walk
+from controller.adapters.chart_versions import is_version
 from controller.adapters.manifests import parse_document
 from controller.adapters.pulled_charts import PulledCharts
 from controller.domain.bundle import ChartRef, Values
@@ -124,7 +125,7 @@ class ChartStore:
         name, version = str(known.metadata.get("name", "")), str(known.metadata.get("version", ""))
         if chart.name and name != chart.name:
             raise ChartInvalid(f'chart {path} is named "{name}" in its Chart.yaml, not "{chart.name}"')
-        if chart.version and version != chart.version:
+        if chart.version and not is_version(version, chart.version):
             raise ChartInvalid(
                 f'chart {path} has version "{version}", not "{chart.version}"; '
                 "correct the version, or leave it out for a chart of the image"
@@ -172,6 +173,9 @@ def _in_repository(directory: Path, chart: ChartRef) -> Path:
     archive = directory / f"{chart.name}-{chart.version}.tgz"
     if chart.version and archive.is_file():
         return _inside(directory, archive.name, chart.name)
+    builds = sorted(path.name for path in directory.glob(f"{chart.name}-{chart.version}+*.tgz"))
+    if chart.version and len(builds) == 1:
+        return _inside(directory, builds[0], chart.name)
     if (directory / chart.name).is_dir():
         return _inside(directory, chart.name, chart.name)
     # A version begins with a digit: the archives of ceph are not those of ceph-mon.

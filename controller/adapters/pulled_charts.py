@@ -15,6 +15,7 @@ from pathlib import Path
 
 from controller.adapters.chart_cache import ChartCache
 from controller.adapters.chart_index import Index
+from controller.adapters.chart_versions import choose_version
 from controller.adapters.repository_access import PULL_SECONDS, Access, Proxy, RepositoryClient
 from controller.adapters.repository_http import fetch_archive, fetch_index
 from controller.adapters.repository_oci import fetch_oci
@@ -189,8 +190,8 @@ class PulledCharts:
             index, age = repository.index, now - repository.index_read
         # What an old index lacks, a new one may have.
         stale = index is None or age > INDEX_SECONDS
-        known = index is not None and any(e.version == chart.version for e in index.get(chart.name, ()))
-        if index is None or stale or not known:
+        listed = (entry.version for entry in (index or {}).get(chart.name, ()))
+        if index is None or stale or choose_version(chart.version, listed) is None:
             index = fetch_index(chart.repository, client)
             with self._lock:
                 repository.index, repository.index_read = index, now

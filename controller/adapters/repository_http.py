@@ -8,6 +8,7 @@ from urllib.parse import urljoin, urlsplit
 
 from controller.adapters.chart_files import LARGEST_ARCHIVE
 from controller.adapters.chart_index import Index, IndexEntry, read_index
+from controller.adapters.chart_versions import choose_version
 from controller.adapters.repository_access import RepositoryClient, basic, origin, shown
 from controller.errors import ChartNotFound, ChartUntrusted, RepositoryDenied, RepositoryUnavailable
 
@@ -70,8 +71,9 @@ def missing(name: str, version: str, repository: str, versions: Iterable[str]) -
 def _entry(name: str, version: str, repository: str, index: Index) -> IndexEntry:
     if name not in index:
         raise ChartNotFound(f'{repository} has no chart "{name}"; correct the repository or the name')
+    chosen = choose_version(version, (entry.version for entry in index[name]))
     for entry in index[name]:
-        if entry.version == version:
+        if entry.version == chosen:
             return entry
     raise missing(name, version, repository, (entry.version for entry in index[name]))
 

@@ -11,6 +11,7 @@ from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
 from controller.adapters.chart_files import LARGEST_ARCHIVE
+from controller.adapters.chart_versions import choose_version
 from controller.adapters.repository_access import RepositoryClient, basic, origin, shown
 from controller.adapters.repository_http import is_loopback, missing
 from controller.errors import (
@@ -74,12 +75,19 @@ class _Registry:
         return answer
 
     def _manifest(self) -> Mapping[str, Any]:
-        # A tag has no "+": Helm writes "_" in its place.
-        tag = self._version.replace("+", "_")
-        answer = self._get(f"manifests/{quote(tag)}", accept=MANIFEST, limit=LARGEST_DOCUMENT)
+        answer = self._tagged(self._version)
         if answer is None:
-            raise missing(self._name, self._version, self._repository, self._tags())
+            versions = self._versions()
+            chosen = choose_version(self._version, versions)
+            answer = self._tagged(chosen) if chosen else None
+            if answer is None:
+                raise missing(self._name, self._version, self._repository, versions)
         return _document(answer, f"{self._repository}/{self._name}")
+
+    def _tagged(self, version: str) -> bytes | None:
+        # A tag has no "+": Helm writes "_" in its place.
+        tag = quote(version.replace("+", "_"))
+        return self._get(f"manifests/{tag}", accept=MANIFEST, limit=LARGEST_DOCUMENT)
 
     def _layer(self, manifest: Mapping[str, Any], what: str) -> Mapping[str, Any]:
         layers = manifest.get("layers")
@@ -88,7 +96,7 @@ class _Registry:
                 return layer
         raise ChartInvalid(f"{what} is no Helm chart: its manifest has no layer with one; push it with helm")
 
-    def _tags(self) -> list[str]:
+    def _versions(self) -> list[str]:
         with suppress(ChartInvalid):
             answer = self._get("tags/list", limit=LARGEST_DOCUMENT)
             listed = _document(answer, "").get("tags") if answer is not None else None

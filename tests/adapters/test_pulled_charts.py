@@ -254,6 +254,29 @@ def test_a_missing_version_is_told_with_those_that_there_are(bench: Bench, make:
     assert "0.1.0" in str(error) and "0.2.0+abc" in str(error)
 
 
+@pytest.mark.parametrize("kind", ["https", "oci", "file"])
+def test_a_version_stands_for_its_only_build(bench: Bench, kind: str) -> None:
+    """OpenStack-Helm's `2026.1.0` is published as `2026.1.0+<commit>`."""
+    charts = {("web", "2026.1.0+abc"): small_chart(version="2026.1.0+abc"), **CHARTS}
+    (bench.directory / "web-2026.1.0+abc.tgz").write_bytes(charts["web", "2026.1.0+abc"])
+    answer = oci_registry(charts) if kind == "oci" else http_repository(archives(charts))
+    with serve(answer) as server:
+        local = ChartRef("web", "2026.1.0", repository=f"file://{bench.directory}")
+        chart = {"https": web, "oci": oci}[kind](server, "2026.1.0") if kind != "file" else local
+        assert bench.store.defaults(chart) == {"size": 1}
+
+
+@pytest.mark.parametrize("make", [web, oci])
+def test_of_several_builds_one_has_to_be_named(bench: Bench, make: Any) -> None:
+    builds = ("2026.1.0+abc", "2026.1.0+def")
+    charts = {("web", build): small_chart(version=build) for build in builds}
+    answer = oci_registry(charts) if make is oci else http_repository(archives(charts))
+    with serve(answer) as server:
+        error = failing(bench.store, make(server, "2026.1.0"), ChartNotFound)
+        assert all(build in str(error) for build in builds)
+        assert bench.store.digest(make(server, "2026.1.0+def"))
+
+
 def test_a_chart_that_is_not_there_is_told(bench: Bench) -> None:
     with serve(http_repository(archives(CHARTS))) as server:
         error = failing(bench.store, replace(web(server), name="wep"), ChartNotFound)

@@ -24,7 +24,7 @@ from tests.chart_repositories.servers import (
 )
 from tests.chart_repositories.upstream import VERSION, shapes, upstream_charts
 from tests.cluster.conftest import installed
-from tests.cluster.region import RELEASES, Region
+from tests.cluster.region import RELEASES, Region, wait_until
 
 pytestmark = pytest.mark.cluster
 
@@ -58,7 +58,7 @@ def test_core_converges_on_charts_of_upstreams_shape(
         serve(http_repository(archives(charts), login=True)) as server,
         region_of(sandbox, namespace, tmp_path, server) as region,
     ):
-        region.wait_ready()
+        wait_ready(region, timeout=300)
         assert region.revisions() == dict.fromkeys(RELEASES, (1, "deployed"))
         # core and helmbundle share what either has pulled.
         pulled = [path for path in server.paths() if path.endswith(".tgz")]
@@ -68,6 +68,17 @@ def test_core_converges_on_charts_of_upstreams_shape(
         server.answer = http_repository({})  # down, as good as
         assert_nothing_happens(region)
         assert PASSWORD not in everything_shown(region)
+
+
+def wait_ready(region: Region, timeout: float) -> None:
+    """Kubernetes starts a container again that has ended: one that lost its Lease on a busy machine."""
+
+    def ready() -> bool:
+        region.controllers.start()
+        time.sleep(2)
+        return region.ready()
+
+    wait_until("Ready", ready, timeout, lambda: region.kubectl("get", "hb,osdpl"))
 
 
 def assert_objects_are_there(region: Region, releases: set[str]) -> None:
@@ -119,7 +130,7 @@ def test_compute_converges_on_charts_of_upstreams_shape(
             sandbox, namespace, tmp_path, server, oci=True, preset="compute", features=features
         ) as region,
     ):
-        region.wait_ready(timeout=1500)
+        wait_ready(region, timeout=1500)
         revisions = region.revisions()
         assert {"cinder", "heat", "barbican", "designate", "octavia", "horizon", "ovn"} < set(revisions)
         assert set(revisions.values()) == {(1, "deployed")}
