@@ -21,7 +21,7 @@ LOOK_EVERY = 1.0
 
 @dataclass(frozen=True)
 class Request:
-    """What was asked: the field of `lastAttempt` that answers it (rollback, force, reconcile) and its text."""
+    """What was asked: the field of `lastAttempt` that answers it (rollback, force …) and its text."""
 
     field: str
     text: str

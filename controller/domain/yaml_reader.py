@@ -315,7 +315,9 @@ def _float_text(number: float) -> str:
         single = _as_single(number)
     except OverflowError:
         return "-.inf" if number < 0 else ".inf"
-    shortest = next(text for digits in range(9) if _as_single(float(text := f"{single:.{digits}e}")) == single)
+    shortest = next(
+        text for digits in range(9) if _as_single(float(text := f"{single:.{digits}e}")) == single
+    )
     mantissa, _, exponent_text = shortest.partition("e")
     exponent = int(exponent_text)
     if -4 <= exponent < 6:

@@ -105,8 +105,8 @@ def test_every_condition_is_seeded_and_the_transient_ones_are_not() -> None:
     status = SCHEMAS["OpenStackDeployment"].root["properties"]["status"]
     seeded = status["default"]["conditions"]
     assert [entry["type"] for entry in seeded] == [
-        "Ready", "SpecValid", "ReleasesReady", "WorkloadsHealthy", "SecretsExchanged", "NodesReady", "Planned",
-        "Paused", "Deleting",
+        "Ready", "SpecValid", "ReleasesReady", "WorkloadsHealthy", "SecretsExchanged", "NodesReady",
+        "Planned", "Paused", "Deleting",
     ]  # fmt: skip
     assert {(entry["status"], entry["reason"]) for entry in seeded} == {("Unknown", "Initializing")}
 
