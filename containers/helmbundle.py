@@ -63,7 +63,7 @@ def compose(parts: Parts) -> Container:
         watch=watches,
         clock=parts.clock,
         measures=parts.metrics,
-        look_again=lambda after: queue.add(("drift", settings.region_namespace, ""), after),
+        look_again=lambda after: queue.add(("drift", settings.region_namespace, "objects"), after),
         changed_bundle=lambda bundle: queue.add(("bundle", *bundle)),
         pace=Pace(settings.drift_qps, settings.drift_resync, settings.drift_settle),
     )

@@ -9,6 +9,8 @@ from __future__ import annotations
 import json
 import logging
 import threading
+import time
+import traceback
 from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import urlencode
@@ -29,6 +31,8 @@ OBJECT = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 # How long the server keeps a stream open, and how long it may be silent before it counts as cut; a
 # bookmark comes about every minute.
 STREAM_SECONDS, SILENCE_SECONDS = 300, 120.0
+# A stream that ends sooner was cut, whatever it says.
+SHORTEST_SECONDS = 5.0
 # Helm's records change with every action, are large, and belong to no release.
 SELECTOR = "owner!=helm"
 # Where a right or the resource is missing, nothing changes soon.
@@ -66,21 +70,25 @@ class MetadataWatches:
     def _keep(self, watch: _Watch) -> None:
         failures = 0
         while not self._ended.is_set():
+            began, refused = time.monotonic(), False
             try:
                 watch.run(self._ended)
-                failures = 0
-                continue
-            except _Outdated:
-                watch.version = ""
-                continue
             except (Forbidden, ObjectMissing) as error:
-                pause = REFUSED_SECONDS
-                log.warning("cannot watch: %s; again in %.0f s", error, pause)
+                refused = True
+                log.warning("cannot watch: %s; again in %.0f s", error, REFUSED_SECONDS)
             except KubeError as error:
-                failures += 1
-                pause = backoff.delay(failures, self._randomness.jitter(), first=1.0, cap=60.0)
-                log.info("a watch was cut: %s; again in %.1f s", error, pause)
-            self._ended.wait(pause)
+                if isinstance(error, _Outdated):
+                    watch.version = ""
+                log.info("a watch was cut: %s", error)
+            except Exception as error:  # noqa: BLE001 - the edge of a thread: a watch must not end unseen
+                watch.version = ""
+                stack = "".join(traceback.format_tb(error.__traceback__))
+                log.error("a watch failed: %s\n%s", type(error).__name__, stack)
+            # Also after a stream that ended well, but at once: it would end at once again.
+            lasted = time.monotonic() - began > SHORTEST_SECONDS
+            failures = 0 if lasted else failures + 1
+            pause = backoff.delay(failures, self._randomness.jitter(), first=1.0, cap=60.0)
+            self._ended.wait(REFUSED_SECONDS if refused else pause)
 
 
 class _Watch:
