@@ -58,6 +58,8 @@ FINALIZER = finalizer("core")
 
 # An approval is written into the status first; what it allows is begun at the look after that.
 AT_ONCE = 0.1
+# Reasons of Ready being False that are no cause for alarm.
+_UNDER_WAY = (Reason.APPLYING, Reason.PLANNING, Reason.PLAN_PENDING)
 
 RegionKey = tuple[str, str]  # namespace, name of the osdpl
 
@@ -327,7 +329,7 @@ class DeploymentReconciler:
         old, new = find(before.get("conditions") or [], "Ready"), find(conditions, "Ready")
         if (old.get("status"), old.get("reason")) == (new["status"], new["reason"]):
             return
-        kind = "Normal" if new["status"] == "True" or new["reason"] == Reason.APPLYING else "Warning"
+        kind = "Normal" if new["status"] == "True" or new["reason"] in _UNDER_WAY else "Warning"
         self._events.emit(osdpl, type_=kind, reason=new["reason"], message=new["message"])
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from controller.domain.bundle import BundleSpec, ChartRef, ReleaseSpec
+from controller.domain.bundle import BundleSpec, ChartRef, PlannedSpec, ReleaseSpec
 from controller.domain.bundle_object import Owner, bundle_object, parse_bundle
 from controller.domain.durations import format_duration, parse_duration
 from controller.errors import SpecInvalid
@@ -55,6 +56,21 @@ def _problems(obj: Any) -> dict[str, str]:
 
 def test_what_is_written_is_read_back() -> None:
     assert parse_bundle(_written()).spec == SPEC
+
+
+PLANNED = replace(SPEC, planned=PlannedSpec((replace(SPEC.releases[0], timeout=60),), "Retain"))
+
+
+def test_a_wish_beside_what_is_applied_is_read_back_and_fits_the_definition() -> None:
+    written = _written(PLANNED)
+    assert parse_bundle(written).spec == PLANNED
+    assert SCHEMA.problems(written) == []
+
+
+def test_a_broken_wish_is_refused_with_its_path() -> None:
+    written = _written(PLANNED)
+    written["spec"]["planned"]["releases"][0]["chart"] = {"name": "keystone"}
+    assert list(_problems(written)) == ["spec.planned.releases[0].chart"]
 
 
 def test_what_is_written_fits_the_definition() -> None:

@@ -271,6 +271,16 @@ def test_an_edit_leaves_what_is_applied_and_is_planned_beside_it(
     assert plan(kube)["digest"] in find(status(kube)["conditions"], "Planned")["message"]
 
 
+def test_a_plan_that_waits_is_no_cause_for_alarm(
+    core: DeploymentReconciler, running: Helm, kube: FakeKube, events: SilentEvents
+) -> None:
+    events.emitted.clear()
+    edit(kube, services=REPLICAS)
+    settle(core, running)
+    assert events.emitted[-1] == ("Normal", "PlanPending")
+    assert {kind for kind, _ in events.emitted} == {"Normal"}
+
+
 def test_a_planned_edit_can_be_taken_back(core: DeploymentReconciler, running: Helm, kube: FakeKube) -> None:
     edit(kube, services=REPLICAS)
     settle(core, running)
