@@ -1,4 +1,4 @@
-"""`python -m sandbox`: up, down, status, logs, kubeconfig, build, demo, demo-down."""
+"""`python -m sandbox`: up, down, status, logs, kubeconfig, build, demo, demo-down, openstack."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from sandbox.build import BuildProgress, ensure_binaries, find_binaries
 from sandbox.cluster import ComponentStatus, Sandbox, list_sandboxes, take_down
 from sandbox.control_plane import COMPONENT_NAMES
 from sandbox.errors import SandboxError
+from sandbox.openstack.cli import app as openstack_app
 from sandbox.paths import Layout, sandbox_directory, state_root
 
 app = typer.Typer(
@@ -30,6 +31,7 @@ Name = Annotated[str, typer.Option("--name", "-n", help="Which sandbox; several 
 Directory = Annotated[
     Path | None, typer.Option("--dir", help="Where its files lie [default: one place per name].")
 ]
+app.add_typer(openstack_app, name="openstack")
 DEFAULT_NAME = "default"
 PLAIN_LINE_SECONDS = 15.0
 

@@ -117,7 +117,8 @@ class MaintenancesReconciler:
         listed = self._kube.list(NODE_MAINTENANCE)
         if not listed:
             return None
-        works = [work for obj in listed if (work := self._work(obj)) is not None]
+        shared = self._shared_disks()
+        works = [work for obj in listed if (work := self._work(obj, shared)) is not None]
         try:
             cloud = self._access.cloud()
             view = self._access.last_view(younger_than=VIEW_GOOD_FOR) or self._access.look(cloud)
@@ -141,9 +142,9 @@ class MaintenancesReconciler:
 
     # -- who may do how much ------------------------------------------------------------------------
 
-    def _work(self, obj: KubeObject) -> _Work | None:
+    def _work(self, obj: KubeObject, shared_disks: bool) -> _Work | None:
         try:
-            spec = parse_spec(obj, shared_disks=self._shared_disks())
+            spec = parse_spec(obj, shared_disks=shared_disks)
         except (ValueError, KeyError) as error:
             log.warning("maintenance %s cannot be read: %s", obj["metadata"]["name"], type(error).__name__)
             return None

@@ -10,6 +10,7 @@ holds it, and the real one, to that. What happens in time happens here when a te
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -140,9 +141,8 @@ class FakeCloud:
 
     def hypervisors(self) -> tuple[Hypervisor, ...]:
         self._called("hypervisors")
-        return tuple(
-            Hypervisor(host, sum(one.host == host for one in self.hosted.values())) for host in self.services
-        )
+        counts = Counter(one.host for one in self.hosted.values())
+        return tuple(Hypervisor(host, counts[host]) for host in self.services)
 
     def network_agents(self) -> tuple[Agent, ...]:
         self._called("network_agents")

@@ -20,6 +20,7 @@ from sandbox.openstack.services import compute_name
 from tests.cluster.region import NAME, Region, wait_until
 
 MARK = "osctl.dev: "
+KWOK = "kwok.x-k8s.io/node"
 
 
 def now() -> str:
@@ -67,7 +68,12 @@ class Bed:
         return self.region.sandbox.kubectl(*arguments)
 
     def set_ready(self, name: str, ready: bool) -> None:
-        """What the node's kubelet, or its silence, would make of its Ready condition."""
+        """Brings its kubelet, which KWOK plays, back, or makes it fall silent."""
+        if ready:
+            self.kubectl("annotate", "node", name, f"{KWOK}=fake", "--overwrite")
+        else:
+            # KWOK would make it Ready again at once.
+            self.kubectl("annotate", "node", name, f"{KWOK}-")
         condition = {
             "type": "Ready",
             "status": "True" if ready else "Unknown",
@@ -76,6 +82,10 @@ class Bed:
             "lastTransitionTime": now(),
             "lastHeartbeatTime": now(),
         }
+        live = json.loads(self.kubectl("get", "node", name, "-o", "json"))
+        conditions = live["status"].get("conditions") or []
+        if any(one["type"] == "Ready" and one["status"] == condition["status"] for one in conditions):
+            return
         patch = json.dumps({"status": {"conditions": [condition]}})
         self.kubectl("patch", "node", name, "--subresource=status", "--type=strategic", "-p", patch)
 
