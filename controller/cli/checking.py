@@ -54,8 +54,8 @@ def check(item: InputObject, renderer: OfflineRenderer, *, manifests: bool = Fal
         item.title,
         item.source,
         checked=True,
-        problems=tuple(item.locate(problem) for problem in problems),
-        warnings=tuple(item.locate(warning) for warning in (*region.region.warnings, *large)),
+        problems=tuple(item.locate_all(problems)),
+        warnings=tuple(item.locate_all((*region.region.warnings, *large))),
         services=len(bundles),
         releases=sum(len(bundle.releases) for bundle in bundles),
     )

@@ -55,6 +55,15 @@ class InputObject:
         line = nearest_line(self.lines, path) or self.line
         return Problem(problem.path, problem.message, problem.remedy, f"{self.source}:{line}")
 
+    def locate_all(self, problems: Iterable[Problem]) -> list[Problem]:
+        """The problems with their lines, in the order in which the file is read."""
+        return sorted(map(self.locate, problems), key=_line_of)
+
+
+def _line_of(problem: Problem) -> int:
+    number = problem.source.rpartition(":")[2]
+    return int(number) if number.isdecimal() else 0
+
 
 def read_objects(names: Sequence[str], *, recursive: bool = False) -> tuple[InputObject, ...]:
     """All objects of the files, directories and stdin (`-`), in order; Lists are taken apart.

@@ -87,7 +87,7 @@ class OfflineRenderer:
                 deployment, self.library, self.charts, lines=item.lines, source=item.source
             )
         except SpecInvalid as error:
-            raise SpecInvalid([item.locate(problem) for problem in error.problems]) from None
+            raise SpecInvalid(item.locate_all(error.problems)) from None
         return OfflineRegion(item, deployment, region)
 
     def template_layers(
@@ -122,7 +122,7 @@ class OfflineRenderer:
                 raise SpecInvalid(problems)
             parse_bundle(item.obj)
         except SpecInvalid as error:
-            raise SpecInvalid([item.locate(problem) for problem in error.problems]) from None
+            raise SpecInvalid(item.locate_all(error.problems)) from None
 
     def render_all(self, items: Sequence[InputObject]) -> tuple[OfflineRegion, ...]:
         """All regions among the objects. Raises SpecInvalid with the problems of all, or if there is none."""

@@ -52,6 +52,15 @@ def test_a_wrong_field_is_told_with_file_and_line(tmp_path: Path):
     assert f"{file}:{line_of(str(file), 'presset')}  spec.presset: " in result.stderr
 
 
+def test_mistakes_are_told_in_the_order_of_the_file(tmp_path: Path):
+    file = tmp_path / "region.yaml"
+    file.write_text(example_text(size="huge").replace("openstackVersion: ", "openstackVersoin: "))
+    result = osctl("validate", str(file))
+    lines = [int(line.split(":")[1].split()[0]) for line in result.stderr.splitlines()[:-1]]
+    assert lines == sorted(lines)
+    assert len(lines) >= 3
+
+
 def test_stdin_is_read_and_named():
     result = osctl("validate", "-f", "-", input=example_text(size="huge"))
     assert result.exit_code == 3
