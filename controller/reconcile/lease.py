@@ -49,8 +49,9 @@ class WriterLease:
         self._holder = holder
         self._seen = _Seen()
         self._renewed = clock.monotonic()
-        # The times of renewal that the Lease may show if nobody but us has written it.
+        # The times of renewal that the Lease may show if nobody but us has written it since we hold it.
         self._written: set[str] = set()
+        self._held = False
 
     def try_take(self) -> bool:
         """Takes or renews the Lease; False while someone else holds it or the API does not answer.
@@ -95,7 +96,7 @@ class WriterLease:
         holder = spec.get("holderIdentity") or ""
         if holder not in ("", self._holder) and not self._expired(lease):
             return False
-        if holder == self._holder and self._written and str(spec.get("renewTime")) not in self._written:
+        if holder == self._holder and self._held and str(spec.get("renewTime")) not in self._written:
             raise _WentBack
         transitions = _transitions(lease) + (holder != self._holder)
         return self._write(self._kube.replace, self._object(lease["metadata"], transitions=transitions))
@@ -108,7 +109,7 @@ class WriterLease:
             write(lease)
         except Conflict:
             return False
-        self._written = {moment}
+        self._held, self._written = True, {moment}
         return True
 
     def _expired(self, lease: dict[str, Any]) -> bool:

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from controller.adapters.kube import PykubeClient
 from controller.adapters.kube_connection import connect
 from controller.adapters.release_records import SecretRecords, decode_record
@@ -253,6 +255,8 @@ def chaos(
     sandbox: Sandbox, namespace: str, directory: Path, settings: Mapping[str, str] | None = None
 ) -> Iterator[World]:
     """A world whose container runs."""
+    if not isinstance(sandbox, Sandbox):
+        pytest.skip("the test puts a proxy before the API server: not on an existing cluster")
     kube = PykubeClient(connect(sandbox.kubeconfig), user_agent="test")
     for region in installed(sandbox, namespace, directory, ()):
         with (

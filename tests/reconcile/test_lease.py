@@ -105,6 +105,24 @@ def test_a_lease_from_before_our_last_renewal_is_lost_at_once(kube: FakeKube, cl
     assert lease_of(kube, clock, "pod-a").try_take()
 
 
+def test_a_first_renewal_that_failed_leaves_the_lease_of_the_former_container(
+    kube: FakeKube, clock: FakeClock
+) -> None:
+    assert lease_of(kube, clock, "pod-a").try_take()
+    lease = lease_of(kube, clock, "pod-a")
+
+    def away(request: Request) -> None:
+        raise ApiUnavailable("the API server is away")
+
+    clock.advance(5)
+    kube.before_write = away
+    assert not lease.try_take()
+    kube.before_write = lambda _: None
+    clock.advance(1)
+    assert lease.try_take()
+    assert not lease.lost()
+
+
 def test_a_renewal_whose_answer_was_lost_is_known_for_ours(kube: FakeKube, clock: FakeClock) -> None:
     lease = lease_of(kube, clock, "pod-a")
     assert lease.try_take()
