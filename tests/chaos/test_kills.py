@@ -32,13 +32,13 @@ def killed(world: World, number: int, after: bool, act: Callable[[], None], done
     """Acts, kills at that write, and has a new container finish it; whether there was such a write."""
     stop = world.proxy.stop_at(number, after=after)
     act()
-    wait_for("the write or the end", lambda: stop.reached or done(), 60, world.show)
+    wait_for("the write or the end", lambda: stop.reached or done(), 120, world.show)
     if not stop.reached:
         world.proxy.resume()
         return False
     print(f"killed {'after' if after else 'before'} write {number}: {stop.request}")
     world.kill()
-    wait_for("it converges", done, 60, world.show)
+    wait_for("it converges", done, 120, world.show)
     return True
 
 

@@ -119,10 +119,10 @@ class World:
         current = one.get("observedGeneration") == obj["metadata"]["generation"]
         return bool(current and one.get("status") == "True")
 
-    def wait_ready(self, name: str = BUNDLE, timeout: float = 60.0) -> None:
+    def wait_ready(self, name: str = BUNDLE, timeout: float = 120.0) -> None:
         self._wait(f"{name} is Ready", lambda: self.ready(name), timeout)
 
-    def wait_gone(self, name: str = BUNDLE, timeout: float = 60.0) -> None:
+    def wait_gone(self, name: str = BUNDLE, timeout: float = 120.0) -> None:
         self._wait(f"{name} is gone", lambda: self.bundle(name) is None, timeout)
 
     def _wait(self, what: str, check: Any, timeout: float) -> None:
