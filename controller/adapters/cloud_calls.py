@@ -10,7 +10,7 @@ import json
 import logging
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import yaml
@@ -52,10 +52,17 @@ def parse_clouds(content: bytes) -> Mapping[str, Any]:
 class CloudCalls:
     """Requests to the services of one cloud. One connection for each thread that asks."""
 
-    def __init__(self, cloud: Mapping[str, Any], clock: Clock, randomness: Randomness) -> None:
+    def __init__(
+        self,
+        cloud: Mapping[str, Any],
+        clock: Clock,
+        randomness: Randomness,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
         self._cloud = dict(cloud)
         self._clock = clock
         self._randomness = randomness
+        self._sleep = sleep
         self._local = threading.local()
         self._quiet: dict[str, float] = {}
         self.count = 0
@@ -75,7 +82,7 @@ class CloudCalls:
                 pause = max(pause, error.retry_after or 0.0)
                 if self._clock.monotonic() + pause > deadline:
                     raise
-                time.sleep(pause)
+                self._sleep(pause)
 
     def pages(
         self, service: str, path: str, name: str, params: Mapping[str, Any], microversion: str
@@ -136,7 +143,7 @@ class CloudCalls:
     ) -> Any:
         wait = self._quiet.get(service, 0.0) - self._clock.monotonic()
         if wait > 0:
-            raise CloudUnavailable(f"{service} asked to be left alone for {wait:.0f} s", wait)
+            raise CloudUnavailable(f"{service} asked to be left alone for a while", wait)
         more: dict[str, Any] = {"microversion": microversion} if microversion else {}
         if params:
             more["params"] = dict(params)

@@ -208,10 +208,13 @@ def _entry(
     return {name: value for name, value in whole.items() if value not in ("", None)}
 
 
-def nodes_condition(nodes: Iterable[NodeFacts], generation: int, *, braked: str = "") -> Condition:
+def nodes_condition(
+    nodes: Iterable[NodeFacts], generation: int, *, braked: str = "", unknown: str = ""
+) -> Condition:
     """`NodesReady`: False while a node with a role is not ready, or there is none at all.
 
-    `braked` says why automatic action is stopped, empty while it is not.
+    `braked` says why automatic action is stopped, `unknown` why OpenStack cannot be looked at; both are
+    empty while that is not so. The latter is only told: a region that is being installed has none yet.
 
     A cordoned node is a person's own doing, and what runs on it goes on: it is told, not complained of.
     """
@@ -233,4 +236,6 @@ def nodes_condition(nodes: Iterable[NodeFacts], generation: int, *, braked: str 
         names = ", ".join(node.name for node in cordoned[:SHOWN])
         more = f" and {len(cordoned) - SHOWN} more" if len(cordoned) > SHOWN else ""
         text += f", of which {len(cordoned)} cordoned: {names}{more}"
+    if unknown and any(node.is_compute for node in known):
+        text += f"; their compute hosts are left as they are: {unknown}"
     return Condition(CONDITION, "True", Reason.NODES_READY, text, generation)

@@ -61,6 +61,7 @@ NO_REGION = 30.0
 # Steps taken in one look, so that it stays short; what is left over is taken in the next.
 STEPS_PER_LOOK = 20
 LOSSES_KEPT = 6
+_PASSIVE = (Step.NOTHING, Step.WAIT, Step.FORGET)
 
 
 @dataclass(frozen=True)
@@ -197,7 +198,8 @@ class HostsReconciler:
         taken = 0
         for host in hosts:
             decision = decide_host(host, scene.policy, braked, now)
-            if decision.step not in (Step.NOTHING, Step.WAIT, Step.FORGET) and taken < STEPS_PER_LOOK:
+            asks = decision.step != Step.BLOCKED or decision.reason == Reason.FENCING_AWAITED
+            if asks and decision.step not in _PASSIVE and taken < STEPS_PER_LOOK:
                 taken += decision.step != Step.BLOCKED
                 decision = self._take(host, decision, scene, cloud, view=view, braked=braked)
             self._tell(host, decision, scene)

@@ -76,7 +76,7 @@ class NodesReconciler:
         now = self._clock.now()
         board = self._board.read()
         generation = int(before.get("observedGeneration") or 0)
-        condition = nodes_condition(nodes, generation, braked=board.braked)
+        condition = nodes_condition(nodes, generation, braked=board.braked, unknown=board.unknown)
         status: dict[str, Any] = {"conditions": entries([condition], known, now)}
         shown = node_entries(nodes, before.get("nodes") or {}, now, board.reports)
         if shown or before.get("nodes"):

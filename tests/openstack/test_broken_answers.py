@@ -14,7 +14,13 @@ from tests.cluster.region import wait_until
 from tests.openstack.bed import Bed, now, spec_of
 from tests.openstack.proxy import Fault, Proxy, Rule, proxied
 
-pytestmark = [pytest.mark.cluster, pytest.mark.openstack, pytest.mark.xdist_group("openstack")]
+pytestmark = [
+    pytest.mark.cluster,
+    pytest.mark.openstack,
+    pytest.mark.xdist_group("openstack"),
+    # On a machine with other work beside it the set-up of the cloud counts, too.
+    pytest.mark.timeout(1500),
+]
 LISTS = re.compile(r"/(os-services|os-hypervisors|servers|agents|os-aggregates)")
 WATCHED_FOR = 25.0
 

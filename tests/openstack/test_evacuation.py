@@ -8,7 +8,13 @@ from sandbox.openstack.services import compute_name
 from tests.cluster.region import wait_until
 from tests.openstack.bed import MARK, Bed, now, spec_of
 
-pytestmark = [pytest.mark.cluster, pytest.mark.openstack, pytest.mark.xdist_group("openstack")]
+pytestmark = [
+    pytest.mark.cluster,
+    pytest.mark.openstack,
+    pytest.mark.xdist_group("openstack"),
+    # On a machine with other work beside it the set-up of the cloud counts, too.
+    pytest.mark.timeout(1500),
+]
 
 
 def reason(bed: Bed, host: str) -> str:

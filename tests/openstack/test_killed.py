@@ -10,7 +10,13 @@ from tests.cluster.region import wait_until
 from tests.openstack.bed import Bed
 from tests.openstack.proxy import proxied
 
-pytestmark = [pytest.mark.cluster, pytest.mark.openstack, pytest.mark.xdist_group("openstack")]
+pytestmark = [
+    pytest.mark.cluster,
+    pytest.mark.openstack,
+    pytest.mark.xdist_group("openstack"),
+    # On a machine with other work beside it the set-up of the cloud counts, too.
+    pytest.mark.timeout(1500),
+]
 
 
 def killed_at_every_write(bed: Bed, count: int) -> int:

@@ -11,7 +11,13 @@ from sandbox.profiles import COMPUTE_LABELS, NodeShape, node_object
 from tests.cluster.region import wait_until
 from tests.openstack.bed import Bed
 
-pytestmark = [pytest.mark.cluster, pytest.mark.openstack, pytest.mark.xdist_group("openstack")]
+pytestmark = [
+    pytest.mark.cluster,
+    pytest.mark.openstack,
+    pytest.mark.xdist_group("openstack"),
+    # On a machine with other work beside it the set-up of the cloud counts, too.
+    pytest.mark.timeout(1500),
+]
 
 
 def add_node(bed: Bed, name: str) -> None:

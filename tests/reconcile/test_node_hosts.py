@@ -396,3 +396,13 @@ def test_the_volume_service_of_a_removed_node_is_disabled_with_our_mark(world: N
     world.cloud.die("cmp1")
     world.look(6)
     assert world.cloud.volumes["cmp1@lvm"].reason == f"{MARK}node removed"
+
+
+def test_why_openstack_cannot_be_looked_at_is_told(world: NodeWorld) -> None:
+    world.cloud.before = fail("compute GET /os-services: 503")
+    world.look(2)
+    told = world.condition("NodesReady")
+    assert told["status"] == "True" and "left as they are: compute GET /os-services: 503" in told["message"]
+    world.cloud.before = lambda *_: None
+    world.look(10)
+    assert "503" not in world.condition("NodesReady")["message"]

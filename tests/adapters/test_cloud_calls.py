@@ -1,0 +1,173 @@
+"""Requests to OpenStack: repeated only where that is harmless, patient where asked, never half believed."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import keystoneauth1.exceptions as failures
+import pytest
+
+from controller.adapters.clock import SystemClock
+from controller.adapters.cloud import OpenStackCloud, OpenStackClouds
+from controller.adapters.cloud_calls import READ_WITHIN, CloudCalls
+from controller.adapters.randomness import SystemRandomness
+from controller.errors import CloudRefused, CloudUnavailable
+from tests.fakes.world import FakeClock
+
+
+class Answer:
+    def __init__(self, status: int = 200, body: Any = None, content: bytes = b"", **headers: str) -> None:
+        self.status_code = status
+        self.content = content or json.dumps(body if body is not None else {}).encode()
+        self.headers = {key.replace("_", "-"): value for key, value in headers.items()}
+
+
+class Service:
+    """Answers from a list; the last one stays."""
+
+    def __init__(self, *answers: Answer | Exception) -> None:
+        self.answers = list(answers)
+        self.asked: list[tuple[str, str, dict[str, Any]]] = []
+
+    def request(self, path: str, method: str, **more: Any) -> Answer:
+        self.asked.append((method, path, more))
+        answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+
+class Calls(CloudCalls):
+    """Calls to a service of the test's own, on a clock that sleeping advances."""
+
+    def __init__(self, service: Service) -> None:
+        self.clock = FakeClock()
+        super().__init__({}, self.clock, SystemRandomness(), sleep=self.clock.advance)
+        self.service = service
+
+    def _connection(self) -> Any:
+        return type("Connection", (), {"compute": self.service, "network": self.service})()
+
+
+BROKEN = [
+    Answer(503),
+    Answer(500),
+    Answer(429),
+    Answer(content=b'{"services": [{"bin'),
+    failures.ConnectFailure("refused"),
+    failures.ConnectTimeout("late"),
+]
+
+
+def named(broken: Any) -> str:
+    return f"{type(broken).__name__}{getattr(broken, 'status_code', '')}"
+
+
+@pytest.mark.parametrize("broken", BROKEN, ids=named)
+def test_a_read_is_repeated_until_it_succeeds(broken: Any) -> None:
+    service = Service(broken, broken, Answer(body={"a": 1}))
+    assert Calls(service).get("compute", "/x") == {"a": 1}
+    assert len(service.asked) == 3
+
+
+@pytest.mark.parametrize("broken", BROKEN, ids=named)
+def test_a_read_ends_in_time(broken: Any) -> None:
+    calls = Calls(Service(broken))
+    began = calls.clock.monotonic()
+    with pytest.raises(CloudUnavailable):
+        calls.get("compute", "/x")
+    assert calls.clock.monotonic() - began <= READ_WITHIN
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE"])
+@pytest.mark.parametrize("broken", BROKEN, ids=named)
+def test_a_write_is_sent_once_and_no_library_sends_it_again(method: str, broken: Any) -> None:
+    service = Service(broken)
+    with pytest.raises(CloudUnavailable):
+        Calls(service).send(method, "compute", "/x", {})
+    [(_, _, more)] = service.asked
+    assert (more["connect_retries"], more["status_code_retries"]) == (0, 0)
+
+
+def test_a_service_that_asks_for_a_pause_is_left_alone_for_that_long() -> None:
+    service = Service(Answer(429, Retry_After="60"), Answer(body={}))
+    calls = Calls(service)
+    with pytest.raises(CloudUnavailable) as error:
+        calls.get("compute", "/x")
+    assert error.value.retry_after == 60
+    for _ in range(5):
+        with pytest.raises(CloudUnavailable):
+            calls.send("POST", "compute", "/y", {})
+    assert len(service.asked) == 1
+    assert calls.get("network", "/z") == {}
+    calls.clock.advance(61)
+    calls.send("POST", "compute", "/y", {})
+
+
+def test_refusals_carry_the_words_of_the_service() -> None:
+    service = Service(Answer(409, {"conflictingRequest": {"message": "hosting instances", "code": 409}}))
+    with pytest.raises(CloudRefused, match="hosting instances") as error:
+        Calls(service).send("DELETE", "compute", "/x", None)
+    assert error.value.code == 409
+
+
+def test_what_is_not_there_is_none_only_for_reads_and_deletions() -> None:
+    assert Calls(Service(Answer(404))).get("compute", "/x") is None
+    with pytest.raises(CloudRefused):
+        Calls(Service(Answer(404))).send("POST", "compute", "/x", {})
+
+
+def page(*ids: str, more: bool) -> Answer:
+    links = [{"rel": "next", "href": "http://elsewhere/"}] if more else []
+    return Answer(body={"items": [{"id": one} for one in ids], "items_links": links})
+
+
+def test_all_pages_of_a_list_are_read() -> None:
+    service = Service(page("a", "b", more=True), page("c", more=False))
+    found = Calls(service).pages("compute", "/items", "items", {"host": "h"}, "")
+    assert [one["id"] for one in found] == ["a", "b", "c"]
+    assert [more["params"].get("marker") for _, _, more in service.asked] == [None, "b"]
+
+
+@pytest.mark.parametrize(
+    "second",
+    [Answer(404), Answer(body={}), Answer(body={"items": None}), page("b", more=True), page(more=True)],
+)
+def test_a_list_that_does_not_come_whole_is_no_list(second: Answer) -> None:
+    calls = Calls(Service(page("a", "b", more=True), second))
+    with pytest.raises(CloudUnavailable):
+        list(calls.pages("compute", "/items", "items", {}, ""))
+
+
+def cloud(body: Any) -> OpenStackCloud:
+    return OpenStackCloud(Calls(Service(Answer(body=body))))
+
+
+def test_services_and_servers_of_a_cell_that_is_down_are_not_known() -> None:
+    with pytest.raises(CloudUnavailable, match="cell"):
+        cloud(
+            {"services": [{"binary": "nova-compute", "host": "cmp1", "status": "UNKNOWN"}]}
+        ).compute_services()
+    with pytest.raises(CloudUnavailable, match="cell"):
+        cloud({"servers": [{"id": "a", "status": "UNKNOWN"}]}).servers_on("cmp1")
+    with pytest.raises(CloudUnavailable, match="cell"):
+        cloud({"server": {"id": "a", "status": "UNKNOWN"}}).server("a")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"",
+        b"{",
+        b"clouds: []",
+        b"clouds: {}",
+        b"clouds: {a: {auth: {}}}",
+        b"\xff",
+        b"clouds: {a: {}, b: {}}",
+        b"[1]",
+    ],
+)
+def test_what_is_no_clouds_yaml_is_refused_without_quoting_it(text: bytes) -> None:
+    with pytest.raises(CloudRefused, match=r"^the credentials are no clouds\.yaml"):
+        OpenStackClouds(SystemClock(), SystemRandomness()).open(text)
