@@ -10,6 +10,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
 from controller.domain.merge import Layer, nearest_line
@@ -74,11 +75,12 @@ def find_causes(
         for path in _set_fields(fields):
             for leaf in _touched(now, fields, path):
                 found.setdefault(leaf, {})[fields.named(path)] = None
-    known = frozenset(found)
-    for fields in trees:
-        for group in fields.groups:
-            for leaf in _without(now, fields, group) - known:
-                found.setdefault(leaf, {})[fields.named(group)] = None
+    for together in (1, 2):  # groups that need each other only where no field, and no group, does it alone
+        known = frozenset(found)
+        for fields in trees if len(known) < len(now) else ():
+            for groups in combinations(fields.groups, together):
+                for leaf in _without(now, fields, *groups) - known:
+                    found.setdefault(leaf, {}).update((fields.named(group), None) for group in groups)
     return {leaf: tuple(causes) for leaf, causes in found.items()}
 
 
@@ -102,7 +104,7 @@ def _fields_below(value: Any, path: DocumentPath) -> Iterator[DocumentPath]:
 def _touched(now: Written, fields: Fields, path: DocumentPath) -> frozenset[tuple[str, Path]]:
     """Leaves that are other ones without the field, else with another value, else without its item."""
     for value in (_LEFT_OUT, *_others(fields, path)):
-        then = _asked(fields, path, value)
+        then = _asked(fields, {path: value})
         different = frozenset(leaf for leaf in now if then is not None and _differs(now, then, leaf))
         if different:
             return different
@@ -112,21 +114,22 @@ def _touched(now: Written, fields: Fields, path: DocumentPath) -> frozenset[tupl
     return frozenset()
 
 
-def _without(now: Written, fields: Fields, path: DocumentPath) -> frozenset[tuple[str, Path]]:
-    then = _asked(fields, path, _LEFT_OUT)
+def _without(now: Written, fields: Fields, *paths: DocumentPath) -> frozenset[tuple[str, Path]]:
+    then = _asked(fields, dict.fromkeys(paths, _LEFT_OUT))
     return frozenset(leaf for leaf in now if then is not None and _differs(now, then, leaf))
 
 
-def _asked(fields: Fields, path: DocumentPath, value: Any) -> Written | None:
-    """What the templates write with another value of a field; None where they or the schema refuse it."""
+def _asked(fields: Fields, changes: Mapping[DocumentPath, Any]) -> Written | None:
+    """What the templates write with other values of fields; None where they or the schema refuse it."""
     tree = copy.deepcopy(dict(fields.tree))
-    parent: Any = tree
-    for key in path[:-1]:
-        parent = parent[key]
-    if value is _LEFT_OUT:
-        del parent[path[-1]]
-    else:
-        parent[path[-1]] = value
+    for path, value in changes.items():
+        parent: Any = tree
+        for key in path[:-1]:
+            parent = parent[key]
+        if value is _LEFT_OUT:
+            del parent[path[-1]]
+        else:
+            parent[path[-1]] = value
     try:
         return written(fields.ask(tree))
     except SpecInvalid:

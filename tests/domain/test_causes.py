@@ -19,7 +19,7 @@ def causes(tree: Mapping[str, Any], write: Any) -> dict[str, list[str]]:
     def ask(given: Mapping[str, Any]) -> Iterator[Layer]:
         yield Layer("service", write(given))
 
-    groups = (("group",),) if "group" in tree else ()
+    groups = tuple((key,) for key in tree if key.startswith("group"))
     fields = Fields(tree, tuple(tree), ask, named_in("region.yaml", ("spec",), LINES), SCHEMA, groups)
     found = find_causes(ask(tree), [fields])
     return {".".join(path): [cause.path for cause in said] for (_, path), said in found.items()}
@@ -70,6 +70,17 @@ def test_fields_that_need_each_other_are_a_cause_together() -> None:
 
     tree = {"group": {"backend": "vault", "url": "https://x"}}
     assert causes(tree, write) == {"plugin": ["spec.group"], "url": ["spec.group.url"]}
+
+
+def test_groups_that_need_each_other_are_causes_together() -> None:
+    def write(given: Mapping[str, Any]) -> dict[str, Any]:
+        if ("group1" in given) != ("group2" in given):
+            raise SpecInvalid([Problem("spec.group1", "needs group2, and the reverse")])
+        return {"out": 1, "route": 1} if "group1" in given else {"out": 1}
+
+    assert causes({"group1": {"a": None}, "group2": {"b": None}}, write) == {
+        "route": ["spec.group1", "spec.group2"]
+    }
 
 
 def test_what_no_field_changes_has_no_cause() -> None:
