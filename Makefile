@@ -36,11 +36,15 @@ test-fast: setup ## no servers: under half a minute
 
 test-cluster: setup ## with a real Kubernetes control plane on loopback
 	@$(BIN)/python -m sandbox build
+	@# Minutes, once: not to count in a test's own time.
+	@$(BIN)/python -m sandbox openstack prepare
 	@$(BIN)/python -m pytest -q -n 3 --dist loadgroup -m "(cluster or slow) and not exhaustive"
 
 test-exhaustive: setup ## the long sweeps
 	@$(BIN)/python -m sandbox build
-	@$(BIN)/python -m pytest -q -n 2 -m exhaustive
+	@$(BIN)/python -m sandbox openstack prepare
+	@$(BIN)/python -m pytest -q -n 2 --dist loadgroup -m exhaustive
+	@OPENSTACK_SERIES=2026.1 $(BIN)/python -m pytest -q -m openstack tests/openstack
 	@HYPOTHESIS_PROFILE=searching $(BIN)/python -m pytest -q -n 2 -m hypothesis
 
 lint: setup ## style, types and layering

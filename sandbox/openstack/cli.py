@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import Annotated
 
 import typer
@@ -27,14 +28,26 @@ def up(
     fresh: Annotated[bool, typer.Option("--fresh", help="Without what was done to it before.")] = False,
 ) -> None:
     """Start it, or what of it does not run; set up first if it never was (minutes, once)."""
+    tell = _teller()
+    Cloud.up(find_series(series), tell, fresh=fresh)
+    tell(f"eval $(python -m sandbox openstack env --series {series})")
+
+
+@app.command()
+def prepare(series: SeriesName = DEFAULT) -> None:
+    """Install and set it up, if that was never done, without starting it (minutes, once)."""
+    Cloud.prepare(find_series(series), _teller())
+
+
+def _teller() -> Callable[[str], None]:
+    """Prints lines with the seconds that have passed."""
     began = time.monotonic()
     console = Console(stderr=True)
 
     def tell(text: str) -> None:
         console.print(f"{time.monotonic() - began:5.1f} s  {text}", highlight=False, markup=False)
 
-    Cloud.up(find_series(series), tell, fresh=fresh)
-    tell(f"eval $(python -m sandbox openstack env --series {series})")
+    return tell
 
 
 @app.command()

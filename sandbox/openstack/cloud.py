@@ -105,6 +105,15 @@ class Cloud:
             return cloud
 
     @classmethod
+    def prepare(cls, series: Series, tell: Tell = lambda _: None) -> None:
+        """Everything that a start needs, made where it was never made (minutes). Starts nothing."""
+        places = places_of(series)
+        with locked(places.lock, timeout=LOCK_SECONDS, on_wait=lambda: tell("waiting for another start")):
+            cloud = cls._opened(series, places, tell)
+            if not places.golden.exists():
+                cloud._make_golden(tell)
+
+    @classmethod
     def find(cls, series: Series) -> Cloud | None:
         """The cloud as it is, None when it was never made."""
         places = places_of(series)

@@ -27,6 +27,7 @@ def test_a_cordoned_node_takes_no_servers_until_it_is_uncordoned(bed: Bed) -> No
     assert bed.node("cmp1")["compute"] == "enabled, up"
 
 
+@pytest.mark.exhaustive
 def test_a_service_that_a_person_disabled_stays_as_it_is(bed: Bed) -> None:
     bed.disable_by_hand("cmp1", "broken fan")
     bed.kubectl("cordon", "cmp1")
@@ -38,6 +39,7 @@ def test_a_service_that_a_person_disabled_stays_as_it_is(bed: Bed) -> None:
     assert bed.service("cmp1").status == "disabled"
 
 
+@pytest.mark.exhaustive
 def test_it_is_enabled_only_when_its_agents_are_alive(bed: Bed) -> None:
     bed.kubectl("cordon", "cmp1")
     bed.wait_service("cmp1", status="disabled")

@@ -52,6 +52,7 @@ def test_the_servers_of_a_dead_node_are_evacuated_after_fencing_and_it_returns(b
     bed.wait_service("cmp3", status="enabled", state="up", timeout=120)
 
 
+@pytest.mark.exhaustive
 def test_a_node_whose_compute_still_reports_is_never_evacuated(bed: Bed) -> None:
     bed.boot(1, "cmp3")
     bed.region.apply(spec_of(bed.region, evacuation="Auto"))

@@ -42,7 +42,7 @@ def migrate(bed: Bed, count: int, budget: int) -> None:
 
 
 def test_servers_are_moved_within_the_budget_and_the_node_returns(bed: Bed) -> None:
-    migrate(bed, 4, budget=2)
+    migrate(bed, 3, budget=2)
     assert bed.service("cmp1").disabled_reason == f"{MARK}maintenance work"
     assert '"unschedulable":true' in bed.kubectl("get", "node", "cmp1", "-o", "jsonpath={.spec}")
     bed.kubectl("delete", "nm", "work", "--wait=false")
@@ -56,6 +56,7 @@ def test_thirty_servers_are_moved_within_the_budget(bed: Bed) -> None:
     migrate(bed, 30, budget=4)
 
 
+@pytest.mark.exhaustive
 def test_a_dry_run_tells_what_would_be_done_and_does_nothing(bed: Bed) -> None:
     live, big = bed.boot(1, "cmp1")[0], bed.boot(1, "cmp1", flavor="large")[0]
     stopped = bed.boot(1, "cmp1")[0]
@@ -73,6 +74,7 @@ def test_a_dry_run_tells_what_would_be_done_and_does_nothing(bed: Bed) -> None:
     assert {one.compute_host for one in bed.servers().values()} == {"cmp1"}
 
 
+@pytest.mark.exhaustive
 def test_what_cannot_be_moved_blocks_until_its_owner_says_what_to_do(bed: Bed) -> None:
     big = bed.boot(1, "cmp1", flavor="large")[0]
     other = bed.boot(1, "cmp1")[0]
@@ -87,6 +89,7 @@ def test_what_cannot_be_moved_blocks_until_its_owner_says_what_to_do(bed: Bed) -
     assert bed.servers()[big.id].status == "ACTIVE"
 
 
+@pytest.mark.exhaustive
 def test_two_maintenances_share_the_budget_of_nodes_the_oldest_first(bed: Bed) -> None:
     bed.boot(1, "cmp1")
     bed.maintain("first", "cmp1")
@@ -100,6 +103,7 @@ def test_two_maintenances_share_the_budget_of_nodes_the_oldest_first(bed: Bed) -
     bed.wait_phase("second", "Completed")
 
 
+@pytest.mark.exhaustive
 def test_a_drain_is_held_back_while_servers_are_on_the_node(bed: Bed) -> None:
     bed.boot(1, "cmp1")
     lock = ("get", "pods", "-l", "osctl.dev/drain-lock=cmp1", "-o", "name")

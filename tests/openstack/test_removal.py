@@ -32,6 +32,7 @@ def remove(bed: Bed, name: str) -> None:
     bed.cloud.kill(compute_name(name))
 
 
+@pytest.mark.exhaustive
 def test_a_node_with_servers_blocks_and_one_without_leaves_nothing_behind(bed: Bed) -> None:
     [server] = bed.boot(1, "cmp3")
     remove(bed, "cmp3")
