@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -50,6 +50,8 @@ def region_of(
         yield region
 
 
+@pytest.mark.exhaustive
+@pytest.mark.timeout(1800)
 def test_core_converges_on_charts_of_upstreams_shape(
     sandbox: Sandbox, namespace: str, tmp_path: Path
 ) -> None:
@@ -58,7 +60,7 @@ def test_core_converges_on_charts_of_upstreams_shape(
         serve(http_repository(archives(charts), login=True)) as server,
         region_of(sandbox, namespace, tmp_path, server) as region,
     ):
-        wait_ready(region, timeout=300)
+        wait_for(region, "Ready", region.ready)
         assert region.revisions() == dict.fromkeys(RELEASES, (1, "deployed"))
         # core and helmbundle share what either has pulled.
         pulled = [path for path in server.paths() if path.endswith(".tgz")]
@@ -70,15 +72,15 @@ def test_core_converges_on_charts_of_upstreams_shape(
         assert PASSWORD not in everything_shown(region)
 
 
-def wait_ready(region: Region, timeout: float) -> None:
+def wait_for(region: Region, what: str, check: Callable[[], Any], timeout: float = 300.0) -> None:
     """Kubernetes starts a container again that has ended: one that lost its Lease on a busy machine."""
 
-    def ready() -> bool:
+    def restarted_and_true() -> bool:
         region.controllers.start()
-        time.sleep(2)
-        return region.ready()
+        time.sleep(1)
+        return bool(check())
 
-    wait_until("Ready", ready, timeout, lambda: region.kubectl("get", "hb,osdpl"))
+    wait_until(what, restarted_and_true, timeout, lambda: region.kubectl("get", "hb,osdpl"))
 
 
 def assert_objects_are_there(region: Region, releases: set[str]) -> None:
@@ -130,8 +132,9 @@ def test_compute_converges_on_charts_of_upstreams_shape(
             sandbox, namespace, tmp_path, server, oci=True, preset="compute", features=features
         ) as region,
     ):
-        wait_ready(region, timeout=1500)
+        wait_for(region, "Ready", region.ready, 1500)
         revisions = region.revisions()
         assert {"cinder", "heat", "barbican", "designate", "octavia", "horizon", "ovn"} < set(revisions)
-        assert set(revisions.values()) == {(1, "deployed")}
+        # Not all at their first revision: a container that ends amid 17 installs leaves some to be unlocked.
+        assert {status for _, status in revisions.values()} == {"deployed"}
         assert_nothing_happens(region)
