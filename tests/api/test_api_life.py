@@ -17,8 +17,8 @@ from tests.api.definitions import CRDS, SCHEMAS, bundle, osdpl
 pytestmark = pytest.mark.cluster
 EXAMPLES = sorted((CRDS.parents[1] / "examples").glob("*.yaml"))
 SEEDED = {
-    "Ready", "SpecValid", "ReleasesReady", "WorkloadsHealthy", "SecretsExchanged", "NodesReady", "Paused",
-    "Deleting",
+    "Ready", "SpecValid", "ReleasesReady", "WorkloadsHealthy", "SecretsExchanged", "NodesReady", "Planned",
+    "Paused", "Deleting",
 }  # fmt: skip
 
 
