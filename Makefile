@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 export PYTHONDONTWRITEBYTECODE = 1
 
-.PHONY: help setup demo demo-down test test-fast test-cluster test-exhaustive lint lock rbac bench soak clean
+.PHONY: help setup demo demo-down test test-fast test-cluster test-openstack test-exhaustive lint lock rbac bench soak clean
 
 help: ## what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -36,9 +36,13 @@ test-fast: setup ## no servers: under half a minute
 
 test-cluster: setup ## with a real Kubernetes control plane on loopback
 	@$(BIN)/python -m sandbox build
+	@$(BIN)/python -m pytest -q -n 3 --dist loadgroup -m "(cluster or slow) and not exhaustive and not openstack"
+
+test-openstack: setup ## with a real OpenStack on loopback, too (needs Debian's MariaDB and RabbitMQ)
+	@$(BIN)/python -m sandbox build
 	@# Minutes, once: not to count in a test's own time.
 	@$(BIN)/python -m sandbox openstack prepare
-	@$(BIN)/python -m pytest -q -n 3 --dist loadgroup -m "(cluster or slow) and not exhaustive"
+	@$(BIN)/python -m pytest -q -m "openstack and not exhaustive" tests/openstack
 
 test-exhaustive: setup ## the long sweeps
 	@$(BIN)/python -m sandbox build
