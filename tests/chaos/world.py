@@ -257,7 +257,9 @@ def chaos(
     """A world whose container runs."""
     if not isinstance(sandbox, Sandbox):
         pytest.skip("the test puts a proxy before the API server: not on an existing cluster")
-    kube = PykubeClient(connect(sandbox.kubeconfig), user_agent="test")
+    connection = connect(sandbox.kubeconfig)
+    # The test itself is patient: it is not what is tested.
+    kube = PykubeClient(connection, user_agent="test", read_timeout=120.0, retries_within=120.0)
     for region in installed(sandbox, namespace, directory, ()):
         with (
             FaultProxy(sandbox) as proxy,
