@@ -184,11 +184,12 @@ class World:
         )
         self._assert_claims_kept()
 
+    # Helm notes that an older revision is superseded after it has noted the new one, and forgets it when
+    # that request is lost: two may say "deployed", of which Helm and we take the newest.
     def _assert_history(self, name: str, revisions: list[tuple[int, str]]) -> None:
         numbers, statuses = [number for number, _ in revisions], [status for _, status in revisions]
         assert set(statuses) <= FINISHED, (name, revisions)
         assert statuses[-1] == "deployed", (name, revisions)
-        assert statuses.count("deployed") == 1, (name, revisions)
         assert numbers == sorted(set(numbers)), (name, revisions)
         assert len(numbers) <= 5, (name, revisions)
         secret = self.kube.get(SECRET, f"sh.helm.release.v1.{name}.v{numbers[-1]}", self.namespace)

@@ -93,7 +93,7 @@ def test_an_edit_is_planned_then_approved_and_applied(planning: Region) -> None:
     assert (entry["restarts"], entry["pods"]) == (["Deployment/keystone-api"], 1)
     assert entry["bytes"] > 5000
     assert planning.status()["state"] == "Planned"
-    assert planning.condition("Ready")["reason"] == "PlanPending"
+    wait_until("it waits", lambda: planning.condition("Ready")["reason"] == "PlanPending")
     assert planning.condition("ReleasesReady")["status"] == "True"
     # Another plan than the present one is not applied.
     planning.edit(approvedPlan=f"sha256:{'0' * 64}")
