@@ -24,7 +24,14 @@ class HostBoard:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._content = BoardContent()
+        self._filled = False
         self.changed: Callable[[], None] = _nobody
+
+    @property
+    def filled(self) -> bool:
+        """Whether anything was ever written, be it that OpenStack cannot be looked at."""
+        with self._lock:
+            return self._filled
 
     def read(self) -> BoardContent:
         with self._lock:
@@ -32,8 +39,8 @@ class HostBoard:
 
     def write(self, content: BoardContent) -> None:
         with self._lock:
-            same = content == self._content
-            self._content = content
+            same = content == self._content and self._filled
+            self._content, self._filled = content, True
         if not same:
             self.changed()
 

@@ -14,7 +14,7 @@ from controller.domain.names import field_manager
 from controller.domain.nodes import CONDITION, node_entries, nodes_condition, parse_node
 from controller.errors import ObjectMissing
 from controller.ports import NODE, OSDPL, Clock, Events, Kube, Resource
-from controller.reconcile.host_board import HostBoard
+from controller.reconcile.host_board import BoardContent, HostBoard
 from controller.reconcile.managed_region import managed_region
 from controller.reconcile.object_store import ObjectStore, Parse
 from controller.reconcile.region_status import apply_region_status
@@ -22,6 +22,9 @@ from controller.reconcile.region_status import apply_region_status
 MANAGER = field_manager("node")
 WRITE_EVERY = 1.0
 CATCHING_UP = 0.3
+# How long a container that has just begun waits for the first look at compute hosts, in seconds: what the
+# one before it said stays true until then, and a slow OpenStack must not hide what Kubernetes tells.
+FIRST_LOOK = 15.0
 
 RegionKey = tuple[str, str]  # namespace, name of the osdpl
 
@@ -51,7 +54,8 @@ class NodesReconciler:
         self._store = store
         self._written: dict[RegionKey, float] = {}
         self._resync = resync
-        self._board = board or HostBoard()
+        self._board = board
+        self._began: float | None = None
 
     def reconcile(self, key: RegionKey) -> float | None:
         """One look; seconds until the next that no event will announce, None when the osdpl is gone.
@@ -62,6 +66,8 @@ class NodesReconciler:
         if pause > 0:
             return pause
         if not self._store.is_complete(not_older_than=self._resync):
+            return CATCHING_UP
+        if self._awaits_first_look():
             return CATCHING_UP
         namespace, name = key
         osdpl = self._kube.get(OSDPL, name, namespace)
@@ -74,7 +80,7 @@ class NodesReconciler:
         known = before.get("conditions") or []
         nodes = self._store.facts(NODE)
         now = self._clock.now()
-        board = self._board.read()
+        board = self._board.read() if self._board else BoardContent()
         generation = int(before.get("observedGeneration") or 0)
         condition = nodes_condition(nodes, generation, braked=board.braked, unknown=board.unknown)
         status: dict[str, Any] = {"conditions": entries([condition], known, now)}
@@ -92,3 +98,11 @@ class NodesReconciler:
                 kind = "Normal" if condition.status == "True" else "Warning"
                 self._events.emit(osdpl, type_=kind, reason=condition.reason, message=condition.message)
         return self._resync
+
+    def _awaits_first_look(self) -> bool:
+        if self._board is None or self._board.filled:
+            return False
+        now = self._clock.monotonic()
+        if self._began is None:
+            self._began = now
+        return now - self._began < FIRST_LOOK
