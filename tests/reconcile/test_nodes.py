@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from controller.reconcile.nodes import PARSERS, NodesReconciler
+from controller.reconcile.host_board import BoardContent, HostBoard
+from controller.reconcile.nodes import FIRST_LOOK, PARSERS, NodesReconciler
 from controller.reconcile.object_store import ObjectStore
 from tests.domain.test_nodes import CORDONED, node
 from tests.fakes.world import FakeClock
@@ -17,7 +18,7 @@ KEY = ("openstack", NAME)
 
 
 class Nodes:
-    def __init__(self) -> None:
+    def __init__(self, board: HostBoard | None = None) -> None:
         self.clock = FakeClock(start=1_780_000_000.0)
         self.cluster = WatchedCluster(self.clock)
         self.events = SilentEvents()
@@ -28,6 +29,7 @@ class Nodes:
             events=self.events,
             store=self.cluster.store,
             resync=300,
+            board=board,
         )
         self.cluster.region()
 
@@ -103,6 +105,25 @@ def test_nothing_is_said_before_the_first_list_is_complete(nodes: Nodes) -> None
     assert again is not None
     assert again < 1
     assert nodes.cluster.condition("NodesReady")["status"] == "Unknown"
+
+
+def test_nothing_is_said_before_the_first_look_at_compute_hosts() -> None:
+    board = HostBoard()
+    nodes = Nodes(board)
+    nodes.put("cmp1")
+    nodes.look()
+    assert "nodes" not in nodes.cluster.status()
+    board.write(BoardContent(unknown="no credentials yet"))
+    nodes.look()
+    assert "cmp1" in nodes.cluster.status()["nodes"]
+
+
+def test_a_first_look_that_takes_long_hides_nothing() -> None:
+    nodes = Nodes(HostBoard())
+    nodes.put("cmp1")
+    nodes.look()
+    nodes.look(after=FIRST_LOOK)
+    assert "cmp1" in nodes.cluster.status()["nodes"]
 
 
 def test_a_second_osdpl_is_left_alone(nodes: Nodes) -> None:
