@@ -39,7 +39,7 @@ _MISSING = object()
 
 
 class ChartDefaults(Protocol):
-    """Where the values.yaml of a chart comes from; `controller.ports.ChartSource` is one."""
+    """Where the values.yaml of a chart comes from; `controller.helm_port.ChartSource` is one."""
 
     def defaults(self, chart: ChartRef) -> Values:
         """The chart's values.yaml. Raises ChartInvalid."""

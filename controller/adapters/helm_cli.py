@@ -1,4 +1,4 @@
-"""Helm as a program: `controller.ports.HelmClient` on the helm 4 command line.
+"""Helm as a program: `controller.helm_port.HelmClient` on the helm 4 command line.
 
 The second adapter of the port, for places where the library is not at hand, and the proof that the port
 hides which of the two is used. Values go through standard input only: a command line or a file would
@@ -25,7 +25,14 @@ from controller.adapters.helm_failures import failure
 from controller.adapters.manifests import HOOK_ANNOTATION, annotations_of, parse_manifests
 from controller.adapters.release_records import revision
 from controller.errors import HelmCancelled, HelmFailed, ReleaseMissing
-from controller.ports import Cancellation, HelmRequest, HookRun, KubeObject, RenderedRelease, Revision
+from controller.helm_port import (
+    Cancellation,
+    HelmRequest,
+    HookRun,
+    RenderedRelease,
+    Revision,
+)
+from controller.ports import KubeObject
 
 READ_SECONDS = 60
 # Between SIGTERM, upon which helm records the failure, and SIGKILL.

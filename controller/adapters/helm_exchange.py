@@ -10,7 +10,7 @@ from typing import Any
 
 from controller.domain.bundle import Values
 from controller.errors import ChartInvalid, HelmFailed
-from controller.ports import HookRun
+from controller.helm_port import HookRun
 
 
 def require_chart(path: str) -> None:

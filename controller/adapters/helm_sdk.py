@@ -1,4 +1,4 @@
-"""Helm inside this process: `controller.ports.HelmClient` on helm-python-sdk.
+"""Helm inside this process: `controller.helm_port.HelmClient` on helm-python-sdk.
 
 **How an action is ended.** The library's own cancellation only abandons the action: a goroutine stays
 behind that waits for the same hook Job, and when the next upgrade's Job of that name completes it goes
@@ -32,17 +32,14 @@ from controller.errors import (
     HelmCancelled,
     ReleaseMissing,
 )
-from controller.ports import (
-    JOB,
-    POD,
+from controller.helm_port import (
     Cancellation,
     HelmRequest,
     HookRun,
-    Kube,
     RenderedRelease,
-    Resource,
     Revision,
 )
+from controller.ports import JOB, POD, Kube, Resource
 
 import helm_python  # isort: skip - after helm_library, which loads it under Helm's name
 

@@ -35,6 +35,7 @@ from controller.domain.names import (
     ROLLED_BACK_TO_LABEL,
 )
 from controller.errors import ChartInvalid, Conflict, HelmFailed, ReleaseMissing
+from controller.helm_port import RemovalState, RenderedRelease, Revision
 from controller.ports import (
     PVC,
     SECRET,
@@ -42,9 +43,6 @@ from controller.ports import (
     Kube,
     KubeObject,
     KubeObjects,
-    RemovalState,
-    RenderedRelease,
-    Revision,
     resource_of,
 )
 
@@ -86,7 +84,7 @@ def revision(version: int, status: str, labels: Mapping[str, str], modified: flo
 
 
 class SecretRecords:
-    """`controller.ports.ReleaseRecords` on the Secrets in which Helm keeps releases."""
+    """`controller.helm_port.ReleaseRecords` on the Secrets in which Helm keeps releases."""
 
     def __init__(self, kube: Kube) -> None:
         self._kube = kube

@@ -10,7 +10,7 @@ from controller.domain.bundle import ReleaseSpec
 from controller.domain.manifest_diff import ManifestDiff, diff_manifests
 from controller.domain.node_overrides import renamed_daemonsets
 from controller.domain.values_diff import ValueChange, diff_values
-from controller.ports import RenderedRelease
+from controller.helm_port import RenderedRelease
 from controller.render import Region, RegionRelease
 
 Render = Callable[[ReleaseSpec], RenderedRelease]

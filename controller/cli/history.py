@@ -12,7 +12,7 @@ from controller.cli.options import Context, Kubeconfig, Namespace, Output
 from controller.cli.output import Cell, Format, print_data, print_table, stdout
 from controller.cli.targets import find_release
 from controller.domain.conditions import timestamp
-from controller.ports import Revision
+from controller.helm_port import Revision
 
 ReleaseName = Annotated[str, typer.Argument(metavar="RELEASE", help="Name of the release.")]
 _STYLES = {"deployed": "green", "failed": "red"}

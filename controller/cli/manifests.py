@@ -12,7 +12,8 @@ from controller.adapters.chart_source import ChartStore
 from controller.domain.bundle import ReleaseSpec
 from controller.domain.release_size import nearly_too_large, release_octets, too_large
 from controller.domain.secret_refs import resolve
-from controller.ports import HelmClient, HelmRequest, Kube, RenderedRelease
+from controller.helm_port import HelmClient, HelmRequest, RenderedRelease
+from controller.ports import Kube
 
 
 def render_release(release: ReleaseSpec, charts: ChartStore, helm: HelmClient) -> RenderedRelease:

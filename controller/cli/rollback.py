@@ -17,7 +17,8 @@ from controller.cli.release_waiting import Request, wait_for_releases
 from controller.cli.targets import annotate, find_release, stamp
 from controller.domain.names import ROLLBACK_RELEASE_PREFIX
 from controller.errors import ObjectMissing
-from controller.ports import HELMBUNDLE, Revision
+from controller.helm_port import Revision
+from controller.ports import HELMBUNDLE
 
 # Helm's words for revisions that were in force once.
 USABLE = ("deployed", "superseded")

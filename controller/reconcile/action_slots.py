@@ -20,8 +20,8 @@ from controller.domain.hooks import HookView
 from controller.domain.redaction import Redactor
 from controller.domain.release_state import Action, Attempt
 from controller.domain.requests import NOTHING_ASKED, Requests
+from controller.helm_port import Cancellation
 from controller.metrics import Metrics, NoMetrics
-from controller.ports import Cancellation
 
 log = logging.getLogger(__name__)
 

@@ -15,17 +15,9 @@ from controller.domain.reasons import Reason
 from controller.domain.redaction import Redactor
 from controller.domain.release_state import MAKING, Action, Attempt, Decision
 from controller.errors import SpecInvalid
+from controller.helm_port import Cancellation, ChartSource, HelmClient, ReleaseRecords
 from controller.metrics import Metrics, NoMetrics
-from controller.ports import (
-    HELMBUNDLE,
-    Cancellation,
-    ChartSource,
-    Clock,
-    Events,
-    HelmClient,
-    Kube,
-    ReleaseRecords,
-)
+from controller.ports import HELMBUNDLE, Clock, Events, Kube
 from controller.reconcile.action_slots import ActionSlots, Outcome, Running
 from controller.reconcile.bundle_look import BundleLook
 from controller.reconcile.bundle_plan import BundlePlanner

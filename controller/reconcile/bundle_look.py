@@ -11,7 +11,7 @@ from controller.domain.bundle_status import ReleaseView
 from controller.domain.drift import Drift
 from controller.domain.names import SUSPEND_ANNOTATION, SUSPEND_RELEASE_PREFIX
 from controller.domain.requests import Requests, is_suspended, requests_of, skips_hooks
-from controller.ports import Revision
+from controller.helm_port import Revision
 from controller.reconcile.action_slots import ReleaseKey, Running
 from controller.reconcile.secret_values import SecretValues
 

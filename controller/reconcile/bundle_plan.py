@@ -14,17 +14,15 @@ from controller.domain.redaction import Redactor
 from controller.domain.release_size import nearly_too_large, too_large
 from controller.domain.secret_refs import ResolvedValues, resolve
 from controller.errors import ChartInvalid, HelmFailed, ReleaseMissing, SpecInvalid
-from controller.ports import (
-    HELMBUNDLE,
+from controller.helm_port import (
     ChartSource,
-    Clock,
     HelmClient,
     HelmRequest,
-    Kube,
     ReleaseRecords,
     RenderedRelease,
     Revision,
 )
+from controller.ports import HELMBUNDLE, Clock, Kube
 from controller.reconcile.bundle_look import BundleLook
 from controller.reconcile.observed_release import DIGEST_LENGTH
 from controller.reconcile.plan_effects import DryRun, ObjectEffects

@@ -25,11 +25,11 @@ from controller.domain.reasons import Reason
 from controller.domain.region_plan import Approval, RegionPlan, approval_in
 from controller.domain.region_summary import OWN_CONDITIONS, OWN_FIELDS, RegionFacts, summarize
 from controller.errors import ChartInvalid, ObjectRefused, SecretMissing, SpecInvalid
+from controller.helm_port import ChartSource
 from controller.ports import (
     HELMBUNDLE,
     OSDPL,
     SECRET,
-    ChartSource,
     Clock,
     Events,
     Kube,

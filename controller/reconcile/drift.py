@@ -18,14 +18,13 @@ from typing import Any
 from controller.domain import backoff, metrics
 from controller.domain.drift import NO_DRIFT, Drift, Drifted, ObjectId
 from controller.errors import ApiUnavailable, HelmFailed, KubeError, ReleaseMissing
+from controller.helm_port import Cancellation, ReleaseRecords
 from controller.metrics import Metrics, NoMetrics
 from controller.ports import (
-    Cancellation,
     Clock,
     Kube,
     KubeObject,
     MetadataWatch,
-    ReleaseRecords,
     Resource,
     resource_of,
 )

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from controller.domain.hooks import EVENTS, HookPhase, HookView
 from controller.domain.redaction import Redactor
 from controller.errors import ControllerError, HelmCancelled, HelmFailed
-from controller.ports import JOB, HelmClient, HookRun
+from controller.helm_port import HelmClient, HookRun
+from controller.ports import JOB
 from controller.reconcile.action_slots import ReleaseKey
 from controller.reconcile.hook_progress import HookProgress
 

@@ -30,6 +30,7 @@ from controller.domain.region_releases import BundleFacts, parse_bundle, release
 from controller.domain.workload_health import Claim
 from controller.domain.workloads import Workload, parse_workload
 from controller.errors import ObjectMissing
+from controller.helm_port import ReleaseRecords
 from controller.ports import (
     DAEMONSET,
     DEPLOYMENT,
@@ -43,7 +44,6 @@ from controller.ports import (
     Events,
     Kube,
     KubeObject,
-    ReleaseRecords,
     Resource,
 )
 from controller.reconcile.object_store import ObjectStore, Parse

@@ -27,7 +27,8 @@ from controller.domain.hooks import (
 from controller.domain.pods import PodFacts, parse_pod
 from controller.domain.redaction import Redactor, redact_urls
 from controller.errors import Forbidden, ReleaseMissing
-from controller.ports import JOB, POD, Clock, Kube, ReleaseRecords
+from controller.helm_port import ReleaseRecords
+from controller.ports import JOB, POD, Clock, Kube
 from controller.reconcile.action_slots import ActionSlots, BundleKey, ReleaseKey, Running
 from controller.reconcile.object_store import ObjectStore
 from controller.reconcile.pod_output import PodOutput

@@ -11,7 +11,8 @@ from typing import Any
 
 from controller.domain.names import HELM_FIELD_MANAGER
 from controller.errors import ObjectRefused
-from controller.ports import JOB, Kube, RenderedRelease
+from controller.helm_port import RenderedRelease
+from controller.ports import JOB, Kube
 
 log = logging.getLogger(__name__)
 

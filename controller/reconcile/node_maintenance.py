@@ -47,7 +47,15 @@ from controller.domain.node_maintenance import (
 from controller.domain.reasons import Reason
 from controller.domain.times import seconds_of
 from controller.errors import CloudRefused, CloudUnavailable, Conflict, KubeError, ObjectMissing
-from controller.ports import NODE, NODE_MAINTENANCE, OSDPL, Clock, Events, Kube, KubeObject
+from controller.ports import (
+    NODE,
+    NODE_MAINTENANCE,
+    OSDPL,
+    Clock,
+    Events,
+    Kube,
+    KubeObject,
+)
 from controller.reconcile.cloud_access import CloudAccess
 from controller.reconcile.host_out import HostOut
 from controller.reconcile.managed_region import managed_region

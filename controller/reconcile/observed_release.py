@@ -15,7 +15,7 @@ from controller.domain.release_state import Action, Attempt, Decision, Recorded
 from controller.domain.requests import marks_in
 from controller.domain.secret_refs import ResolvedValues, resolve
 from controller.errors import ChartInvalid, SecretMissing, SpecInvalid
-from controller.ports import ChartSource, Revision
+from controller.helm_port import ChartSource, Revision
 from controller.reconcile.action_slots import Outcome
 from controller.reconcile.attempts import last_attempt
 from controller.reconcile.chart_obstacles import LOOK_AGAIN, chart_reason, look_again

@@ -10,7 +10,8 @@ from controller.domain.manifest_diff import HOOK, WORKLOADS
 from controller.domain.names import HELM_FIELD_MANAGER
 from controller.domain.plan import PlanAction
 from controller.errors import Conflict, Forbidden, ObjectMissing, ObjectRefused
-from controller.ports import Kube, KubeObject, RenderedRelease, resource_of
+from controller.helm_port import RenderedRelease
+from controller.ports import Kube, KubeObject, resource_of
 from controller.reconcile.drift_check import as_sent, cause_of
 
 KEEP = "helm.sh/resource-policy"

@@ -19,7 +19,8 @@ from controller.domain.plan import wish_digest, wish_of
 from controller.domain.reasons import Reason
 from controller.domain.region_plan import PlanParts, RegionPlan, ReleaseWish, gather_plan
 from controller.errors import SpecInvalid
-from controller.ports import ChartSource, KubeObject, KubeObjects
+from controller.helm_port import ChartSource
+from controller.ports import KubeObject, KubeObjects
 from controller.reconcile.bundle_writer import name_of
 from controller.render import Region
 

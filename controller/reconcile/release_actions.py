@@ -24,16 +24,15 @@ from controller.domain.redaction import Redactor
 from controller.domain.release_state import Action, Attempt
 from controller.domain.requests import NOTHING_ASKED, Requests, label_of
 from controller.errors import ControllerError, DriftRefused, HelmCancelled, HelmFailed, ReleaseMissing
-from controller.ports import (
+from controller.helm_port import (
     Cancellation,
     ChartSource,
-    Clock,
     HelmClient,
     HelmRequest,
-    Kube,
     ReleaseRecords,
     Revision,
 )
+from controller.ports import Clock, Kube
 from controller.reconcile.action_slots import Outcome
 from controller.reconcile.drift import DriftLookout
 from controller.reconcile.failure_cause import Cause, FailureCauses

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from controller.domain.drift import NO_DRIFT, Drift
 from controller.domain.reasons import Reason
 from controller.domain.release_state import Action, Decision, Situation, decide
-from controller.ports import HELMBUNDLE, Clock, Kube, ReleaseRecords, Revision
+from controller.helm_port import ReleaseRecords, Revision
+from controller.ports import HELMBUNDLE, Clock, Kube
 from controller.reconcile.bundle_look import BundleLook
 from controller.reconcile.drift import DriftLookout
 from controller.reconcile.drift_index import Followed

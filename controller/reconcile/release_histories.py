@@ -10,7 +10,8 @@ from collections import deque
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from controller.ports import Clock, ReleaseRecords, Revision
+from controller.helm_port import ReleaseRecords, Revision
+from controller.ports import Clock
 
 ReleaseKey = tuple[str, str]  # namespace, release
 Histories = Mapping[str, tuple[Revision, ...]]

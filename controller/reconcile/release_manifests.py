@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from controller.domain.health import Release
 from controller.domain.workloads import Manifest, parse_manifest
 from controller.errors import ReleaseMissing
-from controller.ports import ReleaseRecords
+from controller.helm_port import ReleaseRecords
 
 log = logging.getLogger(__name__)
 

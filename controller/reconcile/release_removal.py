@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 from controller.domain.bundle import VolumePolicy
 from controller.errors import ReleaseMissing
-from controller.ports import NAMESPACE, SECRET, Cancellation, HelmClient, Kube, ReleaseRecords
+from controller.helm_port import Cancellation, HelmClient, ReleaseRecords
+from controller.ports import NAMESPACE, SECRET, Kube
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,8 @@ from controller.domain.release_size import nearly_too_large, release_octets, too
 from controller.domain.release_state import Action, Decision
 from controller.domain.secret_refs import ResolvedValues
 from controller.errors import ChartInvalid, HelmFailed
-from controller.ports import ChartSource, Events, HelmClient, HelmRequest, RenderedRelease
+from controller.helm_port import ChartSource, HelmClient, HelmRequest, RenderedRelease
+from controller.ports import Events
 from controller.reconcile.action_slots import ReleaseKey
 from controller.reconcile.bundle_look import BundleLook
 from controller.reconcile.observed_release import ObservedRelease

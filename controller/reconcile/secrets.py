@@ -29,7 +29,15 @@ from controller.domain.secret_status import (
     waiting_condition,
 )
 from controller.errors import Conflict, ObjectMissing, ObjectRefused, SpecInvalid
-from controller.ports import HELMBUNDLE, OSDPL, Clock, Events, Kube, KubeObject, Randomness
+from controller.ports import (
+    HELMBUNDLE,
+    OSDPL,
+    Clock,
+    Events,
+    Kube,
+    KubeObject,
+    Randomness,
+)
 from controller.reconcile.credential_store import CredentialStore
 from controller.reconcile.managed_region import managed_region
 from controller.reconcile.region_status import apply_region_status

@@ -10,7 +10,8 @@ from controller.adapters.helm_sdk import SdkClient
 from controller.adapters.randomness import SystemRandomness
 from controller.adapters.release_records import SecretRecords
 from controller.domain.bundle_object import parse_bundle
-from controller.ports import CONFIGMAP, HELMBUNDLE, JOB, PVC, HelmRequest, resource_of
+from controller.helm_port import HelmRequest
+from controller.ports import CONFIGMAP, HELMBUNDLE, JOB, PVC, resource_of
 from controller.reconcile.installation_key import InstallationKey
 from controller.reconcile.observed_release import want_release
 from controller.reconcile.secret_values import SecretValues

@@ -16,7 +16,8 @@ from controller.adapters.kube import PykubeClient
 from controller.adapters.kube_connection import connect
 from controller.adapters.release_records import SecretRecords
 from controller.domain.names import BUNDLE_LABEL, DIGEST_LABEL, REVISION_LABEL
-from controller.ports import HelmClient, HelmRequest, Kube
+from controller.helm_port import HelmClient, HelmRequest
+from controller.ports import Kube
 from sandbox.cluster import Sandbox
 
 CHARTS = Path(__file__).parent / "charts"

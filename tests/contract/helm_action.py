@@ -9,7 +9,7 @@ from controller.adapters.helm_cli import CliClient
 from controller.adapters.helm_sdk import SdkClient
 from controller.adapters.kube import PykubeClient
 from controller.adapters.kube_connection import connect
-from controller.ports import HelmClient, HelmRequest
+from controller.helm_port import HelmClient, HelmRequest
 
 
 def main() -> None:

@@ -14,7 +14,7 @@ from controller.adapters import helm_library, helm_sdk
 from controller.adapters.helm_sdk import SdkClient
 from controller.domain.names import HELM_FIELD_MANAGER
 from controller.errors import ApiUnavailable, HelmCancelled
-from controller.ports import HelmRequest
+from controller.helm_port import HelmRequest
 from tests.contract.conftest import CHARTS
 from tests.fakes.kube import FakeKube
 

@@ -13,7 +13,8 @@ from controller.adapters.chart_source import ChartStore
 from controller.domain.bundle import ChartRef
 from controller.domain.release_size import LIMIT, release_octets
 from controller.errors import ControllerError
-from controller.ports import SECRET, HelmRequest
+from controller.helm_port import HelmRequest
+from controller.ports import SECRET
 from tests.contract.conftest import CHARTS, Bench
 
 pytestmark = pytest.mark.cluster

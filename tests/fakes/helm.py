@@ -17,7 +17,15 @@ from controller.adapters.release_records import revision
 from controller.domain.hooks import EVENTS
 from controller.domain.names import HELM_FIELD_MANAGER
 from controller.errors import HelmCancelled, HelmFailed, ReleaseMissing
-from controller.ports import JOB, Cancellation, HelmRequest, HookRun, RemovalState, RenderedRelease, Revision
+from controller.helm_port import (
+    Cancellation,
+    HelmRequest,
+    HookRun,
+    RemovalState,
+    RenderedRelease,
+    Revision,
+)
+from controller.ports import JOB
 from controller.reconcile.drift_check import as_sent
 from tests.fakes.kube import FakeKube
 from tests.fakes.world import FakeClock

@@ -16,7 +16,7 @@ NAMESPACE = "openstack"
 
 
 class ReleasesOnFake:
-    """`standing` of `controller.ports.ReleaseRecords`, and what Helm does to the cluster."""
+    """`standing` of `controller.helm_port.ReleaseRecords`, and what Helm does to the cluster."""
 
     def __init__(self, kube: FakeKube) -> None:
         self._kube = kube

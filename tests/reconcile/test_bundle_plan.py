@@ -11,7 +11,8 @@ import pytest
 
 from controller.domain.names import BUNDLE_LABEL, DIGEST_LABEL, REVISION_LABEL, ROLLBACK_RELEASE_PREFIX
 from controller.errors import ObjectRefused
-from controller.ports import HELMBUNDLE, SECRET, HelmRequest, RenderedRelease
+from controller.helm_port import HelmRequest, RenderedRelease
+from controller.ports import HELMBUNDLE, SECRET
 from tests.fakes.helm import FakeHelm, Hook
 from tests.fakes.kube import Request
 from tests.reconcile.bundles import NAMESPACE, Bench

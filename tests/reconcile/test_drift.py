@@ -10,7 +10,8 @@ import pytest
 from controller.domain.bundle import DriftIgnore
 from controller.domain.drift import Change, Drift
 from controller.errors import ApiUnavailable, ObjectRefused
-from controller.ports import CONFIGMAP, DEPLOYMENT, JOB, SECRET, ReleaseRecords
+from controller.helm_port import ReleaseRecords
+from controller.ports import CONFIGMAP, DEPLOYMENT, JOB, SECRET
 from controller.reconcile.drift import Correction, DriftLookout, Pace
 from controller.reconcile.drift_index import Followed
 from tests.fakes.kube import FakeKube, Request

@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import pytest
 
-from controller.ports import ReleaseRecords
+from controller.helm_port import ReleaseRecords
 from controller.reconcile.drift import DriftLookout, Pace
 from controller.reconcile.drift_index import Followed
 from tests.fakes.kube import FakeKube

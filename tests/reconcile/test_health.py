@@ -11,7 +11,8 @@ import pytest
 from controller.domain.health import ComponentHealth
 from controller.domain.workload_health import Health as Unwell
 from controller.domain.workload_health import Verdict
-from controller.ports import DEPLOYMENT, POD, ReleaseRecords, RenderedRelease, Resource
+from controller.helm_port import ReleaseRecords, RenderedRelease
+from controller.ports import DEPLOYMENT, POD, Resource
 from controller.reconcile.health import PARSERS, WORKLOADS, HealthReconciler
 from controller.reconcile.object_store import ObjectStore
 from controller.reconcile.service_probes import ServiceProbes

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 
 import pytest
 
-from controller.ports import Revision
+from controller.helm_port import Revision
 from controller.reconcile.release_histories import CROWD, SHARED_FOR, Histories, ReleaseHistories
 from tests.fakes.world import FakeClock
 

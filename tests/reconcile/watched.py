@@ -10,6 +10,7 @@ from typing import Any
 import yaml
 
 from controller.errors import ReleaseMissing
+from controller.helm_port import RenderedRelease
 from controller.ports import (
     DAEMONSET,
     DEPLOYMENT,
@@ -22,7 +23,6 @@ from controller.ports import (
     SECRET,
     STATEFULSET,
     KubeObject,
-    RenderedRelease,
     Resource,
 )
 from controller.reconcile.object_store import ObjectStore
