@@ -116,8 +116,11 @@ class Cloud(Protocol):
 class Clouds(Protocol):
     """Opens a region's OpenStack from a clouds.yaml."""
 
-    def open(self, clouds: bytes) -> Cloud:
-        """Nothing is sent yet. Raises CloudRefused when the text is no clouds.yaml with one usable cloud."""
+    def open(self, clouds: bytes, authority: bytes = b"") -> Cloud:
+        """`authority`: certificates to trust, empty for what the text or the system says.
+
+        Nothing is sent yet. Raises CloudRefused when the text is no clouds.yaml with one usable cloud.
+        """
         ...
 
 

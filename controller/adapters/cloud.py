@@ -258,14 +258,15 @@ def _on_agent(agent: str, router: str, network: str) -> tuple[str, dict[str, str
 
 
 class OpenStackClouds:
-    """Opens clouds. Nothing of their credentials is kept on disk."""
+    """Opens clouds. Of what they are opened with, only certificates to trust are on disk."""
 
     def __init__(self, clock: Clock, randomness: Randomness) -> None:
         self._clock = clock
         self._randomness = randomness
 
-    def open(self, clouds: bytes) -> OpenStackCloud:
-        return OpenStackCloud(CloudCalls(parse_clouds(clouds), self._clock, self._randomness))
+    def open(self, clouds: bytes, authority: bytes = b"") -> OpenStackCloud:
+        calls = CloudCalls(parse_clouds(clouds), self._clock, self._randomness, authority=authority)
+        return OpenStackCloud(calls)
 
 
 def _service(one: Mapping[str, Any]) -> ComputeService:

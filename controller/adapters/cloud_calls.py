@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import logging
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -58,8 +59,15 @@ class CloudCalls:
         clock: Clock,
         randomness: Randomness,
         sleep: Callable[[float], None] = time.sleep,
+        authority: bytes = b"",
     ) -> None:
         self._cloud = dict(cloud)
+        if authority:
+            # What a library takes a file's name for; it is there as long as this object.
+            self._authority = tempfile.NamedTemporaryFile(prefix="authority-", suffix=".crt")  # noqa: SIM115
+            self._authority.write(authority)
+            self._authority.flush()
+            self._cloud["cacert"] = self._authority.name
         self._clock = clock
         self._randomness = randomness
         self._sleep = sleep

@@ -52,6 +52,8 @@ REGION_RECONCILE_ANNOTATION = f"{GROUP}/region-reconcile-requested-at"
 # What the region's administrator is known by in its OpenStack: a clouds.yaml, in the region's namespace.
 CLOUDS_SECRET = "openstack-clouds"  # noqa: S105 - a name
 CLOUDS_KEY = "clouds.yaml"
+# Whom to trust, where Keystone is reached by https.
+CLOUDS_CA_KEY = "ca.crt"
 
 # On Nodes. The time at which a node was known to be off; it counts while the node stays not ready.
 FENCED_ANNOTATION = f"{GROUP}/fenced-at"

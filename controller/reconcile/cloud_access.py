@@ -9,7 +9,7 @@ import threading
 
 from controller.cloud_port import Cloud, Clouds
 from controller.domain.cloud_facts import CloudView
-from controller.domain.names import CLOUDS_KEY, CLOUDS_SECRET
+from controller.domain.names import CLOUDS_CA_KEY, CLOUDS_KEY, CLOUDS_SECRET
 from controller.errors import CloudRefused, CloudUnavailable
 from controller.ports import SECRET, Clock, Kube
 
@@ -33,18 +33,20 @@ class CloudAccess:
         Raises CloudUnavailable where there are no usable credentials (yet), KubeError.
         """
         secret = self._kube.get(SECRET, CLOUDS_SECRET, self._namespace)
-        text = ((secret or {}).get("data") or {}).get(CLOUDS_KEY)
+        data = (secret or {}).get("data") or {}
+        text = data.get(CLOUDS_KEY)
         if not text:
             raise CloudUnavailable(f'there is no Secret "{CLOUDS_SECRET}" with a {CLOUDS_KEY} yet')
         try:
             content = base64.b64decode(text, validate=True)
+            authority = base64.b64decode(data.get(CLOUDS_CA_KEY) or "", validate=True)
         except (binascii.Error, ValueError):
             raise CloudUnavailable(f'the Secret "{CLOUDS_SECRET}" cannot be read') from None
-        digest = hashlib.sha256(content).hexdigest()
+        digest = hashlib.sha256(content + b"\0" + authority).hexdigest()
         with self._lock:
             if self._cloud is None or digest != self._digest:
                 try:
-                    self._cloud = self._clouds.open(content)
+                    self._cloud = self._clouds.open(content, authority)
                 except CloudRefused as error:
                     raise CloudUnavailable(str(error)) from None
                 self._digest = digest

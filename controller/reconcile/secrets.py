@@ -18,7 +18,7 @@ from controller.domain.credential_plan import (
     plan_farewell,
 )
 from controller.domain.credentials import CredentialUnusable
-from controller.domain.names import DEPLOYMENT_LABEL, SERVICE_LABEL, field_manager
+from controller.domain.names import CLOUDS_SECRET, DEPLOYMENT_LABEL, SERVICE_LABEL, field_manager
 from controller.domain.region_plan import holds_back
 from controller.domain.secret_status import (
     CONDITION,
@@ -36,8 +36,10 @@ from controller.ports import (
     Events,
     Kube,
     KubeObject,
+    KubeObjects,
     Randomness,
 )
+from controller.reconcile.clouds_export import CloudsExport
 from controller.reconcile.credential_store import CredentialStore
 from controller.reconcile.managed_region import managed_region
 from controller.reconcile.region_status import apply_region_status
@@ -79,6 +81,7 @@ class SecretsReconciler:
         self._credentials_of = credentials_of
         self._digest_key = digest_key
         self._resync = resync
+        self._clouds = CloudsExport(kube)
 
     def reconcile(self, key: RegionKey) -> float | None:
         """One look; seconds until the next that no event will announce, None when the osdpl is gone.
@@ -131,12 +134,13 @@ class SecretsReconciler:
         """
         before = osdpl.get("status") or {}
         recorded = recorded_keys(before)
+        bundles = self._bundles(osdpl)
         plan = plan_credentials(
             wanted,
             store.observe(secret.name for secret in wanted),
             volumes=_volumes(osdpl),
             recorded=recorded,
-            bundles=self._services_with_bundle(osdpl),
+            bundles=frozenset(str(bundle["metadata"]["labels"][SERVICE_LABEL]) for bundle in bundles),
         )
         troubles = list(plan.troubles)
         for change in () if only_look else plan.changes:
@@ -148,6 +152,7 @@ class SecretsReconciler:
         troubles += [_own_missing(secret) for secret in own if not store.has(secret.name, secret.key)]
         views = self._views_of_ours(store, wanted, plan, troubles, recorded)
         views = {**self._views_of_own(store, own, troubles), **views}
+        views |= self._exported(store, osdpl, bundles, troubles, only_look=only_look)
         credentials = sum(len(secret.credentials) for secret in wanted) + len(own)
         needed = {secret.name for secret in wanted} | {secret.name for secret in own}
         later = sum(bool(change.add) for change in plan.changes) if only_look else 0
@@ -204,10 +209,28 @@ class SecretsReconciler:
         for change in plan_farewell(store.observe(()).values(), _volumes(osdpl)).changes:
             store.apply(change)
 
-    def _services_with_bundle(self, osdpl: KubeObject) -> frozenset[str]:
+    def _exported(
+        self,
+        store: CredentialStore,
+        osdpl: KubeObject,
+        bundles: KubeObjects,
+        troubles: list[Trouble],
+        *,
+        only_look: bool,
+    ) -> dict[str, SecretView]:
+        """The clouds.yaml, brought up to date, as it is published; nothing while there is none."""
+        exported = self._clouds.look(osdpl, bundles, only_look=only_look)
+        if exported.missing:
+            troubles.append(Trouble(CLOUDS_SECRET, exported.missing))
+        if not exported.keys and not exported.missing:
+            return {}
+        digest = store.digest(CLOUDS_SECRET, self._digest_key(), exported.keys)
+        messages = _messages(CLOUDS_SECRET, troubles)
+        return {CLOUDS_SECRET: SecretView(CLOUDS_SECRET, exported.keys, digest, messages)}
+
+    def _bundles(self, osdpl: KubeObject) -> KubeObjects:
         labels = f"{DEPLOYMENT_LABEL}={osdpl['metadata']['name']},{SERVICE_LABEL}"
-        bundles = self._kube.list(HELMBUNDLE, osdpl["metadata"]["namespace"], labels=labels)
-        return frozenset(str(bundle["metadata"]["labels"][SERVICE_LABEL]) for bundle in bundles)
+        return self._kube.list(HELMBUNDLE, osdpl["metadata"]["namespace"], labels=labels)
 
     def _publish(self, osdpl: KubeObject, secrets: Mapping[str, Any], condition: Condition) -> None:
         known = (osdpl.get("status") or {}).get("conditions") or []

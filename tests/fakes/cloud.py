@@ -339,7 +339,7 @@ class FakeClouds:
         self.cloud = cloud
         self.opened: list[bytes] = []
 
-    def open(self, clouds: bytes) -> FakeCloud:
+    def open(self, clouds: bytes, authority: bytes = b"") -> FakeCloud:
         self.opened.append(clouds)
         return self.cloud
 
