@@ -117,6 +117,24 @@ def summarize(facts: RegionFacts) -> RegionSummary:
     return RegionSummary(present, (ready, *_others(facts, progress)))
 
 
+def refusal(managed: str, generation: int, before: Mapping[str, Any]) -> RegionSummary:
+    """What is said of an osdpl beside the one that is served, `managed`: nothing is done with it.
+
+    `before` is its status as read: what is latched stays.
+    """
+    text = (
+        f'this controller runs "{managed}"; delete one of the two, '
+        "or run another controller in a namespace of its own"
+    )
+    said: dict[str, Status] = {"Ready": "False", "Stalled": "True"}
+    conditions = tuple(
+        Condition(type_, said.get(type_, "Unknown"), Reason.ANOTHER_DEPLOYMENT_MANAGED, text, generation)
+        for type_ in OWN_CONDITIONS
+    )
+    latched = {name: before[name] for name in ("initialization",) if before.get(name)}
+    return RegionSummary({"observedGeneration": generation, **latched}, conditions)
+
+
 def _plan(facts: RegionFacts) -> dict[str, Any]:
     """`status.plan`; of a spec that cannot be served only the approval is kept, for when it can be again."""
     accepted = {"accepted": facts.approval.entry()} if facts.approval else {}

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from controller.domain.bundle_object import Owner, bundle_object
-from controller.domain.conditions import Condition, entries, find
+from controller.domain.conditions import entries, find
 from controller.domain.digests import fingerprint
 from controller.domain.names import (
     API_VERSION,
@@ -23,7 +23,7 @@ from controller.domain.names import (
 )
 from controller.domain.reasons import Reason
 from controller.domain.region_plan import Approval, RegionPlan, approval_in
-from controller.domain.region_summary import OWN_CONDITIONS, OWN_FIELDS, RegionFacts, summarize
+from controller.domain.region_summary import OWN_CONDITIONS, OWN_FIELDS, RegionFacts, refusal, summarize
 from controller.errors import ChartInvalid, ObjectRefused, SecretMissing, SpecInvalid
 from controller.helm_port import ChartSource
 from controller.ports import (
@@ -262,21 +262,18 @@ class DeploymentReconciler:
 
     def _refuse_second(self, osdpl: KubeObject, managed: str) -> None:
         """Says why nothing happens. The object is not touched otherwise: no finalizer, no bundles."""
-        generation = int(osdpl["metadata"].get("generation") or 0)
         before = osdpl.get("status") or {}
-        text = (
-            f'this controller runs "{managed}"; delete one of the two, '
-            "or run another controller in a namespace of its own"
+        refused = refusal(managed, int(osdpl["metadata"].get("generation") or 0), before)
+        conditions = entries(refused.conditions, before.get("conditions") or [], self._clock.now())
+        status = {**refused.fields, "conditions": conditions}
+        apply_region_status(
+            self._kube,
+            osdpl,
+            status,
+            manager=MANAGER,
+            own_conditions=OWN_CONDITIONS,
+            own_fields=OWN_FIELDS,
         )
-        wanted = [
-            Condition("Ready", "False", Reason.ANOTHER_DEPLOYMENT_MANAGED, text, generation),
-            Condition("Stalled", "True", Reason.ANOTHER_DEPLOYMENT_MANAGED, text, generation),
-        ]
-        status = {
-            "observedGeneration": generation,
-            "conditions": entries(wanted, before.get("conditions") or [], self._clock.now()),
-        }
-        apply_region_status(self._kube, osdpl, status, manager=MANAGER, own_conditions=OWN_CONDITIONS)
 
     def _sum_up(self, osdpl: KubeObject, found: _Found) -> None:
         before = osdpl.get("status") or {}

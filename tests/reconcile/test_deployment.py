@@ -299,6 +299,42 @@ def test_a_second_deployment_is_left_alone_and_told_so(
     assert owners == {"region-one"}
 
 
+def test_a_refused_deployment_has_every_condition_and_is_written_once(
+    core: DeploymentReconciler, kube: FakeKube, clock: FakeClock
+) -> None:
+    kube.create(osdpl())
+    clock.advance(10)
+    kube.create(osdpl("region-two"))
+    core.reconcile(("openstack", "region-two"))
+    told = {entry["type"]: entry["status"] for entry in status(kube, "region-two")["conditions"]}
+    assert told == {
+        **dict.fromkeys(("ReleasesReady", "WorkloadsHealthy", "SecretsExchanged", "NodesReady"), "Unknown"),
+        **dict.fromkeys(("SpecValid", "Planned", "Paused", "Deleting"), "Unknown"),
+        **{"Ready": "False", "Stalled": "True"},
+    }
+    kube.forget_requests()
+    clock.advance(30)
+    core.reconcile(("openstack", "region-two"))
+    assert kube.writes == []
+
+
+def test_a_deployment_that_was_served_before_is_refused_without_losing_what_is_latched(
+    core: DeploymentReconciler, kube: FakeKube, clock: FakeClock
+) -> None:
+    kube.create(osdpl())
+    core.reconcile(KEY)
+    deploy_all(kube)
+    core.reconcile(KEY)
+    # An older one is there by now, as after a restore from a backup.
+    kube.create(osdpl("a-region"))
+    core.reconcile(KEY)
+    assert ready(kube) == ("False", "AnotherDeploymentManaged")
+    assert status(kube)["initialization"] == {"provisioned": True}
+    kube.forget_requests()
+    core.reconcile(KEY)
+    assert kube.writes == []
+
+
 def test_paused_stops_helmbundle_too_and_changes_nothing_else(
     core: DeploymentReconciler, kube: FakeKube
 ) -> None:
