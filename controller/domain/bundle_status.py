@@ -137,10 +137,11 @@ def bundle_conditions(
         _listing(working or failed),
         generation,
     )
-    return [ready, reconciling, _paused(views, generation, paused)]
+    return [ready, reconciling, paused_condition(views, generation, paused)]
 
 
-def _paused(views: Sequence[ReleaseView], generation: int, paused: str) -> Condition:
+def paused_condition(views: Sequence[ReleaseView], generation: int, paused: str) -> Condition:
+    """Paused of a bundle: `paused` says by what all of it is suspended, empty when nothing does."""
     if paused:
         text = f"nothing is changed: suspended by {paused}"
         return Condition("Paused", "True", Reason.SUSPENDED, text, generation)

@@ -85,6 +85,13 @@ def is_suspended(annotations: Mapping[str, object], release: str = "") -> bool:
     return str(annotations.get(name) or "").strip().lower() == "true"
 
 
+def suspended_by(mode: str, annotations: Mapping[str, object]) -> str:
+    """What suspends a whole bundle of this mode, empty when nothing does."""
+    if mode == "Paused":
+        return "the bundle's mode, Paused"
+    return f"the bundle's annotation {SUSPEND_ANNOTATION}" if is_suspended(annotations) else ""
+
+
 def skips_hooks(annotations: Mapping[str, object], release: str) -> bool:
     """Whether the annotations ask to uninstall the release without the hooks of its deletion."""
     names = (SKIP_HOOKS_ANNOTATION, f"{SKIP_HOOKS_RELEASE_PREFIX}/{release}")

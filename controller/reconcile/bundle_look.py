@@ -9,8 +9,8 @@ from typing import Any
 from controller.domain.bundle_object import Bundle
 from controller.domain.bundle_status import ReleaseView
 from controller.domain.drift import Drift
-from controller.domain.names import SUSPEND_ANNOTATION, SUSPEND_RELEASE_PREFIX
-from controller.domain.requests import Requests, is_suspended, requests_of, skips_hooks
+from controller.domain.names import SUSPEND_RELEASE_PREFIX
+from controller.domain.requests import Requests, is_suspended, requests_of, skips_hooks, suspended_by
 from controller.helm_port import Revision
 from controller.reconcile.action_slots import ReleaseKey, Running
 from controller.reconcile.secret_values import SecretValues
@@ -53,10 +53,7 @@ class BundleLook:
         """What suspends the whole bundle, empty when nothing does. One that is removed is not suspended."""
         if self.bundle.deleting:
             return ""
-        if self.bundle.spec.mode == "Paused":
-            return "the bundle's mode, Paused"
-        annotated = is_suspended(self.obj["metadata"].get("annotations") or {})
-        return f"the bundle's annotation {SUSPEND_ANNOTATION}" if annotated else ""
+        return suspended_by(self.bundle.spec.mode, self.obj["metadata"].get("annotations") or {})
 
     def suspended(self, release: str) -> str:
         """What suspends the release, empty when nothing does."""

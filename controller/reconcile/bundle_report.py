@@ -6,10 +6,17 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from controller.domain.bundle_object import Bundle
-from controller.domain.bundle_status import ReleaseView, bundle_conditions, progress_text, release_entries
+from controller.domain.bundle_status import (
+    ReleaseView,
+    bundle_conditions,
+    paused_condition,
+    progress_text,
+    release_entries,
+)
 from controller.domain.conditions import Condition, entries
 from controller.domain.names import API_VERSION, field_manager, finalizer
 from controller.domain.reasons import Reason
+from controller.domain.requests import suspended_by
 from controller.errors import SpecInvalid
 from controller.ports import HELMBUNDLE, Clock, Kube
 
@@ -39,6 +46,7 @@ class BundleReport:
         wanted = [
             Condition("Ready", "False", Reason.SPEC_INVALID, text, generation),
             Condition("Stalled", "True", Reason.SPEC_INVALID, "edit the spec as Ready says", generation),
+            paused_condition((), generation, _paused(obj)),
         ]
         self._apply_status(obj, wanted, list((obj.get("status") or {}).get("releases") or []), generation)
 
@@ -89,3 +97,10 @@ class BundleReport:
         meta = {"name": obj["metadata"]["name"], "namespace": obj["metadata"]["namespace"]}
         body = {"apiVersion": API_VERSION, "kind": HELMBUNDLE.kind, "metadata": meta, "status": status}
         self._kube.apply(body, manager=MANAGER, subresource="status")
+
+
+def _paused(obj: Mapping[str, Any]) -> str:
+    """What suspends a bundle whose spec cannot be read as a whole."""
+    spec = obj.get("spec")
+    mode = str(spec.get("mode") or "") if isinstance(spec, Mapping) else ""
+    return suspended_by(mode, obj["metadata"].get("annotations") or {})

@@ -109,6 +109,9 @@ def test_every_condition_is_seeded_and_the_transient_ones_are_not() -> None:
         "Planned", "Paused", "Deleting",
     ]  # fmt: skip
     assert {(entry["status"], entry["reason"]) for entry in seeded} == {("Unknown", "Initializing")}
+    bundle = SCHEMAS["HelmBundle"].root["properties"]["status"]["default"]["conditions"]
+    assert [entry["type"] for entry in bundle] == ["Ready", "Paused"]
+    assert {(entry["status"], entry["reason"]) for entry in bundle} == {("Unknown", "Initializing")}
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -108,6 +108,18 @@ def test_what_is_suspended_ends_what_it_does_and_takes_no_edit_until_it_is_resum
     assert bench.condition("compute", "Paused")["status"] == "False"
 
 
+@pytest.mark.parametrize("mode", ["Apply", "Paused"])
+def test_a_bundle_that_cannot_be_read_says_whether_it_is_paused(bench: Bench, mode: str) -> None:
+    bench.bundle("compute", {"name": "nova", "timeout": "soon"}, mode=mode)
+    assert bench.condition("compute", "Paused")["status"] == "Unknown"
+    bench.look()
+    assert bench.condition("compute", "Ready")["reason"] == "SpecInvalid"
+    assert bench.condition("compute", "Paused")["status"] == ("True" if mode == "Paused" else "False")
+    bench.kube.forget_requests()
+    bench.look()
+    assert bench.kube.writes == []
+
+
 def test_a_forced_upgrade_ends_one_that_hangs(bench: Bench) -> None:
     bench.bundle("compute", "nova")
     bench.settle()
