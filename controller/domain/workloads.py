@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -92,8 +92,19 @@ def parse_manifest(
             found = parse_workload({**obj, "metadata": marked})
             if found is not None and not found.off:
                 workloads.append(replace(found, missing=True))
-    jobs = frozenset(str(hook["metadata"]["name"]) for hook in hooks if hook.get("kind") == "Job")
-    return Manifest(tuple(workloads), jobs)
+    named = (str((hook.get("metadata") or {}).get("name")) for hook in hooks if hook.get("kind") == "Job")
+    return Manifest(tuple(workloads), frozenset(named))
+
+
+def common_manifest(revisions: Sequence[Manifest]) -> Manifest:
+    """What is to be there while a release is on its way between these revisions, the newest last.
+
+    Workloads that all of them have, and the Jobs of all their hooks.
+    """
+    names = [{(one.kind, one.name) for one in manifest.workloads} for manifest in revisions]
+    shared = frozenset.intersection(*map(frozenset, names))
+    workloads = tuple(one for one in revisions[-1].workloads if (one.kind, one.name) in shared)
+    return Manifest(workloads, frozenset().union(*(manifest.hook_jobs for manifest in revisions)))
 
 
 def parse_workload(obj: Mapping[str, Any]) -> Workload | None:

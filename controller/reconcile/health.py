@@ -139,8 +139,8 @@ class HealthReconciler:
         if not bundles and find(known, CONDITION).get("status") not in ("True", "False"):
             # Nothing was asked for yet, or this osdpl is not the one that is served.
             return None
-        facts = self._facts(releases_of(bundles))
-        if not self._confirm_missing(facts):
+        facts = self._confirmed(self._facts(releases_of(bundles)))
+        if facts is None:
             return CATCHING_UP
         generation, behind = self._generation(osdpl, bundles)
         self._redactor.look_through(frozenset().union(*(one.secrets for one in bundles)))
@@ -173,26 +173,30 @@ class HealthReconciler:
             self._announce(osdpl, find(known, CONDITION), find(status["conditions"], CONDITION))
         return condition.status == "True"
 
-    def _facts(self, releases: Mapping[str, Release]) -> Facts:
+    def _facts(self, releases: Mapping[str, Release], *, anew: bool = False) -> Facts:
         workloads: list[Workload] = [one for kind in WORKLOADS for one in self._store.facts(kind)]
         pods: dict[ComponentKey, list[PodFacts]] = defaultdict(list)
         for pod in self._store.facts(POD):
             pods[pod.owner].append(pod)
         claims = {claim.name: claim for claim in self._store.facts(PVC)}
-        manifests = self._manifests.of(releases)
+        manifests = self._manifests.of(releases, anew=anew)
         return Facts(releases, workloads, pods, claims, self._clock.now(), manifests)
 
-    def _confirm_missing(self, facts: Facts) -> bool:
-        """Whether what seems to be missing is missing: a watch may lag behind a release's deployment."""
+    def _confirmed(self, facts: Facts) -> Facts | None:
+        """The facts, if what seems to be missing is missing; None while the watches lag behind.
+
+        They may lag behind a release's deployment, and its bundle's status behind a new revision that
+        has no use for a workload any more.
+        """
         missing = missing_workloads(facts.workloads, facts.manifests)
-        if missing <= self._missing:
-            self._missing = missing
-            return True
-        kinds = {workload.kind for workload in missing}
-        if all(self._store.catch_up(resource) for resource in WORKLOADS if resource.kind in kinds):
-            seen = [one for kind in WORKLOADS for one in self._store.facts(kind)]
-            self._missing = missing_workloads(seen, facts.manifests)
-        return missing <= self._missing
+        if not missing <= self._missing:
+            kinds = {workload.kind for workload in missing}
+            if not all(self._store.catch_up(resource) for resource in WORKLOADS if resource.kind in kinds):
+                return None
+            facts = self._facts(facts.releases, anew=True)
+            missing = missing_workloads(facts.workloads, facts.manifests)
+        self._missing = missing
+        return facts
 
     def _generation(self, osdpl: KubeObject, bundles: list[BundleFacts]) -> tuple[int, bool]:
         """The generation of the spec that the verdict is about, and whether the watches lag behind.

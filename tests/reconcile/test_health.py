@@ -321,6 +321,7 @@ def test_a_workload_that_someone_deleted_is_missed(health: Health) -> None:
 
 def test_what_only_the_watch_has_not_told_yet_is_not_missed(health: Health) -> None:
     health.records.manifests["nova", 1] = RenderedRelease((rendered("nova-api"),), ())
+    health.records.statuses["nova", 1] = "pending-install"
     health.cluster.bundle("nova", state="Installing", settled=False)
     health.look()
     health.cluster.cut = True
@@ -346,6 +347,71 @@ def test_the_record_of_a_release_is_read_once_for_each_revision(health: Health) 
     health.cluster.bundle("nova", revision=2)
     health.look()
     assert health.records.reads == 2
+
+
+def test_a_record_that_cannot_be_read_costs_only_the_look_for_what_is_gone_of_that_release(
+    health: Health, caplog: pytest.LogCaptureFixture
+) -> None:
+    health.records.damaged.add(("nova", 1))
+    health.cluster.put(deployment())
+    health.look()
+    assert health.cluster.condition("WorkloadsHealthy")["status"] == "True"
+    health.cluster.put(deployment(2, **BROKEN))
+    health.look()
+    assert health.cluster.condition("WorkloadsHealthy")["status"] == "False"
+    assert health.records.reads == 1
+    assert caplog.text.count("cannot be read") == 1
+
+
+@pytest.mark.parametrize("restarted", [False, True], ids=["the same process", "a new process"])
+@pytest.mark.parametrize("state", ["Upgrading", "Failed", "Waiting"])
+def test_what_is_gone_is_missed_while_its_release_is_not_deployed(
+    health: Health, state: str, restarted: bool
+) -> None:
+    health.records.manifests["nova", 1] = RenderedRelease(
+        (rendered("nova-api"), rendered("nova-scheduler")), ()
+    )
+    for name in ("nova-api", "nova-scheduler"):
+        health.cluster.put(deployment(name=name))
+    health.look()
+    health.cluster.remove("Deployment", "nova-api")
+    health.look()
+    health.records.manifests["nova", 2] = RenderedRelease((rendered("nova-api"),), ())
+    health.records.statuses["nova", 2] = "failed" if state == "Failed" else "pending-upgrade"
+    health.cluster.bundle("nova", state=state, revision=2, settled=False)
+    if restarted:
+        health.start()
+        health.cluster.relist(*PARSERS)
+    health.look()
+    assert "does not exist" in health.component()["message"]
+    assert health.cluster.condition("WorkloadsHealthy")["status"] == "False"
+
+
+def test_what_an_upgrade_takes_away_is_not_missed_meanwhile(health: Health) -> None:
+    health.records.manifests["nova", 1] = RenderedRelease(
+        (rendered("nova-api"), rendered("nova-scheduler")), ()
+    )
+    for name in ("nova-api", "nova-scheduler"):
+        health.cluster.put(deployment(name=name))
+    health.look()
+    # The bundle's status tells of the upgrade, and not yet of the revision that it makes.
+    health.cluster.bundle("nova", state="Upgrading", settled=False)
+    health.look()
+    health.records.manifests["nova", 2] = RenderedRelease((rendered("nova-api"),), ())
+    health.records.statuses["nova", 2] = "pending-upgrade"
+    health.cluster.remove("Deployment", "nova-scheduler")
+    health.look()
+    assert set(health.cluster.status()["health"]["nova"]) == {"api"}
+    assert health.cluster.condition("WorkloadsHealthy")["status"] == "True"
+
+
+def test_a_release_that_was_never_deployed_lacks_nothing(health: Health) -> None:
+    health.records.manifests["nova", 1] = RenderedRelease((rendered("nova-scheduler"),), ())
+    health.records.statuses["nova", 1] = "pending-install"
+    health.cluster.bundle("nova", state="Installing", settled=False)
+    health.cluster.put(deployment())
+    health.look()
+    assert set(health.cluster.status()["health"]["nova"]) == {"api"}
 
 
 def crash(health: Health, message: str) -> None:

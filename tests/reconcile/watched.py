@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from controller.errors import ReleaseMissing
-from controller.helm_port import RenderedRelease
+from controller.errors import HelmFailed, ReleaseMissing
+from controller.helm_port import RenderedRelease, Revision
 from controller.ports import (
     DAEMONSET,
     DEPLOYMENT,
@@ -153,14 +153,30 @@ class WatchedCluster:
 
 
 class Records:
-    """Manifests of releases by name and revision; the rest of the port is not used here."""
+    """Manifests of releases by name and revision; the rest of the port is not used here.
+
+    A revision is `deployed` unless `statuses` says otherwise; `damaged` ones cannot be read.
+    """
 
     def __init__(self) -> None:
         self.manifests: dict[tuple[str, int], RenderedRelease] = {}
+        self.statuses: dict[tuple[str, int], str] = {}
+        self.damaged: set[tuple[str, int]] = set()
         self.reads = 0
+
+    def observe(
+        self, namespace: str, *, bundle: str = "", releases: Collection[str] = ()
+    ) -> dict[str, tuple[Revision, ...]]:
+        found: dict[str, tuple[Revision, ...]] = {}
+        for name, version in sorted(self.manifests):
+            status = self.statuses.get((name, version), "deployed")
+            found[name] = (*found.get(name, ()), Revision(version, status))
+        return {name: history for name, history in found.items() if name in releases}
 
     def manifest(self, release: str, namespace: str, version: int) -> RenderedRelease:
         self.reads += 1
+        if (release, version) in self.damaged:
+            raise HelmFailed(f"Helm's record of revision {version} of {release} cannot be read")
         if (release, version) not in self.manifests:
             raise ReleaseMissing(f"{release} has no revision {version}")
         return self.manifests[release, version]
