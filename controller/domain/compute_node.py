@@ -89,7 +89,8 @@ class HostFacts:
 
     `agents` and `servers` are None where that is not known. `known_uid`: of the Node that the present
     compute service belonged to. `unready_pods`: those of the region on this node. `maintenance`: the
-    NodeMaintenance at work on it. `agents_expected`: other computes have network agents.
+    NodeMaintenance at work on it. `agents_expected`: other computes have network agents. `host`: as
+    OpenStack calls it.
     """
 
     name: str
@@ -103,6 +104,7 @@ class HostFacts:
     maintenance: str = ""
     known_uid: str = ""
     leftovers: bool = False
+    host: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from typing import Any
 
 from controller.domain.compute_node import ComputeNode
 from controller.domain.conditions import Condition, find, shorten, timestamp
+from controller.domain.host_names import hostname_of
 from controller.domain.names import (
     AGGREGATE_LABEL,
     CORDONED_BY_ANNOTATION,
@@ -31,7 +32,6 @@ ROLES = (
 )
 ROLE_VALUE = "enabled"
 COMPUTE_ROLE = "openstack-compute-node"
-HOSTNAME_LABEL = "kubernetes.io/hostname"
 MESSAGE_LIMIT = 1000
 SHOWN = 5
 
@@ -94,13 +94,14 @@ class NodeFacts:
 class HostReport:
     """What the care for compute hosts has to say of one node, for `status.nodes`.
 
-    `uid`: of the Node whose compute service is known. `servers` is None where it is not known.
-    `forget`: nothing of a node that is gone is left in OpenStack.
+    `uid`: of the Node whose compute service is known. `host`: as OpenStack calls it. `servers` is None
+    where it is not known. `forget`: nothing of a node that is gone is left in OpenStack.
     """
 
     reason: str = ""
     message: str = ""
     uid: str = ""
+    host: str = ""
     compute: str = ""
     servers: int | None = None
     maintenance: str = ""
@@ -135,7 +136,7 @@ def parse_node(obj: Mapping[str, Any]) -> NodeFacts | None:
         since=seconds_of(ready.get("lastTransitionTime")),
         message=shorten(message, MESSAGE_LIMIT),
         uid=str(meta.get("uid") or ""),
-        hostname=str(labels.get(HOSTNAME_LABEL) or meta["name"]),
+        hostname=hostname_of(obj),
         created=seconds_of(meta.get("creationTimestamp")),
         cordoned=cordoned,
         cordoned_by=str(notes.get(CORDONED_BY_ANNOTATION) or ""),
@@ -184,7 +185,7 @@ def node_entries(
     return result
 
 
-_REPORTED = ("reason", "uid", "compute", "servers", "maintenance", "drainLocked")
+_REPORTED = ("reason", "uid", "host", "compute", "servers", "maintenance", "drainLocked")
 
 
 def _entry(
@@ -200,6 +201,7 @@ def _entry(
         whole.update(
             reason=report.reason,
             uid=report.uid or old.get("uid") or "",
+            host=report.host or old.get("host") or "",
             compute=report.compute,
             servers=report.servers,
             maintenance=report.maintenance,

@@ -62,7 +62,7 @@ class HostSteps:
         The list of servers, the list of hypervisors (which the decision was made on), and what
         Placement holds: a list alone may have been cut short.
         """
-        name = host.service.host if host.service is not None else host.name
+        name = host.host
         if host.service is not None:
             left = self._left(name, cloud)
             if left:

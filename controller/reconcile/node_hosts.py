@@ -24,6 +24,7 @@ from controller.domain.compute_node import (
     parse_policy,
 )
 from controller.domain.conditions import timestamp
+from controller.domain.host_names import host_of, remembered_hosts
 from controller.domain.names import CORDONED_BY_ANNOTATION, FENCED_ANNOTATION, LOSSES_ANNOTATION
 from controller.domain.node_pods import NodePod, quorum_groups, stuck_pods, unready_daemons
 from controller.domain.nodes import HostReport, NodeFacts, parse_node
@@ -74,6 +75,13 @@ class _Scene:
     pods: Sequence[NodePod]
     maintenances: Mapping[str, KubeObject]
     known: Mapping[str, Any]
+    hosts: Mapping[str, str]
+
+    def host(self, name: str, view: CloudView) -> str:
+        """The host of a Node, as OpenStack calls it."""
+        node = self.nodes.get(name)
+        hostname = node.hostname if node is not None else ""
+        return host_of(name, view, hostname=hostname, remembered=self.hosts.get(name, ""))
 
 
 class HostsReconciler:
@@ -144,6 +152,7 @@ class HostsReconciler:
         if osdpl is None:
             return None
         listed: list[NodeFacts] = self._nodes.facts(NODE)
+        reports = self._board.read().reports
         maintenances = {
             str(one["spec"]["nodeName"]): one
             for one in self._kube.list(NODE_MAINTENANCE)
@@ -156,6 +165,7 @@ class HostsReconciler:
             pods=self._region.facts(POD),
             maintenances=maintenances,
             known=(osdpl.get("status") or {}).get("nodes") or {},
+            hosts=remembered_hosts(osdpl) | {n: one.host for n, one in reports.items() if one.host},
         )
 
     def _facts(self, scene: _Scene, view: CloudView) -> list[HostFacts]:
@@ -170,7 +180,7 @@ class HostsReconciler:
     def _host(self, name: str, scene: _Scene, view: CloudView, uid: str) -> HostFacts:
         node = scene.nodes.get(name)
         compute = node.as_compute() if node is not None and node.is_compute else None
-        host = host_name(node, name, view)
+        host = scene.host(name, view)
         service, hypervisor = view.service(host), view.hypervisor(host)
         maintenance = scene.maintenances.get(name)
         return HostFacts(
@@ -185,6 +195,7 @@ class HostsReconciler:
             maintenance=str(maintenance["metadata"]["name"]) if maintenance else "",
             known_uid=uid,
             leftovers=bool(view.agents_on(host)),
+            host=host,
         )
 
     # -- what follows from it -----------------------------------------------------------------------
@@ -267,7 +278,7 @@ class HostsReconciler:
     def _place(self, scene: _Scene, cloud: Cloud, view: CloudView) -> None:
         """Aggregates and availability zones as the labels of the nodes say."""
         for name, node in scene.nodes.items():
-            host = host_name(node, name, view)
+            host = scene.host(name, view)
             if not node.is_compute or view.hypervisor(host) is None:
                 continue
             try:
@@ -290,7 +301,7 @@ class HostsReconciler:
             if view is None:
                 undecided.add(name)
                 continue
-            host = host_name(node, name, view)
+            host = scene.host(name, view)
             hypervisor, service = view.hypervisor(host), view.service(host)
             if hypervisor is not None and hypervisor.servers:
                 wanted[name] = f"{hypervisor.servers} servers are on it"
@@ -315,6 +326,7 @@ class HostsReconciler:
             reason=str(decision.reason),
             message=decision.message,
             uid=uid,
+            host=host.host,
             compute=", ".join(words),
             servers=host.servers,
             maintenance=host.maintenance,
@@ -365,13 +377,6 @@ class HostsReconciler:
             return
         except KubeError as error:
             log.warning("note on node %s: %s", name, error)
-
-
-def host_name(node: NodeFacts | None, name: str, view: CloudView) -> str:
-    """The host as Nova calls it: the Node's name, or its hostname where only that is known to Nova."""
-    if node is not None and node.hostname != name and view.service(name) is None:
-        return node.hostname if view.service(node.hostname) is not None else name
-    return name
 
 
 def is_automatic(maintenance: Mapping[str, Any]) -> bool:

@@ -55,13 +55,13 @@ class _Move:
 
 class FakeCloud:
     def __init__(self, *hosts: str) -> None:
-        self.services = {host: ComputeService(f"service-{host}", host, True, True) for host in hosts}
+        self.services: dict[str, ComputeService] = {}
         self.agents: dict[str, Agent] = {}
         self.volumes: dict[str, VolumeService] = {}
         self.groups: dict[int, Aggregate] = {}
         self.hosted: dict[str, Server] = {}
         self.moves: dict[int, Migration] = {}
-        self.held: dict[str, set[str]] = {host: set() for host in hosts}
+        self.held: dict[str, set[str]] = {}
         self.on_agents: dict[str, list[str]] = {}
         self.uncleaned: set[str] = set()
         self.calls: list[tuple[str, str]] = []
@@ -70,8 +70,15 @@ class FakeCloud:
         self.failing: set[str] = set()
         self._under_way: list[_Move] = []
         self._next = 0
+        for host in hosts:
+            self.add_host(host)
 
     # -- for tests
+
+    def add_host(self, host: str) -> None:
+        """A compute service that registered, with its provider."""
+        self.services[host] = ComputeService(f"service-{host}", host, True, True)
+        self.held[host] = set()
 
     @property
     def writes(self) -> list[tuple[str, str]]:

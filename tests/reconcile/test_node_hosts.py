@@ -238,6 +238,25 @@ def test_a_compute_that_never_was_a_node_is_left_alone(world: NodeWorld) -> None
     assert other.cloud.writes == []
 
 
+def test_a_host_with_another_name_than_its_node_is_found_and_remembered(world: NodeWorld) -> None:
+    world.cloud.add_host("machine")
+    world.add_node("node-1", **{"kubernetes.io/hostname": "machine"})
+    world.cloud.boot(1, "machine")
+    world.look(3)
+    assert (world.status("node-1")["host"], world.status("node-1")["servers"]) == ("machine", 1)
+    world.kube.delete(NODE, "node-1")
+    world.restart()
+    world.look(3)
+    assert world.status("node-1")["reason"] == "ServersLeft"
+    assert not world.cloud.services["machine"].enabled
+    world.cloud.hosted.clear()
+    world.cloud.held["machine"].clear()
+    world.cloud.die("machine")
+    world.look(10)
+    assert "machine" not in world.cloud.services
+    assert world.status("node-1") == {}
+
+
 # -- nothing on partial knowledge
 
 
