@@ -18,7 +18,7 @@ from controller.adapters.watches import Key
 from controller.errors import ControllerError
 from controller.operator import Container, exit_container, run_container
 from controller.ports import Clock, Events, Kube, Randomness
-from controller.reconcile.lease import WriterLease
+from controller.reconcile.lease import WriterLease, lease_name
 from controller.reconcile.work_queue import WorkQueue
 from controller.settings import Settings, read_settings
 
@@ -81,7 +81,7 @@ def run(name: str, compose: Callable[[Parts], Container]) -> None:
             retries_within=0,
         ),
         clock,
-        name=f"osctl-{name}",
+        name=lease_name(name),
         namespace=settings.pod_namespace,
         holder=settings.pod_name,
     )

@@ -14,7 +14,8 @@ from controller.adapters.watches import Watch
 from controller.domain.deployment import parse_deployment
 from controller.operator import Container
 from controller.ports import HELMBUNDLE, OSDPL
-from controller.reconcile.deployment import DeploymentReconciler
+from controller.reconcile.deployment import DeploymentReconciler, RegionKey
+from controller.reconcile.other_containers import OtherContainers
 from controller.reconcile.status_metrics import measured_region, region_series
 from controller.render import Region, render_region
 
@@ -34,6 +35,19 @@ def compose(parts: Parts) -> Container:
     def render(osdpl: Mapping[str, Any]) -> Region:
         return render_region(parse_deployment(osdpl, schema), library, charts, partial=True)
 
+    asked: set[RegionKey] = set()
+
+    def look_at_regions() -> None:
+        for key in tuple(asked):
+            parts.queue.add(("region", *key))
+
+    others = OtherContainers(
+        parts.kube,
+        parts.clock,
+        containers=(name for name in settings.containers if name != "core"),
+        namespace=settings.pod_namespace,
+        changed=look_at_regions,
+    )
     reconciler = DeploymentReconciler(
         kube=parts.kube,
         clock=parts.clock,
@@ -43,14 +57,24 @@ def compose(parts: Parts) -> Container:
         containers=settings.containers,
         version=settings.version,
         resync=settings.resync,
+        silence=others.silence,
     )
+
+    def reconcile(namespace: str, name: str) -> float | None:
+        asked.add((namespace, name))
+        return reconciler.reconcile((namespace, name))
+
+    parts.queue.add(("containers", settings.pod_namespace, "leases"))
     return Container(
         name="core",
         watches=(
             Watch(OSDPL, region_key, measured_region(parts.metrics, region_series)),
             Watch(HELMBUNDLE, owner_key),
         ),
-        reconcilers={"region": lambda namespace, name: reconciler.reconcile((namespace, name))},
+        reconcilers={
+            "region": reconcile,
+            "containers": lambda namespace, name: others.look(),
+        },
         queue=parts.queue,
     )
 

@@ -18,6 +18,7 @@ class Reason(StrEnum):
     # the region as a whole
     READY = "RegionReady"
     APPLYING = "Applying"
+    CONTAINER_SILENT = "ContainerSilent"
     RELEASES_PENDING = "ReleasesPending"
     RELEASES_FAILING = "ReleasesFailing"
     RELEASES_DEPLOYED = "ReleasesDeployed"

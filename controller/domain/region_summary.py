@@ -25,6 +25,15 @@ OWN_CONDITIONS = ("Ready", "Reconciling", "Stalled", "SpecValid", "Planned", "Pa
 
 
 @dataclass(frozen=True)
+class Silence:
+    """Containers that give no sign of life: `silent` those of which that is certain, `unheard` those that
+    have not been heard of yet by somebody who has not listened for long."""
+
+    silent: frozenset[str] = frozenset()
+    unheard: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
 class RegionFacts:
     """What core knows when it sums up.
 
@@ -33,6 +42,7 @@ class RegionFacts:
     when it can, and `problem_reason` the word for it; `containers` those that the chart deploys. `plan`
     is what a region with mode Plan waits with, `approval` the approval that holds or was the last,
     `approved` is `spec.approvedPlan`; `keeps_plan`: the status goes on showing the plan that it has.
+    `silence`: which of the other containers do not live, so that what they said counts no more.
     """
 
     name: str
@@ -55,6 +65,7 @@ class RegionFacts:
     approval: Approval | None = None
     approved: str = ""
     keeps_plan: bool = False
+    silence: Silence = field(default=Silence())
 
     @property
     def passing(self) -> bool:
@@ -169,11 +180,12 @@ def _ready(facts: RegionFacts, progress: _Progress) -> Condition:
         return no(Reason.DELETING, _remaining(facts))
     if facts.problem:
         return no(facts.problem_reason, facts.problem)
-    if not progress.current:
+    silent = facts.silence.silent
+    if not progress.current and "helmbundle" not in silent:
         return no(Reason.APPLYING, "bundles are taking up the spec")
     known = facts.before.get("conditions") or []
     for container, type_ in ANSWERED_BY.items():
-        if container not in facts.containers:
+        if container not in facts.containers or container in silent:
             continue
         entry = find(known, type_)
         status, reason = entry.get("status"), str(entry.get("reason") or Reason.INITIALIZING)
@@ -181,6 +193,8 @@ def _ready(facts: RegionFacts, progress: _Progress) -> Condition:
             return no(known_reason(reason, Reason.APPLYING), _words(type_, entry))
         if entry.get("observedGeneration") != facts.generation:
             return no(Reason.APPLYING, f"{container} has not looked at this generation of the spec yet")
+    if unknown := _unknown(facts):
+        return unknown
     if facts.waits:
         planned = _planned(facts)
         return no(planned.reason, planned.message)
@@ -188,6 +202,20 @@ def _ready(facts: RegionFacts, progress: _Progress) -> Condition:
         return no(Reason.APPLYING, f"{progress.done} of {progress.total} releases deployed")
     text = f"{progress.total} releases deployed"
     return Condition("Ready", "True", Reason.READY, text, facts.generation)
+
+
+def _unknown(facts: RegionFacts) -> Condition | None:
+    """Ready while a container does not live whose word it needs; None when all of them do."""
+    before = find(facts.before.get("conditions") or [], "Ready")
+    if facts.silence.silent:
+        lost = ", ".join(f"{name} ({ANSWERED_BY[name]})" for name in sorted(facts.silence.silent))
+        text = f"no sign of life from {lost}: what is said of that may be out of date"
+    elif facts.silence.unheard and before.get("reason") == Reason.CONTAINER_SILENT:
+        # Whoever has just begun to listen does not know better yet.
+        text = str(before.get("message") or "")
+    else:
+        return None
+    return Condition("Ready", "Unknown", Reason.CONTAINER_SILENT, text, facts.generation)
 
 
 def _words(type_: str, entry: Mapping[str, Any]) -> str:

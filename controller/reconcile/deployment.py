@@ -23,7 +23,15 @@ from controller.domain.names import (
 )
 from controller.domain.reasons import Reason
 from controller.domain.region_plan import Approval, RegionPlan, approval_in
-from controller.domain.region_summary import OWN_CONDITIONS, OWN_FIELDS, RegionFacts, refusal, summarize
+from controller.domain.region_summary import (
+    OWN_CONDITIONS,
+    OWN_FIELDS,
+    RegionFacts,
+    RegionSummary,
+    Silence,
+    refusal,
+    summarize,
+)
 from controller.errors import ChartInvalid, ObjectRefused, SecretMissing, SpecInvalid
 from controller.helm_port import ChartSource
 from controller.ports import (
@@ -67,7 +75,8 @@ RegionKey = tuple[str, str]  # namespace, name of the osdpl
 class DeploymentReconciler:
     """Level-triggered: every look reads the osdpl and its bundles and compares with what is rendered.
 
-    `render` turns an osdpl object into a Region; it raises SpecInvalid or ChartInvalid.
+    `render` turns an osdpl object into a Region; it raises SpecInvalid or ChartInvalid. `silence` says
+    which other containers do not live.
     """
 
     def __init__(
@@ -81,6 +90,7 @@ class DeploymentReconciler:
         containers: tuple[str, ...],
         version: str,
         resync: float,
+        silence: Callable[[], Silence] = Silence,
     ) -> None:
         self._kube = kube
         self._clock = clock
@@ -90,6 +100,7 @@ class DeploymentReconciler:
         self._containers = containers
         self._version = version
         self._resync = resync
+        self._silence = silence
         self._writer = BundleWriter(kube)
 
     def reconcile(self, key: RegionKey) -> float | None:
@@ -262,18 +273,8 @@ class DeploymentReconciler:
 
     def _refuse_second(self, osdpl: KubeObject, managed: str) -> None:
         """Says why nothing happens. The object is not touched otherwise: no finalizer, no bundles."""
-        before = osdpl.get("status") or {}
-        refused = refusal(managed, int(osdpl["metadata"].get("generation") or 0), before)
-        conditions = entries(refused.conditions, before.get("conditions") or [], self._clock.now())
-        status = {**refused.fields, "conditions": conditions}
-        apply_region_status(
-            self._kube,
-            osdpl,
-            status,
-            manager=MANAGER,
-            own_conditions=OWN_CONDITIONS,
-            own_fields=OWN_FIELDS,
-        )
+        generation = int(osdpl["metadata"].get("generation") or 0)
+        self._publish(osdpl, refusal(managed, generation, osdpl.get("status") or {}))
 
     def _sum_up(self, osdpl: KubeObject, found: _Found) -> None:
         before = osdpl.get("status") or {}
@@ -304,14 +305,17 @@ class DeploymentReconciler:
             approval=found.approval,
             approved=_approved(osdpl),
             keeps_plan=found.applying or found.paused,
+            silence=self._silence(),
         )
-        summary = summarize(facts)
+        self._publish(osdpl, summarize(facts))
+
+    def _publish(self, osdpl: KubeObject, summary: RegionSummary) -> None:
+        before = osdpl.get("status") or {}
         conditions = entries(summary.conditions, before.get("conditions") or [], self._clock.now())
-        status = {**summary.fields, "conditions": conditions}
         written = apply_region_status(
             self._kube,
             osdpl,
-            status,
+            {**summary.fields, "conditions": conditions},
             manager=MANAGER,
             own_conditions=OWN_CONDITIONS,
             own_fields=OWN_FIELDS,

@@ -25,6 +25,11 @@ RETRY_EVERY = 0.5
 GIVE_UP_AFTER = 10.0
 
 
+def lease_name(container: str) -> str:
+    """Name of a container's Lease, in the namespace of the controller's pod."""
+    return f"osctl-{container}"
+
+
 class _WentBack(Exception):
     """The Lease shows a state from before our last renewal."""
 

@@ -36,7 +36,8 @@ SECTIONS = ["What it means", "What it does to the region", "What to look at", "W
 
 def expressions() -> dict[str, str]:
     """Every expression by where it stands."""
-    found = {f"alert {rule['alert']} ({rule['labels']['severity']})": str(rule["expr"]) for rule in ALERTS}
+    found = {f"alert {rule['alert']} {sorted(rule['labels'].values())}": str(rule["expr"]) for rule in ALERTS}
+    assert len(found) == len(ALERTS)
     for panel in DASHBOARD["panels"]:
         for target in panel.get("targets", []):
             # As Grafana sends it: a variable of the dashboard replaced by what was chosen.
@@ -221,6 +222,21 @@ def test_a_container_that_is_not_deployed_is_not_scraped() -> None:
 def test_the_alerts_are_installed_as_the_file_has_them() -> None:
     [rules] = _of("PrometheusRule", monitoring(rules={"enabled": True}))
     assert rules["spec"]["groups"] == GROUPS
+
+
+def test_each_deployed_container_is_missed_and_no_other() -> None:
+    def missed(**containers: Any) -> set[str]:
+        [rules] = _of(
+            "PrometheusRule", _render(monitoring={"rules": {"enabled": True}}, containers=containers)
+        )
+        found = (rule for group in rules["spec"]["groups"] for rule in group["rules"])
+        return {rule["expr"] for rule in found if rule["alert"] == "OpenStackControllerAbsent"}
+
+    def absent(*names: str) -> set[str]:
+        return {f'absent(osctl_build_info{{process="{name}"}})' for name in names}
+
+    assert missed() == absent(*CONTAINERS)
+    assert missed(node={"enabled": False}) == absent(*(name for name in CONTAINERS if name != "node"))
 
 
 def test_each_alert_links_to_its_page() -> None:
