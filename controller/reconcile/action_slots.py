@@ -1,8 +1,9 @@
 """A bounded number of long Helm actions at a time, at most one for any release.
 
 An action that only waits for a Job of its hooks does no work, but may wait for what another release has
-yet to bring: it gives its place to another action meanwhile. Of such waiting ones there is a bound as well,
-for each holds a thread, a chart and values.
+yet to bring: it gives its place to another action meanwhile. Each that waits holds a thread, a chart and
+values, so beyond a number of them the others follow one at a time. They are never refused for good: one of
+them may be what all the others wait for.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from controller.domain.hooks import HookView
 from controller.domain.redaction import Redactor
 from controller.domain.release_state import Action, Attempt
 from controller.domain.requests import NOTHING_ASKED, Requests
+from controller.errors import ControllerError
 from controller.helm_port import Cancellation
 from controller.metrics import Metrics, NoMetrics
 
@@ -28,7 +30,7 @@ log = logging.getLogger(__name__)
 ReleaseKey = tuple[str, str]  # namespace, release
 BundleKey = tuple[str, str]  # namespace, bundle
 
-# Waiting actions beside the working ones, where nothing else is said.
+# Waiting actions beside as many working ones as may be, where nothing else is said.
 WAITERS = 56
 
 
@@ -73,7 +75,7 @@ class Running:
 class ActionSlots:
     """Runs actions on threads of their own and remembers how each release's last one ended.
 
-    `size` actions work at a time, and `waiters` more may wait for their hooks.
+    `size` actions work at a time while no more than `waiters` others wait for their hooks, else one.
     """
 
     def __init__(self, size: int, measures: Metrics | None = None, *, waiters: int = WAITERS) -> None:
@@ -136,7 +138,10 @@ class ActionSlots:
 
     def _free(self) -> int:
         working = len(self._running) - len(self._waiting)
-        return min(self._size - working, self._most - len(self._running))
+        left = self._most - len(self._running)
+        if left <= 0:
+            return 0 if working else 1
+        return min(self._size - working, left)
 
     def start(
         self,
@@ -151,6 +156,8 @@ class ActionSlots:
 
         `crashed` turns an error that nobody foresaw into an outcome, so that it backs off like any
         other. `finished` is called on the work's thread once the outcome can be read.
+
+        Raises ControllerError when no thread can be had: nothing would tell when there is one again.
         """
         with self._lock:
             if key in self._running:
@@ -182,11 +189,11 @@ class ActionSlots:
 
         try:
             threading.Thread(target=run, name=name, daemon=True).start()
-        except RuntimeError:
-            # No thread to be had: the slot must not be held by nobody.
+        except RuntimeError as error:
+            # The slot must not be held by nobody.
             with self._lock:
                 del self._running[key]
-            return False
+            raise ControllerError(f"{running.action} of release {key[1]} cannot begin: {error}") from error
         return True
 
     def _measure(self, release: str, action: str, outcome: Outcome, *, repeated: bool) -> None:

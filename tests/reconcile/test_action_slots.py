@@ -10,6 +10,7 @@ import pytest
 
 from controller.domain import metrics
 from controller.domain.release_state import Action, Attempt
+from controller.errors import ControllerError
 from controller.reconcile.action_slots import ActionSlots, Outcome, Running
 from tests.fakes.metrics import FakeMetrics
 
@@ -99,6 +100,45 @@ def test_a_release_that_is_being_worked_on_is_not_refused_a_slot(slots: ActionSl
     assert not hold(slots, "a", "a", until)
     assert slots.next_refused() == []
     until.set()
+
+
+def test_beyond_a_number_of_waiting_actions_the_others_follow_one_at_a_time() -> None:
+    slots, until = ActionSlots(2, waiters=1), threading.Event()
+
+    def begin(name: str) -> bool:
+        return hold(slots, name, name, until)
+
+    def waits(name: str) -> list[tuple[str, str]]:
+        return list(slots.note_waiting(("openstack", name), True))
+
+    assert [begin(name) for name in "abcdef"] == [True, True, False, False, False, False]
+    assert waits("a") == [("openstack", "c")]
+    assert begin("c")
+    assert waits("b") == []  # c works, and there are as many as may be
+    assert not begin("d")
+    assert waits("c") == [("openstack", "d")]
+    assert begin("d")
+    assert not begin("e")
+    assert waits("d") == [("openstack", "e")]
+    assert begin("e")
+    until.set()
+    assert ended(slots, 0)
+
+
+def test_without_a_thread_nothing_holds_the_slot_and_the_look_fails(
+    slots: ActionSlots, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whose queue tries again with growing pauses: no end of an action would tell of a thread."""
+
+    def refuse(self: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", refuse)
+        with pytest.raises(ControllerError, match="release a cannot begin: can't start new thread"):
+            hold(slots, "a", "a", threading.Event())
+    assert slots.busy() == {}
+    act(slots, Action.INSTALL)
 
 
 def test_the_duration_by_release_action_and_result(slots: ActionSlots, measures: FakeMetrics) -> None:
