@@ -118,6 +118,7 @@ class BundleReconciler:
             keep=resync,
         )
         self._waiting = WaitingBundles()
+        self._names: dict[BundleKey, frozenset[str]] = {}
         self._histories = ReleaseHistories(records, clock)
 
     def reconcile(self, key: BundleKey) -> float | None:
@@ -134,6 +135,7 @@ class BundleReconciler:
         obj = self._kube.get(HELMBUNDLE, name, namespace)
         if obj is None:
             self._drift.leave_bundle(key)
+            self._keep_only(key, ())
             return None
         generation = int(obj["metadata"].get("generation") or 0)
         try:
@@ -153,14 +155,28 @@ class BundleReconciler:
         named = {name for one in bundle.spec.releases for name in (one.name, *one.depends_on)}
         histories = self._histories.read(namespace, name, named)
         look = BundleLook(bundle, obj, histories, busy, SecretValues(self._kube, namespace))
-        for release in look.names():
+        names = look.names()
+        for release in names:
             self._look_at(look, release)
+        self._keep_only(key, names)
         waits_for.update(look.waits_for)
         if bundle.deleting and not look.left:
             self._report.let_go(obj)
+            self._keep_only(key, ())
             return None
         self._report.write(obj, bundle, look.views, look.paused, self._planner.plan(look))
         return min([*look.again, self._resync])
+
+    def _keep_only(self, bundle: BundleKey, names: Iterable[str]) -> None:
+        """Forgets what is remembered of releases that the bundle had, and has no longer."""
+        before, now = self._names.get(bundle, frozenset()), frozenset(names)
+        for name in before - now:
+            self._slots.forget((bundle[0], name))
+            self._sizes.forget((bundle[0], name))
+        if now:
+            self._names[bundle] = now
+        else:
+            self._names.pop(bundle, None)
 
     def _look_at(self, look: BundleLook, name: str) -> None:
         """Decides on one release, acts, and adds its view."""
@@ -186,7 +202,6 @@ class BundleReconciler:
         if decision.reason == Reason.IN_SYNC:
             self._measures.count(metrics.DIGEST_SKIPS, release=name)
         if decision.reason == Reason.GONE:
-            self._slots.forget(key)
             self._drift.leave(key)
             return
         ours = running is not None and running.bundle == look.bundle.name
@@ -256,8 +271,6 @@ class BundleReconciler:
             requests=job.requests,
             redactor=job.redactor,
         )
-        self._hooks.begin(key)
-        self._histories.acted_on(key)
         started = self._slots.start(
             key,
             running,
@@ -267,19 +280,21 @@ class BundleReconciler:
         )
         if not started:
             # Whoever frees a slot has this bundle looked at in its turn.
-            self._hooks.end(key)
             text = "waits for its turn: as many releases as may be are being worked on"
             refused = Decision(Action.WAIT, Reason.WAITING_FOR_SLOT, text)
             return resting_state(refused, release), refused
         return _BEGUN[decision.action][0], decision
 
     def _perform(self, job: Job, cancellation: Cancellation) -> Outcome:
+        # All of it while the slot is held: nobody else then acts on the release.
+        key = (job.namespace, job.release)
+        self._histories.acted_on(key, job.bundle)
+        self._hooks.begin(key)
         try:
             return self._actions.perform(job, cancellation)
         finally:
-            # While the slot is still held: the next action may begin as soon as it is not.
-            self._hooks.end((job.namespace, job.release))
-            self._histories.acted_on((job.namespace, job.release))
+            self._hooks.end(key)
+            self._histories.acted_on(key, job.bundle)
 
     def _ended(self, look: BundleLook, job: Job) -> None:
         if self._helm.detached:

@@ -41,14 +41,15 @@ class ReleaseHistories:
         self._reading = threading.Lock()
         self._looks: deque[float] = deque(maxlen=CROWD)
         self._shared: _Shared | None = None
-        self._acted: dict[ReleaseKey, float] = {}
+        self._acted: dict[tuple[ReleaseKey, str], float] = {}
 
-    def acted_on(self, key: ReleaseKey) -> None:
-        """An action of ours on the release begins or has ended: what was read before does not count."""
+    def acted_on(self, key: ReleaseKey, bundle: str) -> None:
+        """An action on the release begins or has ended that `bundle` asked for: what was read before does
+        not count."""
         with self._lock:
             now = self._clock.monotonic()
             self._acted = {one: at for one, at in self._acted.items() if now - at <= FORGOTTEN_AFTER}
-            self._acted[key] = now
+            self._acted[key, bundle] = now
 
     def read(self, namespace: str, bundle: str, releases: Collection[str]) -> Histories:
         """As `ReleaseRecords.observe`. Raises KubeError."""
@@ -77,12 +78,16 @@ class ReleaseHistories:
         """Whether something that the look is about was acted on since the shared read began."""
         with self._lock:
             acted = {
-                key[1] for key, at in self._acted.items() if key[0] == shared.namespace and at >= shared.since
+                (name, by)
+                for ((namespace, name), by), at in self._acted.items()
+                if namespace == shared.namespace and at >= shared.since
             }
-        if not acted:
-            return False
-        mine = (name for name in acted if _made_by(shared.histories.get(name, ()), bundle))
-        return bool(acted & set(releases)) or any(mine)
+        # A release that the bundle does not name any more is its own by who acted: the shared read may
+        # be from before its first record.
+        return any(
+            by == bundle or name in releases or _made_by(shared.histories.get(name, ()), bundle)
+            for name, by in acted
+        )
 
 
 def _made_by(revisions: tuple[Revision, ...], bundle: str) -> bool:

@@ -37,16 +37,21 @@ class ReleaseSizes:
         making = decision.action in (Action.INSTALL, Action.UPGRADE)
         if not making or wanted is None or wanted.resolved is None or not wanted.digest:
             return decision
-        key = look.key(release.name)
-        known = self._known.setdefault(key, {})
+        known = self._known.setdefault(look.key(release.name), {})
         if wanted.digest not in known:
             octets = self._estimate(look, wanted.spec, wanted.resolved)
+            if octets is None:
+                return decision
             while len(known) >= _REMEMBERED:
                 known.pop(next(iter(known)))
             known[wanted.digest] = octets
             self._tell(look, release.name, octets)
         text = too_large(known[wanted.digest])
         return Decision(Action.WAIT, Reason.RELEASE_TOO_LARGE, text) if text else decision
+
+    def forget(self, key: ReleaseKey) -> None:
+        """The release is gone."""
+        self._known.pop(key, None)
 
     def shown(self, look: BundleLook, view: ReleaseView) -> ReleaseView:
         """The view with the size of the revision that it shows, if that is known."""
@@ -63,14 +68,14 @@ class ReleaseSizes:
         files, defaults = self._charts.files(spec.chart), self._charts.defaults(spec.chart)
         return release_octets(files, defaults, values.values, rendered.text)
 
-    def _estimate(self, look: BundleLook, spec: ReleaseSpec, values: ResolvedValues) -> int:
+    def _estimate(self, look: BundleLook, spec: ReleaseSpec, values: ResolvedValues) -> int | None:
+        """None when it cannot be rendered now: the action itself will tell why."""
         namespace = look.bundle.namespace
         try:
             request = HelmRequest(spec.name, namespace, self._charts.locate(spec.chart), values.values)
             return self.of_rendered(spec, values, self._helm.render(request))
         except (ChartInvalid, HelmFailed):
-            # The action itself will tell.
-            return 0
+            return None
 
     def _tell(self, look: BundleLook, name: str, octets: int) -> None:
         for reason, text in (

@@ -60,6 +60,7 @@ class Bench:
         self.helm = FakeHelm(self.kube, self.clock)
         self.size, self.waiters = size, waiters
         self.events = NoEvents()
+        self.charts = Charts()
         self.restart()
 
     def restart(self) -> None:
@@ -81,7 +82,7 @@ class Bench:
             kube=self.kube,
             helm=self.helm,
             records=self.helm,
-            charts=Charts(),
+            charts=self.charts,
             clock=self.clock,
             events=self.events,
             slots=self.slots,

@@ -79,16 +79,30 @@ def test_what_was_acted_on_since_is_read_anew(
 ) -> None:
     crowd(histories)
     clock.advance(0.1)
-    histories.acted_on(("openstack", "one"))
+    histories.acted_on(("openstack", "one"), "x")
     records.version = 2
     assert version(histories.read("openstack", bundle, [release]), "one") == 2
     assert version(histories.read("openstack", "c", ["two"]), "two") == 1
+
+
+def test_what_a_bundle_has_just_installed_is_its_own_also_when_it_names_it_no_more(
+    histories: ReleaseHistories, records: Records, clock: FakeClock
+) -> None:
+    """Else an edit that takes it back within that moment would leave it installed."""
+    crowd(histories)
+    clock.advance(0.1)
+    histories.acted_on(("openstack", "new"), "a")
+    records.asked.clear()
+    histories.read("openstack", "a", [])
+    assert records.asked == ["a"]
+    histories.read("openstack", "c", ["two"])
+    assert records.asked == ["a"]
 
 
 def test_an_action_within_the_same_tick_of_the_clock_counts(
     histories: ReleaseHistories, records: Records
 ) -> None:
     crowd(histories)
-    histories.acted_on(("openstack", "one"))
+    histories.acted_on(("openstack", "one"), "a")
     records.version = 2
     assert version(histories.read("openstack", "a", ["one"]), "one") == 2
