@@ -34,6 +34,8 @@ from controller.ports import OSDPL, KubeObject
 
 PLAN_TIMEOUT = 300.0
 LOOK_EVERY = 0.5
+# Seconds that an approval waits for a plan of the newest spec.
+PLAN_WITHIN = 60.0
 ATTEMPTS = 5
 
 RegionName = Annotated[
@@ -102,7 +104,8 @@ def approve(
     """
     cluster = open_cluster(kubeconfig, context, namespace)
     region = cluster.find_region(name)
-    view = plan_view(region)
+    # Of a region that was edited a moment ago the plan is about to come.
+    view = _await_plan(cluster, region, min(timeout, PLAN_WITHIN))
     if not view.waits or not view.digest:
         raise _stopped(view, _nothing_to_approve(view))
     if digest not in ("", view.digest):
@@ -172,8 +175,6 @@ def _stopped(view: PlanView, text: str) -> typer.Exit:
 
 
 def _nothing_to_approve(view: PlanView) -> str:
-    if view.mode != "Plan":
-        return f"its mode is {view.mode}: only with mode Plan something is approved"
     if view.accepted:
         return f"plan {view.accepted} is approved already, and being applied"
     return view.message or "there is no plan yet; look again with osctl plan"

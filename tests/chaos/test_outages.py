@@ -111,7 +111,7 @@ def test_a_second_pod_writes_nothing_until_the_first_is_gone(
             world.apply(colours())
             world.wait_ready()
         assert proxy.requests
-        assert proxy.writes() == []
+        assert proxy.writes() == [], f"the first pod: {world.controllers.log(CONTAINER)[-4000:]}"
         last = colours()
         world.controllers.kill(CONTAINER)
         world.apply(last)

@@ -126,6 +126,25 @@ def test_an_approval_is_of_the_plan_as_it_is_now(kube: FakeKube) -> None:
     assert approved(kube) == DIGEST
 
 
+def test_after_an_edit_the_plan_is_waited_for(kube: FakeKube, monkeypatch: pytest.MonkeyPatch) -> None:
+    put(kube, PENDING, plan=PLAN)
+    kube.merge_patch(OSDPL, "region-one", "openstack", {"spec": {"size": "tiny"}})
+
+    def planned(_: float) -> None:
+        found = kube.get(OSDPL, "region-one", "openstack")
+        assert found is not None
+        generation = found["metadata"]["generation"]
+        status = {
+            "observedGeneration": generation,
+            "conditions": [{**PENDING, "observedGeneration": generation}],
+        }
+        kube.apply({**found, "status": {**found["status"], **status}}, manager="core", subresource="status")
+
+    monkeypatch.setattr("controller.cli.plan.time.sleep", planned)
+    assert osctl("approve", "--yes").exit_code == 0
+    assert approved(kube) == DIGEST
+
+
 def test_another_plan_than_the_one_asked_for_is_not_approved(kube: FakeKube) -> None:
     put(kube, PENDING, plan=PLAN)
     result = osctl("approve", "--plan", f"sha256:{'b' * 64}")
