@@ -77,6 +77,7 @@ def compose(parts: Parts) -> Container:
         events=parts.events,
         access=access,
         namespace=settings.region_namespace,
+        board=board,
     )
 
     def look_at_regions() -> None:

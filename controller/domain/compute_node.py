@@ -13,6 +13,7 @@ from typing import Any
 
 from controller.domain.cloud_facts import MARK, Agent, ComputeService, is_ours
 from controller.domain.durations import parse_duration
+from controller.domain.names import AUTOMATIC_LABEL
 from controller.domain.reasons import Reason
 
 # A new compute should have registered, and been mapped to its cell, within so many seconds.
@@ -89,7 +90,8 @@ class HostFacts:
 
     `agents` and `servers` are None where that is not known. `known_uid`: of the Node that the present
     compute service belonged to. `unready_pods`: those of the region on this node. `maintenance`: the
-    NodeMaintenance at work on it. `agents_expected`: other computes have network agents. `host`: as
+    NodeMaintenance at work on it. `agents_expected`: other computes have network agents. `automatic`: the
+    maintenance is our own answer to a node that was lost. `host`: as
     OpenStack calls it.
     """
 
@@ -99,6 +101,7 @@ class HostFacts:
     mapped: bool = True
     agents: tuple[Agent, ...] | None = ()
     agents_expected: bool = False
+    automatic: bool = False
     servers: int | None = None
     unready_pods: tuple[str, ...] = ()
     maintenance: str = ""
@@ -116,6 +119,11 @@ class Decision:
     message: str = ""
     mark: str = ""
     after: float | None = None
+
+
+def is_automatic(maintenance: Mapping[str, Any]) -> bool:
+    """Whether the controller made this NodeMaintenance by itself."""
+    return AUTOMATIC_LABEL in (maintenance["metadata"].get("labels") or {})
 
 
 def decide_host(facts: HostFacts, policy: NodePolicy, braked: str, now: float) -> Decision:
@@ -286,8 +294,12 @@ def calm_left(node: ComputeNode, now: float) -> float:
 
 
 def is_bad(facts: HostFacts) -> bool:
-    """Whether the host is away without anybody's plan: what the brake counts."""
-    if facts.maintenance:
+    """Whether the host is away without anybody's plan: what the brake counts.
+
+    Evacuating it by ourselves makes nothing good: who is evacuated still counts, or hosts that die one by
+    one would all be.
+    """
+    if facts.maintenance and not facts.automatic:
         return False
     if facts.node is None:
         return facts.service is not None

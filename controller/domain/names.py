@@ -56,6 +56,8 @@ CLOUDS_KEY = "clouds.yaml"
 CLOUDS_CA_KEY = "ca.crt"
 
 # On Nodes. The time at which a node was known to be off; it counts while the node stays not ready.
+# A NodeMaintenance that the controller made by itself.
+AUTOMATIC_LABEL = f"{GROUP}/automatic"
 FENCED_ANNOTATION = f"{GROUP}/fenced-at"
 # By which maintenance it was cordoned, when it lost its readiness, which evacuation was taken back.
 CORDONED_BY_ANNOTATION = f"{GROUP}/cordoned-by"

@@ -33,6 +33,11 @@ class HostBoard:
         with self._lock:
             return self._filled
 
+    def stopped(self) -> str:
+        """Why nothing is begun by itself now, empty while it may be: the brake, or no look at hosts yet."""
+        with self._lock:
+            return self._content.braked if self._filled else "the compute hosts were not looked at yet"
+
     def read(self) -> BoardContent:
         with self._lock:
             return self._content

@@ -9,7 +9,7 @@ from dataclasses import replace
 from controller.cloud_port import Cloud
 from controller.domain.cloud_facts import MARK, CloudView
 from controller.domain.compute_node import Decision, HostFacts, Step
-from controller.domain.names import API_VERSION, MANAGED_BY, MANAGED_BY_US
+from controller.domain.names import API_VERSION, AUTOMATIC_LABEL, MANAGED_BY, MANAGED_BY_US
 from controller.domain.nodes import NodeFacts
 from controller.domain.reasons import Reason
 from controller.errors import CloudRefused, Conflict
@@ -17,7 +17,6 @@ from controller.ports import CRONJOB, JOB, NODE_MAINTENANCE, Kube, KubeObject
 
 log = logging.getLogger(__name__)
 
-AUTOMATIC_LABEL = "osctl.dev/automatic"
 # The CronJob of the charts that maps new computes to their cell.
 CELL_SETUP = "nova-cell-setup"
 

@@ -8,7 +8,7 @@ read that very moment before it is taken.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,6 +21,7 @@ from controller.domain.compute_node import (
     Step,
     brake,
     decide_host,
+    is_automatic,
     parse_policy,
 )
 from controller.domain.conditions import timestamp
@@ -45,7 +46,7 @@ from controller.ports import (
 from controller.reconcile.cloud_access import CloudAccess
 from controller.reconcile.drain_lock import DrainLocks
 from controller.reconcile.host_board import BoardContent, HostBoard
-from controller.reconcile.host_steps import AUTOMATIC_LABEL, HostSteps
+from controller.reconcile.host_steps import HostSteps
 from controller.reconcile.managed_region import managed_region
 from controller.reconcile.object_store import ObjectStore
 
@@ -193,6 +194,7 @@ class HostsReconciler:
             servers=hypervisor.servers if hypervisor is not None else (None if service else 0),
             unready_pods=unready_daemons(scene.pods, name),
             maintenance=str(maintenance["metadata"]["name"]) if maintenance else "",
+            automatic=maintenance is not None and is_automatic(maintenance),
             known_uid=uid,
             leftovers=bool(view.agents_on(host)),
             host=host,
@@ -377,13 +379,3 @@ class HostsReconciler:
             return
         except KubeError as error:
             log.warning("note on node %s: %s", name, error)
-
-
-def is_automatic(maintenance: Mapping[str, Any]) -> bool:
-    """Whether the controller made it by itself."""
-    return AUTOMATIC_LABEL in (maintenance["metadata"].get("labels") or {})
-
-
-def hosts_away(nodes: Iterable[NodeFacts]) -> frozenset[str]:
-    """Names of nodes that are not ready."""
-    return frozenset(node.name for node in nodes if not node.is_ready)

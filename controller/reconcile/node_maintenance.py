@@ -14,7 +14,7 @@ from typing import Any
 
 from controller.cloud_port import Cloud
 from controller.domain.cloud_facts import CloudView, Server
-from controller.domain.compute_node import parse_policy
+from controller.domain.compute_node import is_automatic, parse_policy
 from controller.domain.conditions import Condition, entries, timestamp
 from controller.domain.maintenance_plan import (
     Availability,
@@ -57,6 +57,7 @@ from controller.ports import (
     KubeObject,
 )
 from controller.reconcile.cloud_access import CloudAccess
+from controller.reconcile.host_board import HostBoard
 from controller.reconcile.host_out import HostOut
 from controller.reconcile.managed_region import managed_region
 
@@ -111,13 +112,21 @@ class MaintenancesReconciler:
     """Serves every NodeMaintenance. One thread at a time."""
 
     def __init__(
-        self, *, kube: Kube, clock: Clock, events: Events, access: CloudAccess, namespace: str
+        self,
+        *,
+        kube: Kube,
+        clock: Clock,
+        events: Events,
+        access: CloudAccess,
+        namespace: str,
+        board: HostBoard,
     ) -> None:
         self._kube = kube
         self._clock = clock
         self._events = events
         self._access = access
         self._namespace = namespace
+        self._board = board
         self._out = HostOut(kube)
 
     def reconcile(self) -> float | None:
@@ -189,7 +198,7 @@ class MaintenancesReconciler:
 
     def _claim(self, work: _Work, turns: Mapping[str, str]) -> Claim:
         now = self._clock.now()
-        idle = work.spec.dry_run or work.going or bool(turns.get(work.name))
+        idle = work.spec.dry_run or work.going or bool(turns.get(work.name)) or bool(self._stopped(work))
         waiting = [one for one in work.entries.values() if may_begin(one, now)]
         return Claim(
             name=work.name,
@@ -199,6 +208,10 @@ class MaintenancesReconciler:
             per_host=work.spec.per_host,
             per_region=work.spec.per_region,
         )
+
+    def _stopped(self, work: _Work) -> str:
+        """Why an evacuation that began by itself goes no further, empty while it does."""
+        return self._board.stopped() if is_automatic(work.obj) else ""
 
     # -- one maintenance ----------------------------------------------------------------------------
 
@@ -216,6 +229,13 @@ class MaintenancesReconciler:
             return IDLE_EVERY
         if FINALIZER not in (work.obj["metadata"].get("finalizers") or ()):
             return self._hold(work)
+        stopped = self._stopped(work)
+        if stopped and not work.moving:
+            # What is under way ends; nothing is begun.
+            phase = Phase.BLOCKED if work.started else Phase.WAITING
+            standing = _Standing(phase, Reason.AUTOMATION_BRAKED, stopped, work.entries, started=work.started)
+            self._write(work, standing)
+            return IDLE_EVERY
         if turn and not work.started:
             self._write(work, _Standing(Phase.WAITING, Reason.WAITING_FOR_TURN, turn, work.entries))
             return IDLE_EVERY

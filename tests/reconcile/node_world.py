@@ -150,7 +150,7 @@ class NodeWorld:
             resync=300,
         )
         self.maintenances = MaintenancesReconciler(
-            kube=kube, clock=clock, events=self.events, access=access, namespace=NAMESPACE
+            kube=kube, clock=clock, events=self.events, access=access, namespace=NAMESPACE, board=board
         )
 
     def look(self, times: int = 1, *, after: float = 3.0, cloud_moves: bool = True) -> None:

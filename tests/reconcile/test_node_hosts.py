@@ -126,6 +126,42 @@ def test_too_many_lost_at_once_stop_everything(world: NodeWorld) -> None:
     assert not world.cloud.services["cmp1"].enabled
 
 
+def test_hosts_that_die_one_by_one_stop_everything_too() -> None:
+    hosts = [f"cmp{number}" for number in range(10)]
+    world = NodeWorld(*hosts, nodes={"evacuation": "Auto", "fencing": {"url": "https://fencing"}})
+    world.fencing.off |= set(hosts)
+    for host in hosts:
+        world.cloud.boot(1, host, local_disk=False)
+    world.look(2)
+    for host in hosts[:7]:
+        world.set_ready(host, False)
+        world.cloud.die(host)
+        world.look(25, after=10)
+    assert sum(one.forced_down for one in world.cloud.services.values()) == 2
+    assert world.condition("NodesReady")["reason"] == "AutomationBraked"
+
+
+def test_the_brake_stops_evacuations_that_have_begun(world: NodeWorld) -> None:
+    world.cloud.boot(20, "cmp1", local_disk=False)
+    world.set_ready("cmp1", False)
+    world.cloud.die("cmp1")
+    world.look(20, after=10)
+    world.fence("cmp1")
+    world.look(4)
+    begun = [call for call in world.cloud.writes if call[0] == "evacuate"]
+    assert 0 < len(begun) < 20
+    for host in ("cmp2", "cmp3"):
+        world.set_ready(host, False)
+    world.look(12)
+    assert [call for call in world.cloud.writes if call[0] == "evacuate"] == begun
+    [maintenance] = world.kube.objects("NodeMaintenance")
+    assert maintenance["status"]["conditions"][0]["reason"] == "AutomationBraked"
+    for host in ("cmp2", "cmp3"):
+        world.set_ready(host, True)
+    world.look(60)
+    assert all(one.host != "cmp1" for one in world.cloud.hosted.values())
+
+
 def test_pods_that_hang_on_a_fenced_node_are_freed(world: NodeWorld) -> None:
     world.set_ready("cmp1", False)
     pod = {
