@@ -20,6 +20,7 @@ from controller.domain.workloads import Manifest, Workload
 
 CONDITION = "WorkloadsHealthy"
 MESSAGE_LIMIT = 1000
+TEXT_SHOWN = 590
 OUTPUT_SHOWN = 400
 SHOWN = 3
 # A workload's controller that does not take up a new spec for so long does not work, and what the
@@ -168,7 +169,7 @@ def health_entries(
             "ready": verdict.ready,
             "desired": verdict.desired,
             "since": (old.get("since") if old.get("status") == status else None) or timestamp(now),
-            "message": shorten(_message(verdict, redact), MESSAGE_LIMIT),
+            "message": _message(verdict, redact),
         }
         result[application][component] = {name: value for name, value in entry.items() if value != ""}
     return dict(result)
@@ -181,11 +182,15 @@ def _unseen_for_long(old: Mapping[str, Any], now: float) -> bool:
 
 
 def _message(verdict: Verdict, redact: Callable[[str], str]) -> str:
+    """Text and output, cut only after they were redacted: half a secret would be found by nobody."""
+    text = redact(verdict.text)
     said = " ".join(redact(verdict.output).split()) if verdict.output else ""
+    if not said:
+        return shorten(text, MESSAGE_LIMIT)
     if len(said) > OUTPUT_SHOWN:
         # The end of an output says more than its beginning.
         said = f"… {said[-OUTPUT_SHOWN:]}"
-    return redact(verdict.text) + (f': "{said}"' if said else "")
+    return f'{shorten(text, TEXT_SHOWN)}: "{said}"'
 
 
 def workloads_condition(

@@ -4,17 +4,29 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
-from controller.domain.conditions import find, shorten
+from controller.domain.conditions import find
 from controller.domain.times import seconds_of
 
-# The kubelet's own limit (kubernetes: pkg/kubelet/container/runtime.go).
-# Kept whole until it is redacted: of a secret that is cut in two, neither half would be found.
+# The kubelet's own limit of last words (kubernetes: pkg/kubelet/container/runtime.go), and a bound for
+# words that have none. Much more than is ever shown: what is shown is cut after it was redacted, for of
+# a secret that is cut in two neither half would be found.
 OUTPUT_LIMIT = 4096
-CAUSE_LIMIT = 600
+WORDS_LIMIT = 16384
+
+# A container that runs again is told as crashing until it has run for so long: between two crashes it
+# runs for a while, and it is the same trouble, told in the same words. Seconds.
+CRASH_TOLD = 600.0
+# The kubelet's longest back-off, and some more: what began later was not started by it after a crash.
+LONGEST_BACK_OFF = 360.0
+# Ready turns False a moment after a crash, when the container may already run again.
+NOTICED_WITHIN = 10.0
+# Ends that nobody saw, after a reboot of the node (containerd; kubernetes: pkg/kubelet/kubelet_pods.go).
+UNSEEN_ENDS = frozenset({"Unknown", "ContainerStatusUnknown"})
+BEING_CREATED = frozenset({"ContainerCreating", "PodInitializing"})
 
 # Words of the kubelet for a container that waits (kubernetes: pkg/kubelet/images/types.go and
 # pkg/kubelet/kuberuntime/kuberuntime_container.go).
@@ -52,13 +64,17 @@ class CauseKind(StrEnum):
     STARTING = "Starting"
 
 
+ORDER = {kind: place for place, kind in enumerate(CauseKind)}
+
+
 @dataclass(frozen=True, slots=True)
 class PodCause:
     """Why a pod does not serve.
 
     `output` is what a container said before it ended, not yet redacted. `since` in seconds since the
     epoch, 0.0 if not known. `waits_for` names what an init container of kubernetes-entrypoint waits for,
-    as `Job/nova-db-sync` or `Service/openstack/keystone-api`.
+    as `Job/nova-db-sync` or `Service/openstack/keystone-api`. From the moment `until` on, `later` is the
+    cause, if there is one.
     """
 
     kind: CauseKind
@@ -67,6 +83,12 @@ class PodCause:
     since: float = 0.0
     container: str = ""
     waits_for: tuple[str, ...] = ()
+    until: float = 0.0
+    later: PodCause | None = None
+
+    def at(self, now: float) -> PodCause:
+        """What is the cause at the moment `now`, if the pod's status stays as it is."""
+        return self if self.later is None or now < self.until else self.later
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +121,7 @@ def parse_pod(obj: Mapping[str, Any]) -> PodFacts | None:
     deleting = seconds_of(meta.get("deletionTimestamp"))
     cause = _cause(spec, status, deleting)
     if cause is not None and cause.since == 0.0:
-        since = seconds_of(meta.get("creationTimestamp"))
-        cause = PodCause(cause.kind, cause.text, cause.output, since, cause.container, cause.waits_for)
+        cause = replace(cause, since=seconds_of(meta.get("creationTimestamp")))
     return PodFacts(
         name=str(meta["name"]),
         owner=owner,
@@ -139,28 +160,36 @@ def _cause(spec: Mapping[str, Any], status: Mapping[str, Any], deleting: float) 
     phase = status.get("phase")
     if phase == "Succeeded":
         return None
-    if deleting:
-        return PodCause(CauseKind.TERMINATING, "is being removed", since=deleting)
     conditions = status.get("conditions") or []
     ready = find(conditions, "Ready")
+    containers = list(_by_name(spec.get("containers"), status.get("containerStatuses")))
+    if deleting:
+        # Of a silent node nobody tells that the pod has ended, and so it stays.
+        lost = _lost(spec, containers, ready) if phase != "Failed" else None
+        if lost is not None:
+            return replace(lost, text=f"{lost.text}; it cannot end there")
+        return PodCause(CauseKind.TERMINATING, "is being removed", since=deleting)
     if phase == "Failed":
         return _failed(status)
     if ready.get("status") == "True":
         return None
     scheduled = find(conditions, "PodScheduled")
     if scheduled.get("status") == "False":
-        words = str(scheduled.get("message") or scheduled.get("reason") or "no node was found")
+        words = _words(scheduled.get("message") or scheduled.get("reason") or "no node was found")
         since = seconds_of(scheduled.get("lastTransitionTime"))
-        return PodCause(CauseKind.UNSCHEDULABLE, f"Unschedulable: {shorten(words, CAUSE_LIMIT)}", since=since)
+        return PodCause(CauseKind.UNSCHEDULABLE, f"Unschedulable: {words}", since=since)
     initialized = find(conditions, "Initialized").get("status") == "True"
     init_containers = [] if initialized else spec.get("initContainers")
     for container in _by_name(init_containers, status.get("initContainerStatuses")):
         found = _init_cause(*container)
         if found is not None:
             return found
-    containers = list(_by_name(spec.get("containers"), status.get("containerStatuses")))
     found = next(filter(None, (_trouble(*container) for container in containers)), None)
     return found or _unready(spec, containers, ready)
+
+
+def _words(text: object) -> str:
+    return str(text or "")[:WORDS_LIMIT]
 
 
 def _by_name(
@@ -180,7 +209,7 @@ def _failed(status: Mapping[str, Any]) -> PodCause:
         if end.get("exitCode"):
             return _with_output(CauseKind.FAILED, name, f"failed: {_ending(end)}", end)
     words = ": ".join(str(status[key]) for key in ("reason", "message") if status.get(key))
-    return PodCause(CauseKind.FAILED, f"failed: {shorten(words or 'no reason is given', CAUSE_LIMIT)}")
+    return PodCause(CauseKind.FAILED, f"failed: {_words(words) or 'no reason is given'}")
 
 
 def _init_cause(spec: Mapping[str, Any], status: Mapping[str, Any]) -> PodCause | None:
@@ -198,36 +227,54 @@ def _init_cause(spec: Mapping[str, Any], status: Mapping[str, Any]) -> PodCause 
         since = seconds_of(state["running"].get("startedAt"))
         waits = _entrypoint_dependencies(spec)
         text = f"is in init container {name}"
-        return PodCause(CauseKind.WAITING, text, since=since, container=name, waits_for=waits)
+        cause = PodCause(CauseKind.WAITING, text, since=since, container=name, waits_for=waits)
+        return _after_crash(cause, status)
     return PodCause(CauseKind.STARTING, _being_created(state), container=name)
 
 
 def _being_created(state: Mapping[str, Any]) -> str:
-    waiting = state.get("waiting") or {}
-    words = str(waiting.get("message") or "")
-    return "is being created" + (f": {shorten(words, CAUSE_LIMIT)}" if words else "")
+    words = _words((state.get("waiting") or {}).get("message"))
+    return f"is being created: {words}" if words else "is being created"
 
 
 def _trouble(spec: Mapping[str, Any], status: Mapping[str, Any]) -> PodCause | None:
-    """What a container cannot get over by itself, or has just died of."""
+    """What keeps a container from running, or what it has just died of."""
     name, image = str(spec.get("name")), str(spec.get("image"))
     state = status.get("state") or {}
     waiting = state.get("waiting") or {}
-    word, words = str(waiting.get("reason") or ""), str(waiting.get("message") or "")
+    word, words = str(waiting.get("reason") or ""), _words(waiting.get("message"))
     if word in IMAGE_WORDS:
         detail = _REPEATED.sub("", words).strip()
         shown = "ImagePullBackOff" if word in ("ErrImagePull", "ImagePullBackOff") else word
         text = f"{shown}: image {image} cannot be pulled" + (f" ({detail})" if detail else "")
-        return PodCause(CauseKind.IMAGE, shorten(text, CAUSE_LIMIT), container=name)
+        return PodCause(CauseKind.IMAGE, text, container=name)
     if word in CONFIG_WORDS:
         text = f"{word}: container {name}: {words or 'no message is given'}"
-        return PodCause(CauseKind.CONFIG, shorten(text, CAUSE_LIMIT), container=name)
-    last = state.get("terminated") or (status.get("lastState") or {}).get("terminated") or {}
-    restarts = int(status.get("restartCount") or 0)
-    if status.get("ready") or not last or not (restarts or last.get("exitCode")):
+        return PodCause(CauseKind.CONFIG, text, container=name)
+    if "running" in state or word in BEING_CREATED:
         return None
-    # Between two crashes a container runs for a while: it is the same trouble, told in the same words.
+    last = state.get("terminated") or (status.get("lastState") or {}).get("terminated") or {}
+    return _crash(name, last) if _died(status, last) else None
+
+
+def _died(status: Mapping[str, Any], last: Mapping[str, Any]) -> bool:
+    return bool(last and (int(status.get("restartCount") or 0) or last.get("exitCode")))
+
+
+def _crash(name: str, last: Mapping[str, Any]) -> PodCause:
     return _with_output(CauseKind.CRASH, name, f"CrashLoopBackOff: container {name} {_ending(last)}", last)
+
+
+def _after_crash(cause: PodCause, status: Mapping[str, Any]) -> PodCause:
+    """The cause of a container that runs and does not serve: for a while, the crash that it comes from."""
+    last = (status.get("lastState") or {}).get("terminated") or {}
+    started = seconds_of(((status.get("state") or {}).get("running") or {}).get("startedAt"))
+    finished = seconds_of(last.get("finishedAt"))
+    if not _died(status, last) or str(last.get("reason") or "") in UNSEEN_ENDS:
+        return cause
+    if not (started and finished) or started - finished > LONGEST_BACK_OFF:
+        return cause
+    return replace(_crash(cause.container, last), until=started + CRASH_TOLD, later=cause)
 
 
 def _ending(ended: Mapping[str, Any]) -> str:
@@ -247,26 +294,43 @@ def _unready(
     ready: Mapping[str, Any],
 ) -> PodCause:
     since = seconds_of(ready.get("lastTransitionTime"))
-    for one, status in containers:
-        state = status.get("state") or {}
-        name = str(one.get("name"))
-        if "running" not in state:
-            return PodCause(CauseKind.STARTING, _being_created(state), container=name)
-        if not status.get("ready"):
-            started = seconds_of(state["running"].get("startedAt"))
-            if since > started > 0:
-                text = f"lost readiness: the readiness probe of container {name} fails"
-                return PodCause(CauseKind.UNREADY, text, since=since, container=name)
-            return PodCause(
-                CauseKind.STARTING,
-                f"container {name} runs and is not ready yet",
-                since=started,
-                container=name,
-            )
-    words = str(ready.get("message") or "")
-    if words:
-        return PodCause(CauseKind.UNREADY, f"is not ready: {shorten(words, CAUSE_LIMIT)}", since=since)
-    # Its containers are ready and it is not: so the node controller says of pods of a silent node.
+    found = [cause for container in containers if (cause := _not_serving(*container, since)) is not None]
+    if found:
+        return min(found, key=lambda cause: ORDER[cause.kind])
+    words = _words(ready.get("message")) or "nobody says why"
+    lost = _lost(spec, containers, ready)
+    return lost or PodCause(CauseKind.UNREADY, f"is not ready: {words}", since=since)
+
+
+def _not_serving(spec: Mapping[str, Any], status: Mapping[str, Any], unready_since: float) -> PodCause | None:
+    """Why this container does not serve, while nothing keeps it from running; None if it does."""
+    state, name = status.get("state") or {}, str(spec.get("name"))
+    if "running" not in state:
+        return PodCause(CauseKind.STARTING, _being_created(state), container=name)
+    if status.get("ready"):
+        return None
+    started = seconds_of(state["running"].get("startedAt"))
+    restarted = bool((status.get("lastState") or {}).get("terminated"))
+    if started > 0 and unready_since > started + (NOTICED_WITHIN if restarted else 0.0):
+        text = f"lost readiness: the readiness probe of container {name} fails"
+        return PodCause(CauseKind.UNREADY, text, since=unready_since, container=name)
+    text = f"container {name} runs and is not ready yet"
+    return _after_crash(PodCause(CauseKind.STARTING, text, since=started, container=name), status)
+
+
+def _lost(
+    spec: Mapping[str, Any],
+    containers: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]],
+    ready: Mapping[str, Any],
+) -> PodCause | None:
+    """That the pod's node is silent: its containers are ready and it is not, and nobody says why.
+
+    So the node controller leaves the pods of such a node (kubernetes: pkg/util/node/node.go).
+    """
+    serve = all(one.get("ready") and "running" in (one.get("state") or {}) for _, one in containers)
+    if not serve or ready.get("status", "True") == "True" or ready.get("message"):
+        return None
+    since = seconds_of(ready.get("lastTransitionTime"))
     return PodCause(CauseKind.NODE, f"its node {spec.get('nodeName', '')} does not answer", since=since)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from controller.domain.conditions import timestamp
-from controller.domain.pods import CauseKind, PodCause, PodFacts
+from controller.domain.pods import ORDER, CauseKind, PodCause, PodFacts
 from controller.domain.quorum import Member, QuorumGroup, describe, has_quorum
 from controller.domain.workloads import Workload
 
@@ -29,7 +29,6 @@ _GRACE = {CauseKind.UNSCHEDULABLE: SCHEDULING_GRACE, CauseKind.TERMINATING: TERM
 _AT_ONCE = frozenset(
     {CauseKind.IMAGE, CauseKind.CONFIG, CauseKind.CRASH, CauseKind.FAILED, CauseKind.NODE, CauseKind.UNREADY}
 )
-_ORDER = {kind: place for place, kind in enumerate(CauseKind)}
 
 
 class Health(StrEnum):
@@ -240,13 +239,13 @@ def _relevant(workload: Workload, pods: list[PodFacts]) -> list[PodFacts]:
 
 
 def _worst(pods: Sequence[PodFacts], around: Surroundings) -> _Worst | None:
-    suffering = [(pod, pod.cause) for pod in pods if pod.cause is not None]
+    suffering = [(pod, pod.cause.at(around.now)) for pod in pods if pod.cause is not None]
     if not suffering:
         return None
 
     def severity(item: tuple[PodFacts, PodCause]) -> tuple[bool, int, str]:
         pod, cause = item
-        return (not _is_hard(cause, around.now), _ORDER[cause.kind], pod.name)
+        return (not _is_hard(cause, around.now), ORDER[cause.kind], pod.name)
 
     # By name among equals, not by age: the message stays the same from look to look.
     pod, cause = min(suffering, key=severity)

@@ -168,8 +168,8 @@ def waiting(reason: str, message: str = "") -> dict[str, Any]:
     return {"waiting": {"reason": reason, "message": message}}
 
 
-def ended(code: int = 1, message: str = "", reason: str = "Error") -> dict[str, Any]:
-    return {"exitCode": code, "reason": reason, "message": message, "finishedAt": at(20)}
+def ended(code: int = 1, message: str = "", reason: str = "Error", age: float = 20) -> dict[str, Any]:
+    return {"exitCode": code, "reason": reason, "message": message, "finishedAt": at(age)}
 
 
 def unready(*statuses: Mapping[str, Any], age: float = 60, message: str = "") -> dict[str, Any]:

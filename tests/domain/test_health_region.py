@@ -107,6 +107,14 @@ def test_since_stays_while_the_status_does() -> None:
     assert entry(judged(Health.READY), before)["since"] == at(0)
 
 
+@pytest.mark.parametrize("output", ["", "last words"])
+def test_a_text_is_cut_only_after_it_was_redacted(output: str) -> None:
+    for length in range(570, 1010):
+        shown = entry(judged(Health.UNHEALTHY, "x" * length + "hunter2" + "y" * 900, output=output))
+        assert "hunt" not in shown["message"]
+        assert len(shown["message"]) <= 1000
+
+
 def test_what_a_container_said_is_quoted_on_one_line_and_redacted() -> None:
     shown = entry(judged(Health.UNHEALTHY, "pod x ended", output="Traceback\n  login hunter2 refused\n"))
     assert shown["message"] == 'pod x ended: "Traceback login [x] refused"'

@@ -9,6 +9,7 @@ import pytest
 
 from controller.domain.pods import CauseKind, parse_pod
 from tests.domain.health_objects import (
+    NOW,
     at,
     condition,
     container_status,
@@ -21,6 +22,14 @@ from tests.domain.health_objects import (
 
 BACKOFF = 'Back-off pulling image "registry.local/nova:2026.1"'
 NOT_FOUND = "registry.local/nova:2026.1: not found"
+DAY = 86400.0
+SECRET = "correct-horse-battery-staple"
+
+
+def running(age: float) -> dict[str, Any]:
+    return {"running": {"startedAt": at(age)}}
+
+
 ENTRYPOINT = {
     "name": "init",
     "image": "entrypoint",
@@ -44,6 +53,31 @@ CAUSES: dict[str, tuple[dict[str, Any], CauseKind, str]] = {
     ),
     "crash loop, running between two crashes": (
         unready(container_status(restarts=4, last=ended(1))),
+        CauseKind.CRASH,
+        "CrashLoopBackOff: container api ended with exit code 1",
+    ),
+    "restarted long ago, lost readiness since": (
+        unready(container_status(state=running(9 * DAY), restarts=1, last=ended(255, age=9 * DAY + 5))),
+        CauseKind.UNREADY,
+        "lost readiness: the readiness probe of container api fails",
+    ),
+    "started by somebody long after its end": (
+        unready(container_status(state=running(20), restarts=1, last=ended(1, age=3600))),
+        CauseKind.STARTING,
+        "container api runs and is not ready yet",
+    ),
+    "started anew with its node": (
+        unready(container_status(state=running(20), restarts=1, last=ended(255, reason="Unknown", age=25))),
+        CauseKind.STARTING,
+        "container api runs and is not ready yet",
+    ),
+    "being created anew after its node was away": (
+        unready(container_status(state=waiting("ContainerCreating"), restarts=1, last=ended(137))),
+        CauseKind.STARTING,
+        "is being created",
+    ),
+    "crashed a moment ago, and its unreadiness was noticed only after the restart": (
+        unready(container_status(state=running(20), restarts=1, last=ended(1, age=21)), age=18),
         CauseKind.CRASH,
         "CrashLoopBackOff: container api ended with exit code 1",
     ),
@@ -139,6 +173,38 @@ def test_the_cause_is_told_from_the_status(case: str) -> None:
     assert facts is not None
     assert facts.cause is not None
     assert (facts.cause.kind, facts.cause.text) == (kind, text)
+
+
+def test_a_container_that_stays_up_after_a_crash_is_soon_no_crash_any_more() -> None:
+    status = unready(container_status(state=running(20), restarts=4, last=ended(1)))
+    facts = parse_pod(pod("x", **status))
+    assert facts is not None
+    assert facts.cause is not None
+    assert facts.cause.at(NOW + 570).kind == CauseKind.CRASH
+    later = facts.cause.at(NOW + 590)
+    assert (later.kind, later.text) == (CauseKind.STARTING, "container api runs and is not ready yet")
+    assert later.since == NOW - 20
+
+
+def test_an_init_container_that_waits_after_a_crash_soon_tells_what_for() -> None:
+    status = in_init(container_status("init", running(20), restarts=1, last=ended(1)))
+    facts = parse_pod(pod("x", spec={"initContainers": [ENTRYPOINT]}, **status))
+    assert facts is not None
+    assert facts.cause is not None
+    assert facts.cause.kind == CauseKind.CRASH
+    assert "Job/nova-db-sync" in facts.cause.at(NOW + 590).waits_for
+
+
+def test_a_crash_tells_more_than_a_neighbour_that_starts() -> None:
+    status = unready(
+        container_status("proxy", running(20)),
+        container_status("api", running(20), restarts=3, last=ended(2)),
+    )
+    spec = {"containers": [{"name": "proxy", "image": "proxy"}, {"name": "api", "image": "nova"}]}
+    facts = parse_pod(pod("x", spec=spec, **status))
+    assert facts is not None
+    assert facts.cause is not None
+    assert (facts.cause.kind, facts.cause.container) == (CauseKind.CRASH, "api")
 
 
 def test_a_pod_that_serves_has_no_cause_and_is_small() -> None:
@@ -259,6 +325,32 @@ def test_a_pod_that_goes_away_says_so_and_since_when() -> None:
     assert facts is not None
     assert facts.cause is not None
     assert facts.cause.kind == CauseKind.TERMINATING
+
+
+def test_a_pod_that_cannot_end_on_a_silent_node_says_so() -> None:
+    status = unready(container_status(ready=True))
+    facts = parse_pod(pod("x", meta={"deletionTimestamp": at(5)}, **status))
+    assert facts is not None
+    assert facts.cause is not None
+    assert facts.cause.kind == CauseKind.NODE
+    assert facts.cause.text == "its node cmp1 does not answer; it cannot end there"
+
+
+@pytest.mark.parametrize(
+    "status",
+    [
+        unready(container_status(state=waiting("CreateContainerError", "x" * 590 + SECRET))),
+        unready(container_status(ready=True), message="x" * 590 + SECRET),
+        {"phase": "Failed", "reason": "Evicted", "message": "x" * 590 + SECRET},
+        {"conditions": [condition("PodScheduled", "False", "Unschedulable", "x" * 590 + SECRET)]},
+    ],
+    ids=["a container's word", "a readiness gate", "a failure", "the scheduler's word"],
+)
+def test_a_text_is_not_cut_before_it_is_redacted(status: dict[str, Any]) -> None:
+    facts = parse_pod(pod("x", **status))
+    assert facts is not None
+    assert facts.cause is not None
+    assert facts.cause.text.endswith(SECRET)
 
 
 def test_a_pod_that_ended_well_has_no_cause() -> None:
