@@ -8,8 +8,8 @@ from typing import Any
 
 from controller.domain.causes import Cause
 from controller.domain.crd_schema import nearest
-from controller.domain.merge import CHART_DEFAULTS, MergedValues
-from controller.domain.values import Path, format_path, is_map, leaves, lookup
+from controller.domain.merge import CHART_DEFAULTS, MergedValues, Setting
+from controller.domain.values import PATCH, Path, format_path, is_map, leaves, lookup
 from controller.domain.values_diff import ABSENT
 from controller.errors import Problem, SpecInvalid
 from controller.render import RegionRelease
@@ -64,7 +64,17 @@ def explain_path(release: RegionRelease, path: Path, causes: Causes = _NONE) -> 
 
 def explain_set(release: RegionRelease, causes: Causes = _NONE) -> tuple[Explanation, ...]:
     """Every value that some layer over the chart's defaults has set or deleted."""
-    return tuple(_explanation(release, path, causes) for path in sorted(release.merged.history))
+    merged = release.merged
+    told = [path for path in sorted(merged.history) if _tells(merged, path)]
+    return tuple(_explanation(release, path, causes) for path in told)
+
+
+def _tells(merged: MergedValues, path: Path) -> bool:
+    """Whether the path is a leaf, or what was deleted: what went along with it is told by it."""
+    value = lookup(merged.values, path, ABSENT)
+    if value is ABSENT:
+        return lookup(merged.values, path[:-1], ABSENT) is not ABSENT
+    return not is_map(value) or not value
 
 
 def _known_paths(merged: MergedValues) -> list[Path]:
@@ -85,8 +95,13 @@ def _steps(merged: MergedValues, path: Path, version: str, causes: Causes) -> It
     if default is not ABSENT:
         yield Step(CHART_DEFAULTS, default, place=version)
     for setting in merged.chain(path):
-        behind = causes.get((setting.layer, path), ())
-        yield Step(setting.layer, setting.value, setting.path, setting.place, behind)
+        yield Step(setting.layer, setting.value, setting.path, setting.place, behind(causes, setting))
+
+
+def behind(causes: Causes, setting: Setting) -> tuple[Cause, ...]:
+    """The fields that made a template say this: by a value, or by the mark that ended one."""
+    written = setting.written
+    return causes.get((setting.layer, written)) or causes.get((setting.layer, (*written, PATCH)), ())
 
 
 def _unknown(release: RegionRelease, path: Path) -> Problem:

@@ -8,7 +8,7 @@ the reverse) is an error. The words are those of Kubernetes' strategic merge pat
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -88,12 +88,16 @@ DELETED = Deleted()
 
 @dataclass(frozen=True)
 class Setting:
-    """One layer setting (or deleting) one path. `place` is `file:line` or empty, `path` is the full path."""
+    """One layer setting (or deleting) one path. `place` is `file:line` or empty, `path` is the full path.
+
+    `written` is the path in the values of what says it: the map, where one was deleted or replaced.
+    """
 
     layer: str
     path: str
     place: str
     value: Any
+    written: Path = ()
 
 
 @dataclass(frozen=True)
@@ -123,11 +127,8 @@ class MergedValues:
         return settings[-1].layer if settings else CHART_DEFAULTS
 
     def chain(self, path: Path) -> tuple[Setting, ...]:
-        """Everything that had a say about this path, lowest first: also a map above it being replaced."""
-        said: list[Setting] = []
-        for length in range(1, len(path)):
-            said += [s for s in self.history.get(path[:length], ()) if s.value is DELETED]
-        return (*said, *self.history.get(path, ()))
+        """Everything that had a say about this path, lowest first: also the end of a map above it."""
+        return self.history.get(path, ())
 
 
 def nearest_line(lines: Mapping[DocumentPath, int], path: DocumentPath) -> int:
@@ -174,6 +175,10 @@ class _LayerMerge:
         self._merger = Merger([(dict, [self._merge_maps])], [self._replace], [self._resolve_conflict])
 
     def over(self, base: Any) -> Any:
+        if self._deletes((), self._layer.values):
+            remedy = f"remove the field, or write {{{PATCH}: replace}} to drop all that is below it"
+            self._complain((), "the values of a layer cannot be deleted", remedy)
+            return base
         return self._merge_maps(self._merger, [], base, dict(self._layer.values))
 
     def _merge_maps(self, merger: Merger, path: list[Any], base: Any, upper: Any) -> Any:
@@ -182,16 +187,15 @@ class _LayerMerge:
             return self._resolve_conflict(merger, path, base, upper)
         patch = self._patch(here, upper)
         if patch == PATCH_REPLACE:
-            self._forget_below(here)
+            self._forget_below(here, base)
             return self._fresh(here, {key: value for key, value in upper.items() if key != PATCH})
         result = dict(base)
         for key, value in upper.items():
             below = (*here, key)
             if value is None or (isinstance(value, dict) and self._patch(below, value) == PATCH_DELETE):
                 if key in result:
-                    self._forget_below(below)
                     self._record(below, DELETED)
-                    del result[key]
+                    self._forget_below(below, result.pop(key))
             elif result.get(key) is None:
                 result[key] = self._fresh(below, value)
             else:
@@ -296,14 +300,26 @@ class _LayerMerge:
         if problem not in self._problems:
             self._problems.append(problem)
 
-    def _record(self, path: Path, value: Any) -> None:
-        setting = Setting(self._layer.name, self._layer.full_path(path), self._layer.place(path), value)
-        self._history[path] = (*self._history.get(path, ()), setting)
+    def _record(self, path: Path, value: Any, said_at: Path | None = None) -> None:
+        written = path if said_at is None else said_at
+        layer = self._layer
+        setting = Setting(layer.name, layer.full_path(written), layer.place(written), value, written)
+        before = self._history.get(path, ())
+        if before and before[-1].layer == layer.name and before[-1].value is DELETED:
+            before = before[:-1]  # ended with the map around it, and set anew by the same words
+        self._history[path] = (*before, setting)
 
-    def _forget_below(self, path: Path) -> None:
-        """Notes at every leaf below a map that is deleted or replaced that this layer ended it."""
-        for known in [p for p in self._history if len(p) > len(path) and p[: len(path)] == path]:
-            self._record(known, DELETED)
+    def _forget_below(self, path: Path, ended: Any) -> None:
+        """Notes at all that is in a map that is deleted or replaced, chart defaults too, who ended it."""
+        for within in _paths_below(path, ended):
+            self._record(within, DELETED, said_at=path)
+
+
+def _paths_below(path: Path, value: Any) -> Iterator[Path]:
+    """Every key in the map, those of maps within it included."""
+    for key, item in value.items() if is_map(value) else ():
+        yield (*path, key)
+        yield from _paths_below((*path, key), item)
 
 
 def _kind(value: object) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from controller.cli.causes import causes_of
+from controller.cli.explain_view import behind
 from controller.cli.input_files import InputObject
 from controller.cli.offline import OfflineRenderer
 from controller.domain.values import format_path
@@ -118,6 +119,6 @@ def test_every_leaf_that_a_feature_changes_names_a_field_of_the_feature(name: st
             unexplained += [
                 f"{release.spec.name} {format_path(path)}"
                 for path in changed
-                if not causes.get((new[path].layer, path))
+                if not behind(causes, new[path])
             ]
     assert unexplained == []

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from controller.domain.merge import CHART_DEFAULTS, Layer, MergedValues, merge_layers
+from controller.domain.merge import CHART_DEFAULTS, DELETED, Layer, MergedValues, merge_layers
 from controller.errors import Problem, SpecInvalid
 
 
@@ -126,6 +126,29 @@ def test_the_origin_of_a_leaf_is_the_last_layer_that_set_it() -> None:
 def test_the_chain_of_a_leaf_tells_of_the_map_above_it_being_deleted() -> None:
     merged = merge({"a": {"x": 1}}, {"a": None}, {"a": {"x": 2}})
     assert [setting.layer for setting in merged.chain(("a", "x"))] == ["layer 1", "layer 2"]
+
+
+def test_the_chain_of_a_default_below_a_map_that_was_replaced_ends_with_its_deletion() -> None:
+    merged = merge(
+        {"a": {"x": 1, "y": {"z": 1}}}, {"a": {"x": 2}}, {"a": {"$patch": "replace", "x": 3, "n": 4}}
+    )
+    assert [(s.layer, s.value, s.path) for s in merged.chain(("a", "y", "z"))] == [("layer 2", DELETED, "a")]
+    assert [(s.layer, s.value) for s in merged.chain(("a", "x"))] == [("layer 1", 2), ("layer 2", 3)]
+
+
+def test_a_layer_that_replaces_all_values_is_behind_every_default_that_is_gone() -> None:
+    merged = merge({"a": {"x": 1}, "b": 1}, {"$patch": "replace", "b": 2})
+    assert merged.overlay == {"a": None, "b": 2}
+    assert [(s.layer, s.value) for s in merged.chain(("a", "x"))] == [("layer 1", DELETED)]
+
+
+def test_a_layer_that_deletes_itself_is_refused() -> None:
+    layer = Layer("services", {"$patch": "delete"}, "region.yaml", ("spec", "services"), {("spec",): 3})
+    with pytest.raises(SpecInvalid) as refusal:
+        merge_layers({"a": 1}, [layer])
+    [problem] = refusal.value.problems
+    assert (problem.path, problem.source) == ("spec.services", "region.yaml:3")
+    assert problem.remedy.startswith("remove the field")
 
 
 def test_no_input_is_changed_and_the_overlay_shares_nothing_with_them() -> None:

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from controller.domain.merge import Layer, MergedValues, merge_layers, unexplained_leaves
-from controller.domain.values import is_map, leaves
+from controller.domain.merge import DELETED, Layer, MergedValues, merge_layers, unexplained_leaves
+from controller.domain.values import is_map, leaves, lookup
 from controller.errors import SpecInvalid
 
 pytestmark = pytest.mark.slow
@@ -28,9 +28,16 @@ def maps(leaf: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]:
 
 DEFAULTS = maps(st.one_of(st.none(), SCALARS, st.lists(SCALARS, max_size=2)))
 PLAIN = maps(st.one_of(SCALARS, REFS, st.lists(SCALARS, max_size=2)))
-WITH_NULLS = maps(
-    st.one_of(st.none(), SCALARS, REFS, st.just({"$patch": "delete"}), st.lists(SCALARS, max_size=2))
-)
+_ENDING = st.one_of(st.none(), SCALARS, REFS, st.just({"$patch": "delete"}), st.lists(SCALARS, max_size=2))
+
+
+def replacing(whole: st.SearchStrategy[dict[str, Any]]) -> st.SearchStrategy[dict[str, Any]]:
+    """Maps that replace what is below them."""
+    return whole.map(lambda values: {"$patch": "replace", **values})
+
+
+_REPLACED = replacing(st.dictionaries(KEYS, _ENDING, max_size=3))
+WITH_NULLS = st.one_of(maps(_ENDING), maps(st.one_of(_ENDING, _REPLACED)), _REPLACED)
 
 
 def merge_or_none(defaults: dict[str, Any], layers: list[dict[str, Any]]) -> MergedValues | None:
@@ -71,6 +78,19 @@ def test_every_leaf_has_exactly_one_origin(defaults: dict[str, Any], layers: lis
         assert unexplained_leaves(merged) == ()
         names = {"chart defaults", *(str(n) for n in range(len(layers)))}
         assert {merged.origin(path) for path, _ in leaves(merged.values)} <= names
+
+
+@given(DEFAULTS, st.lists(WITH_NULLS, max_size=4))
+@settings(max_examples=300, deadline=None)
+def test_every_leaf_that_is_gone_has_the_layer_that_ended_it(
+    defaults: dict[str, Any], layers: list[dict[str, Any]]
+) -> None:
+    merged = merge_or_none(defaults, layers)
+    if merged is not None:
+        known = {path for path, _ in leaves(defaults)} | set(merged.history)
+        gone = [path for path in known if lookup(merged.values, path, DELETED) is DELETED]
+        assert [path for path in gone if not merged.chain(path)] == []
+        assert [path for path in gone if merged.chain(path)[-1].value is not DELETED] == []
 
 
 @given(DEFAULTS, st.lists(WITH_NULLS, max_size=4))

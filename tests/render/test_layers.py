@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 
 from controller.adapters.values_files import load_library
+from controller.cli.explain_view import explain_path, explain_set
 from controller.domain.bundle import ChartRef, Values
+from controller.domain.values_diff import ABSENT
 from controller.errors import SpecInvalid
 from controller.render import Region, render_region
 from tests.render.region import deployment
@@ -121,6 +123,17 @@ def test_the_chain_of_a_leaf_names_files_and_lines(tmp_path: Path) -> None:
         release.merged.chain(LEAF)[-1].path
         == "spec.services.identity.keystone.values.conf.keystone.DEFAULT.leaf"
     )
+
+
+def test_what_a_replaced_map_had_is_told_once_with_the_layer_that_replaced_it(tmp_path: Path) -> None:
+    conf = {"conf": {"$patch": "replace", "other": 1}}
+    services: Mapping[str, Any] = {"identity": {"keystone": {"values": conf}}}
+    release = rendered(tmp_path, frozenset(LAYERS[:-1]), services=services).release("keystone")
+    assert release is not None
+    told = {one.path: (one.winner, one.value) for one in explain_set(release)}
+    assert told == {("conf", "keystone"): ("services", ABSENT), ("conf", "other"): ("services", 1)}
+    [leaf] = explain_path(release, LEAF)
+    assert (leaf.winner, leaf.value) == ("services", ABSENT)
 
 
 def test_nothing_but_values_can_be_set_for_a_release(tmp_path: Path) -> None:
