@@ -95,6 +95,11 @@ class DriftRefused(ControllerError):
     """Objects of a release differ from it and cannot be put right. The message names objects and paths."""
 
 
+class FieldsFixed(ControllerError):
+    """Objects of a release are to change in fields that are fixed for their life. The message names the
+    objects and fields, and the way out."""
+
+
 class ChartInvalid(ControllerError):
     """A chart cannot be had, loaded or rendered. The message names the chart, the cause and the remedy.
 

@@ -10,6 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from controller.domain.fixed_fields import fixed_changes, way_out
+
 KubeObject = Mapping[str, Any]
 WORKLOADS = ("Deployment", "StatefulSet", "DaemonSet")
 HOOK = "helm.sh/hook"
@@ -18,7 +20,9 @@ HOOK = "helm.sh/hook"
 @dataclass(frozen=True)
 class ManifestDiff:
     """Objects as `Kind name`. `restarts`: workloads whose pods are replaced, with `pods` of them in all,
-    those of DaemonSets, one a node, not counted. `jobs`: Jobs that are replaced, or run as hooks."""
+    those of DaemonSets, one a node, not counted. `jobs`: Jobs that are replaced, or run as hooks. `refused`:
+    what Kubernetes refuses to change, each with the fields and the way out; nothing of the release is
+    upgraded then."""
 
     created: tuple[str, ...]
     changed: tuple[str, ...]
@@ -26,6 +30,7 @@ class ManifestDiff:
     restarts: tuple[str, ...]
     pods: int
     jobs: tuple[str, ...]
+    refused: tuple[str, ...] = ()
 
 
 def diff_manifests(
@@ -51,6 +56,11 @@ def diff_manifests(
         restarts=tuple(_title(key) for key in restarted),
         pods=sum(_replicas(after[key]) for key in restarted),
         jobs=tuple(key[2] for key in [*jobs, *(hooks if touched else ())]),
+        refused=tuple(
+            f"{_title(key)}: {'; '.join(fixed)}; {way_out(key[0], key[2], key[1])}"
+            for key in changed
+            if (fixed := fixed_changes(before[key], after[key]))
+        ),
     )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from controller.domain.fixed_fields import fixed_changes
 from controller.domain.manifest_diff import HOOK, WORKLOADS
 from controller.domain.names import HELM_FIELD_MANAGER
 from controller.domain.plan import PlanAction
@@ -13,6 +14,7 @@ from controller.errors import Conflict, Forbidden, ObjectMissing, ObjectRefused
 from controller.helm_port import RenderedRelease
 from controller.ports import Kube, KubeObject, resource_of
 from controller.reconcile.drift_check import as_sent, cause_of
+from controller.reconcile.fixed_objects import fixed_problem, is_fixed
 
 KEEP = "helm.sh/resource-policy"
 CLAIM = "PersistentVolumeClaim"
@@ -91,7 +93,10 @@ class DryRun:
             self._refused(obj, live, error, effects)
             return
         except (Forbidden, Conflict) as error:
-            effects.problems.append(f"{title}: {error}")
+            if live is not None and isinstance(error, Forbidden) and is_fixed(error):
+                effects.problems.append(fixed_problem(live, obj, self._namespace, error))
+            else:
+                effects.problems.append(f"{title}: {error}")
             return
         if live is None:
             effects.objects.append(f"create {title}")
@@ -111,6 +116,8 @@ class DryRun:
         elif "does not support dry run" in str(error):
             effects.notes.append(f"{title} cannot be tried: a webhook does not support dry runs")
             effects.objects.append(f"{'create' if live is None else 'change'} {title}")
+        elif live is not None and is_fixed(error) and fixed_changes(live, obj):
+            effects.problems.append(fixed_problem(live, obj, self._namespace, error))
         else:
             effects.problems.append(f"{title} would fail: {cause_of(error)}")
 

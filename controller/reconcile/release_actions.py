@@ -23,21 +23,31 @@ from controller.domain.names import (
 from controller.domain.redaction import Redactor
 from controller.domain.release_state import Action, Attempt
 from controller.domain.requests import NOTHING_ASKED, Requests, label_of
-from controller.errors import ControllerError, DriftRefused, HelmCancelled, HelmFailed, ReleaseMissing
+from controller.errors import (
+    ControllerError,
+    DriftRefused,
+    HelmCancelled,
+    HelmFailed,
+    KubeError,
+    ReleaseMissing,
+)
 from controller.helm_port import (
     Cancellation,
     ChartSource,
     HelmClient,
     HelmRequest,
     ReleaseRecords,
+    RenderedRelease,
     Revision,
 )
 from controller.ports import Clock, Kube
 from controller.reconcile.action_slots import Outcome
 from controller.reconcile.drift import DriftLookout
 from controller.reconcile.failure_cause import Cause, FailureCauses
+from controller.reconcile.fixed_objects import refuse_fixed_changes
 from controller.reconcile.hook_progress import HookProgress
 from controller.reconcile.immutable_jobs import replace_immutable_jobs
+from controller.reconcile.recorded_secrets import RecordedSecrets
 from controller.reconcile.release_removal import ReleaseRemoval, Removal
 
 log = logging.getLogger(__name__)
@@ -105,6 +115,7 @@ class ReleaseActions:
         self._removal = ReleaseRemoval(kube, helm, records)
         self._history = history
         self._causes = FailureCauses(helm, hooks)
+        self._secrets = RecordedSecrets(kube, records)
 
     def perform(self, job: Job, cancellation: Cancellation) -> Outcome:
         """Does it and tells how it went; errors of Kubernetes and Helm end in the outcome."""
@@ -138,7 +149,7 @@ class ReleaseActions:
 
     def _upgrade(self, job: Job, cancellation: Cancellation) -> None:
         request = self._request(job)
-        replace_immutable_jobs(self._kube, self._helm.render(request), job.release, job.namespace)
+        self._make_way(job, self._helm.render(request))
         self._helm.upgrade(request, cancellation)
 
     def _rollback(self, job: Job, cancellation: Cancellation) -> None:
@@ -146,7 +157,7 @@ class ReleaseActions:
         target = job.requests.rollback_revision
         if not self._is_back(job, target):
             before = self._records.manifest(job.release, job.namespace, target)
-            replace_immutable_jobs(self._kube, before, job.release, job.namespace)
+            self._make_way(job, before)
             try:
                 self._helm.rollback(
                     job.release, job.namespace, target, timeout=job.timeout, cancellation=cancellation
@@ -164,6 +175,11 @@ class ReleaseActions:
             **_request_labels(job),
         }
         self._records.relabel(job.release, job.namespace, newest.version, labels)
+
+    def _make_way(self, job: Job, rendered: RenderedRelease) -> None:
+        """Before an action of Helm's that would fail at objects that cannot be changed."""
+        refuse_fixed_changes(self._kube, rendered, job.release, job.namespace)
+        replace_immutable_jobs(self._kube, rendered, job.release, job.namespace)
 
     def _give_up_rollback(self, job: Job) -> None:
         """Helm leaves a rollback whose hook failed as pending, which it is not any more."""
@@ -243,6 +259,12 @@ class ReleaseActions:
     ) -> tuple[str, tuple[HookView, ...]]:
         if superseded:
             return "ended early: what it served is not asked for any more", ()
+        try:
+            redactor = self._secrets.including(
+                job.redactor, job.action, job.release, job.namespace, job.version, job.requests
+            )
+        except KubeError as trouble:
+            return f"{job.action} failed; why is not told, as its secrets cannot be read: {trouble}", ()
         cause = Cause(str(failure))
         unreadable = self._unreadable(job) if isinstance(failure, ReleaseMissing) else ""
         if unreadable:
@@ -251,8 +273,8 @@ class ReleaseActions:
             )
         elif isinstance(failure, HelmFailed):
             key = (job.namespace, job.release)
-            cause = self._causes.of(key, str(job.action), failure, job.redactor)
-        text = " ".join(job.redactor.redact(cause.text).split())
+            cause = self._causes.of(key, str(job.action), failure, redactor)
+        text = " ".join(redactor.redact(cause.text).split())
         if cause.hooks and job.action == Action.UNINSTALL:
             way_out = f"kubectl annotate hb {job.bundle} {SKIP_HOOKS_RELEASE_PREFIX}/{job.release}=true"
             return f"{shorten(text, ERROR_LIMIT)}; to remove it without its hooks: {way_out}", cause.hooks

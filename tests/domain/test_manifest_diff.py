@@ -68,6 +68,14 @@ def test_a_changed_job_is_replaced_and_upgrade_hooks_run():
     assert diff_manifests([old], [new], hooks).jobs == ("bootstrap", "db-sync")
 
 
+def test_what_kubernetes_refuses_to_change_is_told_with_the_way_out():
+    old, new = workload("StatefulSet", "a:1"), workload("StatefulSet", "a:1")
+    new["spec"]["serviceName"] = "other"
+    (text,) = diff_manifests([old], [new]).refused
+    assert text.startswith("StatefulSet api: serviceName (none) → other; ")
+    assert "kubectl delete statefulset api --cascade=orphan" in text
+
+
 def test_images_are_found_wherever_containers_are():
     cron = {"spec": {"jobTemplate": {"spec": {"template": {"spec": {"initContainers": [{"image": "b"}]}}}}}}
     assert images([workload("Deployment", "a"), cron]) == {"a", "b"}

@@ -27,7 +27,14 @@ WITH_STATUS = {
     "Node",
 }
 WITHOUT_GENERATION = {"Secret", "ConfigMap", "Event", "Node", "Namespace", "PersistentVolumeClaim", "Lease"}
-CLUSTER_SCOPED = {"Node", "Namespace", "NodeMaintenance", "CustomResourceDefinition", "ClusterRole"}
+CLUSTER_SCOPED = {
+    "Node",
+    "Namespace",
+    "NodeMaintenance",
+    "CustomResourceDefinition",
+    "ClusterRole",
+    "ClusterRoleBinding",
+}
 
 SYSTEM_FIELDS = (
     "name",
@@ -125,9 +132,29 @@ def convert_secret(obj: KubeObject) -> None:
 
 
 def check_immutable(before: Mapping[str, Any], after: Mapping[str, Any]) -> None:
+    if before["kind"] == "StatefulSet":
+        _check_stateful_set(before.get("spec") or {}, after.get("spec") or {})
     if before["kind"] not in ("Secret", "ConfigMap"):
         return
     if before.get("type") != after.get("type"):
         raise ObjectRefused("type: field is immutable")
     if before.get("immutable") and desired(before) != desired(after):
         raise ObjectRefused("data: field is immutable when `immutable` is set")
+
+
+def _check_stateful_set(before: Mapping[str, Any], after: Mapping[str, Any]) -> None:
+    """The words of apps/v1, ValidateStatefulSetUpdate."""
+    free = (
+        "replicas",
+        "ordinals",
+        "template",
+        "updateStrategy",
+        "revisionHistoryLimit",
+        "persistentVolumeClaimRetentionPolicy",
+        "minReadySeconds",
+    )
+    if any(before.get(key) != after.get(key) for key in before.keys() | after.keys() if key not in free):
+        fields = ", ".join(f"'{key}'" for key in free)
+        raise ObjectRefused(
+            f"spec: Forbidden: updates to statefulset spec for fields other than {fields} are forbidden"
+        )
