@@ -68,14 +68,17 @@ class MetadataWatches:
         self._ended.set()
 
     def _keep(self, watch: _Watch) -> None:
-        failures = 0
+        failures, told = 0, False
         while not self._ended.is_set():
             began, refused = time.monotonic(), False
             try:
                 watch.run(self._ended)
             except (Forbidden, ObjectMissing) as error:
                 refused = True
-                log.warning("cannot watch: %s; again in %.0f s", error, REFUSED_SECONDS)
+                # Objects of the cluster are watched only where an installation grants it: said once.
+                level = logging.DEBUG if told else logging.WARNING
+                log.log(level, "cannot watch: %s; tried again every %.0f s", error, REFUSED_SECONDS)
+                told = True
             except KubeError as error:
                 if isinstance(error, _Outdated):
                     watch.version = ""

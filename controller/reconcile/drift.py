@@ -29,13 +29,15 @@ from controller.ports import (
     resource_of,
 )
 from controller.reconcile.action_slots import ReleaseKey
-from controller.reconcile.drift_check import compare, identify, put_right
+from controller.reconcile.drift_check import Compared, compare, identify, not_comparable, put_right
 from controller.reconcile.drift_index import BundleKey, DriftIndex, Followed, Tracked
 
 log = logging.getLogger(__name__)
 
 # An object that changes all the time is compared no more often than this, in seconds.
 QUIET = 1.0
+# What could not be compared is tried again after so many seconds, if nothing tells of it before.
+REFUSED_SECONDS = 300.0
 # The first round over a release that was deployed or found a moment ago is spread over this many seconds,
 # over fewer where releases are given less time to settle.
 FIRST_ROUND = 60.0
@@ -201,11 +203,10 @@ class DriftLookout:
             wanted = list(tracked.found)
         done: list[Drifted] = []
         left: list[Drifted] = []
-        for object_, obj in self._objects(key, tracked, wanted).items():
+        for object_, obj in (self._objects(key, tracked, wanted) or {}).items():
             if cancellation.cancelled:
                 break
-            compared = compare(self._kube, obj, key[1], key[0], tracked.followed.rules)
-            remaining, seen = put_right(self._kube, compared)
+            compared, remaining, seen = self._put_right(key, tracked, object_, obj)
             if remaining is not None:
                 left.append(remaining)
             elif compared.drifted is not None:
@@ -218,6 +219,21 @@ class DriftLookout:
         return Correction(tuple(done), tuple(left))
 
     # -- inside
+
+    def _put_right(
+        self, key: ReleaseKey, tracked: Tracked, object_: ObjectId, obj: KubeObject
+    ) -> tuple[Compared, Drifted | None, str]:
+        """How the object stood, what is still wrong with it, and its print. One that nobody may touch
+        does not keep the others from being put right. Raises ApiUnavailable."""
+        compared = Compared(tracked.found.get(object_), "")
+        try:
+            compared = compare(self._kube, obj, key[1], key[0], tracked.followed.rules)
+            return compared, *put_right(self._kube, compared)
+        except ApiUnavailable:
+            raise
+        except KubeError as error:
+            log.warning("cannot put %s right: %s", object_, error, extra={"release": key[1]})
+            return compared, not_comparable(object_, error, compared.drifted), compared.fingerprint
 
     def _touch(self, object_: ObjectId) -> float:
         now = self._clock.monotonic()
@@ -276,10 +292,8 @@ class DriftLookout:
             self._index.fill(key, found)
             first = min(FIRST_ROUND, 6 * self._pace.settle)
             tracked.due = self._clock.monotonic() + first * _spread(key)
-        kinds = {resource_of(obj): identity.namespace for identity, obj in found.items()}
-        for resource, namespace in kinds.items():
-            if namespace == key[0]:
-                self._watch.follow(resource, namespace, self)
+        for resource, namespace in {(resource_of(obj), one.namespace) for one, obj in found.items()}:
+            self._watch.follow(resource, namespace, self)
 
     def _compare(self, key: ReleaseKey, objects: list[ObjectId]) -> int:
         with self._lock:
@@ -288,8 +302,8 @@ class DriftLookout:
             return 0
         found = self._objects(key, tracked, objects)
         for object_ in objects:
-            obj = found.get(object_)
-            drifted, seen = None, ""
+            obj = (found or {}).get(object_)
+            drifted, seen, again = None, "", 0.0
             if obj is not None:
                 try:
                     compared = compare(self._kube, obj, key[1], key[0], tracked.followed.rules)
@@ -298,10 +312,16 @@ class DriftLookout:
                     raise
                 except KubeError as error:
                     log.warning("cannot compare %s: %s", object_, error, extra={"release": key[1]})
+                    # What was found before may well be so still.
+                    drifted = tracked.found.get(object_) or not_comparable(object_, error)
+                    again = self._clock.monotonic() + REFUSED_SECONDS
             with self._lock:
                 self._touched.pop(object_, None)
+                if again:
+                    self._touched[object_] = again
                 tracked.compared[object_] = self._clock.monotonic()
-                self._settle(key, tracked, object_, drifted, seen)
+                if found is not None:
+                    self._settle(key, tracked, object_, drifted, seen)
         return len(objects)
 
     def _settle(
@@ -316,10 +336,11 @@ class DriftLookout:
 
     def _objects(
         self, key: ReleaseKey, tracked: Tracked, wanted: Iterable[ObjectId]
-    ) -> dict[ObjectId, KubeObject]:
+    ) -> dict[ObjectId, KubeObject] | None:
+        """Those of the release that are wanted; None when the record does not tell them."""
         chosen = set(wanted)
-        found = self._standing(key, tracked, {one.name for one in chosen}) if chosen else None
-        return {one: obj for one, obj in (found or {}).items() if one in chosen}
+        found = self._standing(key, tracked, {one.name for one in chosen}) if chosen else {}
+        return None if found is None else {one: obj for one, obj in found.items() if one in chosen}
 
     def _standing(
         self, key: ReleaseKey, tracked: Tracked, names: set[str] | None

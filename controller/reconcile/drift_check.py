@@ -15,7 +15,7 @@ from controller.domain import drift
 from controller.domain.bundle import DriftIgnore
 from controller.domain.drift import Change, Drifted, Keys, ObjectId
 from controller.domain.names import HELM_FIELD_MANAGER, MANAGED_BY
-from controller.errors import Conflict, ObjectRefused
+from controller.errors import Conflict, Forbidden, KubeError, ObjectMissing, ObjectRefused
 from controller.ports import Kube, KubeObject, Resource, resource_of
 
 HOOK_ANNOTATION = "helm.sh/hook"
@@ -130,6 +130,22 @@ def as_sent(obj: KubeObject, release: str, namespace: str) -> KubeObject:
 def is_hook(obj: Mapping[str, Any]) -> bool:
     """Whether a document of a manifest is a hook's."""
     return HOOK_ANNOTATION in (obj["metadata"].get("annotations") or {})
+
+
+def not_comparable(object_: ObjectId, error: KubeError, before: Drifted | None = None) -> Drifted:
+    """An object that the API server does not let us compare, or put right; `before` is how it was found.
+
+    Told without the server's words, as `cause_of`.
+    """
+    if isinstance(error, Forbidden):
+        text = "a right of the controller is missing, or an admission rule forbids it"
+    elif isinstance(error, ObjectMissing):
+        text = "its kind or its namespace is not there"
+    else:
+        text = f"the API server answers with an error ({type(error).__name__})"
+    if before is None:
+        return Drifted(object_, Change.REFUSED, message=f"it cannot be compared: {text}")
+    return Drifted(object_, Change.REFUSED, before.paths, before.by, text)
 
 
 def cause_of(error: ObjectRefused) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from controller.domain.names import HELM_FIELD_MANAGER
-from controller.errors import ReleaseMissing
+from controller.errors import HelmFailed, ReleaseMissing
 from controller.ports import KubeObject, Resource, WatchSink, resource_of
 from controller.reconcile.drift_check import as_sent
 from tests.fakes.kube import FakeKube
@@ -22,6 +22,7 @@ class ReleasesOnFake:
         self._kube = kube
         self._standing: dict[tuple[str, int], list[KubeObject]] = {}
         self.reads = 0
+        self.broken = False
 
     def deploy(self, release: str, revision: int, *objects: Mapping[str, Any]) -> None:
         """Applies the objects as Helm does, and records them."""
@@ -33,6 +34,8 @@ class ReleasesOnFake:
         self, release: str, namespace: str, version: int, *, names: Collection[str] | None = None
     ) -> tuple[KubeObject, ...]:
         self.reads += 1
+        if self.broken:
+            raise HelmFailed(f"the record of revision {version} of {release} cannot be read")
         if (release, version) not in self._standing:
             raise ReleaseMissing(f"release {release} has no revision {version}")
         found = self._standing[(release, version)]
@@ -75,4 +78,4 @@ class FakeWatch:
 
     def _now(self, resource: Resource, namespace: str) -> dict[str, Mapping[str, Any]]:
         found = [obj["metadata"] for obj in self._kube.objects(resource.kind) if resource_of(obj) == resource]
-        return {meta["name"]: meta for meta in found if meta["namespace"] == namespace}
+        return {meta["name"]: meta for meta in found if meta.get("namespace", "") == namespace}

@@ -9,10 +9,10 @@ import pytest
 
 from controller.domain.bundle import DriftIgnore
 from controller.domain.drift import Change, Drift
-from controller.errors import ApiUnavailable, ObjectRefused
+from controller.errors import ApiUnavailable, Forbidden, ObjectRefused
 from controller.helm_port import ReleaseRecords
-from controller.ports import CONFIGMAP, DEPLOYMENT, JOB, SECRET
-from controller.reconcile.drift import Correction, DriftLookout, Pace
+from controller.ports import CONFIGMAP, DEPLOYMENT, JOB, SECRET, Resource
+from controller.reconcile.drift import REFUSED_SECONDS, Correction, DriftLookout, Pace
 from controller.reconcile.drift_index import Followed
 from tests.fakes.kube import FakeKube, Request
 from tests.fakes.release import NAMESPACE, FakeWatch, ReleasesOnFake
@@ -237,6 +237,24 @@ def test_a_watch_that_begins_anew_finds_what_it_missed(world: World) -> None:
     assert set(world.found()) == {"Deployment/web", "ConfigMap/settings"}
 
 
+ROLE = obj("rbac.authorization.k8s.io/v1", "ClusterRole", "nodes", rules=[{"verbs": ["get"]}])
+ELSEWHERE = {
+    **obj("v1", "ConfigMap", "dashboard", data={"a": "1"}),
+    "metadata": {"name": "dashboard", "namespace": "monitoring"},
+}
+
+
+def test_objects_of_the_cluster_and_of_other_namespaces_are_watched_too(world: World) -> None:
+    world.releases.deploy("web", 1, ROLE, ELSEWHERE, SETTINGS)
+    world.settled()
+    assert world.watch.kinds == ["ClusterRole", "ConfigMap", "ConfigMap"]
+    role = Resource("rbac.authorization.k8s.io/v1", "ClusterRole", "clusterroles", namespaced=False)
+    world.kube.merge_patch(role, "nodes", None, {"rules": []})
+    world.kube.delete(CONFIGMAP, "dashboard", "monitoring")
+    world.events()
+    assert world.found() == {"ClusterRole/nodes": ("/rules",), "ConfigMap/dashboard": ("Deleted",)}
+
+
 # -- what belongs to others
 
 
@@ -336,6 +354,64 @@ def test_what_cannot_be_changed_is_told_without_the_servers_words(world: World) 
     assert "hush-hush" not in str(world.drift())
     correction = world.correct()
     assert [str(left.object) for left in correction.left] == ["Deployment/web"]
+
+
+def forbidding(kind: str) -> Callable[[Request], None]:
+    def forbid(request: Request) -> None:
+        if request.verb == "apply" and request.kind == kind:
+            raise Forbidden('configmaps "settings" is forbidden: hush-hush')
+
+    return forbid
+
+
+def test_what_may_not_be_compared_is_told_and_compared_once_the_right_is_there(world: World) -> None:
+    world.settled()
+    world.kube.before_write = forbidding("ConfigMap")
+    world.lookout.changed(CONFIGMAP, {"name": "settings", "namespace": NAMESPACE}, gone=False)
+    world.run(2)
+    [one] = world.drift().objects
+    assert (str(one.object), one.change) == ("ConfigMap/settings", Change.REFUSED)
+    assert one.message.startswith("it cannot be compared: a right of the controller is missing")
+    assert "hush-hush" not in str(world.drift())
+    world.kube.before_write = lambda request: None
+    world.run(REFUSED_SECONDS + 2)
+    assert world.drift() == Drift()
+
+
+def test_what_is_known_to_differ_stays_known_while_it_may_not_be_compared(world: World) -> None:
+    world.settled()
+    edit(world, replicas=4)
+    world.events()
+    edit(world, replicas=5)
+    world.kube.before_write = forbidding("Deployment")
+    world.events()
+    assert world.found() == {"Deployment/web": ("/spec/replicas",)}
+
+
+def test_what_may_not_be_put_right_does_not_keep_the_others_from_it(world: World) -> None:
+    world.settled()
+    edit(world, replicas=4)
+    world.kube.delete(CONFIGMAP, "settings", NAMESPACE)
+    world.kube.delete(SECRET, "passwords", NAMESPACE)
+    world.events()
+    world.kube.before_write = forbidding("ConfigMap")
+    correction = world.correct()
+    assert {str(one.object) for one in correction.put_right} == {"Deployment/web", "Secret/passwords"}
+    [left] = correction.left
+    assert (str(left.object), left.change) == ("ConfigMap/settings", Change.REFUSED)
+    assert "hush-hush" not in str(left)
+    assert set(world.found()) == {"ConfigMap/settings"}
+
+
+def test_a_record_that_cannot_be_read_does_not_make_drift_forgotten(world: World) -> None:
+    world.settled()
+    edit(world, replicas=4)
+    world.events()
+    edit(world, replicas=5)
+    world.releases.broken = True
+    world.events()
+    assert world.drift().trouble
+    assert world.found() == {"Deployment/web": ("/spec/replicas",)}
 
 
 def test_a_hook_job_of_another_make_is_left_alone(world: World) -> None:
