@@ -207,6 +207,13 @@ class ReleaseRecords(Protocol):
         """What that revision put into the cluster. Raises ReleaseMissing."""
         ...
 
+    def given_values(self, release: str, namespace: str, version: int) -> Values:
+        """The values that revision was made with, beside the chart's own. They hold secrets.
+
+        Raises ReleaseMissing.
+        """
+        ...
+
     def standing(
         self, release: str, namespace: str, version: int, *, names: Collection[str] | None = None
     ) -> tuple[KubeObject, ...]:

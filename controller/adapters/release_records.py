@@ -24,6 +24,7 @@ from controller.adapters.manifests import (
     parse_manifests,
     split_documents,
 )
+from controller.domain.bundle import Values
 from controller.domain.names import (
     BUNDLE_LABEL,
     CHART_VERSION_LABEL,
@@ -156,6 +157,10 @@ class SecretRecords:
         _, record = self._read(release, namespace, version)
         hooks = [obj for hook in record.get("hooks") or [] for obj in parse_manifests(hook["manifest"])]
         return RenderedRelease(parse_manifests(str(record.get("manifest", ""))), tuple(hooks))
+
+    def given_values(self, release: str, namespace: str, version: int) -> Values:
+        _, record = self._read(release, namespace, version)
+        return record.get("config") or {}
 
     def standing(
         self, release: str, namespace: str, version: int, *, names: Collection[str] | None = None

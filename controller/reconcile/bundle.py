@@ -253,8 +253,7 @@ class BundleReconciler:
         if decision.action not in _BEGUN:
             return resting_state(decision, release), decision
         resolved = release.wanted.resolved if release.wanted else None
-        # What is taken away has no values any more; its errors may quote any secret of ours.
-        secrets = resolved.secrets if resolved else look.secrets.generated()
+        secrets = resolved.secrets if resolved else look.secrets_of(release.name)
         self._learn(secrets)
         job = _job(look, release, decision, secrets)
         cancellation = self._helm.new_cancellation()

@@ -48,6 +48,11 @@ class BundleLook:
         """Whether the release is to be uninstalled without the hooks of its deletion."""
         return skips_hooks(self.obj["metadata"].get("annotations") or {}, release)
 
+    def secrets_of(self, release: str) -> frozenset[str]:
+        """What errors may quote of a release without values: secrets of ours, and those of its spec."""
+        specs = (one for one in self.bundle.spec.releases if one.name == release)
+        return self.secrets.generated().union(*(self.secrets.referenced(one.values) for one in specs))
+
     @property
     def paused(self) -> str:
         """What suspends the whole bundle, empty when nothing does. One that is removed is not suspended."""

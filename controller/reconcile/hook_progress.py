@@ -32,6 +32,7 @@ from controller.ports import JOB, POD, Clock, Kube
 from controller.reconcile.action_slots import ActionSlots, BundleKey, ReleaseKey, Running
 from controller.reconcile.object_store import ObjectStore
 from controller.reconcile.pod_output import PodOutput
+from controller.reconcile.recorded_secrets import RecordedSecrets
 from controller.reconcile.secret_values import SecretValues
 
 # A Job that has just begun is no news; one that lasts is looked at more closely. Seconds.
@@ -84,6 +85,7 @@ class HookProgress:
     def __init__(self, kube: Kube, records: ReleaseRecords, clock: Clock, store: ObjectStore) -> None:
         self._kube = kube
         self._records = records
+        self._secrets = RecordedSecrets(kube, records)
         self._clock = clock
         self._store = store
         self._lock = threading.Lock()
@@ -130,7 +132,9 @@ class HookProgress:
         # From then on the Job fails because we have it fail, and its pods go.
         being_ended = left <= -BEFORE_THE_END or running.cancellation.cancelled
         if (stale or left <= 0 or first.name not in action.trouble) and not being_ended:
-            action.trouble[first.name] = self._trouble(key[0], first, action, running.redactor)
+            if action.redactor is None:
+                action.redactor = self._wide(key, running)
+            action.trouble[first.name] = self._trouble(key[0], first, action, action.redactor)
             action.looked = self._clock.monotonic()
         again = min(pause, left) if left > 0 else pause
         trouble = action.trouble.get(first.name)
@@ -140,7 +144,7 @@ class HookProgress:
         """Why a hook's Job failed, redacted; empty when nobody knows.
 
         Of an action that was `cut`, the Job was failed by us and its pods are gone: what was last seen
-        counts. Raises KubeError.
+        counts. `redactor` knows what is secret of the release. Raises KubeError.
         """
         action = self._action(key) or _Action(frozenset())
         known = action.trouble.get(job, "")
@@ -153,7 +157,7 @@ class HookProgress:
         pods = self._pods(key[0], job)
         if known and not any(pod.cause for pod in pods):
             return known
-        return self._told(key[0], hook, pods, action, redactor)
+        return self._told(key[0], hook, pods, action, self._with_generated(key[0], redactor))
 
     def _action(self, key: ReleaseKey) -> _Action | None:
         with self._lock:
@@ -195,12 +199,14 @@ class HookProgress:
         if waiting is not None:
             pod, container = waiting
             unmet = unmet_dependencies(self._kube.pod_log(pod, namespace, container=container, tail_lines=50))
-        if action.redactor is None:
-            # A pod may say more than the values of its release: whatever was generated is kept out too.
-            action.redactor = self._wide(namespace, redactor)
-        return told(hook.name, verdict, _without_passwords(action.redactor), unmet)
+        return told(hook.name, verdict, _without_passwords(redactor), unmet)
 
-    def _wide(self, namespace: str, redactor: Redactor) -> Redactor:
+    def _wide(self, key: ReleaseKey, running: Running) -> Redactor:
+        """What knows the secrets that a pod of the action's hooks may say."""
+        return self._with_generated(key[0], self._secrets.redactor(key, running))
+
+    def _with_generated(self, namespace: str, redactor: Redactor) -> Redactor:
+        # A pod may say more than the values of its release: whatever was generated is kept out too.
         return redactor.including(SecretValues(self._kube, namespace).generated())
 
 

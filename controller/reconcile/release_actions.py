@@ -260,9 +260,7 @@ class ReleaseActions:
         if superseded:
             return "ended early: what it served is not asked for any more", ()
         try:
-            redactor = self._secrets.including(
-                job.redactor, job.action, job.release, job.namespace, job.version, job.requests
-            )
+            redactor = self._secrets.redactor((job.namespace, job.release), job)
         except KubeError as trouble:
             return f"{job.action} failed; why is not told, as its secrets cannot be read: {trouble}", ()
         cause = Cause(str(failure))

@@ -5,8 +5,11 @@ from __future__ import annotations
 import base64
 import binascii
 
+from controller.domain.bundle import Values
 from controller.domain.names import MANAGED_BY, MANAGED_BY_US
-from controller.ports import SECRET, Kube
+from controller.domain.secret_refs import find_references
+from controller.errors import SpecInvalid
+from controller.ports import SECRET, Kube, KubeObjects
 
 
 class SecretValues:
@@ -20,9 +23,21 @@ class SecretValues:
     def generated(self) -> frozenset[str]:
         """Every text in the Secrets that we made: what an error might quote when nothing else is known."""
         labels = f"{MANAGED_BY}={MANAGED_BY_US}"
-        secrets = self._kube.list(SECRET, self._namespace, labels=labels)
-        texts = (_decoded(text) for secret in secrets for text in (secret.get("data") or {}).values())
-        return frozenset(text for text in texts if text)
+        return _texts(self._kube.list(SECRET, self._namespace, labels=labels))
+
+    def of_no_release(self) -> frozenset[str]:
+        """Every text in the Secrets that no release has made: ours, and those that people keep."""
+        labels = f"{MANAGED_BY}!=Helm,owner!=helm"
+        return _texts(self._kube.list(SECRET, self._namespace, labels=labels))
+
+    def referenced(self, values: Values) -> frozenset[str]:
+        """The texts that the values refer to, of those that are there."""
+        try:
+            references = find_references(values)
+        except SpecInvalid:
+            return frozenset()
+        found = (self.lookup(reference.name, reference.key) for reference in references)
+        return frozenset(text for text in found if text)
 
     def lookup(self, name: str, key: str) -> str | None:
         """The text under a key of a Secret; None when either is missing, or is not UTF-8 text."""
@@ -30,6 +45,11 @@ class SecretValues:
             secret = self._kube.get(SECRET, name, self._namespace)
             self._read[name] = None if secret is None else dict(secret.get("data") or {})
         return _decoded((self._read[name] or {}).get(key) or "")
+
+
+def _texts(secrets: KubeObjects) -> frozenset[str]:
+    texts = (_decoded(text) for secret in secrets for text in (secret.get("data") or {}).values())
+    return frozenset(text for text in texts if text)
 
 
 def _decoded(encoded: str) -> str | None:

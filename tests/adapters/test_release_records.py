@@ -350,3 +350,17 @@ def test_deleting_hooks_removes_what_an_uninstall_would_leave() -> None:
     left = {obj["metadata"]["name"] for obj in kube.objects() if obj["kind"] != "Secret"}
     assert left == {"farewell", "kept", "data"}
     assert SecretRecords(kube).delete_hooks("web", SPACE) == ()
+
+
+def test_the_values_that_were_given_are_read_from_the_record() -> None:
+    kube = FakeKube()
+    secret = record()
+    body = decode_record(secret["data"]["release"], "web")
+    secret["data"]["release"] = encode_record({**body, "config": {"a": {"b": "word"}}})
+    kube.create(secret)
+    kube.create(record(2))
+    records = SecretRecords(kube)
+    assert records.given_values("web", SPACE, 1) == {"a": {"b": "word"}}
+    assert records.given_values("web", SPACE, 2) == {}
+    with pytest.raises(ReleaseMissing):
+        records.given_values("web", SPACE, 3)

@@ -14,6 +14,7 @@ from typing import Any
 
 from controller.adapters.helm_cancellation import CancellationToken
 from controller.adapters.release_records import revision
+from controller.domain.bundle import Values
 from controller.domain.hooks import EVENTS
 from controller.domain.names import HELM_FIELD_MANAGER
 from controller.errors import HelmCancelled, HelmFailed, ReleaseMissing
@@ -189,6 +190,9 @@ class FakeHelm:
         self._find(release, version)
         return self._rendered(release, namespace)
 
+    def given_values(self, release: str, namespace: str, version: int) -> Values:
+        return self._find(release, version).values
+
     def standing(
         self, release: str, namespace: str, version: int, *, names: Collection[str] | None = None
     ) -> tuple[dict[str, Any], ...]:
@@ -234,7 +238,8 @@ class FakeHelm:
         raise ReleaseMissing(f"release {release} has no revision {version}")
 
     def _rendered(self, release: str, namespace: str) -> RenderedRelease:
-        return RenderedRelease((), tuple(one.job(namespace) for one in self.hooks_of.get(release, ())))
+        objects = tuple(copy.deepcopy(dict(obj)) for obj in self.objects_of.get(release, ()))
+        return RenderedRelease(objects, tuple(one.job(namespace) for one in self.hooks_of.get(release, ())))
 
     def _make(
         self,

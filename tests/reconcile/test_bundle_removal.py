@@ -6,7 +6,7 @@ import pytest
 
 from controller.domain.names import SKIP_HOOKS_ANNOTATION, SKIP_HOOKS_RELEASE_PREFIX
 from controller.errors import ApiUnavailable
-from controller.ports import HELMBUNDLE, JOB
+from controller.ports import HELMBUNDLE, JOB, SECRET
 from controller.ports import NAMESPACE as NAMESPACE_RESOURCE
 from tests.fakes.helm import Hook
 from tests.fakes.kube import Request
@@ -24,6 +24,12 @@ def bench() -> Bench:
     bench.settle()
     bench.helm.calls.clear()
     return bench
+
+
+CRASHED = {
+    "phase": "Failed",
+    "containerStatuses": [{"name": "main", "state": {"terminated": {"exitCode": 3, "reason": "Error"}}}],
+}
 
 
 def is_gone(bench: Bench) -> bool:
@@ -104,3 +110,52 @@ def test_a_release_that_somebody_else_has_removed_holds_nothing(bench: Bench) ->
     bench.kube.delete(HELMBUNDLE, "images", NAMESPACE)
     bench.until(lambda: is_gone(bench), "the bundle is gone")
     assert bench.helm.calls == []
+
+
+@pytest.mark.parametrize("gone", ["bundle", "release", "release and Secret", "release, Secret changed"])
+def test_a_secret_that_nobody_marked_as_ours_stays_out_of_the_error(gone: str) -> None:
+    bench = Bench()
+    bench.helm.hooks_of["glance"] = [CLEAN]
+    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "mine", "namespace": NAMESPACE}}
+    bench.kube.create({**secret, "stringData": {"p": "planted-secret-word"}})
+    values = {"password": {"$secretRef": {"name": "mine", "key": "p"}}}
+    bench.bundle("images", {"name": "glance", "values": values})
+    bench.settle()
+    if "Secret" in gone:
+        bench.kube.delete(SECRET, "mine", NAMESPACE)
+    if "changed" in gone:
+        bench.kube.create({**secret, "stringData": {"p": "another-word"}})
+    if gone == "bundle":
+        bench.kube.delete(HELMBUNDLE, "images", NAMESPACE)
+    else:
+        bench.bundle("images", "other")
+    bench.look()
+    bench.wait(lambda: bench.hook_runs(CLEAN.name), "the hook runs")
+    bench.pod(CLEAN.name, CRASHED)
+    bench.kube.logs[NAMESPACE, "glance-clean-x7k2p", "main"] = "denied for planted-secret-word\n"
+    bench.clock.advance(5)
+    bench.look()
+    assert '"denied for [redacted]"' in bench.release("images", "glance")["message"]
+    bench.helm.finish(CLEAN.name, "Failed")
+    bench.until(lambda: bench.release("images", "glance").get("lastAttempt", {}).get("error"), "it fails")
+    assert '"denied for [redacted]"' in bench.release("images", "glance")["lastAttempt"]["error"]
+    assert "planted" not in str(bench.statuses()) and "planted" not in str(bench.events.emitted)
+
+
+def test_names_that_a_release_shows_openly_stay_in_the_error(bench: Bench) -> None:
+    bench.helm.hooks_of["glance"] = [CLEAN]
+    bench.helm.objects_of["glance"] = [
+        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "glance-bin", "namespace": NAMESPACE}}
+    ]
+    bench.bundle("images", {"name": "glance", "values": {"user": "glance", "key": "planted-word"}})
+    bench.settle()
+    bench.bundle("images", "other")
+    bench.look()
+    bench.wait(lambda: bench.hook_runs(CLEAN.name), "the hook runs")
+    bench.pod(CLEAN.name, CRASHED)
+    bench.kube.logs[NAMESPACE, "glance-clean-x7k2p", "main"] = "denied for planted-word of glance\n"
+    bench.helm.finish(CLEAN.name, "Failed")
+    bench.until(lambda: bench.release("images", "glance").get("lastAttempt", {}).get("error"), "it fails")
+    error = bench.release("images", "glance")["lastAttempt"]["error"]
+    assert "Job glance-clean: pod glance-clean-x7k2p" in error
+    assert '"denied for [redacted] of glance"' in error
