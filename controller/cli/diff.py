@@ -18,11 +18,13 @@ from controller.cli.manifests import offline_helm, render_release, size_problem
 from controller.cli.offline import OfflineRegion, OfflineRenderer, offline_renderer
 from controller.cli.options import Context, Filenames, Kubeconfig, Namespace, Output
 from controller.cli.output import Format, count, print_data, soft_wrapped, stdout
+from controller.domain.release_settings import VOLUMES, SettingChange
 from controller.domain.value_text import value_text
 from controller.domain.values import format_path
 from controller.domain.values_diff import ValueChange
 
 MOST_VALUES = 40
+DELETES_LATER = "DELETES DATA: from now on a release or region that is removed takes its volumes with it"
 _MARKS = {Fate.INSTALLED: ("+", "green"), Fate.CHANGED: ("~", "yellow"), Fate.REMOVED: ("-", "red")}
 
 
@@ -68,7 +70,7 @@ def diff(
         print_diff(stdout(), found)
     else:
         print_data(as_data(found), output)
-    if found.releases:
+    if not found.empty:
         raise typer.Exit(ExitCode.DIFFERENT)
 
 
@@ -82,7 +84,11 @@ def _from_cluster(
 
 
 def print_diff(console: Console, found: RegionDiff) -> None:
-    """A block for each release that is touched, and the sum."""
+    """What changes for the whole region, a block for each release that is touched, and the sum."""
+    for setting in found.settings:
+        console.print(_setting_line(setting, "~ spec."), soft_wrap=True)
+        if setting.path == VOLUMES and setting.after == "Delete":
+            console.print(Text(f"    {DELETES_LATER}", "bold red"), soft_wrap=True)
     for one in found.releases:
         _print_release(console, one)
     if found.unchanged:
@@ -95,6 +101,11 @@ def _sum(found: RegionDiff) -> str:
     parts = [f"{count(len(found.releases), 'release')} touched"]
     if any(one.objects is not None for one in found.releases):
         parts.append(f"{count(found.restarts, 'workload')} restarted ({count(found.pods, 'pod')})")
+    refused = [one for one in found.releases if one.objects is not None and one.objects.refused]
+    if refused:
+        parts.append(f"{count(len(refused), 'release')} CANNOT BE UPGRADED")
+    if found.losses:
+        parts.append(f"DELETES THE DATA of {', '.join(found.losses)}")
     return ", ".join(parts)
 
 
@@ -102,12 +113,15 @@ def _print_release(console: Console, one: ReleaseDiff) -> None:
     mark, style = _MARKS[one.fate]
     line = Text(f"{mark} {one.release}", f"bold {style}")
     if one.fate == Fate.REMOVED:
-        line.append("  uninstalled; its volumes stay unless spec.volumes is Delete", "not bold")
+        line.append("  uninstalled; ", "not bold")
+        line.append("DELETES ITS VOLUMES AND THEIR DATA" if one.loses_data else "its volumes stay")
     elif one.fate == Fate.INSTALLED:
         line.append(f"  installed anew, of chart {one.chart}", "not bold")
     elif one.chart:
         line.append(f"  chart {one.chart}", "not bold")
     console.print(line)
+    for setting in one.settings:
+        console.print(_setting_line(setting, "    "), soft_wrap=True)
     for change in one.values[:MOST_VALUES]:
         console.print(_change_line(change), soft_wrap=True)
     if len(one.values) > MOST_VALUES:
@@ -118,6 +132,8 @@ def _print_release(console: Console, one: ReleaseDiff) -> None:
     if one.size:
         console.print(Text(f"    size      {one.size}", "yellow"))
     if one.objects is not None:
+        for text in one.objects.refused:
+            console.print(Text(f"    refused   {text}", "bold red"), soft_wrap=True)
         lists = (
             ("creates", one.objects.created),
             ("changes", one.objects.changed),
@@ -139,6 +155,13 @@ def _grouped(titles: Sequence[str]) -> str:
     return "; ".join(f"{kind} {', '.join(names)}".strip() for kind, names in kinds.items())
 
 
+def _setting_line(change: SettingChange, prefix: str) -> Text:
+    line = Text(f"{prefix}{change.path}  ")
+    line.append(soft_wrapped(value_text(change.before)), "red")
+    line.append(" → ")
+    return line.append(soft_wrapped(value_text(change.after)), "green")
+
+
 def _change_line(change: ValueChange) -> Text:
     line = Text(f"    {format_path(change.path)}  ")
     line.append(soft_wrapped(value_text(change.before)), "red")
@@ -153,12 +176,15 @@ def as_data(found: RegionDiff) -> dict[str, Any]:
     """The difference as plain data; secrets are references."""
     return {
         "unchanged": found.unchanged,
+        **({"settings": _settings(found.settings)} if found.settings else {}),
+        **({"dataLost": list(found.losses)} if found.losses else {}),
         "releases": [
             {
                 "name": one.release,
                 "service": one.service,
                 "fate": str(one.fate),
                 **({"chart": one.chart} if one.chart else {}),
+                **({"settings": _settings(one.settings)} if one.settings else {}),
                 "values": [
                     {
                         "path": format_path(change.path),
@@ -179,6 +205,17 @@ def as_data(found: RegionDiff) -> dict[str, Any]:
     }
 
 
+def _settings(changes: Sequence[SettingChange]) -> list[dict[str, str]]:
+    return [
+        {
+            "path": change.path,
+            "before": value_text(change.before, 4096),
+            "after": value_text(change.after, 4096),
+        }
+        for change in changes
+    ]
+
+
 def _objects(one: ReleaseDiff) -> dict[str, Any]:
     assert one.objects is not None  # noqa: S101 - asked by the caller
     return {
@@ -188,4 +225,5 @@ def _objects(one: ReleaseDiff) -> dict[str, Any]:
         "restarts": list(one.objects.restarts),
         "pods": one.objects.pods,
         "jobs": list(one.objects.jobs),
+        **({"refused": list(one.objects.refused)} if one.objects.refused else {}),
     }

@@ -6,9 +6,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from controller.domain.bundle import ReleaseSpec
+from controller.domain.bundle import BundleSpec, ReleaseSpec
+from controller.domain.fixed_fields import CLAIM
 from controller.domain.manifest_diff import ManifestDiff, diff_manifests
 from controller.domain.node_overrides import renamed_daemonsets
+from controller.domain.release_settings import SettingChange, bundle_changes, release_changes
 from controller.domain.values_diff import ValueChange, diff_values
 from controller.helm_port import RenderedRelease
 from controller.render import Region, RegionRelease
@@ -29,8 +31,9 @@ class Fate(StrEnum):
 class ReleaseDiff:
     """One release that is touched. `objects` is None where manifests were not rendered.
 
-    `renames` are DaemonSets that get another name, so that all their pods restart at once. `size` is what
-    is to be said of the size of its record, empty where it is small.
+    `settings` are changes of how it is kept; `loses_data`: its volumes go with it. `renames` are DaemonSets
+    that get another name, so that all their pods restart at once. `size` is what is to be said of the size
+    of its record, empty where it is small.
     """
 
     service: str
@@ -38,6 +41,8 @@ class ReleaseDiff:
     fate: Fate
     chart: str = ""
     values: tuple[ValueChange, ...] = ()
+    settings: tuple[SettingChange, ...] = ()
+    loses_data: bool = False
     objects: ManifestDiff | None = None
     renames: tuple[str, ...] = ()
     size: str = ""
@@ -45,10 +50,23 @@ class ReleaseDiff:
 
 @dataclass(frozen=True)
 class RegionDiff:
-    """All releases that are touched, and the number of those that are not."""
+    """All releases that are touched, and the number of those that are not.
+
+    `settings` are changes of how all of the region is kept."""
 
     releases: tuple[ReleaseDiff, ...]
     unchanged: int
+    settings: tuple[SettingChange, ...] = ()
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing at all differs."""
+        return not (self.releases or self.settings)
+
+    @property
+    def losses(self) -> tuple[str, ...]:
+        """Releases whose data is deleted."""
+        return tuple(one.release for one in self.releases if one.loses_data)
 
     @property
     def restarts(self) -> int:
@@ -67,23 +85,33 @@ def diff_regions(
     """The difference; `render` gives what Helm makes of a release, None leaves objects out. `size` tells what
     is to be said of the size of what was rendered."""
     before, after = _by_name(old), _by_name(new)
+    helm = _Helm(render, size)
+    volumes = _kept(new).volumes
     touched: list[ReleaseDiff] = []
     unchanged = 0
     for name, (service, release) in after.items():
         if name not in before:
-            touched.append(ReleaseDiff(service, name, Fate.INSTALLED, release.spec.chart.name))
+            objects, said = helm.objects(None, release.spec)
+            chart = release.spec.chart.name
+            touched.append(ReleaseDiff(service, name, Fate.INSTALLED, chart, objects=objects, size=said))
             continue
-        found = _changed(service, before[name][1], release, render, size)
+        found = _changed(service, before[name][1], release, helm)
         if found is None:
             unchanged += 1
         else:
             touched.append(found)
-    touched += [
-        ReleaseDiff(service, name, Fate.REMOVED, release.spec.chart.name)
-        for name, (service, release) in before.items()
-        if name not in after
-    ]
-    return RegionDiff(tuple(touched), unchanged)
+    for name, (service, release) in before.items():
+        if name not in after:
+            lost = volumes == "Delete"
+            objects = helm.leaving(release.spec, with_claims=lost)
+            chart = release.spec.chart.name
+            touched.append(ReleaseDiff(service, name, Fate.REMOVED, chart, loses_data=lost, objects=objects))
+    return RegionDiff(tuple(touched), unchanged, bundle_changes(_kept(old), _kept(new)))
+
+
+def _kept(region: Region) -> BundleSpec:
+    """How the bundles of a region are kept: all of them alike, as the region's spec says."""
+    return region.bundles[0].spec if region.bundles else BundleSpec(())
 
 
 def _by_name(region: Region) -> Mapping[str, tuple[str, RegionRelease]]:
@@ -94,22 +122,53 @@ def _by_name(region: Region) -> Mapping[str, tuple[str, RegionRelease]]:
     }
 
 
-def _changed(
-    service: str, old: RegionRelease, new: RegionRelease, render: Render | None, size: Size | None
-) -> ReleaseDiff | None:
-    """None where Helm would be given the same chart and the same values."""
+@dataclass(frozen=True)
+class _Helm:
+    """What Helm makes of releases, where it is asked."""
+
+    render: Render | None
+    size: Size | None
+
+    def objects(self, old: ReleaseSpec | None, new: ReleaseSpec) -> tuple[ManifestDiff | None, str]:
+        """Objects of an install or upgrade, and what is to be said of the size."""
+        if self.render is None:
+            return None, ""
+        becomes = self.render(new)
+        was = self.render(old).manifest if old is not None else ()
+        event = "upgrade" if old is not None else "install"
+        found = diff_manifests(was, becomes.manifest, becomes.hooks, event=event)
+        return found, self.size(new, becomes) if self.size is not None else ""
+
+    def leaving(self, spec: ReleaseSpec, *, with_claims: bool) -> ManifestDiff | None:
+        """What an uninstall deletes."""
+        if self.render is None:
+            return None
+        gone = [obj for obj in self.render(spec).manifest if with_claims or obj.get("kind") != CLAIM]
+        return diff_manifests(gone, ())
+
+
+def _changed(service: str, old: RegionRelease, new: RegionRelease, helm: _Helm) -> ReleaseDiff | None:
+    """None where Helm would be given the same chart and values, and the release is kept as before."""
+    settings = release_changes(old.spec, new.spec)
+    name = new.spec.name
     same_chart = old.spec.chart == new.spec.chart
     values = diff_values(old.merged, new.merged)
     if same_chart and not values and old.spec.values == new.spec.values:
-        return None
-    objects, said = None, ""
-    if render is not None:
-        was, becomes = render(old.spec), render(new.spec)
-        objects = diff_manifests(was.manifest, becomes.manifest, becomes.hooks)
-        said = size(new.spec, becomes) if size is not None else ""
+        return ReleaseDiff(service, name, Fate.CHANGED, settings=settings) if settings else None
+    objects, said = helm.objects(old.spec, new.spec)
     chart = "" if same_chart else f"{_chart(old.spec)} → {_chart(new.spec)}"
     renames = renamed_daemonsets(new.spec.chart, old.spec.values, new.spec.values)
-    return ReleaseDiff(service, new.spec.name, Fate.CHANGED, chart, values, objects, renames, said)
+    return ReleaseDiff(
+        service,
+        name,
+        Fate.CHANGED,
+        chart,
+        values,
+        settings,
+        objects=objects,
+        renames=renames,
+        size=said,
+    )
 
 
 def _chart(spec: ReleaseSpec) -> str:

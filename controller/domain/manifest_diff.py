@@ -34,9 +34,13 @@ class ManifestDiff:
 
 
 def diff_manifests(
-    old: Iterable[KubeObject], new: Iterable[KubeObject], new_hooks: Iterable[KubeObject] = ()
+    old: Iterable[KubeObject],
+    new: Iterable[KubeObject],
+    new_hooks: Iterable[KubeObject] = (),
+    *,
+    event: str = "upgrade",
 ) -> ManifestDiff:
-    """The difference between what a release consists of now, and then."""
+    """The difference between what a release consists of now, and then; `event` is which hooks run."""
     before = {_key(obj): obj for obj in old}
     after = {_key(obj): obj for obj in new}
     common = [key for key in after if key in before]
@@ -46,9 +50,7 @@ def diff_manifests(
     ]
     touched = bool(changed or before.keys() ^ after.keys())
     jobs = [key for key in changed if key[0] == "Job"]
-    hooks = [
-        _key(hook) for hook in new_hooks if "upgrade" in _hook_events(hook) and hook.get("kind") == "Job"
-    ]
+    hooks = [_key(hook) for hook in new_hooks if event in _hook_events(hook) and hook.get("kind") == "Job"]
     return ManifestDiff(
         created=tuple(_title(key) for key in sorted(after.keys() - before.keys())),
         changed=tuple(_title(key) for key in changed),

@@ -9,10 +9,10 @@ from typing import Any
 from controller.domain.bundle import ReleaseSpec
 from controller.domain.conditions import Condition, shorten
 from controller.domain.digests import fingerprint
-from controller.domain.durations import format_duration
 from controller.domain.merge import Layer, MergedValues, merge_layers
 from controller.domain.plan import PlanAction, bounded, plan_sentence
 from controller.domain.reasons import Reason
+from controller.domain.release_settings import VOLUMES, SettingChange, release_changes
 from controller.domain.value_text import value_text
 from controller.domain.values import format_path
 from controller.domain.values_diff import ValueChange, diff_values
@@ -208,18 +208,16 @@ def _settings(wish: ReleaseWish) -> list[dict[str, Any]]:
     """Changes of how a release is kept, which Helm does not see."""
     if wish.current is None:
         return []
-    old, new = wish.current, wish.spec
-    pairs = (
-        ("dependsOn", list(old.depends_on), list(new.depends_on)),
-        ("timeout", format_duration(old.timeout), format_duration(new.timeout)),
-        ("drift", old.drift, new.drift),
-        ("suspend", old.suspend, new.suspend),
-        ("volumes", wish.current_volumes, wish.volumes),
-    )
+    found = release_changes(wish.current, wish.spec)
+    if wish.current_volumes != wish.volumes:
+        found += (SettingChange(VOLUMES, wish.current_volumes, wish.volumes),)
     return [
-        {"path": path, "before": value_text(before, MOST_VALUE), "after": value_text(after, MOST_VALUE)}
-        for path, before, after in pairs
-        if before != after
+        {
+            "path": one.path,
+            "before": value_text(one.before, MOST_VALUE),
+            "after": value_text(one.after, MOST_VALUE),
+        }
+        for one in found
     ]
 
 
