@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from controller.cloud_port import Cloud
 from controller.domain.cloud_facts import CloudView, Server
 from controller.domain.compute_node import is_automatic, parse_policy
-from controller.domain.conditions import Condition, entries, timestamp
 from controller.domain.maintenance_plan import (
     Availability,
     Claim,
@@ -26,11 +25,10 @@ from controller.domain.maintenance_plan import (
     plan_server,
     share_slots,
 )
-from controller.domain.names import API_VERSION, field_manager, finalizer
+from controller.domain.names import finalizer
 from controller.domain.node_maintenance import (
     Command,
     Entry,
-    MaintenanceSpec,
     Phase,
     Sight,
     Stand,
@@ -40,13 +38,12 @@ from controller.domain.node_maintenance import (
     may_begin,
     parse_spec,
     plan_entry,
-    progress,
     read_entry,
     verdict,
 )
 from controller.domain.reasons import Reason
 from controller.domain.times import seconds_of
-from controller.errors import CloudRefused, CloudUnavailable, Conflict, KubeError, ObjectMissing
+from controller.errors import CloudUnavailable, Conflict, KubeError, ObjectMissing
 from controller.ports import (
     NODE,
     NODE_MAINTENANCE,
@@ -59,53 +56,18 @@ from controller.ports import (
 from controller.reconcile.cloud_access import CloudAccess
 from controller.reconcile.host_board import HostBoard
 from controller.reconcile.host_out import HostOut
+from controller.reconcile.maintenance_status import Standing, StatusWriter, Work, plan_text
 from controller.reconcile.managed_region import managed_region
+from controller.reconcile.server_moves import ask, see
 
 log = logging.getLogger(__name__)
 
-MANAGER = field_manager("node")
 FINALIZER = finalizer("node")
 # Between two looks: while servers are under way, and while there is nothing to do but to watch.
 BUSY_EVERY, IDLE_EVERY = 3.0, 15.0
 AGAIN_AFTER = 15.0
 # A look at the hosts that somebody else took serves as long.
 VIEW_GOOD_FOR = 2.5
-
-
-@dataclass(frozen=True)
-class _Work:
-    """One maintenance in one look. `entries` by server id, as they were written last."""
-
-    obj: KubeObject
-    spec: MaintenanceSpec
-    entries: Mapping[str, Entry]
-    created: float
-    started: float
-
-    @property
-    def name(self) -> str:
-        return str(self.obj["metadata"]["name"])
-
-    @property
-    def going(self) -> bool:
-        return bool(self.obj["metadata"].get("deletionTimestamp"))
-
-    @property
-    def moving(self) -> int:
-        return sum(one.under_way for one in self.entries.values())
-
-
-@dataclass(frozen=True)
-class _Standing:
-    """What is to be written of a maintenance."""
-
-    phase: Phase
-    reason: Reason
-    message: str
-    entries: Mapping[str, Entry]
-    network: Sequence[Mapping[str, Any]] = ()
-    started: float = 0.0
-    volumes: int = 0
 
 
 class MaintenancesReconciler:
@@ -128,6 +90,7 @@ class MaintenancesReconciler:
         self._namespace = namespace
         self._board = board
         self._out = HostOut(kube)
+        self._status = StatusWriter(kube, clock, events)
 
     def reconcile(self) -> float | None:
         """One look at all of them; seconds until the next, None when there is none. Raises KubeError."""
@@ -159,7 +122,7 @@ class MaintenancesReconciler:
 
     # -- who may do how much ------------------------------------------------------------------------
 
-    def _work(self, obj: KubeObject, shared_disks: bool) -> _Work | None:
+    def _work(self, obj: KubeObject, shared_disks: bool) -> Work | None:
         try:
             spec = parse_spec(obj, shared_disks=shared_disks)
         except (ValueError, KeyError) as error:
@@ -173,7 +136,7 @@ class MaintenancesReconciler:
                 key: one if one.under_way or one.ended else replace(one, attempts=0, not_before=0.0)
                 for key, one in known.items()
             }
-        return _Work(
+        return Work(
             obj=obj,
             spec=spec,
             entries=known,
@@ -186,7 +149,7 @@ class MaintenancesReconciler:
         osdpl = self._kube.get(OSDPL, name, self._namespace) if name else None
         return parse_policy(osdpl["spec"]).shared_disks if osdpl is not None else False
 
-    def _turns(self, works: Sequence[_Work], view: CloudView) -> dict[str, str]:
+    def _turns(self, works: Sequence[Work], view: CloudView) -> dict[str, str]:
         wanted = [
             Turn(work.name, work.spec.node, work.created, bool(work.started), work.spec.most_unavailable)
             for work in works
@@ -196,7 +159,7 @@ class MaintenancesReconciler:
         down = frozenset(one.host for one in view.services if not one.up)
         return decide_turns(wanted, Availability(down, view.aggregates))
 
-    def _claim(self, work: _Work, turns: Mapping[str, str]) -> Claim:
+    def _claim(self, work: Work, turns: Mapping[str, str]) -> Claim:
         now = self._clock.now()
         idle = work.spec.dry_run or work.going or bool(turns.get(work.name)) or bool(self._stopped(work))
         waiting = [one for one in work.entries.values() if may_begin(one, now)]
@@ -209,23 +172,23 @@ class MaintenancesReconciler:
             per_region=work.spec.per_region,
         )
 
-    def _stopped(self, work: _Work) -> str:
+    def _stopped(self, work: Work) -> str:
         """Why an evacuation that began by itself goes no further, empty while it does."""
         return self._board.stopped() if is_automatic(work.obj) else ""
 
     # -- one maintenance ----------------------------------------------------------------------------
 
-    def _serve(self, work: _Work, cloud: Cloud, view: CloudView, turn: str, slots: int) -> float:
+    def _serve(self, work: Work, cloud: Cloud, view: CloudView, turn: str, slots: int) -> float:
         if work.going:
             return self._roll_back(work, cloud, view)
         if work.spec.dry_run:
             servers = cloud.servers_on(work.spec.node)
             plan = {one.id: self._planned(one, work) for one in servers}
-            text = _plan_text(list(plan.values()))
+            text = plan_text(list(plan.values()))
             volumes = sum(one.volumes for one in servers)
             network = self._out.plan_network(work.spec.node, cloud, view)
-            standing = _Standing(Phase.PLANNED, Reason.PLANNED, text, plan, network, volumes=volumes)
-            self._write(work, standing)
+            standing = Standing(Phase.PLANNED, Reason.PLANNED, text, plan, network, volumes=volumes)
+            self._status.write(work, standing)
             return IDLE_EVERY
         if FINALIZER not in (work.obj["metadata"].get("finalizers") or ()):
             return self._hold(work)
@@ -233,39 +196,41 @@ class MaintenancesReconciler:
         if stopped and not work.moving:
             # What is under way ends; nothing is begun.
             phase = Phase.BLOCKED if work.started else Phase.WAITING
-            standing = _Standing(phase, Reason.AUTOMATION_BRAKED, stopped, work.entries, started=work.started)
-            self._write(work, standing)
+            standing = Standing(phase, Reason.AUTOMATION_BRAKED, stopped, work.entries, started=work.started)
+            self._status.write(work, standing)
             return IDLE_EVERY
         if turn and not work.started:
-            self._write(work, _Standing(Phase.WAITING, Reason.WAITING_FOR_TURN, turn, work.entries))
+            self._status.write(work, Standing(Phase.WAITING, Reason.WAITING_FOR_TURN, turn, work.entries))
             return IDLE_EVERY
         if not work.started:
             # Noted before anything is done: from here on the node counts as out of service.
             begun = self._clock.now()
             text = "the node is taken out of service"
-            self._write(
-                work, _Standing(Phase.MOVING, Reason.MOVING_SERVERS, text, work.entries, started=begun)
+            self._status.write(
+                work, Standing(Phase.MOVING, Reason.MOVING_SERVERS, text, work.entries, started=begun)
             )
             return 0.0
         obstacle = self._out.take_out(work.name, work.spec, cloud, view)
         if obstacle is not None:
             reason, text = obstacle
-            self._write(work, _Standing(Phase.BLOCKED, reason, text, work.entries, started=work.started))
+            self._status.write(
+                work, Standing(Phase.BLOCKED, reason, text, work.entries, started=work.started)
+            )
             return BUSY_EVERY
         return self._move(work, cloud, view, slots)
 
-    def _planned(self, server: Server, work: _Work) -> Entry:
+    def _planned(self, server: Server, work: Work) -> Entry:
         plan = plan_server(server, work.spec.mode, work.spec.rules)
         return plan_entry(plan, work.entries.get(server.id), work.spec.retries)
 
-    def _hold(self, work: _Work) -> float:
+    def _hold(self, work: Work) -> float:
         meta = work.obj["metadata"]
         held = [*(meta.get("finalizers") or ()), FINALIZER]
         patch = {"metadata": {"finalizers": held, "resourceVersion": meta["resourceVersion"]}}
         self._kube.merge_patch(NODE_MAINTENANCE, work.name, None, patch)
         return 0.0
 
-    def _move(self, work: _Work, cloud: Cloud, view: CloudView, slots: int) -> float:
+    def _move(self, work: Work, cloud: Cloud, view: CloudView, slots: int) -> float:
         now, spec = self._clock.now(), work.spec
         servers = {one.id: one for one in cloud.servers_on(spec.node)}
         known = dict(work.entries)
@@ -274,14 +239,14 @@ class MaintenancesReconciler:
         commands: list[tuple[Entry, Command, Sight]] = []
         for entry in list(known.values()):
             if entry.under_way or (entry.id not in servers and not entry.ended):
-                sight = _see(entry.id, cloud)
+                sight = see(entry.id, cloud)
                 moved, command = advance(entry, sight, spec.node, spec, now)
                 known[entry.id] = moved
                 if command is not None:
                     commands.append((moved, command, sight))
         over = now - work.started > spec.deadline
         for entry in self._next(known, 0 if over else slots, now):
-            sight = _see(entry.id, cloud)
+            sight = see(entry.id, cloud)
             if sight.server is None or sight.server.host != spec.node or sight.server.task:
                 continue
             noted, command = begin(entry, sight, now)
@@ -289,15 +254,15 @@ class MaintenancesReconciler:
             commands.append((noted, command, sight))
         network = self._out.move_network(work.obj, spec, cloud, view)
         standing = self._standing(work, known, network, servers, over=over, cloud=cloud)
-        self._write(work, standing)
+        self._status.write(work, standing)
         # Only now, when it is noted: whoever goes on after us knows what may have been asked for.
         refused = {
-            entry.id: why for entry, command, sight in commands if (why := _ask(entry, command, sight, cloud))
+            entry.id: why for entry, command, sight in commands if (why := ask(entry, command, sight, cloud))
         }
         if refused:
             for id_, why in refused.items():
                 known[id_] = failed(known[id_], why, spec, now)
-            self._write(work, replace(standing, entries=known))
+            self._status.write(work, replace(standing, entries=known))
         self._out.write_network(network, cloud)
         busy = standing.phase == Phase.MOVING
         return BUSY_EVERY if busy else IDLE_EVERY
@@ -309,14 +274,14 @@ class MaintenancesReconciler:
 
     def _standing(
         self,
-        work: _Work,
+        work: Work,
         known: Mapping[str, Entry],
         network: Sequence[Mapping[str, Any]],
         servers: Mapping[str, Server],
         *,
         over: bool,
         cloud: Cloud,
-    ) -> _Standing:
+    ) -> Standing:
         listed = list(known.values())
         settled = all(one.ended for one in listed)
         empty = settled and self._is_empty(work, listed, servers, cloud)
@@ -336,10 +301,10 @@ class MaintenancesReconciler:
             phase, reason = Phase.MOVING, Reason.MOVING_SERVERS
             text = f"{text.split(';')[0]}; routers and networks are moved"
         volumes = sum(one.volumes for one in servers.values())
-        return _Standing(phase, reason, text, known, network, work.started, volumes)
+        return Standing(phase, reason, text, known, network, work.started, volumes)
 
     @staticmethod
-    def _is_empty(work: _Work, listed: Sequence[Entry], servers: Mapping[str, Server], cloud: Cloud) -> bool:
+    def _is_empty(work: Work, listed: Sequence[Entry], servers: Mapping[str, Server], cloud: Cloud) -> bool:
         """Whether Placement, too, has nothing on the node but what was left there on purpose."""
         if work.spec.mode == Mode.CORDON:
             return True
@@ -354,32 +319,32 @@ class MaintenancesReconciler:
 
     # -- the way back -------------------------------------------------------------------------------
 
-    def _roll_back(self, work: _Work, cloud: Cloud, view: CloudView) -> float:
+    def _roll_back(self, work: Work, cloud: Cloud, view: CloudView) -> float:
         """Ends what is under way, puts back what is ours to put back, and lets the object go."""
         if FINALIZER not in (work.obj["metadata"].get("finalizers") or ()):
             return IDLE_EVERY
         now = self._clock.now()
         known = dict(work.entries)
         for entry in [one for one in known.values() if one.under_way]:
-            sight = _see(entry.id, cloud)
+            sight = see(entry.id, cloud)
             moved, command = advance(entry, sight, work.spec.node, work.spec, now)
             known[entry.id] = moved
             if command == Command.CONFIRM:
-                _ask(moved, command, sight, cloud)
+                ask(moved, command, sight, cloud)
             elif moved.under_way and entry.way == Way.LIVE:
-                _ask(moved, Command.ABORT, sight, cloud)
+                ask(moved, Command.ABORT, sight, cloud)
         moving = [one for one in known.values() if one.under_way]
         late = now - seconds_of(work.obj["metadata"].get("deletionTimestamp")) > work.spec.server_deadline
         if moving and not late:
             text = f"{len(moving)} servers are still under way; they are waited for"
-            standing = _Standing(Phase.ROLLING_BACK, Reason.ROLLING_BACK, text, known, started=work.started)
-            self._write(work, standing)
+            standing = Standing(Phase.ROLLING_BACK, Reason.ROLLING_BACK, text, known, started=work.started)
+            self._status.write(work, standing)
             return BUSY_EVERY
         self._out.put_back(work.name, work.spec, cloud, view)
         self._release(work)
         return BUSY_EVERY
 
-    def _release(self, work: _Work) -> None:
+    def _release(self, work: Work) -> None:
         meta = work.obj["metadata"]
         live = self._kube.get(NODE_MAINTENANCE, work.name)
         if live is None or live["metadata"]["uid"] != meta["uid"]:
@@ -392,7 +357,7 @@ class MaintenancesReconciler:
             self._events.emit(node, type_="Normal", reason=Reason.MAINTENANCE_ENDED, message=text)
         self._kube.merge_patch(NODE_MAINTENANCE, work.name, None, patch)
 
-    def _without_cloud(self, work: _Work, why: str) -> None:
+    def _without_cloud(self, work: Work, why: str) -> None:
         """What can be done and said while OpenStack does not answer."""
         held = FINALIZER in (work.obj["metadata"].get("finalizers") or ())
         if work.going and held and not work.started:
@@ -402,99 +367,8 @@ class MaintenancesReconciler:
         phase = Phase(status["phase"]) if status.get("phase") in set(Phase) else Phase.PENDING
         network = status.get("network") or ()
         text = f"waits for OpenStack: {why}"
-        standing = _Standing(phase, Reason.CLOUD_UNKNOWN, text, work.entries, network, work.started)
+        standing = Standing(phase, Reason.CLOUD_UNKNOWN, text, work.entries, network, work.started)
         try:
-            self._write(work, replace(standing, volumes=int(status.get("volumes") or 0)))
+            self._status.write(work, replace(standing, volumes=int(status.get("volumes") or 0)))
         except KubeError as error:
             log.warning("status of maintenance %s: %s", work.name, error)
-
-    # -- the status ---------------------------------------------------------------------------------
-
-    def _write(self, work: _Work, standing: _Standing) -> None:
-        before = work.obj.get("status") or {}
-        generation = int(work.obj["metadata"].get("generation") or 0)
-        listed = sorted(standing.entries.values(), key=lambda one: (one.name, one.id))
-        status: dict[str, Any] = {
-            "observedGeneration": generation,
-            "phase": str(standing.phase),
-            "progress": progress(listed),
-            "conditions": entries(
-                _conditions(standing, generation), before.get("conditions") or (), self._clock.now()
-            ),
-        }
-        if standing.started:
-            status["startedAt"] = timestamp(standing.started)
-        if listed:
-            status["servers"] = [one.written() for one in listed]
-        if standing.network:
-            status["network"] = [dict(one) for one in standing.network]
-        if standing.volumes:
-            status["volumes"] = standing.volumes
-        if status == before:
-            return
-        body = {
-            "apiVersion": API_VERSION,
-            "kind": NODE_MAINTENANCE.kind,
-            "metadata": {"name": work.name, "uid": work.obj["metadata"]["uid"]},
-            "status": status,
-        }
-        live = self._kube.apply(body, manager=MANAGER, subresource="status")
-        work.obj["status"] = live.get("status") or status
-        if before.get("phase") != status["phase"]:
-            kind = "Warning" if standing.phase == Phase.BLOCKED else "Normal"
-            self._events.emit(work.obj, type_=kind, reason=standing.reason, message=standing.message)
-            log.info("maintenance %s: %s (%s)", work.name, standing.phase, standing.message)
-
-
-def _see(server: str, cloud: Cloud) -> Sight:
-    """A server and its moves; in this order, so that a move that ends in between is seen as ended."""
-    migrations = cloud.migrations(server)
-    return Sight(cloud.server(server), migrations)
-
-
-def _ask(entry: Entry, command: Command, sight: Sight, cloud: Cloud) -> str:
-    """Asks Nova; why it refused, empty where it did not or nothing is known of the outcome."""
-    try:
-        if command == Command.LIVE:
-            cloud.live_migrate(entry.id)
-        elif command == Command.COLD:
-            cloud.cold_migrate(entry.id)
-        elif command == Command.EVACUATE:
-            cloud.evacuate(entry.id)
-        elif command == Command.CONFIRM:
-            cloud.confirm_resize(entry.id)
-        elif command == Command.ABORT:
-            cloud.abort_migration(entry.id, sight.newest)
-    except CloudUnavailable as error:
-        log.info("server %s, %s: the outcome is not known: %s", entry.id, command, error)
-        return ""
-    except CloudRefused as error:
-        log.info("server %s, %s: %s", entry.id, command, error)
-        # A conflict is another task on the server, perhaps our own of before; it will be seen.
-        begun = command in (Command.LIVE, Command.COLD, Command.EVACUATE)
-        return str(error) if begun and error.code != 409 else ""
-    log.info("server %s: %s", entry.id, command)
-    return ""
-
-
-def _plan_text(plan: Sequence[Entry]) -> str:
-    counts = {way: sum(one.way == way for one in plan) for way in Way}
-    parts = [f"{count} {way}" for way, count in counts.items() if count]
-    return f"{len(plan)} servers: {', '.join(parts)}; nothing was done" if plan else "no server is on it"
-
-
-def _conditions(standing: _Standing, generation: int) -> list[Condition]:
-    done = standing.phase in (Phase.COMPLETED, Phase.PLANNED)
-    busy = standing.phase in (Phase.MOVING, Phase.ROLLING_BACK, Phase.WAITING, Phase.PENDING)
-    told = standing.message
-    return [
-        Condition("Ready", "True" if done else "False", standing.reason, told, generation),
-        Condition("Reconciling", "True" if busy else "False", standing.reason, told, generation),
-        Condition(
-            "Stalled",
-            "True" if standing.phase == Phase.BLOCKED else "False",
-            standing.reason,
-            told,
-            generation,
-        ),
-    ]
