@@ -25,7 +25,7 @@ from controller.domain.images import check_image_overrides, image_layer
 from controller.domain.layers import SpecSource, check_overrides, library_layers, spec_layers
 from controller.domain.library import Library
 from controller.domain.merge import Layer, MergedValues, merge_layers, merge_onto, nearest_line
-from controller.domain.node_overrides import check_nodes, node_layer
+from controller.domain.node_overrides import check_nodes, label_layers, node_layer
 from controller.domain.password_guard import password_problems
 from controller.domain.service_template import RenderedTemplate, ServiceTemplates
 from controller.domain.template_input import RegionInput, ValueOf
@@ -277,14 +277,14 @@ class _RegionRenderer:
         ]
         lower = merge_layers(defaults, [layer for layer in layers if layer.values])
         images = image_layer(self.spec, chart.name, lower.values)
-        nodes, problems = node_layer(self.spec, entry, chart.name)
-        self.problems += problems
         written = spec_layers(self.spec, entry, chart.name, release)
-        for layer in written:
+        for layer in (*written, *label_layers(self.spec, entry, chart.name)):
             self.warnings += misspelt_keys(layer, lower.values, chart.name)
-        upper = [images, *written, nodes]
-        merged = merge_onto(lower, [layer for layer in upper if layer is not None])
-        if problems := password_problems(release, merged):
+        merged = merge_onto(lower, [images, *written] if images else written)
+        nodes, problems = node_layer(self.spec, entry, chart.name, merged)
+        if nodes is not None:
+            merged = merge_onto(merged, [nodes])
+        if problems := problems + password_problems(release, merged, self.spec):
             raise SpecInvalid(problems)
         drift, drift_ignore = drift_of(spec, release)
         return RegionRelease(

@@ -9,7 +9,7 @@ from controller.domain.bundle import Values
 from controller.domain.catalogue import unknown_key
 from controller.domain.layers import SpecSource
 from controller.domain.merge import Layer
-from controller.domain.values import DocumentPath, Path, lookup
+from controller.domain.values import DocumentPath, lookup
 from controller.errors import Problem
 
 _DOCKER_HUB = "docker.io"
@@ -39,7 +39,7 @@ def image_layer(spec: SpecSource, chart: str, lower: Values) -> Layer | None:
     overrides = wanted.get("overrides") or {}
     registry = str(wanted.get("registry") or "")
     values: dict[str, Any] = {}
-    origins: dict[Path, DocumentPath] = {
+    origins: dict[DocumentPath, DocumentPath] = {
         ("images", "tags"): ("spec", "images", "registry"),
         **{("images", "tags", name): ("spec", "images", "overrides", name) for name in overrides},
         ("images", "pull_policy"): ("spec", "images", "pullPolicy"),

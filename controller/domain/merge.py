@@ -53,9 +53,9 @@ class Layer:
     source: str = ""
     root: DocumentPath = ()
     lines: Mapping[DocumentPath, int] = field(default_factory=dict)
-    origins: Mapping[Path, DocumentPath] = field(default_factory=dict)
+    origins: Mapping[DocumentPath, DocumentPath] = field(default_factory=dict)
 
-    def place(self, path: Path) -> str:
+    def place(self, path: DocumentPath) -> str:
         """Where this layer sets the path: `values/sizes/small.yaml:41`; the source if no line is known.
 
         Empty for a field that the file does not have: its default counts then.
@@ -66,13 +66,13 @@ class Layer:
         line = nearest_line(self.lines, origin or (*self.root, *path))
         return f"{self.source}:{line}" if self.source and line else self.source
 
-    def full_path(self, path: Path) -> str:
+    def full_path(self, path: DocumentPath) -> str:
         """The path as seen from the top of the source: `spec.services.compute.nova.values.conf…`"""
         return format_path(self._origin(path) or (*self.root, *path))
 
-    def _origin(self, path: Path) -> DocumentPath:
+    def _origin(self, path: DocumentPath) -> DocumentPath:
         """The field behind the path, empty where the path is the field."""
-        for length in range(len(path), 0, -1):
+        for length in range(len(path), 0, -1) if self.origins else ():
             if path[:length] in self.origins:
                 return self.origins[path[:length]]
         return ()
@@ -88,16 +88,29 @@ DELETED = Deleted()
 
 @dataclass(frozen=True)
 class Setting:
-    """One layer setting (or deleting) one path. `place` is `file:line` or empty, `path` is the full path.
+    """One layer setting (or deleting) the value of one path.
 
-    `written` is the path in the values of what says it: the map, where one was deleted or replaced.
+    `written` is the path in the layer of what says it: the map, where one was deleted or replaced.
     """
 
-    layer: str
-    path: str
-    place: str
+    origin: Layer = field(repr=False)
+    written: Path
     value: Any
-    written: Path = ()
+
+    @property
+    def layer(self) -> str:
+        """The name of the layer."""
+        return self.origin.name
+
+    @property
+    def path(self) -> str:
+        """The field as seen from the top of its source."""
+        return self.origin.full_path(self.written)
+
+    @property
+    def place(self) -> str:
+        """`file:line`, or empty."""
+        return self.origin.place(self.written)
 
 
 @dataclass(frozen=True)
@@ -301,11 +314,9 @@ class _LayerMerge:
             self._problems.append(problem)
 
     def _record(self, path: Path, value: Any, said_at: Path | None = None) -> None:
-        written = path if said_at is None else said_at
-        layer = self._layer
-        setting = Setting(layer.name, layer.full_path(written), layer.place(written), value, written)
+        setting = Setting(self._layer, path if said_at is None else said_at, value)
         before = self._history.get(path, ())
-        if before and before[-1].layer == layer.name and before[-1].value is DELETED:
+        if before and before[-1].origin is self._layer and before[-1].value is DELETED:
             before = before[:-1]  # ended with the map around it, and set anew by the same words
         self._history[path] = (*before, setting)
 

@@ -19,9 +19,9 @@ from typing import Any
 from controller.domain.bundle import ChartRef, ReleaseSpec, Values
 from controller.domain.catalogue import NODE_FORM_CONF, ChartEntry, ServiceEntry, suggestion, unknown_key
 from controller.domain.layers import SpecSource
-from controller.domain.merge import Layer
-from controller.domain.values import DocumentPath, Path, format_path, lookup, type_name
-from controller.errors import Problem
+from controller.domain.merge import Layer, MergedValues, merge_onto
+from controller.domain.values import PATCH, DocumentPath, Path, format_path, is_map, lookup, type_name
+from controller.errors import Problem, SpecInvalid
 
 _LABEL = re.compile(
     r"^(?:[a-z0-9](?:[-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$"
@@ -40,17 +40,25 @@ class _NodeValues:
     path: DocumentPath
 
 
-def node_layer(spec: SpecSource, service: ServiceEntry, chart: str) -> tuple[Layer | None, list[Problem]]:
+def node_layer(
+    spec: SpecSource, service: ServiceEntry, chart: str, below: MergedValues
+) -> tuple[Layer | None, list[Problem]]:
     """The layer that puts the values of `spec.nodes` into a release, None where nothing is said about it.
 
-    Labels are taken in alphabetical order, which for form `conf` is their precedence: a node that has two
-    of them follows the last.
+    `below` is what all nodes get: values for some of them must be of the same types. Labels are taken in
+    alphabetical order, which for form `conf` is their precedence: a node that has two of them follows the
+    last.
     """
     entry = service.charts[chart]
     found = list(_of_chart(spec.spec, service.name, chart))
     if not found:
         return None, []
     problems = [problem for item in found for problem in _check(item, chart, entry)]
+    problems += [
+        problem for layer in label_layers(spec, service, chart) for problem in _misfits(layer, below)
+    ]
+    if entry.node_form == NODE_FORM_CONF:
+        problems += _said_twice(chart, found, below)
     if problems:
         return None, problems
     values = _as_conf(chart, found) if entry.node_form == NODE_FORM_CONF else _as_values(chart, found)
@@ -58,15 +66,81 @@ def node_layer(spec: SpecSource, service: ServiceEntry, chart: str) -> tuple[Lay
     return Layer("nodes", values, spec.source, (), spec.lines, origins), []
 
 
-def _origins(chart: str, entry: ChartEntry, found: list[_NodeValues]) -> Iterator[tuple[Path, DocumentPath]]:
-    """The field behind each part of the layer: that of a label, or of all where they are one list."""
+def label_layers(spec: SpecSource, service: ServiceEntry, chart: str) -> list[Layer]:
+    """What each label changes of the chart's values, as it is written in the spec."""
+    return [
+        Layer("nodes", item.values, spec.source, item.path, spec.lines)
+        for item in _of_chart(spec.spec, service.name, chart)
+        if isinstance(item.values, dict)
+    ]
+
+
+def _misfits(layer: Layer, below: MergedValues) -> list[Problem]:
+    """Values of one label that are of another type than those of all nodes, or that would delete some."""
+    problems = [
+        Problem(
+            layer.full_path(path),
+            "a value can be another on some nodes, and cannot be deleted there: charts merge it over theirs",
+            "give the value that these nodes are to have, or remove this",
+            layer.place(path),
+        )
+        for path in _deletions(layer.values, ())
+    ]
+    try:
+        merge_onto(below, [layer] if not problems else [])
+    except SpecInvalid as error:
+        problems += error.problems
+    return problems
+
+
+def _deletions(values: Mapping[str, Any], path: Path) -> Iterator[Path]:
+    for key, value in values.items():
+        if value is None or key == PATCH:
+            yield (*path, key)
+        elif is_map(value):
+            yield from _deletions(value, (*path, key))
+
+
+def _said_twice(chart: str, found: list[_NodeValues], below: MergedValues) -> Iterator[Problem]:
+    """Labels that the release's own values list already: of two lists, one would be lost."""
+    for daemonset in dict.fromkeys(item.daemonset for item in found):
+        path: Path = ("conf", "overrides", f"{chart}_{daemonset}", "labels")
+        settings = below.chain(path)
+        if lookup(below.values, path):
+            yield Problem(
+                settings[-1].path if settings else format_path(path),
+                "labels are listed here and in spec.nodes, and would be lost here",
+                "write all of them under spec.nodes",
+                settings[-1].place if settings else "",
+            )
+
+
+def _origins(
+    chart: str, entry: ChartEntry, found: list[_NodeValues]
+) -> Iterator[tuple[DocumentPath, DocumentPath]]:
+    """The field behind each part of the layer."""
+    positions: dict[str, int] = {}
     for item in found:
         key = f"{chart}_{item.daemonset}"
+        position = positions[key] = positions.get(key, -1) + 1
         if entry.node_form == NODE_FORM_CONF:
             alone = sum(other.daemonset == item.daemonset for other in found) == 1
             yield ("conf", "overrides", key), item.path if alone else ("spec", "nodes")
+            root: DocumentPath = ("conf", "overrides", key, "labels", position)
         else:
-            yield ("overrides", key, "labels", item.label), item.path
+            root = ("overrides", key, "labels", item.label, "values")
+            yield root[:-1], item.path
+        yield root, item.path
+        for path in _paths(item.values):
+            yield (*root, *path), (*item.path, *path)
+
+
+def _paths(value: Any, path: DocumentPath = ()) -> Iterator[DocumentPath]:
+    """Every key and list item of the value, and within it."""
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, item in items:
+        yield (*path, key)
+        yield from _paths(item, (*path, key))
 
 
 def _of_chart(spec: Mapping[str, Any], service: str, chart: str) -> Iterator[_NodeValues]:

@@ -7,18 +7,21 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from controller.domain.bundle import Values
-from controller.domain.merge import MergedValues
-from controller.domain.values import DocumentPath, format_path, is_secret_ref
+from controller.domain.layers import SpecSource
+from controller.domain.merge import MergedValues, Setting
+from controller.domain.values import DocumentPath, format_path, is_secret_ref, lookup
 from controller.errors import Problem
 
 # Names whose value is the secret itself; `secret_name`, `user_secret_name` … name a Kubernetes Secret.
 _SECRET_KEY = re.compile(
     r"(^|[_.-])(password|passwd|passphrase|pass|secret|shared_secret|secret_key|access_key|encryption_key"
-    r"|private_key|erlang_cookie|tmpurlkey|admin_keyring|heartbeat_key|kek|auth_token|token)$",
+    r"|private_key|api_?key|erlang_cookie|tmpurlkey|admin_keyring|heartbeat_key|kek|auth_token|token)$",
     re.IGNORECASE,
 )
 _CREDENTIALS_IN_URL = re.compile(r"[a-z][a-z0-9+.-]*://[^/\s:@]*:[^/\s:@{}$%<>]+@", re.IGNORECASE)
 _PRIVATE_KEY = re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----")
+_SECRET_OBJECT = re.compile(r"""^\s*["']?kind["']?:\s*["']?Secret["']?\s*,?\s*$""", re.MULTILINE)
+_Fields = Mapping[tuple[str | int, Any], DocumentPath]
 # Words that stand where a secret could, and are none.
 _HARMLESS = frozenset(("", "none", "null", "true", "false", "<none>", "<service default>"))
 
@@ -27,28 +30,67 @@ def literal_secrets(values: Values) -> Iterator[DocumentPath]:
     """Paths of all leaves that look like a secret in clear, in the order of the values.
 
     A leaf counts when its key names a secret and it is a non-empty string or number that is no
-    reference, or when its text holds a private key or a URL with a password.
+    reference; when its text holds a private key, a URL with a password or a whole Secret; and when it is
+    the data of an object of the kind Secret. Names with a colon are rules of oslo.policy.
     """
     yield from _walk(values, ())
 
 
-def password_problems(release: str, merged: MergedValues) -> list[Problem]:
-    """A problem for each secret in clear that a release would get, with the place that sets it."""
-    problems = []
-    for path in literal_secrets(merged.values):
-        keys = tuple(key for key in path if isinstance(key, str))
-        settings = merged.history.get(keys, ())
-        where = settings[-1] if settings else None
-        problems.append(
-            Problem(
-                where.path if where else f"{release}: {format_path(path)}",
-                f"release {release} would get a secret in clear"
-                + ("" if where else ", from the chart's defaults"),
-                "refer to a Secret instead: {$secretRef: {name: <Secret>, key: <key>}}",
-                where.place if where else "",
-            )
-        )
-    return problems
+def password_problems(release: str, merged: MergedValues, spec: SpecSource) -> list[Problem]:
+    """A problem for each secret in clear that a release would get, with the place to edit.
+
+    That is the field that the operator wrote, also where a template of ours passed it on.
+    """
+    found = list(literal_secrets(merged.values))
+    fields = _secret_fields(spec) if found else {}
+    return [_problem(release, merged, path, fields) for path in found]
+
+
+def _problem(release: str, merged: MergedValues, path: DocumentPath, fields: _Fields) -> Problem:
+    message, source = f"release {release} would get a secret in clear", ""
+    shown = f"{release}: {format_path(path)}"
+    setting = _setting(merged, path)
+    if setting is None:
+        message += ", from the chart's defaults"
+    else:
+        shown, source = setting.origin.full_path(path), setting.origin.place(path)
+        value = lookup(merged.values, path)
+        field = fields.get((path[-1], value)) or fields.get(("", value))
+        if field and not shown.startswith("spec."):
+            shown, source = format_path(field), ""  # whoever knows the file adds the line
+    remedy = "refer to a Secret instead: {$secretRef: {name: <Secret>, key: <key>}}"
+    return Problem(shown, message, remedy, source)
+
+
+def _setting(merged: MergedValues, path: DocumentPath) -> Setting | None:
+    """What set the leaf, or the list or map around it."""
+    for length in range(len(path), 0, -1):
+        keys = path[:length]
+        settings = merged.history.get(tuple(map(str, keys)), ())
+        if settings and not isinstance(keys[-1], int):
+            return settings[-1]
+    return None
+
+
+def _secret_fields(spec: SpecSource) -> _Fields:
+    """The fields of `spec.features` that may be secrets, by their key and value, and by value alone."""
+    features = spec.spec.get("features") or {}
+    fields: dict[tuple[str | int, Any], DocumentPath] = {}
+    for path in literal_secrets(features):
+        fields.setdefault(("", lookup(features, path)), ("spec", "features", *path))
+    for path in _leaf_paths(features, ()):
+        fields.setdefault((path[-1], lookup(features, path)), ("spec", "features", *path))
+    return fields
+
+
+def _leaf_paths(value: Any, path: DocumentPath) -> Iterator[DocumentPath]:
+    items = (
+        value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list) else ()
+    )
+    for key, item in items:
+        yield from _leaf_paths(item, (*path, key))
+    if path and not isinstance(value, Mapping | list):
+        yield path
 
 
 def _walk(value: Any, path: DocumentPath) -> Iterator[DocumentPath]:
@@ -63,8 +105,11 @@ def _walk(value: Any, path: DocumentPath) -> Iterator[DocumentPath]:
             and _literal(value["value"])
         ):
             yield (*path, "value")
+        if value.get("kind") == "Secret":
+            yield from _data_of_secret(value, path)
+            return
         for key, item in value.items():
-            if _SECRET_KEY.search(key) and _literal(item) and not _names_file(key, item):
+            if ":" not in key and _SECRET_KEY.search(key) and _literal(item) and not _names_file(key, item):
                 yield (*path, key)
             else:
                 yield from _walk(item, (*path, key))
@@ -73,6 +118,13 @@ def _walk(value: Any, path: DocumentPath) -> Iterator[DocumentPath]:
             yield from _walk(item, (*path, index))
     elif isinstance(value, str) and len(value) > 8 and _shows_secret(value):
         yield path
+
+
+def _data_of_secret(obj: Mapping[str, Any], path: DocumentPath) -> Iterator[DocumentPath]:
+    for part in ("data", "stringData"):
+        content = obj.get(part)
+        if isinstance(content, Mapping) and not is_secret_ref(content):
+            yield from ((*path, part, key) for key, item in content.items() if _literal(item))
 
 
 def _literal(value: Any) -> bool:
@@ -94,4 +146,4 @@ def _refers(text: str) -> bool:
 
 
 def _shows_secret(text: str) -> bool:
-    return bool(_CREDENTIALS_IN_URL.search(text) or _PRIVATE_KEY.search(text))
+    return any(shape.search(text) for shape in (_CREDENTIALS_IN_URL, _PRIVATE_KEY, _SECRET_OBJECT))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -9,7 +10,9 @@ import pytest
 from controller.domain.bundle import ChartRef, ReleaseSpec
 from controller.domain.catalogue import ChartEntry, ServiceEntry
 from controller.domain.layers import SpecSource
+from controller.domain.merge import Layer, merge_layers
 from controller.domain.node_overrides import check_nodes, node_layer, rename_warnings, renamed_daemonsets
+from controller.errors import Problem
 
 CHARTS = {
     "nova": ChartEntry(("embedded",), daemonsets=("compute",)),
@@ -27,8 +30,15 @@ def spec(
     return SpecSource({"nodes": {label: {"services": {"compute": {chart: body}}}}})
 
 
+def layer_of(
+    source: SpecSource, chart: str, values: Mapping[str, Any] | None = None
+) -> tuple[Layer | None, list[Problem]]:
+    """What is said of nodes, over these values of all nodes."""
+    return node_layer(source, COMPUTE, chart, merge_layers(values or {}, []))
+
+
 def test_form_conf_is_a_list_of_labels_with_conf() -> None:
-    layer, problems = node_layer(spec(), COMPUTE, "nova")
+    layer, problems = layer_of(spec(), "nova")
     assert problems == []
     assert layer is not None
     labels = [{"label": {"key": "role", "values": ["gpu"]}, "conf": CPU["conf"]}]
@@ -36,9 +46,7 @@ def test_form_conf_is_a_list_of_labels_with_conf() -> None:
 
 
 def test_form_values_is_a_map_by_label() -> None:
-    layer, problems = node_layer(
-        spec(chart="libvirt", daemonset="libvirt", values={"a": 1}), COMPUTE, "libvirt"
-    )
+    layer, problems = layer_of(spec(chart="libvirt", daemonset="libvirt", values={"a": 1}), "libvirt")
     assert problems == []
     assert layer is not None
     assert layer.values == {"overrides": {"libvirt_libvirt": {"labels": {"role::gpu": {"values": {"a": 1}}}}}}
@@ -46,14 +54,14 @@ def test_form_values_is_a_map_by_label() -> None:
 
 def test_labels_come_in_alphabetical_order_whatever_the_order_of_the_spec() -> None:
     one, other = spec("b::x").spec["nodes"], spec("a::x").spec["nodes"]
-    layer, _ = node_layer(SpecSource({"nodes": {**one, **other}}), COMPUTE, "nova")
+    layer, _ = layer_of(SpecSource({"nodes": {**one, **other}}), "nova")
     assert layer is not None
     labels = layer.values["conf"]["overrides"]["nova_compute"]["labels"]
     assert [entry["label"]["key"] for entry in labels] == ["a", "b"]
 
 
 def test_nothing_is_said_about_a_chart_that_no_label_names() -> None:
-    assert node_layer(spec(), COMPUTE, "libvirt") == (None, [])
+    assert layer_of(spec(), "libvirt") == (None, [])
 
 
 @pytest.mark.parametrize(
@@ -77,9 +85,64 @@ def test_nothing_is_said_about_a_chart_that_no_label_names() -> None:
     ],
 )
 def test_what_a_chart_cannot_do_is_refused(source: SpecSource, path: str, remedy: str) -> None:
-    layer, [problem] = node_layer(source, COMPUTE, "nova")
+    layer, [problem] = layer_of(source, "nova")
     assert layer is None
     assert (problem.path, problem.remedy) == (path, remedy)
+
+
+LIBVIRT = {"chart": "libvirt", "daemonset": "libvirt"}
+
+
+@pytest.mark.parametrize(
+    ("source", "chart", "path"),
+    [
+        (spec(values={"conf": {"nova": {"a": None}}}), "nova", "conf.nova.a"),
+        (spec(values={"conf": {"nova": {"$patch": "delete"}}}), "nova", "conf.nova.$patch"),
+        (spec(values={"conf": {"b": 1}, "a": None}, **LIBVIRT), "libvirt", "a"),
+        (spec(values={"$patch": "replace", "a": 1}, **LIBVIRT), "libvirt", "$patch"),
+    ],
+)
+def test_nothing_can_be_deleted_on_some_nodes(source: SpecSource, chart: str, path: str) -> None:
+    layer, [problem] = layer_of(source, chart)
+    assert layer is None
+    assert problem.path.endswith(f".values.{path}")
+    assert "cannot be deleted" in problem.message
+
+
+def test_a_value_for_some_nodes_is_of_the_type_that_all_nodes_have() -> None:
+    layer, [problem] = layer_of(spec(values={"conf": {"nova": "x"}}), "nova", {"conf": {"nova": {"a": 1}}})
+    assert layer is None
+    assert problem.path == 'spec.nodes["role::gpu"].services.compute.nova.compute.values.conf.nova'
+    assert problem.message == 'expected a map, as in the chart defaults; nodes has the string "x"'
+
+
+def test_labels_that_the_release_lists_already_are_not_thrown_away() -> None:
+    written = {
+        "conf": {"overrides": {"nova_compute": {"labels": [{"label": {"key": "a", "values": ["b"]}}]}}}
+    }
+    below = merge_layers({}, [Layer("services", written, "region.yaml", ("spec", "services"))])
+    layer, [problem] = node_layer(spec(), COMPUTE, "nova", below)
+    assert layer is None
+    assert problem.path == "spec.services.conf.overrides.nova_compute.labels"
+    assert problem.remedy == "write all of them under spec.nodes"
+
+
+@pytest.mark.parametrize(
+    ("source", "chart", "path"),
+    [
+        (spec(), "nova", ("conf", "overrides", "nova_compute", "labels", 0, "conf", "nova", "DEFAULT")),
+        (
+            spec(values={"conf": {"nova": {"DEFAULT": 1}}}, **LIBVIRT),
+            "libvirt",
+            ("overrides", "libvirt_libvirt", "labels", "role::gpu", "values", "conf", "nova", "DEFAULT"),
+        ),
+    ],
+)
+def test_every_value_is_traced_to_the_field_that_says_it(source: SpecSource, chart: str, path: Any) -> None:
+    layer, _ = layer_of(source, chart)
+    assert layer is not None
+    assert layer.full_path(path).startswith('spec.nodes["role::gpu"].services.compute.')
+    assert layer.full_path(path).endswith(".values.conf.nova.DEFAULT")
 
 
 @pytest.mark.parametrize("label", ["role", "role:gpu", "::gpu", "a b::c", "role::a b", "-x::y"])
@@ -104,10 +167,10 @@ def test_an_unknown_service_or_chart_is_refused_with_the_nearest_name() -> None:
 
 
 def test_a_label_that_comes_or_goes_renames_the_daemonset_and_other_conf_does_not() -> None:
-    one, _ = node_layer(spec(), COMPUTE, "nova")
-    two, _ = node_layer(spec("role::fpga"), COMPUTE, "nova")
+    one, _ = layer_of(spec(), "nova")
+    two, _ = layer_of(spec("role::fpga"), "nova")
     other = {"conf": {"nova": {"DEFAULT": {"cpu_allocation_ratio": 2}}}}
-    changed, _ = node_layer(spec(values=other), COMPUTE, "nova")
+    changed, _ = layer_of(spec(values=other), "nova")
     assert one is not None
     assert two is not None
     assert changed is not None
@@ -118,7 +181,7 @@ def test_a_label_that_comes_or_goes_renames_the_daemonset_and_other_conf_does_no
 
 
 def test_the_charts_shipped_with_the_controller_rename_nothing() -> None:
-    one, _ = node_layer(spec(), COMPUTE, "nova")
+    one, _ = layer_of(spec(), "nova")
     assert one is not None
     assert renamed_daemonsets(ChartRef("nova", path="nova"), {}, one.values) == ()
 
@@ -128,7 +191,7 @@ def releases(values: Any) -> list[ReleaseSpec]:
 
 
 def test_a_renamed_daemonset_is_warned_about_between_two_wishes_for_a_release() -> None:
-    one, _ = node_layer(spec(), COMPUTE, "nova")
+    one, _ = layer_of(spec(), "nova")
     assert one is not None
     [warning] = rename_warnings(releases({}), releases(one.values))
     assert warning.path == "spec.nodes"
@@ -137,7 +200,7 @@ def test_a_renamed_daemonset_is_warned_about_between_two_wishes_for_a_release() 
 
 
 def test_a_release_that_is_new_or_gone_renames_nothing() -> None:
-    one, _ = node_layer(spec(), COMPUTE, "nova")
+    one, _ = layer_of(spec(), "nova")
     assert one is not None
     assert rename_warnings([], releases(one.values)) == ()
     assert rename_warnings(releases(one.values), []) == ()

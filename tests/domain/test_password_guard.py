@@ -6,7 +6,10 @@ from typing import Any
 
 import pytest
 
-from controller.domain.password_guard import literal_secrets
+from controller.domain.layers import SpecSource
+from controller.domain.merge import Layer, merge_layers
+from controller.domain.password_guard import literal_secrets, password_problems
+from controller.errors import Problem
 
 REF = {"$secretRef": {"name": "a", "key": "b"}}
 
@@ -33,6 +36,11 @@ REF = {"$secretRef": {"name": "a", "key": "b"}}
         {"key": "-----BEGIN RSA PRIVATE KEY-----\nAAAA"},
         {"admin-password": "x"},
         {"Password": "x"},
+        {"api_key": "x"},
+        {"apikey": "x"},
+        {"extraObjects": {"a": {"kind": "Secret", "stringData": {"config": "x"}}}},
+        {"extraObjects": {"a": {"kind": "Secret", "data": {"config": "eA=="}}}},
+        {"extraObjects": ["apiVersion: v1\nkind: Secret\nstringData: {config: x}\n"]},
     ],
 )
 def test_a_secret_in_clear_is_found(values: Any) -> None:
@@ -60,6 +68,9 @@ def test_a_secret_in_clear_is_found(values: Any) -> None:
         {"password": "${DB_PASSWORD}"},
         {"url": "http://keystone:5000/v3"},
         {"url": "http://$(USER):$(PASS)@host/"},
+        {"extraObjects": {"a": {"kind": "Secret", "stringData": {"config": REF}}}},
+        {"extraObjects": {"a": {"kind": "SecretProviderClass", "data": {"config": "x"}}}},
+        {"policy": {"identity:validate_token": "rule:admin", "os_compute_api:os-server-password": "rule:a"}},
         {"node_selector_key": "openstack-control-plane"},
         {"max_active_keys": 7},
         {"env": [{"name": "OS_PASSWORD", "valueFrom": {"secretKeyRef": {"name": "a", "key": "b"}}}]},
@@ -72,3 +83,39 @@ def test_what_is_no_secret_is_left_alone(values: Any) -> None:
 def test_every_place_is_named() -> None:
     values = {"a": {"password": "x", "b": [{"token": "y"}]}, "c": REF}
     assert list(literal_secrets(values)) == [("a", "password"), ("a", "b", 0, "token")]
+
+
+LINES = {("spec", "services"): 4, ("spec", "services", "hosts", 1, "password"): 9}
+CLEAR = {"hosts": [{"name": "a"}, {"password": "hunter2"}]}
+
+
+def problem_of(layer: Layer, features: Any = None) -> Problem:
+    merged = merge_layers({}, [layer])
+    [problem] = password_problems("nova", merged, SpecSource({"features": features or {}}))
+    return problem
+
+
+def test_a_secret_within_a_list_is_named_with_its_own_field_and_line() -> None:
+    problem = problem_of(Layer("services", CLEAR, "region.yaml", ("spec", "services"), LINES))
+    assert (problem.path, problem.source) == ("spec.services.hosts[1].password", "region.yaml:9")
+    assert problem.message == "release nova would get a secret in clear"
+
+
+def test_a_secret_that_a_template_passes_on_is_named_with_the_field_that_holds_it() -> None:
+    written = Layer("service compute", CLEAR, "values/services/compute.yaml.j2", ("releases",))
+    features = {"backends": [{"conf": {"user": "hunter2", "password": "hunter2"}}]}
+    assert problem_of(written, features).path == "spec.features.backends[0].conf.password"
+    renamed = {"backends": [{"conf": {"user": "hunter2", "san_password": "hunter2"}}]}
+    assert problem_of(written, renamed).path == "spec.features.backends[0].conf.san_password"
+
+
+def test_a_secret_of_a_template_itself_is_named_with_the_template() -> None:
+    written = Layer("service compute", CLEAR, "values/services/compute.yaml.j2", ("releases",))
+    assert problem_of(written).source == "values/services/compute.yaml.j2"
+
+
+def test_a_secret_of_the_charts_defaults_is_said_to_be_theirs() -> None:
+    merged = merge_layers(CLEAR, [])
+    [problem] = password_problems("nova", merged, SpecSource({}))
+    assert problem.path == "nova: hosts[1].password"
+    assert problem.message.endswith("from the chart's defaults")
