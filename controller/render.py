@@ -16,14 +16,13 @@ from controller.domain.catalogue import (
     chart_source,
     decide_services,
     in_order_of_need,
-    suggestion,
 )
 from controller.domain.deployment import OpenStackDeployment
 from controller.domain.drift_rules import drift_of, unknown_releases
 from controller.domain.feature_services import feature_service_problems
 from controller.domain.images import check_image_overrides, image_layer
 from controller.domain.layers import SpecSource, check_overrides, library_layers, spec_layers
-from controller.domain.library import Library
+from controller.domain.library import Library, main_field_problems
 from controller.domain.merge import Layer, MergedValues, merge_layers, merge_onto, nearest_line
 from controller.domain.node_overrides import check_nodes, label_layers, node_layer
 from controller.domain.password_guard import password_problems
@@ -166,8 +165,9 @@ class _RegionRenderer:
 
     def _prepared(self) -> tuple[tuple[ServiceEntry, ...], RegionInput]:
         """The services, and what their templates see. Raises SpecInvalid."""
-        self._check_main_fields()
         spec = self.deployment.document
+        self.problems += main_field_problems(spec, self.library)
+        self._stop_on_problems()
         preset = self.library.presets[spec["preset"]]
         chosen_services = _mapping(_mapping(spec.get("features")).get("services"))
         services, problems = decide_services(
@@ -335,29 +335,6 @@ class _RegionRenderer:
             credentials_secret=charts.get("credentialsSecret") or "",
             ca_secret=charts.get("caSecret") or "",
         )
-
-    def _check_main_fields(self) -> None:
-        spec = self.deployment.document
-        choices = (
-            ("openstackVersion", self.library.versions),
-            ("preset", self.library.presets),
-            ("size", self.library.sizes),
-        )
-        for name, known in choices:
-            value = spec.get(name)
-            if not isinstance(value, str):
-                self.problems.append(
-                    Problem(
-                        f"spec.{name}",
-                        "is missing" if value is None else "must be a string",
-                        f"one of {', '.join(sorted(known))} (in quotes)",
-                    )
-                )
-            elif value not in known:
-                self.problems.append(
-                    Problem(f"spec.{name}", f'unknown value "{value}"', suggestion(value, known))
-                )
-        self._stop_on_problems()
 
     def _check_overrides(
         self, services: tuple[ServiceEntry, ...], bundles: Mapping[str, RegionBundle]

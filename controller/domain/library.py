@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from controller.domain.bundle import Values
-from controller.domain.catalogue import Catalogue
+from controller.domain.catalogue import Catalogue, suggestion
 from controller.domain.merge import Layer
 from controller.domain.values import DocumentPath
+from controller.errors import Problem
 
 
 @dataclass(frozen=True)
@@ -47,3 +49,22 @@ class Library:
     templates: Mapping[str, str]
     every_release: str = ""
     internal_tls: str = ""
+
+
+def main_field_problems(spec: Mapping[str, Any], library: Library) -> list[Problem]:
+    """What is wrong with the main fields that choose files of the library."""
+    choices = (
+        ("openstackVersion", library.versions),
+        ("preset", library.presets),
+        ("size", library.sizes),
+    )
+    problems = []
+    for name, known in choices:
+        value = spec.get(name)
+        if not isinstance(value, str):
+            message = "is missing" if value is None else "must be a string"
+            remedy = f"one of {', '.join(sorted(known))} (in quotes)"
+            problems.append(Problem(f"spec.{name}", message, remedy))
+        elif value not in known:
+            problems.append(Problem(f"spec.{name}", f'unknown value "{value}"', suggestion(value, known)))
+    return problems
