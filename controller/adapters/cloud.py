@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from controller.adapters.cloud_calls import CloudCalls, items_of, parse_clouds
+from controller.adapters.cloud_calls import CloudCalls, items_of, parse_clouds, read_each
 from controller.domain.cloud_facts import (
     Agent,
     Aggregate,
@@ -47,7 +47,9 @@ class OpenStackCloud:
         listed = items_of(answer, "services", "/os-services")
         if any(one.get("status") == UNKNOWN or "id" not in one for one in listed):
             raise CloudUnavailable("a cell of Nova is down: its services are not known")
-        return tuple(_service(one) for one in listed if one["binary"] == "nova-compute")
+        return read_each(
+            (one for one in listed if one.get("binary") == "nova-compute"), _service, "/os-services"
+        )
 
     def endpoints(self) -> tuple[ServiceEndpoint, ...]:
         """The catalogue, of the interface that the credentials name."""
@@ -70,22 +72,15 @@ class OpenStackCloud:
                 "compute", "/os-hypervisors/detail", "hypervisors", {"with_servers": "true"}, LOOK
             )
         )
-        self._providers.update({one["service"]["host"]: str(one["id"]) for one in listed})
-        return tuple(Hypervisor(one["service"]["host"], len(one.get("servers") or ())) for one in listed)
+        path = "/os-hypervisors/detail"
+        self._providers.update(read_each(listed, lambda one: (one["service"]["host"], str(one["id"])), path))
+        return read_each(
+            listed, lambda one: Hypervisor(one["service"]["host"], len(one.get("servers") or ())), path
+        )
 
     def network_agents(self) -> tuple[Agent, ...]:
         listed = items_of(self._calls.get("network", "/agents"), "agents", "/agents")
-        return tuple(
-            Agent(
-                id=one["id"],
-                host=one["host"],
-                kind=one["agent_type"],
-                alive=bool(one["alive"]),
-                enabled=bool(one["admin_state_up"]),
-                description=one.get("description") or "",
-            )
-            for one in listed
-        )
+        return read_each(listed, _agent, "/agents")
 
     def volume_services(self) -> tuple[VolumeService, ...]:
         try:
@@ -94,27 +89,18 @@ class OpenStackCloud:
             if error.code == 404:
                 return ()
             raise
-        return tuple(
-            VolumeService(
-                binary=one["binary"],
-                name=one["host"],
-                enabled=one["status"] == "enabled",
-                up=one["state"] == "up",
-                reason=one.get("disabled_reason") or "",
-            )
-            for one in items_of(answer, "services", "/os-services")
-        )
+        return read_each(items_of(answer, "services", "/os-services"), _volume_service, "/os-services")
 
     def aggregates(self) -> tuple[Aggregate, ...]:
         answer = self._calls.get("compute", "/os-aggregates", microversion=LOOK)
-        return tuple(_aggregate(one) for one in items_of(answer, "aggregates", "/os-aggregates"))
+        return read_each(items_of(answer, "aggregates", "/os-aggregates"), _aggregate, "/os-aggregates")
 
     def servers_on(self, host: str) -> tuple[Server, ...]:
         wanted = {"all_tenants": "true", "host": host}
         listed = list(self._calls.pages("compute", "/servers/detail", "servers", wanted, LOOK))
         if any(one.get("status") == UNKNOWN for one in listed):
             raise CloudUnavailable("a cell of Nova is down: its servers are not known")
-        return tuple(_server(one) for one in listed)
+        return read_each(listed, _server, "/servers/detail")
 
     def server(self, id_: str) -> Server | None:
         answer = self._calls.get("compute", f"/servers/{id_}", microversion=LOOK)
@@ -123,23 +109,13 @@ class OpenStackCloud:
         found = answer.get("server") if isinstance(answer, dict) else None
         if not isinstance(found, dict) or found.get("status") == UNKNOWN:
             raise CloudUnavailable(f"server {id_} is not known: its cell is down, or the answer is broken")
-        return _server(found)
+        [server] = read_each([found], _server, f"/servers/{id_}")
+        return server
 
     def migrations(self, server: str) -> tuple[Migration, ...]:
         wanted = {"instance_uuid": server}
         listed = self._calls.pages("compute", "/os-migrations", "migrations", wanted, LOOK)
-        found = [
-            Migration(
-                id=int(one["id"]),
-                server=one["instance_uuid"],
-                kind=one["migration_type"],
-                status=one["status"],
-                source=one.get("source_compute") or "",
-                target=one.get("dest_compute") or "",
-            )
-            for one in listed
-        ]
-        return tuple(sorted(found, key=lambda one: one.id))
+        return tuple(sorted(read_each(listed, _migration, "/os-migrations"), key=lambda one: one.id))
 
     def allocations(self, host: str) -> tuple[str, ...] | None:
         provider = self._provider(host)
@@ -156,11 +132,11 @@ class OpenStackCloud:
 
     def routed_by(self, agent: str) -> tuple[str, ...]:
         path = f"/agents/{agent}/l3-routers"
-        return tuple(one["id"] for one in items_of(self._calls.get("network", path), "routers", path))
+        return read_each(items_of(self._calls.get("network", path), "routers", path), _id, path)
 
     def served_by(self, agent: str) -> tuple[str, ...]:
         path = f"/agents/{agent}/dhcp-networks"
-        return tuple(one["id"] for one in items_of(self._calls.get("network", path), "networks", path))
+        return read_each(items_of(self._calls.get("network", path), "networks", path), _id, path)
 
     def _provider(self, host: str) -> str | None:
         known = self._providers.get(host)
@@ -279,6 +255,42 @@ def _service(one: Mapping[str, Any]) -> ComputeService:
         reason=one.get("disabled_reason") or "",
         zone=one.get("zone") or "",
     )
+
+
+def _agent(one: Mapping[str, Any]) -> Agent:
+    return Agent(
+        id=one["id"],
+        host=one["host"],
+        kind=one["agent_type"],
+        alive=bool(one["alive"]),
+        enabled=bool(one["admin_state_up"]),
+        description=one.get("description") or "",
+    )
+
+
+def _volume_service(one: Mapping[str, Any]) -> VolumeService:
+    return VolumeService(
+        binary=one["binary"],
+        name=one["host"],
+        enabled=one["status"] == "enabled",
+        up=one["state"] == "up",
+        reason=one.get("disabled_reason") or "",
+    )
+
+
+def _migration(one: Mapping[str, Any]) -> Migration:
+    return Migration(
+        id=int(one["id"]),
+        server=one["instance_uuid"],
+        kind=one["migration_type"],
+        status=one["status"],
+        source=one.get("source_compute") or "",
+        target=one.get("dest_compute") or "",
+    )
+
+
+def _id(one: Mapping[str, Any]) -> str:
+    return str(one["id"])
 
 
 def _aggregate(one: Mapping[str, Any]) -> Aggregate:

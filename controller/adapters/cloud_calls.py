@@ -11,14 +11,16 @@ import logging
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, TypeVar
 
 import yaml
 
 from controller.domain import backoff
 from controller.errors import CloudRefused, CloudUnavailable
 from controller.ports import Clock, Randomness
+
+Made = TypeVar("Made")
 
 # Seconds: one request, and a read with all its repetitions.
 REQUEST_TIMEOUT = 15.0
@@ -226,7 +228,21 @@ def items_of(answer: Any, name: str, path: str) -> list[dict[str, Any]]:
     if not isinstance(answer, dict) or not isinstance(answer.get(name), list):
         raise CloudUnavailable(f"{path}: the answer holds no {name}")
     found: list[dict[str, Any]] = answer[name]
+    if not all(isinstance(one, dict) for one in found):
+        raise CloudUnavailable(f"{path}: an entry of the answer cannot be read")
     return found
+
+
+def read_each(
+    listed: Iterable[Mapping[str, Any]], read: Callable[[Mapping[str, Any]], Made], path: str
+) -> tuple[Made, ...]:
+    """What `read` makes of each entry. Raises CloudUnavailable where an entry is not as it should be."""
+    try:
+        return tuple(read(one) for one in listed)
+    except KeyError as error:
+        raise CloudUnavailable(f"{path}: an entry of the answer has no {error}") from None
+    except (AttributeError, TypeError, ValueError):
+        raise CloudUnavailable(f"{path}: an entry of the answer cannot be read") from None
 
 
 def _retry_after(text: str | None) -> float | None:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from controller.domain.cloud_facts import Agent, ComputeService, VolumeService
-from controller.domain.workload_health import Health, Verdict
+from controller.domain.health import Facts
+from controller.domain.quorum import describe, has_quorum
+from controller.domain.workload_health import PROGRESS_DEADLINE, Health, Verdict, quorum_group
+from controller.domain.workloads import Workload
 
 # The application under which probes stand in `status.health`.
 APPLICATION = "probes"
@@ -15,6 +19,8 @@ SHOWN = 5
 FAILURES = 2
 # As long as a workload may take to come up.
 FIRST_ANSWER_WITHIN = 600.0
+# The probes that are judged by the pods of all members, and the release of each.
+QUORUMS = {"database": "mariadb", "message-broker": "rabbitmq"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,52 +41,85 @@ class EndpointAnswer:
 
 @dataclass(frozen=True)
 class Probe:
-    """One probe over time, times in seconds of any steady clock. `trouble` is why the last one failed."""
+    """One probe over time, times in seconds of any steady clock.
 
-    began: float
+    Until `patient` it may come up for the first time. `heard`: when it was last asked, or else since when it is wanted.
+    `trouble` is why the last one failed.
+    """
+
+    patient: float
+    heard: float
     verdict: Verdict | None = None
     failures: int = 0
     trouble: str = ""
 
-    def answered(self, verdict: Verdict) -> Probe:
+    def answered(self, verdict: Verdict, now: float) -> Probe:
         """The probe after it was answered."""
-        return replace(self, verdict=verdict, failures=0, trouble="")
+        patient = self.patient if verdict.health == Health.PROGRESSING else now
+        return replace(self, patient=patient, heard=now, verdict=verdict, failures=0, trouble="")
 
-    def failed(self, trouble: str) -> Probe:
+    def failed(self, trouble: str, now: float) -> Probe:
         """The probe after it was not."""
-        return replace(self, failures=self.failures + 1, trouble=trouble)
+        return replace(self, heard=now, failures=self.failures + 1, trouble=trouble)
 
-    def shown(self, now: float) -> Verdict:
-        """What to say of it: one failure is forgiven, and the first answer is waited for."""
-        if self.verdict is not None and self.failures < FAILURES:
-            return self.verdict
-        ready, desired = 0, self.verdict.desired if self.verdict else 1
-        if self.verdict is None and now - self.began < FIRST_ANSWER_WITHIN:
-            return Verdict(Health.PROGRESSING, ready, desired, self.trouble or "has not been asked yet")
-        return Verdict(Health.UNHEALTHY, ready, desired, f"does not answer: {self.trouble}")
-
-
-def judge_compute_services(services: Iterable[ComputeService]) -> Verdict:
-    """Enabled nova-computes that are up, of all enabled ones: who disabled one knows of it."""
-    asked = [one for one in services if one.enabled]
-    return _of("compute services", len(asked), [one.host for one in asked if not one.up])
-
-
-def judge_agents(agents: Iterable[Agent]) -> Verdict:
-    """Network agents that are alive, of those not switched off."""
-    asked = [one for one in agents if one.enabled]
-    return _of("network agents", len(asked), [f"{one.kind} on {one.host}" for one in asked if not one.alive])
+    def shown(self, now: float, *, stale_after: float) -> Verdict:
+        """What to say of it: one failure is forgiven, the first answer is waited for, and what was not
+        asked again for `stale_after` seconds is not known any more."""
+        verdict, waiting = self.verdict, now < self.patient
+        desired = verdict.desired if verdict else 1
+        if now - self.heard > stale_after:
+            text = f"has not been asked for more than {stale_after:.0f} s; the log of health may say why"
+            return Verdict(Health.UNKNOWN, 0, desired, text)
+        if verdict is not None and self.failures < FAILURES:
+            overdue = verdict.health == Health.PROGRESSING and not waiting
+            return replace(verdict, health=Health.UNHEALTHY) if overdue else verdict
+        if waiting:
+            return Verdict(Health.PROGRESSING, 0, desired, self.trouble or "has not been asked yet")
+        return Verdict(Health.UNHEALTHY, 0, desired, f"does not answer: {self.trouble}")
 
 
-def judge_volume_services(services: Iterable[VolumeService]) -> Verdict:
-    """Services of Cinder that are up, of the enabled ones."""
-    asked = [one for one in services if one.enabled]
-    return _of("volume services", len(asked), [f"{one.binary} {one.name}" for one in asked if not one.up])
+def new_probe(now: float, entry: Mapping[str, Any]) -> Probe:
+    """A probe that is wanted from now on. `entry` is what the status says of it, empty where nothing.
+
+    What was answered before a restart is believed until it is asked again.
+    """
+    status = str(entry.get("status") or "")
+    if status not in (Health.READY, Health.UNHEALTHY):
+        return Probe(patient=now + FIRST_ANSWER_WITHIN, heard=now)
+    ready, desired = int(entry.get("ready") or 0), int(entry.get("desired") or 0)
+    known = Verdict(Health(status), ready, desired, str(entry.get("message") or ""))
+    return Probe(patient=now, heard=now, verdict=known)
+
+
+def judge_compute_services(services: Iterable[ComputeService], expected: int) -> Verdict:
+    """Enabled nova-computes that are up, of all enabled ones: who disabled one knows of it.
+
+    `expected`: how many there should be by the pods that run them, which counts while there is none.
+    """
+    known = list(services)
+    lost = [one.host for one in known if one.enabled and not one.up]
+    return _registered("compute services", [one.enabled for one in known], lost, expected)
+
+
+def judge_agents(agents: Iterable[Agent], expected: int) -> Verdict:
+    """Network agents that are alive, of those not switched off. `expected` as of compute services."""
+    known = list(agents)
+    lost = [f"{one.kind} on {one.host}" for one in known if one.enabled and not one.alive]
+    return _registered("network agents", [one.enabled for one in known], lost, expected)
+
+
+def judge_volume_services(services: Iterable[VolumeService], expected: int) -> Verdict:
+    """Services of Cinder that are up, of the enabled ones. `expected` as of compute services."""
+    known = list(services)
+    lost = [f"{one.binary} {one.name}" for one in known if one.enabled and not one.up]
+    return _registered("volume services", [one.enabled for one in known], lost, expected)
 
 
 def judge_endpoints(answers: Iterable[EndpointAnswer]) -> Verdict:
     """Endpoints of the catalogue that answer."""
     asked = list(answers)
+    if not asked:
+        return Verdict(Health.UNHEALTHY, 0, 1, "the catalogue has no endpoint")
     lost = [f"{one.endpoint.service} {one.endpoint.url}: {one.wrong}" for one in asked if one.wrong]
     return _of("endpoints", len(asked), lost, word="without a proper answer")
 
@@ -94,12 +133,90 @@ def endpoint_trouble(status: int) -> str:
     return f"HTTP {status}" if status >= 500 or status == 404 else ""
 
 
-def probes_for(releases: Mapping[str, bool]) -> tuple[str, ...]:
-    """Which probes the deployed releases can answer; `releases` says of each whether it is deployed."""
-    if not releases.get("keystone"):
-        return ()
-    wanted = {"compute-services": "nova", "network-agents": "neutron", "volume-services": "cinder"}
-    return ("endpoints", *(name for name, release in wanted.items() if releases.get(release)))
+@dataclass(frozen=True)
+class Probed:
+    """What is probed of a region: what is `asked`, each with how many should answer, and `quorums` by the
+    probe's name, as their members' pods tell."""
+
+    asked: Mapping[str, int]
+    quorums: Mapping[str, Verdict]
+
+
+def probed(facts: Facts) -> Probed:
+    """What the deployed releases can answer; nothing that no pod is there to answer."""
+    deployed = {name for name, release in facts.releases.items() if release.deployed}
+    asked: dict[str, int] = {}
+    if "keystone" in deployed:
+        asked = {"endpoints": 1}
+        for name, (release, answers) in _ANSWERING.items():
+            if release in deployed:
+                asked[name] = sum(
+                    one.rollout.desired for one in facts.workloads if not one.off and answers(one)
+                )
+    quorums = {
+        name: verdict
+        for name, release in QUORUMS.items()
+        if release in deployed
+        for verdict in _quorums(release, facts)
+    }
+    return Probed({name: count for name, count in asked.items() if count}, quorums)
+
+
+# By probe: the release that must be deployed, and the workloads whose pods register with its API.
+_ANSWERING: Mapping[str, tuple[str, Callable[[Workload], bool]]] = {
+    "compute-services": (
+        "nova",
+        lambda one: one.release == "nova" and one.kind != "Job" and one.component.startswith("compute"),
+    ),
+    "network-agents": (
+        "neutron",
+        lambda one: (
+            (one.kind == "DaemonSet" and one.release == "neutron" and "agent" in one.component)
+            or (one.release == "ovn" and one.component == "ovn-controller")
+        ),
+    ),
+    "volume-services": (
+        "cinder",
+        lambda one: (
+            one.release == "cinder"
+            and one.kind != "Job"
+            and one.component in ("volume", "scheduler", "backup")
+        ),
+    ),
+}
+
+
+def _quorums(release: str, facts: Facts) -> Iterable[Verdict]:
+    """The verdict on the members of a release that decide by majority; none where there is one server.
+
+    A member's word is its pod's readiness: the charts' readiness probes ask the server itself. One of
+    Galera is ready while it belongs to the primary component (wsrep_ready), one of RabbitMQ while its
+    broker runs: nodes that run and are cut off from each other cannot be told by that.
+    """
+    for one in facts.workloads:
+        if one.release != release or one.off:
+            continue
+        group = quorum_group(one, facts.pods.get((one.kind, one.name), ()))
+        if group is None:
+            continue
+        ready = sum(member.ready for member in group.members)
+        if has_quorum(group):
+            yield Verdict(Health.READY, ready, group.size, describe(group) if ready < group.size else "")
+            continue
+        new = facts.now - one.started < PROGRESS_DEADLINE
+        text = f"{describe(group)}: no majority can decide"
+        yield Verdict(Health.PROGRESSING if new else Health.UNHEALTHY, ready, group.size, text)
+
+
+def _registered(what: str, enabled: Sequence[bool], lost: Sequence[str], expected: int) -> Verdict:
+    """Whatever registers with an API: none at all may still be on its way."""
+    if not enabled:
+        return Verdict(
+            Health.PROGRESSING, 0, expected, f"none of the {what} has registered, {expected} should"
+        )
+    if not any(enabled):
+        return Verdict(Health.READY, 0, 0, f"all {len(enabled)} {what} are disabled")
+    return _of(what, sum(enabled), lost)
 
 
 def _of(what: str, asked: int, lost: Sequence[str], *, word: str = "down") -> Verdict:

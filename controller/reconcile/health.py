@@ -24,7 +24,7 @@ from controller.domain.health import (
 )
 from controller.domain.names import field_manager
 from controller.domain.pods import PodFacts, parse_pod
-from controller.domain.probes import probes_for
+from controller.domain.probes import APPLICATION, probed
 from controller.domain.reasons import Reason
 from controller.domain.region_releases import BundleFacts, parse_bundle, releases_of
 from controller.domain.workload_health import Claim
@@ -160,8 +160,8 @@ class HealthReconciler:
         known = before.get("conditions") or []
         judged = self._output.added(judge_components(facts))
         if self._probes is not None:
-            deployed = {name: release.deployed for name, release in facts.releases.items()}
-            judged.update(self._probes.components(probes_for(deployed)))
+            said = (before.get("health") or {}).get(APPLICATION) or {}
+            judged.update(self._probes.components(probed(facts), said))
         damped = self._damping.setdefault(key, FlapDamping()).damped(judged, self._clock.monotonic())
         health = health_entries(damped, before.get("health") or {}, facts.now, self._redactor.redact)
         condition = workloads_condition(health, facts.releases, known, generation)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Iterable
-from typing import Protocol
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
 
 from controller.domain import metrics
 from controller.domain.cloud_facts import Agent, ComputeService, VolumeService
@@ -14,14 +14,16 @@ from controller.domain.probes import (
     APPLICATION,
     EndpointAnswer,
     Probe,
+    Probed,
     ServiceEndpoint,
     endpoint_trouble,
     judge_agents,
     judge_compute_services,
     judge_endpoints,
     judge_volume_services,
+    new_probe,
 )
-from controller.domain.workload_health import Verdict
+from controller.domain.workload_health import Health, Verdict
 from controller.errors import CloudRefused, CloudUnavailable, ControllerError
 from controller.metrics import Metrics
 from controller.ports import Clock
@@ -30,6 +32,8 @@ log = logging.getLogger(__name__)
 
 # Seconds: a round takes no longer, but for the request that is under way then.
 ROUND_WITHIN = 60.0
+# Rounds that may be missed before an answer is too old to be repeated.
+MISSED = 3
 
 
 class ProbedCloud(Protocol):
@@ -70,40 +74,67 @@ class ServiceProbes:
         self._measures = measures
         self._told = told
         self._every = every
+        self._stale_after = MISSED * every + ROUND_WITHIN
         self._lock = threading.Lock()
         self._probes: dict[str, Probe] = {}
+        self._quorums: frozenset[str] = frozenset()
         self._next = 0.0
         self._running = False
 
-    def components(self, wanted: Iterable[str]) -> dict[ComponentKey, ComponentHealth]:
-        """The wanted probes as components, as they were last answered; begins a round where one is due."""
-        now, names = self._clock.monotonic(), tuple(wanted)
+    def components(self, wanted: Probed, known: Mapping[str, Any]) -> dict[ComponentKey, ComponentHealth]:
+        """The wanted probes as components, as they were last answered; begins a round where one is due.
+
+        `known` are the entries that the status has of them.
+        """
+        now, asked = self._clock.monotonic(), dict(wanted.asked)
         with self._lock:
-            for gone in self._probes.keys() - set(names):
+            for gone in self._probes.keys() - asked.keys():
                 del self._probes[gone]
                 self._measures.forget(probe=gone)
-            for name in names:
-                self._probes.setdefault(name, Probe(began=now))
-            due = bool(names) and not self._running and now >= self._next
+            for name in asked:
+                if name not in self._probes:
+                    self._probes[name] = new_probe(now, known.get(name) or {})
+            due = bool(asked) and not self._running and now >= self._next
             self._running = self._running or due
-            shown = {name: probe.shown(now) for name, probe in self._probes.items()}
+            shown = {
+                name: probe.shown(now, stale_after=self._stale_after) for name, probe in self._probes.items()
+            }
         if due:
-            threading.Thread(target=self._round, args=(names,), name="probes", daemon=True).start()
+            threading.Thread(target=self._round, args=(asked,), name="probes", daemon=True).start()
+        self._measure_quorums(wanted.quorums)
+        for name, verdict in shown.items():
+            if verdict.health == Health.UNKNOWN:
+                self._measures.set(metrics.PROBE_SUCCESS, 0.0, probe=name)
+        shown.update(wanted.quorums)
         return {(APPLICATION, name): ComponentHealth(verdict, 0) for name, verdict in shown.items()}
 
-    def due_in(self) -> float | None:
-        """Seconds until the next round; None while nothing is probed or one is under way."""
-        with self._lock:
-            if not self._probes or self._running:
-                return None
-            return max(self._next - self._clock.monotonic(), 0.0)
+    def _measure_quorums(self, quorums: Mapping[str, Verdict]) -> None:
+        for gone in self._quorums - quorums.keys():
+            self._measures.forget(probe=gone)
+        self._quorums = frozenset(quorums)
+        for name, verdict in quorums.items():
+            self._measures.set(metrics.PROBE_SUCCESS, _success(verdict), probe=name)
 
-    def _round(self, names: tuple[str, ...]) -> None:
+    def due_in(self) -> float | None:
+        """Seconds until the next round, or until the answers are too old while one is under way.
+
+        None while there is nothing to wait for.
+        """
+        with self._lock:
+            now = self._clock.monotonic()
+            if not self._probes:
+                return None
+            if not self._running:
+                return max(self._next - now, 0.0)
+            stale_in = min(one.heard for one in self._probes.values()) + self._stale_after - now
+            return stale_in + 1.0 if stale_in >= 0 else None
+
+    def _round(self, asked: Mapping[str, int]) -> None:
         deadline = self._clock.monotonic() + ROUND_WITHIN
         try:
-            for name in names:
+            for name, expected in asked.items():
                 if self._clock.monotonic() < deadline:
-                    self._probe(name, deadline)
+                    self._probe(name, expected, deadline)
                 else:
                     self._note(name, "the probes before it took too long")
         finally:
@@ -112,39 +143,43 @@ class ServiceProbes:
                 self._next = self._clock.monotonic() + self._every
             self._told()
 
-    def _probe(self, name: str, deadline: float) -> None:
+    def _probe(self, name: str, expected: int, deadline: float) -> None:
         began = self._clock.monotonic()
         trouble = ""
         verdict: Verdict | None = None
         try:
-            verdict = self._ask(name, self._cloud(), deadline)
+            verdict = self._ask(name, expected, self._cloud(), deadline)
         except (CloudUnavailable, CloudRefused) as error:
             trouble = str(error)
         except ControllerError as error:
             trouble = f"cannot be asked: {error}"
-        self._measures.set(metrics.PROBE_DURATION, self._clock.monotonic() - began, probe=name)
+        except Exception as error:  # noqa: BLE001 - each probe's failure is its own
+            # Without its text, which may hold what a library was given.
+            trouble = f"cannot be asked: {type(error).__name__}"
+        now = self._clock.monotonic()
+        self._measures.set(metrics.PROBE_DURATION, now - began, probe=name)
         if verdict is None:
             self._note(name, trouble)
             return
-        self._measures.set(metrics.PROBE_SUCCESS, float(not verdict.text), probe=name)
+        self._measures.set(metrics.PROBE_SUCCESS, _success(verdict), probe=name)
         with self._lock:
             if name in self._probes:
-                self._probes[name] = self._probes[name].answered(verdict)
+                self._probes[name] = self._probes[name].answered(verdict, now)
 
     def _note(self, name: str, trouble: str) -> None:
         log.warning("probe %s failed: %s", name, trouble, extra={"action": "probe"})
         self._measures.set(metrics.PROBE_SUCCESS, 0.0, probe=name)
         with self._lock:
             if name in self._probes:
-                self._probes[name] = self._probes[name].failed(trouble)
+                self._probes[name] = self._probes[name].failed(trouble, self._clock.monotonic())
 
-    def _ask(self, name: str, cloud: ProbedCloud, deadline: float) -> Verdict:
+    def _ask(self, name: str, expected: int, cloud: ProbedCloud, deadline: float) -> Verdict:
         if name == "compute-services":
-            return judge_compute_services(cloud.compute_services())
+            return judge_compute_services(cloud.compute_services(), expected)
         if name == "network-agents":
-            return judge_agents(cloud.network_agents())
+            return judge_agents(cloud.network_agents(), expected)
         if name == "volume-services":
-            return judge_volume_services(cloud.volume_services())
+            return judge_volume_services(cloud.volume_services(), expected)
         return judge_endpoints(self._asked(cloud, one, deadline) for one in cloud.endpoints())
 
     def _asked(self, cloud: ProbedCloud, endpoint: ServiceEndpoint, deadline: float) -> EndpointAnswer:
@@ -154,3 +189,7 @@ class ServiceProbes:
             return EndpointAnswer(endpoint, endpoint_trouble(cloud.ask(endpoint.url)))
         except CloudUnavailable as error:
             return EndpointAnswer(endpoint, str(error))
+
+
+def _success(verdict: Verdict) -> float:
+    return float(verdict.health == Health.READY)

@@ -11,7 +11,7 @@ import yaml
 from controller.adapters.clock import SystemClock
 from controller.adapters.cloud import OpenStackClouds
 from controller.adapters.randomness import SystemRandomness
-from controller.domain.probes import probes_for
+from controller.domain.probes import Probed
 from controller.domain.workload_health import Health, Verdict
 from controller.metrics import NoMetrics
 from controller.reconcile.service_probes import ServiceProbes
@@ -21,7 +21,7 @@ from tests.cluster.region import wait_until
 pytestmark = [pytest.mark.cluster, pytest.mark.openstack, pytest.mark.xdist_group("openstack")]
 
 EVERY = 0.5
-NAMES = probes_for(dict.fromkeys(("keystone", "nova", "neutron", "cinder"), True))
+ASKED = Probed(dict.fromkeys(("endpoints", "compute-services", "network-agents", "volume-services"), 1), {})
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ def look(cloud: Cloud) -> Iterator[Callable[[], dict[str, Verdict]]]:
     probes = ServiceProbes(
         cloud=lambda: opened, clock=SystemClock(), measures=NoMetrics(), told=ended.set, every=EVERY
     )
-    yield lambda: {name: one.verdict for (_, name), one in probes.components(NAMES).items()}
+    yield lambda: {name: one.verdict for (_, name), one in probes.components(ASKED, {}).items()}
 
 
 def all_ready(said: dict[str, Verdict]) -> bool:

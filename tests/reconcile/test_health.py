@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable
+from collections.abc import Mapping
 from typing import Any, cast
 
 import pytest
 
 from controller.domain.health import ComponentHealth
+from controller.domain.probes import Probed
 from controller.domain.workload_health import Health as Unwell
 from controller.domain.workload_health import Verdict
 from controller.helm_port import ReleaseRecords, RenderedRelease
@@ -16,7 +17,7 @@ from controller.ports import DEPLOYMENT, POD, Resource
 from controller.reconcile.health import PARSERS, WORKLOADS, HealthReconciler
 from controller.reconcile.object_store import ObjectStore
 from controller.reconcile.service_probes import ServiceProbes
-from tests.domain.health_objects import crashing, deployment, pod
+from tests.domain.health_objects import crashing, daemonset, deployment, pod
 from tests.fakes.kube import Request
 from tests.fakes.world import FakeClock
 from tests.reconcile.watched import NAME, Records, WatchedCluster
@@ -458,9 +459,12 @@ def test_flapping_is_told_and_ends_by_itself(health: Health) -> None:
 class _Probes:
     """Says of every probe that is wanted that it fails."""
 
-    def components(self, wanted: Iterable[str]) -> dict[tuple[str, str], ComponentHealth]:
+    def components(
+        self, wanted: Probed, known: Mapping[str, Any]
+    ) -> dict[tuple[str, str], ComponentHealth]:
+        self.known = known
         lost = Verdict(Unwell.UNHEALTHY, 1, 2, "1 of 2 compute services down: cmp1")
-        return {("probes", name): ComponentHealth(lost, 0) for name in wanted}
+        return {("probes", name): ComponentHealth(lost, 0) for name in wanted.asked}
 
     def due_in(self) -> float:
         return 4.0
@@ -468,9 +472,15 @@ class _Probes:
 
 def test_what_the_regions_own_services_say_counts_too(health: Health) -> None:
     health.cluster.bundle("nova", "keystone")
-    health.reconciler._probes = cast(ServiceProbes, _Probes())
+    computes = daemonset(2)
+    computes["metadata"]["labels"]["component"] = "compute"
+    health.cluster.put(computes)
+    probes = _Probes()
+    health.reconciler._probes = cast(ServiceProbes, probes)
     again = health.look()
     entry = health.cluster.status()["health"]["probes"]["compute-services"]
     assert (entry["status"], entry["ready"], entry["desired"]) == ("Unhealthy", 1, 2)
     assert "probes compute-services 1/2: 1 of 2" in health.cluster.condition("WorkloadsHealthy")["message"]
     assert again == 4.0
+    health.look()
+    assert probes.known["compute-services"] == entry

@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass, field
+from typing import Any
 
 import pytest
 
 from controller.domain import metrics
 from controller.domain.cloud_facts import Agent, ComputeService, VolumeService
-from controller.domain.probes import ServiceEndpoint
-from controller.domain.workload_health import Health
+from controller.domain.probes import FIRST_ANSWER_WITHIN, Probed, ServiceEndpoint
+from controller.domain.workload_health import Health, Verdict
 from controller.errors import CloudUnavailable, KubeError
-from controller.reconcile.service_probes import ROUND_WITHIN, ServiceProbes
+from controller.reconcile.service_probes import MISSED, ROUND_WITHIN, ServiceProbes
 from tests.fakes.metrics import FakeMetrics
 from tests.fakes.world import FakeClock
 
 DEADLINE = 10.0
 ALL = ("endpoints", "compute-services", "network-agents", "volume-services")
 URLS = ("http://keystone/v3", "http://nova/v2.1")
+
+
+def want(*names: str, **quorums: Verdict) -> Probed:
+    return Probed(dict.fromkeys(names or ALL, 1), quorums)
 
 
 @dataclass
@@ -31,6 +36,9 @@ class _Cloud:
     slow: float = 0.0
     asked: list[str] = field(default_factory=list)
     away: bool = False
+    volumes: tuple[VolumeService, ...] = (VolumeService("cinder-volume", "ctl1@ceph", True, True),)
+    hangs: threading.Event | None = None
+    broken: bool = False
 
     def _ask(self, what: str) -> None:
         self.asked.append(what)
@@ -40,6 +48,8 @@ class _Cloud:
 
     def compute_services(self) -> tuple[ComputeService, ...]:
         self._ask("compute")
+        if self.broken:
+            raise KeyError("host")
         return (ComputeService("1", "cmp1", enabled=True, up=self.up),)
 
     def network_agents(self) -> tuple[Agent, ...]:
@@ -48,7 +58,9 @@ class _Cloud:
 
     def volume_services(self) -> tuple[VolumeService, ...]:
         self._ask("volume")
-        return ()
+        if self.hangs:
+            self.hangs.wait(DEADLINE)
+        return self.volumes
 
     def endpoints(self) -> tuple[ServiceEndpoint, ...]:
         self._ask("catalogue")
@@ -71,13 +83,18 @@ class _Region:
     probes: ServiceProbes
     told: threading.Event
     open_error: list[Exception]
+    status: dict[str, Any] = field(default_factory=dict)
 
     def round(self, *names: str) -> dict[str, tuple[Health, str]]:
         """What is shown after one more round."""
         self.told.clear()
-        self.probes.components(names or ALL)
+        self.probes.components(want(*names), self.status)
         assert self.told.wait(DEADLINE)
-        shown = self.probes.components(names or ALL)
+        return self.shown(*names)
+
+    def shown(self, *names: str) -> dict[str, tuple[Health, str]]:
+        """What is shown now; a round begins where one is due."""
+        shown = self.probes.components(want(*names), self.status)
         return {name: (one.verdict.health, one.verdict.text) for (_, name), one in shown.items()}
 
 
@@ -123,7 +140,7 @@ def test_nothing_is_asked_again_before_its_time(region: _Region) -> None:
     region.round()
     asked = len(region.cloud.asked)
     region.clock.advance(59)
-    region.probes.components(ALL)
+    region.shown()
     assert len(region.cloud.asked) == asked
     assert region.probes.due_in() == pytest.approx(1.0)
     region.clock.advance(2)
@@ -172,7 +189,70 @@ def test_an_api_server_that_is_away_does_not_end_the_probes(region: _Region) -> 
 
 def test_what_is_not_deployed_any_more_is_not_shown_any_more(region: _Region) -> None:
     region.round()
-    assert set(region.probes.components(("endpoints",))) == {("probes", "endpoints")}
+    assert set(region.shown("endpoints")) == {"endpoints"}
     assert region.measures.value(metrics.PROBE_SUCCESS, probe="compute-services") is None
-    assert region.probes.components(()) == {}
+    assert region.probes.components(Probed({}, {}), {}) == {}
     assert region.probes.due_in() is None
+
+
+def test_an_answer_that_cannot_be_read_is_the_trouble_of_its_own_probe(region: _Region) -> None:
+    region.round()
+    region.cloud.broken = True
+    for _ in range(2):
+        region.clock.advance(61)
+        shown = region.round()
+    assert shown.pop("compute-services") == (Health.UNHEALTHY, "does not answer: cannot be asked: KeyError")
+    assert {health for health, _ in shown.values()} == {Health.READY}
+
+
+def test_what_was_not_asked_for_long_is_unknown(region: _Region) -> None:
+    region.round()
+    region.cloud.hangs = threading.Event()
+    region.clock.advance(61)
+    region.told.clear()
+    region.shown()
+    stale_after = MISSED * 60 + ROUND_WITHIN
+    due = region.probes.due_in()
+    assert due is not None
+    assert due <= stale_after + 1
+    region.clock.advance(stale_after + 1)
+    shown = region.shown()
+    assert shown["volume-services"] == (
+        Health.UNKNOWN,
+        f"has not been asked for more than {stale_after:.0f} s; the log of health may say why",
+    )
+    assert region.measures.value(metrics.PROBE_SUCCESS, probe="volume-services") == 0
+    region.cloud.hangs.set()
+    assert region.told.wait(DEADLINE)
+    assert region.shown()["volume-services"][0] == Health.READY
+
+
+def test_services_that_never_register_are_waited_for_and_then_missed(region: _Region) -> None:
+    region.cloud.volumes = ()
+    none = "none of the volume services has registered, 1 should"
+    assert region.round()["volume-services"] == (Health.PROGRESSING, none)
+    region.clock.advance(FIRST_ANSWER_WITHIN)
+    assert region.round()["volume-services"] == (Health.UNHEALTHY, none)
+
+
+def test_after_a_restart_what_the_status_says_is_believed_until_it_is_asked_again(region: _Region) -> None:
+    region.status = {
+        "endpoints": {"status": "Ready", "ready": 2, "desired": 2},
+        "compute-services": {"status": "Unhealthy", "ready": 0, "desired": 1, "message": "1 of 1 down"},
+    }
+    region.cloud.hangs = threading.Event()
+    shown = region.shown("volume-services", "endpoints", "compute-services")
+    assert shown["endpoints"] == (Health.READY, "")
+    assert shown["compute-services"] == (Health.UNHEALTHY, "1 of 1 down")
+    region.cloud.hangs.set()
+    assert region.told.wait(DEADLINE)
+    assert region.shown("volume-services", "compute-services")["compute-services"] == (Health.READY, "")
+
+
+def test_a_quorum_is_shown_and_measured_beside_what_is_asked(region: _Region) -> None:
+    lost = Verdict(Health.UNHEALTHY, 1, 3, "1 of 3 members ready")
+    shown = region.probes.components(want("endpoints", database=lost), {})
+    assert shown["probes", "database"].verdict == lost
+    assert region.measures.value(metrics.PROBE_SUCCESS, probe="database") == 0
+    region.probes.components(want("endpoints"), {})
+    assert region.measures.value(metrics.PROBE_SUCCESS, probe="database") is None

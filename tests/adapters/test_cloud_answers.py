@@ -1,0 +1,50 @@
+"""Answers of OpenStack whose entries are not as they should be: nothing is known then, and nothing breaks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, cast
+
+import pytest
+
+from controller.adapters.cloud import OpenStackCloud
+from controller.adapters.cloud_calls import CloudCalls
+from controller.errors import CloudUnavailable
+
+
+class _Calls:
+    """Gives the same answer to every read."""
+
+    def __init__(self, name: str, entry: Any) -> None:
+        self._answer = {name: [entry]}
+
+    def get(self, service: str, path: str, wanted: Any = None, microversion: str = "") -> Any:
+        return self._answer
+
+    def pages(self, service: str, path: str, name: str, wanted: Any, microversion: str) -> Iterator[Any]:
+        return iter(self._answer[name])
+
+
+LISTS: dict[str, tuple[str, dict[str, Any], Callable[[OpenStackCloud], Any]]] = {
+    "compute": ("services", {"id": "1", "binary": "nova-compute"}, OpenStackCloud.compute_services),
+    "agents": ("agents", {"id": "1"}, OpenStackCloud.network_agents),
+    "volumes": ("services", {"binary": "cinder-volume"}, OpenStackCloud.volume_services),
+    "hypervisors": ("hypervisors", {"id": "1", "service": None}, OpenStackCloud.hypervisors),
+    "aggregates": ("aggregates", {"id": "one", "name": "a"}, OpenStackCloud.aggregates),
+    "migrations": ("migrations", {"id": 1}, lambda cloud: cloud.migrations("server")),
+    "servers": ("servers", {"id": "1", "flavor": {"ram": "much"}}, lambda cloud: cloud.servers_on("cmp1")),
+}
+
+
+@pytest.mark.parametrize("what", LISTS)
+def test_an_entry_without_what_it_should_have_makes_the_list_unknown(what: str) -> None:
+    name, entry, ask = LISTS[what]
+    with pytest.raises(CloudUnavailable, match="an entry of the answer"):
+        ask(OpenStackCloud(cast(CloudCalls, _Calls(name, entry))))
+
+
+@pytest.mark.parametrize("what", ["compute", "agents", "volumes", "aggregates"])
+def test_an_entry_that_is_no_object_makes_the_list_unknown(what: str) -> None:
+    name, _, ask = LISTS[what]
+    with pytest.raises(CloudUnavailable, match="an entry of the answer cannot be read"):
+        ask(OpenStackCloud(cast(CloudCalls, _Calls(name, "broken"))))
