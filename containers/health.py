@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable
 
 from containers.composition import Parts, run
 from containers.observing import observing_container
@@ -26,6 +26,11 @@ def compose(parts: Parts) -> Container:
     settings = parts.settings
     store = ObjectStore(parts.kube, parts.clock, settings.region_namespace, PARSERS)
     asked: set[RegionKey] = set()
+
+    def told() -> None:
+        for key in tuple(asked):
+            parts.queue.add(("region", *key))
+
     reconciler = HealthReconciler(
         kube=parts.kube,
         records=SecretRecords(parts.kube),
@@ -34,7 +39,8 @@ def compose(parts: Parts) -> Container:
         store=store,
         namespace=settings.region_namespace,
         resync=settings.resync,
-        probes=_probes(parts, asked) if settings.probe_seconds else None,
+        told=told,
+        probes=_probes(parts, told) if settings.probe_seconds else None,
     )
 
     def reconcile(key: RegionKey) -> float | None:
@@ -44,18 +50,13 @@ def compose(parts: Parts) -> Container:
     return observing_container("health", parts, store, reconcile, component_series)
 
 
-def _probes(parts: Parts, asked: Collection[RegionKey]) -> ServiceProbes:
+def _probes(parts: Parts, told: Callable[[], None]) -> ServiceProbes:
     """Probes of the region's own services, which cost the memory of openstacksdk."""
     from controller.adapters.cloud import OpenStackClouds
 
     settings = parts.settings
     clouds = OpenStackClouds(parts.clock, parts.randomness)
     access = CloudAccess(parts.kube, clouds, parts.clock, settings.region_namespace)
-
-    def told() -> None:
-        for key in tuple(asked):
-            parts.queue.add(("region", *key))
-
     return ServiceProbes(
         cloud=access.cloud,
         clock=parts.clock,

@@ -145,7 +145,8 @@ class Kube(Protocol):
         ...
 
     def pod_log(self, name: str, namespace: str, *, container: str = "", tail_lines: int = 20) -> str:
-        """Last lines of a container's log, empty when there is none."""
+        """Last lines of a container's log, empty when there is none. Asked once, for seconds at the most:
+        a node that is gone has its kubelet not answer."""
         ...
 
 

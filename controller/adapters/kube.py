@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from collections.abc import Mapping
+from contextlib import closing
 from typing import Any
 from urllib.parse import urlencode
 
@@ -24,6 +26,10 @@ from controller.ports import POD, KubeObject, KubeObjects, Resource, resource_of
 CONNECT_TIMEOUT, READ_TIMEOUT = 5.0, 30.0
 PAGE = 500
 RETRIES_WITHIN = 20.0
+# Seconds for a connection, for silence and for the whole; octets of a log's end.
+LOG_TIMEOUTS = (2.0, 2.0)
+LOG_WITHIN = 4.0
+LOG_END = 16384
 METADATA_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 USER_AGENT = "openstack-controller"
 
@@ -134,13 +140,17 @@ class PykubeClient:
         return self._call("DELETE", url, body=options, missing_ok=True) is not None
 
     def pod_log(self, name: str, namespace: str, *, container: str = "", tail_lines: int = 20) -> str:
-        query = {"tailLines": str(tail_lines), "limitBytes": "16384"}
+        query = {"tailLines": str(tail_lines)}
         if container:
             query["container"] = container
+        target = f"{resource_url(POD, namespace, name, 'log')}?{urlencode(query)}"
         try:
-            return self._send("GET", resource_url(POD, namespace, name, "log"), query=query).text
-        except KubeError:
-            # A pod that has not started, or is gone, has no log: the cause is told without it.
+            response = self._once("GET", target, {"User-Agent": self._user_agent}, None, LOG_TIMEOUTS)
+            with closing(response):
+                return _end_of(response)
+        except (KubeError, requests.RequestException):
+            # A pod that has not started, or is gone, has no log, and the kubelet of a lost node does
+            # not answer: the cause is told without it, and nothing waits for it.
             return ""
 
     def _pages(
@@ -214,8 +224,15 @@ class PykubeClient:
         return response
 
     def _once(
-        self, method: str, target: str, headers: dict[str, str], data: bytes | None
+        self,
+        method: str,
+        target: str,
+        headers: dict[str, str],
+        data: bytes | None,
+        stream_within: tuple[float, float] | None = None,
     ) -> requests.Response:
+        """One request. With `stream_within`, its timeouts instead of ours, and its body is still to be
+        read."""
         client = self._client()
         headers = dict(headers)
         if self._connection.token_file:
@@ -226,7 +243,8 @@ class PykubeClient:
                 f"{client.url.rstrip('/')}{target}",
                 headers=headers,
                 data=data,
-                timeout=self._timeouts,
+                timeout=stream_within or self._timeouts,
+                stream=stream_within is not None,
             )
         except requests.RequestException as error:
             # The text of requests' errors holds the URL and nothing of headers or body.
@@ -288,6 +306,24 @@ def answer_error(method: str, target: str, response: requests.Response) -> KubeE
         after = response.headers.get("Retry-After", "")
         return ApiUnavailable(message, retry_after=float(after) if after.isdigit() else None)
     return KubeError(message)
+
+
+def _end_of(response: requests.Response) -> str:
+    """The last lines of a log, whole ones as far as possible; empty when they take too long to come.
+
+    The API server's own limit, `limitBytes`, keeps the beginning.
+    """
+    kept, cut = b"", False
+    until = time.monotonic() + LOG_WITHIN
+    for chunk in response.iter_content(LOG_END):
+        cut = cut or len(kept) + len(chunk) > LOG_END
+        kept = (kept + chunk)[-LOG_END:]
+        if time.monotonic() > until:
+            return ""
+    if cut:
+        # Half a line may begin with half a secret.
+        kept = kept.partition(b"\n")[2] or kept
+    return kept.decode(errors="replace")
 
 
 def _decoded(method: str, url: str, response: requests.Response) -> KubeObject:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
+from typing import Any
 
-from controller.domain.health import ComponentHealth
+from controller.domain.health import ComponentHealth, ComponentKey
 from controller.domain.workload_health import Health
 
 # So many losses within the window make a component flap; it must then be well for the calm time.
@@ -14,7 +14,7 @@ LOSSES = 3
 WINDOW = 600.0
 CALM = 60.0
 
-Key = TypeVar("Key", bound=Hashable)
+FLAPS = f"became unready {LOSSES} times or more within {WINDOW / 60:.0f} minutes; last: "
 
 
 @dataclass
@@ -28,22 +28,32 @@ class _Track:
 
 
 class FlapDamping:
-    """Remembers when components lost their readiness. In memory only: a restart begins anew."""
+    """Remembers when components lost their readiness.
+
+    In memory: a new process goes on with those that the status says come and go, which must then be
+    well for the calm time, and counts the losses of the others anew.
+    """
 
     def __init__(self) -> None:
-        self._tracks: dict[Hashable, _Track] = {}
+        self._tracks: dict[ComponentKey, _Track] = {}
 
-    def damped(self, components: Mapping[Key, ComponentHealth], now: float) -> dict[Key, ComponentHealth]:
+    def damped(
+        self, components: Mapping[ComponentKey, ComponentHealth], before: Mapping[str, Any], now: float
+    ) -> dict[ComponentKey, ComponentHealth]:
         """The components as they are to be shown at `now` (seconds, of any steady clock).
 
-        Losses that come with a new generation are rollouts and are not counted.
+        `before` is `status.health` as it is now. Losses that come with a new generation are rollouts
+        and are not counted.
         """
         for gone in self._tracks.keys() - components.keys():
             del self._tracks[gone]
-        return {key: self._one(key, judged, now) for key, judged in components.items()}
+        for key in components.keys() - self._tracks.keys():
+            application, component = key
+            said = (before.get(application) or {}).get(component) or {}
+            self._tracks[key] = _begun(said, components[key].generation, now)
+        return {key: self._one(self._tracks[key], judged, now) for key, judged in components.items()}
 
-    def _one(self, key: Hashable, judged: ComponentHealth, now: float) -> ComponentHealth:
-        track = self._tracks.setdefault(key, _Track(generation=judged.generation))
+    def _one(self, track: _Track, judged: ComponentHealth, now: float) -> ComponentHealth:
         ready = judged.verdict.health == Health.READY
         if judged.generation != track.generation:
             track.losses.clear()
@@ -61,8 +71,19 @@ class FlapDamping:
         if now - track.ready_since >= CALM:
             track.losses.clear()
             return judged
-        text = (
-            f"became unready {LOSSES} times or more within {WINDOW / 60:.0f} minutes; last: {track.last_text}"
+        shown = replace(
+            judged.verdict,
+            health=Health.UNHEALTHY,
+            text=FLAPS + track.last_text,
+            output=track.last_output,
         )
-        shown = replace(judged.verdict, health=Health.UNHEALTHY, text=text, output=track.last_output)
         return replace(judged, verdict=shown)
+
+
+def _begun(said: Mapping[str, Any], generation: int, now: float) -> _Track:
+    message = str(said.get("message") or "")
+    if said.get("status") != Health.UNHEALTHY or not message.startswith(FLAPS):
+        return _Track(generation=generation)
+    return _Track(
+        generation=generation, losses=[now] * LOSSES, ready_since=now, last_text=message.removeprefix(FLAPS)
+    )

@@ -14,7 +14,6 @@ from typing import Any
 from controller.domain.conditions import Condition, Status, find, shorten, timestamp
 from controller.domain.pods import PodFacts
 from controller.domain.reasons import Reason
-from controller.domain.times import seconds_of
 from controller.domain.workload_health import WORSE, Claim, Health, Surroundings, Verdict, judge_workload
 from controller.domain.workloads import Manifest, Workload
 
@@ -23,9 +22,6 @@ MESSAGE_LIMIT = 1000
 TEXT_SHOWN = 590
 OUTPUT_SHOWN = 400
 SHOWN = 3
-# A workload's controller that does not take up a new spec for so long does not work, and what the
-# counts say is not about the new spec.
-UNSEEN_AFTER = 60.0
 
 ComponentKey = tuple[str, str]  # application, component
 
@@ -162,28 +158,25 @@ def health_entries(
         verdict = judged.verdict
         old = (before.get(application) or {}).get(component) or {}
         status = verdict.health
-        if verdict.unseen and _unseen_for_long(old, now):
-            status = Health.UNKNOWN
         entry = {
             "status": str(status),
             "ready": verdict.ready,
             "desired": verdict.desired,
             "since": (old.get("since") if old.get("status") == status else None) or timestamp(now),
-            "message": _message(verdict, redact),
+            "message": _message(verdict, str(old.get("message") or ""), redact),
         }
         result[application][component] = {name: value for name, value in entry.items() if value != ""}
     return dict(result)
 
 
-def _unseen_for_long(old: Mapping[str, Any], now: float) -> bool:
-    if "has not taken up" not in str(old.get("message")):
-        return False
-    return old.get("status") == Health.UNKNOWN or now - seconds_of(old.get("since")) > UNSEEN_AFTER
+def _message(verdict: Verdict, before: str, redact: Callable[[str], str]) -> str:
+    """Text and output, cut only after they were redacted: half a secret would be found by nobody.
 
-
-def _message(verdict: Verdict, redact: Callable[[str], str]) -> str:
-    """Text and output, cut only after they were redacted: half a secret would be found by nobody."""
+    While the output of the same trouble is being read anew, what was said `before` stays.
+    """
     text = redact(verdict.text)
+    if verdict.awaited and before.startswith(f'{shorten(text, TEXT_SHOWN)}: "'):
+        return redact(before)
     said = " ".join(redact(verdict.output).split()) if verdict.output else ""
     if not said:
         return shorten(text, MESSAGE_LIMIT)

@@ -70,7 +70,9 @@ class Verdict:
     """One workload judged. `output` is what a container said, not yet redacted, to be put after `text`.
 
     `unseen`: its own controller has not taken up the newest spec. `silent` is the pod and container
-    that died without a word: what they last logged may tell why.
+    that died without a word: what they last logged may tell why. `lacking` is kind and name of a
+    workload some of whose pods are not there, while none that is there tells why. `awaited`: its output
+    is being read.
     """
 
     health: Health
@@ -80,6 +82,8 @@ class Verdict:
     output: str = ""
     unseen: bool = False
     silent: tuple[str, str] | None = None
+    lacking: tuple[str, str] | None = None
+    awaited: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +131,11 @@ def judge_workload(workload: Workload, pods: Iterable[PodFacts], around: Surroun
         return verdict(Health.UNHEALTHY, workload.stuck, why=True)
     if worst and worst.hard:
         return verdict(Health.UNHEALTHY, why=True)
+    absent = rollout.desired - rollout.current
+    # A Deployment has a deadline of its own, and says itself why it cannot make pods.
+    if absent > 0 and not worst and workload.kind in ("StatefulSet", "DaemonSet"):
+        text = f"{absent} of {rollout.desired} pods of {workload.kind} {workload.name} do not exist"
+        return replace(verdict(Health.PROGRESSING, text), lacking=(workload.kind, workload.name))
     if workload.paused and (pending or old):
         return verdict(Health.PROGRESSING, f"the rollout of Deployment {workload.name} is paused", why=True)
     if pending:
@@ -216,8 +225,10 @@ def _job(job: Workload, worst: _Worst | None, around: Surroundings) -> Verdict:
     if worst and worst.hard:
         return verdict(Health.UNHEALTHY, "")
     late = job.started > 0 and around.now - job.started > JOB_DEADLINE
-    text = f"Job {job.name} runs since {timestamp(job.started)}"
-    return verdict(Health.UNHEALTHY if late else Health.PROGRESSING, text)
+    health = Health.UNHEALTHY if late else Health.PROGRESSING
+    if not (worst or job.rollout.current or job.rollout.available):
+        return replace(verdict(health, f"Job {job.name} has no pod"), lacking=("Job", job.name))
+    return verdict(health, f"Job {job.name} runs since {timestamp(job.started)}")
 
 
 def _relevant(workload: Workload, pods: list[PodFacts]) -> list[PodFacts]:

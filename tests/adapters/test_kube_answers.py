@@ -19,9 +19,12 @@ from controller.ports import LEASE
 
 class _Proxy(BaseHTTPRequestHandler):
     body = b""
+    code = 200
+    asked = 0
 
     def do_GET(self) -> None:
-        self.send_response(200)
+        type(self).asked += 1
+        self.send_response(self.code)
         self.send_header("Content-Length", str(len(self.body)))
         self.end_headers()
         self.wfile.write(self.body)
@@ -60,3 +63,26 @@ def test_a_server_that_hangs_is_left_after_the_time_given_and_not_asked_again() 
         with pytest.raises(ApiUnavailable):
             kube.get(LEASE, "osctl-core", "openstack")
         assert time.monotonic() - began < 3
+
+
+def test_a_log_is_asked_for_once(proxy: ThreadingHTTPServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A kubelet that is gone makes the API server answer 500 each time."""
+    monkeypatch.setattr(_Proxy, "code", 500)
+    monkeypatch.setattr(_Proxy, "asked", 0)
+    assert PykubeClient(_connection(proxy.server_port)).pod_log("web-0", "openstack", container="web") == ""
+    assert _Proxy.asked == 1
+
+
+def test_of_a_log_with_long_lines_the_end_is_kept(
+    proxy: ThreadingHTTPServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = [f"{number} {'x' * 5000}" for number in range(9)] + ["ERROR: no such filter"]
+    monkeypatch.setattr(_Proxy, "body", "\n".join(lines).encode())
+    log = PykubeClient(_connection(proxy.server_port)).pod_log("web-0", "openstack", tail_lines=10)
+    assert log.splitlines() == lines[-4:]
+
+
+def test_a_log_that_does_not_come_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("controller.adapters.kube.LOG_TIMEOUTS", (0.1, 0.1))
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        assert PykubeClient(_connection(silent.getsockname()[1])).pod_log("web-0", "openstack") == ""

@@ -125,7 +125,7 @@ def test_the_linter_has_nothing_to_say(sandbox: Sandbox) -> None:
         ("poddisruptionbudgets.policy", EVERYTHING),
         ("pods/log", ("get",)),
         ("horizontalpodautoscalers.autoscaling", ("list",)),
-        ("events", ("get", "create", "patch")),
+        ("events", ("get", "list", "create", "patch")),
     ],
 )
 def test_in_the_region_the_account_may_do_its_work(
@@ -143,7 +143,7 @@ def test_in_the_region_the_account_may_do_its_work(
         ("update", "openstackdeployments/status.osctl.dev"),
         ("update", "helmbundles.osctl.dev"),
         ("update", "helmbundles/status.osctl.dev"),
-        ("list", "events"),
+        ("watch", "events"),
         ("update", "events"),
         ("create", "events.events.k8s.io"),
         ("deletecollection", "secrets"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from controller.domain.flapping import CALM, LOSSES, WINDOW, FlapDamping
 from controller.domain.health import ComponentHealth
 from controller.domain.workload_health import Health, Verdict
@@ -16,11 +18,12 @@ class Story:
         self._damping = FlapDamping()
         self._step = step
         self.now = 0.0
+        self.said: dict[str, Any] = {}
 
     def look(self, health: Health, generation: int = 1) -> Verdict:
         self.now += self._step
         judged = ComponentHealth(Verdict(health, 0, 1, "the probe fails"), generation)
-        return self._damping.damped({KEY: judged}, self.now)[KEY].verdict
+        return self._damping.damped({KEY: judged}, self.said, self.now)[KEY].verdict
 
     def lose(self, times: int, generations: int = 0) -> Verdict:
         """Ready and not ready, so many times, then ready; a new generation each time if asked for."""
@@ -50,6 +53,21 @@ def test_it_is_healthy_again_after_a_calm_minute() -> None:
     assert story.look(Health.READY).health == Health.READY
 
 
+def test_a_new_process_goes_on_to_be_careful_with_what_came_and_went() -> None:
+    before = Story().lose(LOSSES)
+    story = Story()
+    story.said = {"nova": {"api": {"status": "Unhealthy", "message": before.text}}}
+    for _ in range(int(CALM / 10)):
+        assert story.look(Health.READY) == before
+    assert story.look(Health.READY).health == Health.READY
+
+
+def test_a_new_process_has_no_doubts_of_what_has_healed_meanwhile() -> None:
+    story = Story()
+    story.said = {"nova": {"api": {"status": "Unhealthy", "message": "the probe fails"}}}
+    assert story.look(Health.READY).health == Health.READY
+
+
 def test_losses_long_ago_are_forgotten() -> None:
     assert Story(step=WINDOW).lose(LOSSES + 2).health == Health.READY
 
@@ -70,7 +88,7 @@ def test_a_component_that_vanished_begins_anew() -> None:
     damping = FlapDamping()
     lost, there = (ComponentHealth(Verdict(health, 0, 1), 1) for health in (Health.UNHEALTHY, Health.READY))
     for now in range(2 * LOSSES + 2):
-        damping.damped({KEY: there if now % 2 else lost}, float(now))
-    assert damping.damped({KEY: there}, 9.0)[KEY].verdict.health == Health.UNHEALTHY
-    damping.damped({}, 10.0)
-    assert damping.damped({KEY: there}, 11.0)[KEY].verdict.health == Health.READY
+        damping.damped({KEY: there if now % 2 else lost}, {}, float(now))
+    assert damping.damped({KEY: there}, {}, 9.0)[KEY].verdict.health == Health.UNHEALTHY
+    damping.damped({}, {}, 10.0)
+    assert damping.damped({KEY: there}, {}, 11.0)[KEY].verdict.health == Health.READY

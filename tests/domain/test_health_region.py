@@ -127,14 +127,15 @@ def test_of_a_long_output_the_end_is_shown_and_no_half_of_a_secret() -> None:
     assert shown["message"].endswith('x"')
 
 
-def test_a_spec_that_its_controller_ignores_for_a_minute_is_unknown() -> None:
-    unseen = judged(Health.PROGRESSING, "its controller has not taken up the newest spec yet", unseen=True)
-    fresh = entry(unseen)
-    assert fresh["status"] == "Progressing"
-    late = entry(unseen, fresh, now=NOW + 61)
-    assert late["status"] == "Unknown"
-    assert entry(unseen, late, now=NOW + 62)["status"] == "Unknown"
-    assert entry(judged(), late, now=NOW + 63)["status"] == "Ready"
+def test_what_was_said_stays_while_it_is_read_anew() -> None:
+    silent = judged(Health.UNHEALTHY, "pod x crashes", silent=("x", "api"))
+    told = entry(judged(Health.UNHEALTHY, "pod x crashes", output="no such filter"))
+    awaited = judged(Health.UNHEALTHY, "pod x crashes", silent=("x", "api"), awaited=True)
+    assert entry(awaited, told)["message"] == told["message"]
+    assert entry(awaited)["message"] == "pod x crashes"
+    assert entry(silent, told)["message"] == "pod x crashes"
+    other = judged(Health.UNHEALTHY, "pod y crashes", awaited=True)
+    assert entry(other, told)["message"] == "pod y crashes"
 
 
 HEALTHY = {"nova": {"api": {"status": "Ready", "ready": 2, "desired": 2}}}

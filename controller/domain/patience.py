@@ -1,0 +1,78 @@
+"""Components that wait for the cluster's own controllers: for how long that is on its way. Pure.
+
+Nothing that a workload says tells since when it waits so, so the moment is remembered. In memory: a
+new process goes on with what the status says, and else begins to wait anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from controller.domain.health import ComponentHealth, ComponentKey
+from controller.domain.workload_health import PROGRESS_DEADLINE, Health, Verdict
+
+# A workload's controller that does not take up a new spec for so long does not work, and what the
+# counts say is not about the new spec.
+UNSEEN_AFTER = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Limit:
+    """How long a wait may last, in seconds, and what the component is then."""
+
+    seconds: float
+    then: Health
+
+
+_UNSEEN = _Limit(UNSEEN_AFTER, Health.UNKNOWN)
+_LACKING = _Limit(PROGRESS_DEADLINE, Health.UNHEALTHY)
+
+
+@dataclass(frozen=True, slots=True)
+class _Wait:
+    limit: _Limit
+    generation: int
+    until: float
+
+
+class Patience:
+    """Remembers since when components wait. Not thread-safe."""
+
+    def __init__(self) -> None:
+        self._waits: dict[ComponentKey, _Wait] = {}
+
+    def judged(
+        self, components: Mapping[ComponentKey, ComponentHealth], before: Mapping[str, Any], now: float
+    ) -> dict[ComponentKey, ComponentHealth]:
+        """The components, those that have waited for too long as what they are then.
+
+        `before` is `status.health` as it is now; `now` in seconds of any steady clock.
+        """
+        result, waits = {}, {}
+        for key, judged in components.items():
+            limit = _limit(judged.verdict)
+            if limit is None:
+                result[key] = judged
+                continue
+            wait = self._waits.get(key)
+            if wait is None or (wait.limit, wait.generation) != (limit, judged.generation):
+                application, component = key
+                said = ((before.get(application) or {}).get(component) or {}).get("status")
+                until = now if said == limit.then else now + limit.seconds
+                wait = _Wait(limit, judged.generation, until)
+            waits[key] = wait
+            over = now >= wait.until
+            verdict = replace(judged.verdict, health=limit.then) if over else judged.verdict
+            result[key] = replace(judged, verdict=verdict)
+        self._waits = waits
+        return result
+
+
+def _limit(verdict: Verdict) -> _Limit | None:
+    if verdict.health != Health.PROGRESSING:
+        return None
+    if verdict.unseen:
+        return _UNSEEN
+    return _LACKING if verdict.lacking else None
