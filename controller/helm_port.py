@@ -19,7 +19,8 @@ class Revision:
     """One revision in a release's history.
 
     `status` is Helm's word (`deployed`, `failed`, `pending-install`, `superseded`, `uninstalling` …).
-    `digest`, `chart_version` and `bundle` come from labels of the record, empty if it has none.
+    `digest`, `spec_digest`, `chart_version` and `bundle` come from labels of the record, empty if it has
+    none.
     `modified` is in seconds since the epoch. `ours`: the revision label fits the version, so this very
     revision was made by the controller and not by someone's `helm upgrade` or `helm rollback`.
 
@@ -30,6 +31,7 @@ class Revision:
     version: int
     status: str
     digest: str = ""
+    spec_digest: str = ""
     chart_version: str = ""
     bundle: str = ""
     modified: float = 0.0

@@ -34,6 +34,7 @@ from controller.domain.names import (
     REVISION_LABEL,
     ROLLBACK_LABEL,
     ROLLED_BACK_TO_LABEL,
+    SPEC_DIGEST_LABEL,
 )
 from controller.errors import ChartInvalid, Conflict, HelmFailed, ReleaseMissing
 from controller.helm_port import RemovalState, RenderedRelease, Revision
@@ -72,6 +73,7 @@ def revision(version: int, status: str, labels: Mapping[str, str], modified: flo
         version=version,
         status=status,
         digest=labels.get(DIGEST_LABEL, ""),
+        spec_digest=labels.get(SPEC_DIGEST_LABEL, ""),
         chart_version=labels.get(CHART_VERSION_LABEL, ""),
         bundle=labels.get(BUNDLE_LABEL, ""),
         modified=modified,

@@ -125,7 +125,12 @@ def bundle_conditions(
         ready = Condition("Ready", "False", reason, _listing(open_), generation)
     else:
         large = [f"{view.name}: {text}" for view in views if (text := nearly_too_large(view.octets))]
-        text = "; ".join([f"{len(views)} release(s) deployed", *large])
+        unsure = [
+            f"{view.name} is {view.message}"
+            for view in views
+            if view.reason == Reason.IN_SYNC and view.message
+        ]
+        text = "; ".join([f"{len(views)} release(s) deployed", *large, *unsure[:3]])
         ready = Condition("Ready", "True", Reason.RELEASES_DEPLOYED, text, generation)
     busy = bool(working or failed) or deleting
     # A failing release is retried for ever, so the bundle is never stalled by it: Stalled would tell

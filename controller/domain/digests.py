@@ -8,7 +8,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from controller.domain.bundle import Values
+from controller.domain.bundle import ChartRef, Values
 from controller.errors import ControllerError
 
 
@@ -50,6 +50,14 @@ def values_digest(chart_digest: str, chart_version: str, values: Values, key: by
     with `key`, the installation's own; without the key nobody can try out passwords against it.
     """
     return _keyed(key, "release", [chart_digest, chart_version, values])
+
+
+def spec_digest(chart: ChartRef, values: Values, key: bytes) -> str:
+    """What a release is asked to be, as 64 hex digits, keyed as `values_digest`.
+
+    It needs no look at the chart itself.
+    """
+    return _keyed(key, "spec", [chart.name, chart.version, chart.repository, values])
 
 
 def secret_digest(texts: Mapping[str, str], key: bytes) -> str:

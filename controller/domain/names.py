@@ -22,6 +22,9 @@ DIGEST_LABEL = f"{GROUP}/digest"  # digest of chart and resolved values, first 4
 # before, but not a number that fits its own: that is how a foreign revision is told from ours.
 REVISION_LABEL = f"{GROUP}/revision"
 CHART_VERSION_LABEL = f"{GROUP}/chart-version"
+# Digest of the spec that the revision was made for: values, and the chart's name, version and place.
+# Unlike the digest above it can be told without the chart.
+SPEC_DIGEST_LABEL = f"{GROUP}/spec-digest"
 
 # Under this name Helm applies the objects of releases, as the helm command line does. Drift is corrected
 # under it too, so that the next upgrade still owns every field of its manifest.
@@ -61,6 +64,7 @@ AUTOMATIC_LABEL = f"{GROUP}/automatic"
 FENCED_ANNOTATION = f"{GROUP}/fenced-at"
 # By which maintenance it was cordoned, when it lost its readiness, which evacuation was taken back.
 CORDONED_BY_ANNOTATION = f"{GROUP}/cordoned-by"
+ABSENCE_ANNOTATION = f"{GROUP}/not-ready-since"
 LOSSES_ANNOTATION = f"{GROUP}/readiness-losses"
 NO_EVACUATION_ANNOTATION = f"{GROUP}/evacuation-declined"
 # Where Nova is to have the host: a host aggregate, and one that is an availability zone.

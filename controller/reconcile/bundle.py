@@ -25,7 +25,12 @@ from controller.reconcile.bundle_report import BundleReport
 from controller.reconcile.drift import DriftLookout
 from controller.reconcile.drift_news import tell_drift
 from controller.reconcile.hook_progress import NO_HOOKS, HookProgress, HooksSeen
-from controller.reconcile.observed_release import ObservedRelease, observe_release, want_release
+from controller.reconcile.observed_release import (
+    ObservedRelease,
+    as_recorded,
+    observe_release,
+    want_release,
+)
 from controller.reconcile.release_actions import Job, ReleaseActions
 from controller.reconcile.release_decisions import ReleaseDecisions, taken_by
 from controller.reconcile.release_histories import ReleaseHistories
@@ -219,6 +224,8 @@ class BundleReconciler:
         if spec is not None and not look.bundle.deleting:
             wanted = want_release(spec, look.secrets, self._charts, self._digest_key)
         revisions = look.histories.get(name, ())
+        if wanted is not None:
+            wanted = as_recorded(wanted, revisions)
         if wanted is None and revisions and revisions[-1].bundle != look.bundle.name:
             # It belongs to another bundle, or to nobody: not ours to take away.
             revisions = ()
@@ -338,6 +345,7 @@ def _job(look: BundleLook, release: ObservedRelease, decision: Decision, secrets
         namespace=look.bundle.namespace,
         version=current + 1 if making else current,
         digest=digest,
+        spec_digest=wanted.spec_digest if wanted and making else "",
         spec=wanted.spec if wanted else None,
         values=wanted.resolved.values if wanted and wanted.resolved else None,
         redactor=Redactor(secrets),

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from controller.domain.bundle import ReleaseSpec
 from controller.domain.bundle_status import attempt_entry
-from controller.domain.digests import values_digest
+from controller.domain.digests import spec_digest, values_digest
 from controller.domain.reasons import Reason
 from controller.domain.release_state import Action, Attempt, Decision, Recorded
 from controller.domain.requests import marks_in
@@ -27,10 +27,15 @@ DIGEST_LENGTH = 40
 
 @dataclass(frozen=True)
 class Wanted:
-    """A release's spec with everything an action needs; `obstacle` says why it cannot be served yet."""
+    """A release's spec with everything an action needs; `obstacle` says why it cannot be served yet.
+
+    `digest` is empty as long as that is not known; `spec_digest` is that of what is asked for, where the
+    chart comes from a repository on the network.
+    """
 
     spec: ReleaseSpec
     digest: str = ""
+    spec_digest: str = ""
     resolved: ResolvedValues | None = None
     obstacle: Decision | None = None
 
@@ -80,15 +85,39 @@ def want_release(
     """The release with its secrets resolved and its digest, or what stands in the way."""
     try:
         resolved = resolve(spec.values, secrets.lookup, release=spec.name)
-        chart = charts.digest(spec.chart)
     except SecretMissing as error:
         return Wanted(spec, obstacle=_obstacle(Reason.SECRET_MISSING, error))
-    except ChartInvalid as error:
-        return Wanted(spec, obstacle=_obstacle(chart_reason(error), error, look_again(error)))
     except SpecInvalid as error:
         return Wanted(spec, obstacle=_obstacle(Reason.SPEC_INVALID, error))
-    digest = values_digest(chart, spec.chart.version, resolved.values, digest_key())
-    return Wanted(spec, digest[:DIGEST_LENGTH], resolved)
+    key = digest_key()
+    asked = _spec_digest(spec, resolved, key)
+    try:
+        chart = charts.digest(spec.chart)
+    except SecretMissing as error:
+        obstacle = _obstacle(Reason.SECRET_MISSING, error)
+    except ChartInvalid as error:
+        obstacle = _obstacle(chart_reason(error), error, look_again(error))
+    else:
+        digest = values_digest(chart, spec.chart.version, resolved.values, key)
+        return Wanted(spec, digest[:DIGEST_LENGTH], asked, resolved)
+    return Wanted(spec, spec_digest=asked, resolved=resolved, obstacle=obstacle)
+
+
+def _spec_digest(spec: ReleaseSpec, resolved: ResolvedValues, key: bytes) -> str:
+    """Empty for a chart in a directory, which may be another one tomorrow under the same name."""
+    if not spec.chart.repository or spec.chart.repository.startswith("file:"):
+        return ""
+    return spec_digest(spec.chart, resolved.values, key)[:DIGEST_LENGTH]
+
+
+def as_recorded(wanted: Wanted, revisions: tuple[Revision, ...]) -> Wanted:
+    """Where the chart cannot be had, its digest is that of the last revision, if that was made for this
+    very spec: a version of a chart does not change in its repository."""
+    last = revisions[-1] if revisions else None
+    known = last is not None and last.ours and last.spec_digest == wanted.spec_digest
+    if wanted.digest or not wanted.spec_digest or last is None or not known:
+        return wanted
+    return replace(wanted, digest=last.held or last.digest)
 
 
 def is_deployed(revisions: tuple[Revision, ...]) -> bool:

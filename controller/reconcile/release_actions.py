@@ -19,6 +19,7 @@ from controller.domain.names import (
     ROLLBACK_LABEL,
     ROLLED_BACK_TO_LABEL,
     SKIP_HOOKS_RELEASE_PREFIX,
+    SPEC_DIGEST_LABEL,
 )
 from controller.domain.redaction import Redactor
 from controller.domain.release_state import Action, Attempt
@@ -74,6 +75,7 @@ class Job:
     namespace: str
     version: int
     digest: str = ""
+    spec_digest: str = ""
     spec: ReleaseSpec | None = None
     values: Values | None = None
     redactor: Redactor = field(default_factory=Redactor)
@@ -172,6 +174,7 @@ class ReleaseActions:
             REVISION_LABEL: str(newest.version),
             ROLLED_BACK_TO_LABEL: f"{target}.{newest.version}",
             HELD_DIGEST_LABEL: job.digest,
+            SPEC_DIGEST_LABEL: job.spec_digest,
             **_request_labels(job),
         }
         self._records.relabel(job.release, job.namespace, newest.version, labels)
@@ -238,6 +241,7 @@ class ReleaseActions:
         labels = {
             BUNDLE_LABEL: job.bundle,
             DIGEST_LABEL: job.digest,
+            SPEC_DIGEST_LABEL: job.spec_digest,
             REVISION_LABEL: str(job.version),
             **_request_labels(job),
         }

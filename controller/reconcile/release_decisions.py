@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from controller.domain.drift import NO_DRIFT, Drift
 from controller.domain.reasons import Reason
@@ -44,7 +45,7 @@ class ReleaseDecisions:
         if planning:
             decision = held_back(decision, release)
         self._look_after(look, release, decision, planning=planning)
-        return decision
+        return _with_obstacle(decision, release)
 
     def _decide(self, look: BundleLook, release: ObservedRelease) -> Decision:
         wanted, spec = release.wanted, release.spec
@@ -53,7 +54,8 @@ class ReleaseDecisions:
             return Decision(Action.NOTHING, Reason.SUSPENDED, f"suspended by {suspended}")
         obstacle = None
         if wanted is not None:
-            obstacle = self._taken(look, release.revisions) or wanted.obstacle
+            unknown = None if wanted.digest else wanted.obstacle
+            obstacle = self._taken(look, release.revisions) or unknown
         if obstacle is not None:
             return obstacle
         unmet: tuple[str, ...] = ()
@@ -93,8 +95,11 @@ class ReleaseDecisions:
         key, spec = look.key(release.name), release.spec
         last = release.revisions[-1] if release.revisions else None
         failed = release.attempt is not None and release.attempt.action == Action.CORRECT
+        obstacle = release.wanted.obstacle if release.wanted else None
         rests = (
             decision.reason in _RESTING
+            # What is deployed goes on, whatever its next revision waits for.
+            or (obstacle is not None and decision.reason == obstacle.reason)
             or decision.action == Action.CORRECT
             or (decision.reason == Reason.BACKING_OFF and failed)
         )
@@ -129,6 +134,15 @@ class ReleaseDecisions:
             return ()
         installed = self._records.observe(look.bundle.namespace, releases=found)
         return tuple(sorted(name for name in found if installed.get(name)))
+
+
+def _with_obstacle(decision: Decision, release: ObservedRelease) -> Decision:
+    """A release that is as its spec asks for says what it will lack with its next change."""
+    obstacle = release.wanted.obstacle if release.wanted else None
+    if obstacle is None or decision.reason != Reason.IN_SYNC:
+        return decision
+    text = f"as its spec asks for, as far as can be told: {obstacle.message}"
+    return replace(decision, message=text, again_after=obstacle.again_after)
 
 
 def taken_by(owner: str) -> Decision:

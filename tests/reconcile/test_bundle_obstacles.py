@@ -1,0 +1,113 @@
+"""Deployed releases while their repository or a Secret is away: what they say, and who looks after them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from controller.domain.bundle import ChartRef
+from controller.domain.names import ROLLBACK_RELEASE_PREFIX
+from controller.errors import RepositoryUnavailable
+from controller.ports import CONFIGMAP
+from tests.reconcile.bundles import NAMESPACE, Bench, Charts
+from tests.reconcile.test_bundle_drift import SETTINGS, data, edit, let_pass
+
+CHART = {"name": "web", "version": "1.0.0", "repository": "https://charts.example"}
+
+
+class Repository(Charts):
+    away = False
+
+    def locate(self, chart: ChartRef) -> str:
+        self._ask()
+        return super().locate(chart)
+
+    def digest(self, chart: ChartRef) -> str:
+        self._ask()
+        return super().digest(chart)
+
+    def _ask(self) -> None:
+        if self.away:
+            raise RepositoryUnavailable("https://charts.example does not answer", 120.0)
+
+
+@pytest.fixture
+def charts() -> Repository:
+    return Repository()
+
+
+@pytest.fixture
+def bench(charts: Repository) -> Bench:
+    """One release, deployed from a repository and looked after."""
+    bench = Bench()
+    bench.charts = charts
+    bench.restart()
+    bench.helm.objects_of["web"] = [SETTINGS]
+    apply(bench)
+    bench.settle()
+    let_pass(bench, 100)
+    bench.helm.calls.clear()
+    return bench
+
+
+def apply(bench: Bench, chart: dict[str, str] | None = None, **values: Any) -> None:
+    bench.bundle("pages", {"name": "web", "chart": chart or CHART, "values": {"a": 1, **values}})
+
+
+def move(bench: Bench) -> None:
+    """The pod comes up on another node, and knows nothing."""
+    bench.restart()
+    bench.settle()
+    let_pass(bench, 100)
+
+
+def test_a_pod_that_moves_while_the_repository_is_away_finds_its_releases_deployed(
+    bench: Bench, charts: Repository
+) -> None:
+    charts.away = True
+    move(bench)
+    entry = bench.release("pages", "web")
+    assert (entry["state"], entry["reason"], entry["revision"]) == ("Deployed", "InSync", 1)
+    assert "https://charts.example does not answer" in entry["message"]
+    ready = bench.condition("pages", "Ready")
+    assert ready["status"] == "True"
+    assert "https://charts.example does not answer" in ready["message"]
+    charts.away = False
+    bench.settle()
+    assert "message" not in bench.release("pages", "web")
+    assert bench.helm.calls == []
+
+
+def test_what_others_change_meanwhile_is_put_right(bench: Bench, charts: Repository) -> None:
+    charts.away = True
+    move(bench)
+    edit(bench, a="9")
+    bench.settle()
+    assert data(bench) == {"a": "1", "b": "2"}
+    assert bench.helm.calls == []
+
+
+def test_a_rollback_holds_while_the_repository_is_away(bench: Bench, charts: Repository) -> None:
+    apply(bench, b=2)
+    bench.settle()
+    bench.annotate("pages", {f"{ROLLBACK_RELEASE_PREFIX}/web": "1 now"})
+    bench.settle()
+    before = bench.release("pages", "web")
+    assert before["reason"] == "RolledBack"
+    charts.away = True
+    move(bench)
+    assert bench.release("pages", "web")["reason"] == "RolledBack"
+
+
+@pytest.mark.parametrize("repository", ["", "file:///charts"])
+def test_a_chart_of_a_directory_may_be_another_one_when_it_is_back(
+    bench: Bench, charts: Repository, repository: str
+) -> None:
+    chart = {"name": "web", "repository": repository} if repository else {"name": "web", "path": "web"}
+    apply(bench, chart)
+    bench.settle()
+    charts.away = True
+    move(bench)
+    assert bench.release("pages", "web")["state"] == "Waiting"
+    assert bench.kube.get(CONFIGMAP, "settings", NAMESPACE) is not None
