@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from controller.cli.input_files import InputObject
 from controller.cli.manifests import offline_helm, render_release, size_problem
-from controller.cli.offline import OfflineRegion, OfflineRenderer, is_bundle, is_region
+from controller.cli.offline import OfflineRegion, OfflineRenderer
+from controller.cli.own_kinds import is_bundle, is_maintenance, is_region, misnamed
 from controller.errors import ChartInvalid, Problem, SpecInvalid
 
 NOT_COMPARED = "its fields are valid; its values were not compared with the charts"
@@ -40,6 +41,10 @@ def check(item: InputObject, renderer: OfflineRenderer, *, manifests: bool = Fal
             region = renderer.render(item)
         elif is_bundle(item):
             renderer.check_bundle(item)
+        elif is_maintenance(item):
+            renderer.check_maintenance(item)
+        elif wrong := misnamed(item):
+            raise SpecInvalid(wrong)
         else:
             return Checked(item.title, item.source, checked=False)
     except SpecInvalid as error:

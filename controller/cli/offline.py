@@ -12,15 +12,17 @@ from controller.adapters.crd_files import load_schema
 from controller.adapters.values_files import load_library
 from controller.cli.input_files import InputObject
 from controller.cli.offline_charts import GivenSecrets, offline_charts
+from controller.cli.own_kinds import all_misnamed, is_region
 from controller.domain.bundle_object import bundle_object, parse_bundle
 from controller.domain.crd_schema import ResourceSchema
 from controller.domain.deployment import OpenStackDeployment, parse_deployment
 from controller.domain.library import Library
 from controller.domain.merge import Layer
-from controller.domain.names import API_VERSION, DEPLOYMENT_LABEL, SERVICE_LABEL
+from controller.domain.names import DEPLOYMENT_LABEL, SERVICE_LABEL
+from controller.domain.object_meta import parse_meta
 from controller.domain.template_input import ValueOf
 from controller.errors import Problem, SpecInvalid
-from controller.ports import HELMBUNDLE, OSDPL, KubeObject
+from controller.ports import HELMBUNDLE, NODE_MAINTENANCE, OSDPL, KubeObject
 from controller.render import Region, render_region, template_layers
 from controller.settings import Settings, read_settings
 
@@ -74,6 +76,10 @@ class OfflineRenderer:
     def _bundle_schema(self) -> ResourceSchema:
         return load_schema(self.settings.crds_dir, HELMBUNDLE.plural)
 
+    @cached_property
+    def _maintenance_schema(self) -> ResourceSchema:
+        return load_schema(self.settings.crds_dir, NODE_MAINTENANCE.plural)
+
     def learn(self, items: Sequence[InputObject]) -> None:
         """Takes up what the objects say about others: Secrets that open a repository of charts."""
         self.secrets.learn(item.obj for item in items)
@@ -117,17 +123,23 @@ class OfflineRenderer:
     def check_bundle(self, item: InputObject) -> None:
         """Raises SpecInvalid when a HelmBundle is wrong."""
         try:
-            problems = self._bundle_schema.problems(self._bundle_schema.defaulted(item.obj))
-            if problems:
-                raise SpecInvalid(problems)
+            _check_schema(item, self._bundle_schema)
             parse_bundle(item.obj)
+        except SpecInvalid as error:
+            raise SpecInvalid(item.locate_all(error.problems)) from None
+
+    def check_maintenance(self, item: InputObject) -> None:
+        """Raises SpecInvalid when a NodeMaintenance is wrong."""
+        try:
+            parse_meta(item.obj)
+            _check_schema(item, self._maintenance_schema)
         except SpecInvalid as error:
             raise SpecInvalid(item.locate_all(error.problems)) from None
 
     def render_all(self, items: Sequence[InputObject]) -> tuple[OfflineRegion, ...]:
         """All regions among the objects. Raises SpecInvalid with the problems of all, or if there is none."""
         regions: list[OfflineRegion] = []
-        problems: list[Problem] = []
+        problems: list[Problem] = all_misnamed(items)
         self.learn(items)
         for item in items:
             if not is_region(item):
@@ -160,11 +172,7 @@ def offline_renderer() -> OfflineRenderer:
     return OfflineRenderer()
 
 
-def is_region(item: InputObject) -> bool:
-    """Whether the object is an OpenStackDeployment of ours."""
-    return item.kind == OSDPL.kind and item.obj.get("apiVersion") == API_VERSION
-
-
-def is_bundle(item: InputObject) -> bool:
-    """Whether the object is a HelmBundle of ours."""
-    return item.kind == HELMBUNDLE.kind and item.obj.get("apiVersion") == API_VERSION
+def _check_schema(item: InputObject, schema: ResourceSchema) -> None:
+    problems = schema.problems(schema.defaulted(item.obj))
+    if problems:
+        raise SpecInvalid(problems)

@@ -15,7 +15,6 @@ from controller.cli.apply import FIELD_MANAGER, place, require_valid
 from controller.cli.cluster import Cluster, open_cluster
 from controller.cli.exit_codes import ExitCode
 from controller.cli.input_files import read_objects
-from controller.cli.offline import is_region
 from controller.cli.options import (
     DEFAULT_TIMEOUT,
     Context,
@@ -27,6 +26,7 @@ from controller.cli.options import (
     parse_wait,
 )
 from controller.cli.output import Format, count, print_data, soft_wrapped, stderr, stdout
+from controller.cli.own_kinds import is_region
 from controller.cli.plan_view import STUCK, PlanView, ReleaseLines, plan_view
 from controller.cli.waiting import Goal, wait_for_region
 from controller.errors import Conflict, ObjectMissing, Problem, SpecInvalid

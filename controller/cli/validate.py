@@ -75,8 +75,10 @@ def _print_line(one: Checked) -> None:
 
 
 def _print_data(checked: Sequence[Checked], problems: Sequence[Problem], output: Format) -> None:
+    found_wrong = bool(problems) or any(one.unread for one in checked)
     data = {
-        "valid": not problems and not any(one.unread for one in checked),
+        # Of objects that nobody has looked at, nothing is said.
+        "valid": not found_wrong if found_wrong or any(one.checked for one in checked) else None,
         "problems": [asdict(problem) for problem in problems],
         "warnings": [asdict(warning) for one in checked for warning in one.warnings],
         "objects": [
@@ -84,7 +86,7 @@ def _print_data(checked: Sequence[Checked], problems: Sequence[Problem], output:
                 "object": one.title,
                 "source": one.source,
                 "checked": one.checked,
-                "valid": not one.problems and not one.unread,
+                "valid": not one.problems and not one.unread if one.checked else None,
                 **({"notCompared": one.unread} if one.unread else {}),
             }
             for one in checked
