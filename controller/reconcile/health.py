@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from controller.domain.conditions import entries, find
@@ -23,6 +23,7 @@ from controller.domain.health import (
     workloads_condition,
 )
 from controller.domain.names import field_manager
+from controller.domain.patience import Patience
 from controller.domain.pods import PodFacts, parse_pod
 from controller.domain.probes import APPLICATION, probed
 from controller.domain.reasons import Reason
@@ -47,7 +48,7 @@ from controller.ports import (
     Resource,
 )
 from controller.reconcile.object_store import ObjectStore, Parse
-from controller.reconcile.pod_output import PodOutput
+from controller.reconcile.pod_output import PodOutput, in_thread
 from controller.reconcile.region_redactor import RegionRedactor
 from controller.reconcile.region_status import apply_region_status
 from controller.reconcile.release_manifests import ReleaseManifests
@@ -90,7 +91,8 @@ class HealthReconciler:
 
     `records` tell what deployed releases consist of, so that what is gone is missed. `resync`: seconds
     after which the store is compared with the API server anew. `probes` ask the region's own services;
-    without, only its workloads are judged.
+    without, only its workloads are judged. `told()` is called when a look may find something that no
+    watch tells; `beside` has done what may take long.
     """
 
     def __init__(
@@ -103,6 +105,8 @@ class HealthReconciler:
         store: ObjectStore,
         namespace: str,
         resync: float,
+        told: Callable[[], None],
+        beside: Callable[[Callable[[], None]], None] = in_thread,
         probes: ServiceProbes | None = None,
     ) -> None:
         self._kube = kube
@@ -111,9 +115,9 @@ class HealthReconciler:
         self._store = store
         self._redactor = RegionRedactor(kube, clock, namespace)
         self._manifests = ReleaseManifests(records, namespace)
-        self._output = PodOutput(kube, clock, namespace)
+        self._output = PodOutput(kube, clock, namespace, beside=beside, told=told)
         self._missing: frozenset[Workload] = frozenset()
-        self._damping: dict[RegionKey, FlapDamping] = {}
+        self._memory: dict[RegionKey, tuple[Patience, FlapDamping]] = {}
         self._written: dict[RegionKey, float] = {}
         self._resync = resync
         self._probes = probes
@@ -131,7 +135,7 @@ class HealthReconciler:
         namespace, name = key
         osdpl = self._kube.get(OSDPL, name, namespace)
         if osdpl is None:
-            self._damping.pop(key, None)
+            self._memory.pop(key, None)
             self._written.pop(key, None)
             return None
         bundles = [one for one in self._store.facts(HELMBUNDLE) if one.deployment == name]
@@ -158,15 +162,16 @@ class HealthReconciler:
         """Writes what differs; whether every component is ready."""
         before = osdpl.get("status") or {}
         known = before.get("conditions") or []
-        judged = self._output.added(judge_components(facts))
+        said, moment = before.get("health") or {}, self._clock.monotonic()
+        patience, damping = self._memory.setdefault(key, (Patience(), FlapDamping()))
+        judged = self._output.added(patience.judged(judge_components(facts), said, moment))
         if self._probes is not None:
-            said = (before.get("health") or {}).get(APPLICATION) or {}
-            judged.update(self._probes.components(probed(facts), said))
-        damped = self._damping.setdefault(key, FlapDamping()).damped(judged, self._clock.monotonic())
-        health = health_entries(damped, before.get("health") or {}, facts.now, self._redactor.redact)
+            judged.update(self._probes.components(probed(facts), said.get(APPLICATION) or {}))
+        damped = damping.damped(judged, said, moment)
+        health = health_entries(damped, said, facts.now, self._redactor.redact)
         condition = workloads_condition(health, facts.releases, known, generation)
         status: dict[str, Any] = {"conditions": entries([condition], known, facts.now)}
-        if health or before.get("health"):
+        if health or said:
             status["health"] = health
         if apply_region_status(self._kube, osdpl, status, manager=MANAGER):
             self._written[key] = self._clock.monotonic()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 import pytest
@@ -16,8 +16,9 @@ from controller.helm_port import ReleaseRecords, RenderedRelease
 from controller.ports import DEPLOYMENT, POD, Resource
 from controller.reconcile.health import PARSERS, WORKLOADS, HealthReconciler
 from controller.reconcile.object_store import ObjectStore
+from controller.reconcile.pod_output import at_once
 from controller.reconcile.service_probes import ServiceProbes
-from tests.domain.health_objects import crashing, daemonset, deployment, pod
+from tests.domain.health_objects import at, crashing, daemonset, deployment, job, pod
 from tests.fakes.kube import Request
 from tests.fakes.world import FakeClock
 from tests.reconcile.watched import NAME, Records, WatchedCluster
@@ -44,6 +45,8 @@ class Health:
         self.cluster = WatchedCluster(self.clock)
         self.records = Records()
         self.events = SilentEvents()
+        self.beside: Callable[[Callable[[], None]], None] = at_once
+        self.looks_asked = 0
         self.start()
 
     def start(self) -> None:
@@ -58,7 +61,12 @@ class Health:
             store=self.store,
             namespace="openstack",
             resync=RESYNC,
+            told=self.told,
+            beside=self.beside,
         )
+
+    def told(self) -> None:
+        self.looks_asked += 1
 
     def look(self, after: float = 2.0) -> float | None:
         self.clock.advance(after)
@@ -81,6 +89,7 @@ def health() -> Health:
     return world
 
 
+COUNTS = ("currentNumberScheduled", "updatedNumberScheduled", "numberReady", "numberAvailable")
 BROKEN: dict[str, Any] = {"readyReplicas": 0, "availableReplicas": 0}
 
 
@@ -441,6 +450,75 @@ def test_the_log_speaks_for_a_container_that_died_without_a_word(health: Health)
     assert health.component()["message"].endswith('"ERROR: no such filter"')
 
 
+def test_a_log_that_is_slow_to_come_holds_up_nothing(health: Health) -> None:
+    work: list[Callable[[], None]] = []
+    health.beside = work.append
+    health.start()
+    health.cluster.relist(*PARSERS)
+    health.cluster.kube.logs["openstack", "nova-api-bbb-1", "api"] = "ERROR: no such filter\n"
+    crash(health, "")
+    health.look()
+    bare = health.component()["message"]
+    assert bare.endswith("ended with exit code 1")
+    health.look()
+    assert (len(work), health.looks_asked) == (1, 0)
+    work.pop()()
+    assert health.looks_asked == 1
+    health.look()
+    assert health.component()["message"] == f'{bare}: "ERROR: no such filter"'
+    health.cluster.kube.forget_requests()
+    health.start()
+    health.cluster.relist(*PARSERS)
+    health.look()
+    assert health.writes() == []
+
+
+@pytest.mark.parametrize(
+    ("workload", "words"),
+    [
+        (
+            daemonset(
+                2, currentNumberScheduled=0, updatedNumberScheduled=0, numberReady=0, numberAvailable=0
+            ),
+            "2 of 2",
+        ),
+        (job(), "no pod"),
+    ],
+    ids=["DaemonSet", "Job"],
+)
+def test_why_nobody_can_make_its_pods_is_told_when_it_takes_too_long(
+    health: Health, workload: dict[str, Any], words: str
+) -> None:
+    for age, quota in ((300, "an older quota"), (20, "exceeded quota: compute")):
+        health.cluster.kube.create(refusal(workload, f"Error creating: pods forbidden: {quota}", at(age)))
+    health.cluster.kube.forget_requests()
+    health.cluster.put(workload)
+    health.look()
+    name = workload["metadata"]["labels"]["component"]
+    assert (health.component(name)["status"], health.looks_asked) == ("Progressing", 0)
+    assert words in health.component(name)["message"]
+    health.look(after=600)
+    assert health.component(name)["status"] == "Unhealthy"
+    assert health.component(name)["message"].endswith(
+        ': "Error creating: pods forbidden: exceeded quota: compute"'
+    )
+    health.look()
+    assert [one.kind for one in health.cluster.kube.requests if one.verb == "list"].count("Event") == 1
+
+
+def refusal(workload: dict[str, Any], message: str, last: str) -> dict[str, Any]:
+    name = workload["metadata"]["name"]
+    return {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"name": f"{name}.{last}", "namespace": "openstack"},
+        "involvedObject": {"kind": workload["kind"], "name": name},
+        "reason": "FailedCreate",
+        "message": message,
+        "lastTimestamp": last,
+    }
+
+
 def test_flapping_is_told_and_ends_by_itself(health: Health) -> None:
     for _ in range(3):
         health.cluster.put(deployment())
@@ -459,9 +537,7 @@ def test_flapping_is_told_and_ends_by_itself(health: Health) -> None:
 class _Probes:
     """Says of every probe that is wanted that it fails."""
 
-    def components(
-        self, wanted: Probed, known: Mapping[str, Any]
-    ) -> dict[tuple[str, str], ComponentHealth]:
+    def components(self, wanted: Probed, known: Mapping[str, Any]) -> dict[tuple[str, str], ComponentHealth]:
         self.known = known
         lost = Verdict(Unwell.UNHEALTHY, 1, 2, "1 of 2 compute services down: cmp1")
         return {("probes", name): ComponentHealth(lost, 0) for name in wanted.asked}
