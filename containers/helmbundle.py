@@ -83,6 +83,7 @@ def compose(parts: Parts) -> Container:
         abandon=lambda: exit_container(HELM_DETACHED),
         resync=settings.resync,
         history=settings.history,
+        retry_cap=settings.retry_cap,
         measures=parts.metrics,
     )
     children = ChildrenReporter(parts.kube, parts.clock)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
+from controller.domain import backoff
 from controller.domain.names import CONTAINERS
 from controller.errors import ControllerError
 
@@ -29,6 +30,7 @@ class Settings:
     Leases live. `pod_name`: the holder's name in the Lease. `containers`: those that the chart deploys.
     `concurrency`: Helm actions at a time; `hook_waiters`: those that only wait for their hooks, beside
     these. `qps`: Helm's requests per second to the API server. `history`: revisions kept of a release.
+    `retry_cap`: the longest pause between tries of an action that fails, in seconds.
     `chart_cache`: where charts pulled from repositories are kept. `resync`: seconds between looks
     without an event. `pod_image`: the image that we run, for pods of our own.
     `health_port`: liveness, readiness and metrics on this port, 0 for none, of `health_address`, empty for
@@ -55,6 +57,7 @@ class Settings:
     concurrency: int
     hook_waiters: int
     history: int
+    retry_cap: float
     qps: float
     resync: float
     drift_resync: float
@@ -88,6 +91,7 @@ def read_settings(environment: Mapping[str, str] | None = None) -> Settings:
         concurrency=int(_number(env, "HELM_CONCURRENCY", 8, 1, 64)),
         hook_waiters=int(_number(env, "HELM_HOOK_WAITERS", 56, 0, 512)),
         history=int(_number(env, "HELM_HISTORY", 5, 2, 100)),
+        retry_cap=_number(env, "RETRY_CAP_SECONDS", backoff.CAP, backoff.FIRST, 86400),
         qps=_number(env, "HELM_QPS", 100, 1, 10000),
         resync=_number(env, "RESYNC_SECONDS", 300, 5, 86400),
         drift_resync=_number(env, "DRIFT_RESYNC_SECONDS", 3600, 60, 7 * 86400),

@@ -83,6 +83,7 @@ class Situation:
     this one. `requests` is what the operator asks for. `suspended` says by what, empty when it is not.
     `jitter` in [0, 1) is the same at every look at the same failure, else the shortest draw would win.
     `foreign_grace`: seconds after which a pending revision of someone else's Helm counts as dead.
+    `retry_cap` is the longest pause between tries, in seconds.
     `drift` is what differs from the deployed revision, `drift_mode` what is to happen with it.
     """
 
@@ -96,6 +97,7 @@ class Situation:
     dependents: tuple[str, ...] = ()
     requests: Requests = NOTHING_ASKED
     foreign_grace: float = 1800.0
+    retry_cap: float = backoff.CAP
     drift: Drift = NO_DRIFT
     drift_mode: DriftMode = "Correct"
 
@@ -176,7 +178,8 @@ def _kept(situation: Situation, rest: Decision) -> Decision:
     if situation.drift_mode != "Correct":
         return Decision(Action.NOTHING, Reason.DRIFTED, str(drift))
     if drift.corrections >= FIGHT_AFTER:
-        pause = backoff.delay(drift.corrections - FIGHT_AFTER + 1, situation.jitter, first=FIGHT_PAUSE)
+        fights = drift.corrections - FIGHT_AFTER + 1
+        pause = backoff.delay(fights, situation.jitter, first=FIGHT_PAUSE, cap=situation.retry_cap)
         due = drift.corrected + pause
         if due > situation.now:
             by = f" by {', '.join(drift.rivals)}" if drift.rivals else ""
@@ -262,7 +265,7 @@ def _backed_off(situation: Situation, go: Decision) -> Decision:
         return go
     if situation.requests.asks_more_than(last.requests):
         return go
-    due = last.finished + backoff.delay(last.failures, situation.jitter)
+    due = last.finished + backoff.delay(last.failures, situation.jitter, cap=situation.retry_cap)
     if due <= situation.now:
         return go
     # The moment, not the seconds left: a message that counts down would be a status write a second.

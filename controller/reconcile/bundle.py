@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from controller.domain import metrics
+from controller.domain import backoff, metrics
 from controller.domain.bundle import BundleSpec, VolumePolicy
 from controller.domain.bundle_object import Bundle, parse_bundle
 from controller.domain.bundle_status import ReleaseState
@@ -61,7 +61,8 @@ class BundleReconciler:
     `learn(texts)` tells the log which secrets must not be in it. `abandon()` ends the process when a
     Helm action outlived its end and cannot be told what it may still write.
     `digest_key` gives the installation's key for published digests. `hooks` follows what actions wait
-    for, `drift` after what others do to releases. `history` is how many revisions Helm keeps of a release.
+    for, `drift` after what others do to releases. `history` is how many revisions Helm keeps of a release,
+    `retry_cap` the longest pause between tries of what fails, in seconds.
     """
 
     def __init__(
@@ -82,6 +83,7 @@ class BundleReconciler:
         abandon: Callable[[], None],
         resync: float,
         history: int = 5,
+        retry_cap: float = backoff.CAP,
         measures: Metrics | None = None,
     ) -> None:
         self._kube = kube
@@ -100,7 +102,7 @@ class BundleReconciler:
         self._measures = measures or NoMetrics()
         self._report = BundleReport(kube, clock)
         self._drift = drift
-        self._decisions = ReleaseDecisions(kube, records, clock, drift)
+        self._decisions = ReleaseDecisions(kube, records, clock, drift, retry_cap=retry_cap)
         self._actions = ReleaseActions(
             kube=kube,
             helm=helm,

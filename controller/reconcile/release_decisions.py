@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from controller.domain import backoff
 from controller.domain.drift import NO_DRIFT, Drift
 from controller.domain.reasons import Reason
 from controller.domain.release_state import Action, Decision, Situation, decide
@@ -29,11 +30,20 @@ _RESTING = (
 class ReleaseDecisions:
     """What a look cannot tell from its own bundle alone is asked of the other bundles here."""
 
-    def __init__(self, kube: Kube, records: ReleaseRecords, clock: Clock, drift: DriftLookout) -> None:
+    def __init__(
+        self,
+        kube: Kube,
+        records: ReleaseRecords,
+        clock: Clock,
+        drift: DriftLookout,
+        *,
+        retry_cap: float = backoff.CAP,
+    ) -> None:
         self._kube = kube
         self._records = records
         self._clock = clock
         self._drift = drift
+        self._retry_cap = retry_cap
 
     def decide(self, look: BundleLook, release: ObservedRelease) -> Decision:
         """The next step for the release, as far as the bundle's mode lets it be taken.
@@ -76,6 +86,7 @@ class ReleaseDecisions:
                 unmet=unmet,
                 dependents=dependents,
                 requests=look.requests(release.name),
+                retry_cap=self._retry_cap,
                 foreign_grace=float(spec.timeout) if spec else 1800.0,
                 drift=look.drifts[release.name],
                 drift_mode=spec.drift if spec else "Ignore",

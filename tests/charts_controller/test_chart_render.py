@@ -95,6 +95,12 @@ def test_the_settings_that_the_chart_makes_are_those_that_a_container_reads() ->
         assert (settings.concurrency, settings.qps, settings.resync) == (8, 100, 300)
 
 
+def test_the_longest_pause_between_tries_is_a_setting() -> None:
+    for settings, seconds in (({}, 300), ({"retryCapSeconds": 60}, 60)):
+        containers = {one["name"]: one for one in _pod(settings=settings)["containers"]}
+        assert read_settings(_environment(containers["helmbundle"])).retry_cap == seconds
+
+
 def test_the_pod_tells_a_container_who_it_is() -> None:
     [container, *_] = _pod()["containers"]
     fields = {entry["name"]: entry["valueFrom"] for entry in container["env"] if "valueFrom" in entry}

@@ -347,14 +347,18 @@ def test_every_wait_that_no_event_ends_says_when_to_look_again() -> None:
     assert all(wait.again_after is not None and wait.again_after > 0 for wait in waits)
 
 
-def test_failures_in_a_row_wait_longer_each_time_up_to_a_cap() -> None:
+@pytest.mark.parametrize("cap", [60.0, 300.0])
+def test_failures_in_a_row_wait_longer_each_time_up_to_a_cap(cap: float) -> None:
     pauses = [
-        decide(at(there=recorded("failed"), attempt=failed_attempt(failures))).again_after or 0
+        decide(
+            at(there=recorded("failed"), attempt=failed_attempt(failures), retry_cap=cap),
+        ).again_after
+        or 0
         for failures in range(1, 12)
     ]
     assert pauses == sorted(pauses)
     assert pauses[0] < 5
-    assert 150 <= pauses[-1] <= 300
+    assert cap / 2 <= pauses[-1] <= cap
 
 
 def test_a_backoff_message_does_not_change_while_it_waits() -> None:
