@@ -180,6 +180,12 @@ VERDICTS: dict[str, tuple[dict[str, Any], list[dict[str, Any]], Health, str]] = 
         Health.PROGRESSING,
         "pod mariadb-server-2 Unschedulable: 0/3 nodes are available",
     ),
+    "statefulset, pods that nobody makes": (
+        statefulset(3, replicas=1, updatedReplicas=1, availableReplicas=1, readyReplicas=1),
+        [pod("mariadb-server-0", ("StatefulSet", "mariadb-server"))],
+        Health.PROGRESSING,
+        "2 of 3 pods of StatefulSet mariadb-server do not exist",
+    ),
     "daemonset, all pods serve": (daemonset(), [], Health.READY, ""),
     "daemonset, one pod crashes": (
         daemonset(4, numberReady=3, numberAvailable=3),
@@ -218,6 +224,8 @@ VERDICTS: dict[str, tuple[dict[str, Any], list[dict[str, Any]], Health, str]] = 
         "",
     ),
     "job, runs": (job(active=1), [], Health.PROGRESSING, f"Job nova-db-sync runs since {at(60)}"),
+    "job, has no pod": (job(), [], Health.PROGRESSING, "Job nova-db-sync has no pod"),
+    "job, has had no pod for too long": (job(age=1900), [], Health.UNHEALTHY, "Job nova-db-sync has no pod"),
     "job, runs for too long": (
         job(active=1, age=1900),
         [],
@@ -287,6 +295,40 @@ def test_what_a_crashed_container_said_is_passed_on_apart() -> None:
 def test_a_container_that_died_without_a_word_is_named() -> None:
     verdict = judge(deployment(1, availableReplicas=0), pod("p", NEW, **crashing("")))
     assert verdict.silent == ("p", "api")
+
+
+@pytest.mark.parametrize(
+    ("obj", "pods"),
+    [
+        (daemonset(2, currentNumberScheduled=1, numberAvailable=1), []),
+        (job(), []),
+    ],
+    ids=["DaemonSet", "Job"],
+)
+def test_a_workload_whose_pods_nobody_makes_is_named(obj: dict[str, Any], pods: list[dict[str, Any]]) -> None:
+    assert judge(obj, *pods).lacking == (obj["kind"], obj["metadata"]["name"])
+
+
+def test_a_pod_that_tells_why_it_does_not_serve_comes_before_those_that_do_not_exist() -> None:
+    """An ordered StatefulSet makes a pod only when the one before it serves."""
+    verdict = judge(
+        statefulset(3, replicas=1, availableReplicas=0, readyReplicas=0),
+        pod("mariadb-server-0", ("StatefulSet", "mariadb-server"), **STARTING),
+    )
+    assert verdict.lacking is None
+    assert "mariadb-server-0" in verdict.text
+
+
+def test_a_crash_that_is_over_is_waited_for_as_any_start_and_no_longer() -> None:
+    state = {"running": {"startedAt": at(10)}}
+    status = unready(container_status(state=state, restarts=1, last=ended(1)))
+    obj, crashed = deployment(1, availableReplicas=0), pod("p", NEW, **status)
+    assert "CrashLoopBackOff" in judge(obj, crashed).text
+    late = judge(obj, crashed, now=NOW + 595)
+    assert (late.health, late.text) == (
+        Health.UNHEALTHY,
+        "pod p container api runs and is not ready yet",
+    )
 
 
 def test_an_unschedulable_pod_is_a_failure_after_the_grace() -> None:
