@@ -43,8 +43,8 @@ class EndpointAnswer:
 class Probe:
     """One probe over time, times in seconds of any steady clock.
 
-    Until `patient` it may come up for the first time. `heard`: when it was last asked, or else since when it is wanted.
-    `trouble` is why the last one failed.
+    Until `patient` it may come up for the first time. `heard`: when it was last asked, or else since when
+    it is wanted. `trouble` is why the last one failed.
     """
 
     patient: float

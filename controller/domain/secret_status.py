@@ -19,13 +19,15 @@ INCOMPLETE = "Incomplete"
 class SecretView:
     """One Secret as it is published. `keys` are those it has or is known to have had.
 
-    `digest` is keyed and empty while the Secret is not there.
+    `digest` is keyed and empty while the Secret is not there, and for one that only holds a certificate.
+    `expires`: when its certificate ends, in seconds since the epoch, None where there is none.
     """
 
     name: str
     keys: frozenset[str]
     digest: str
     troubles: tuple[str, ...] = ()
+    expires: float | None = None
 
 
 def secret_entries(
@@ -43,6 +45,8 @@ def secret_entries(
             same = known.get("digest") == view.digest and known.get("rotated")
             entry["digest"] = view.digest
             entry["rotated"] = same or timestamp(now)
+        if view.expires is not None:
+            entry["expires"] = timestamp(view.expires)
         if view.troubles:
             entry["message"] = shorten("; ".join(view.troubles), 32768)
         entries[view.name] = entry

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from controller.domain.bundle import VolumePolicy
 from controller.domain.catalogue import CredentialSecret
+from controller.domain.certificates import named_secrets
 from controller.domain.conditions import Condition, entries, find
 from controller.domain.credential_plan import (
     CredentialPlan,
@@ -39,6 +41,7 @@ from controller.ports import (
     KubeObjects,
     Randomness,
 )
+from controller.reconcile.certificates import Certificates
 from controller.reconcile.clouds_export import CloudsExport
 from controller.reconcile.credential_store import CredentialStore
 from controller.reconcile.managed_region import managed_region
@@ -82,6 +85,7 @@ class SecretsReconciler:
         self._digest_key = digest_key
         self._resync = resync
         self._clouds = CloudsExport(kube)
+        self._certificates = Certificates(kube, clock)
 
     def reconcile(self, key: RegionKey) -> float | None:
         """One look; seconds until the next that no event will announce, None when the osdpl is gone.
@@ -118,7 +122,7 @@ class SecretsReconciler:
             self._publish(osdpl, known, waiting_condition(str(error), _generation(osdpl)))
             return self._resync
         troubles = self._ensure(store, osdpl, wanted, only_look=holds_back(osdpl))
-        return LOOK_AGAIN if troubles else self._resync
+        return LOOK_AGAIN if troubles or self._certificates.unfinished else self._resync
 
     def _ensure(
         self,
@@ -159,6 +163,7 @@ class SecretsReconciler:
         if later:
             there = store.stored()
             views = {name: view for name, view in views.items() if name in there or view.troubles}
+        views = self._with_certificates(osdpl, views)
         condition = secrets_condition(troubles, len(needed), credentials, _generation(osdpl), later=later)
         known = before.get("secrets") or {}
         # Published before anything is deleted: what is recorded and not there counts as lost.
@@ -203,6 +208,14 @@ class SecretsReconciler:
             )
             for name, used in keys.items()
         }
+
+    def _with_certificates(self, osdpl: KubeObject, views: Mapping[str, SecretView]) -> dict[str, SecretView]:
+        """The views, with those of certificates; one of both kinds tells when it ends."""
+        found = self._certificates.look(osdpl["metadata"]["namespace"], named_secrets(_spec(osdpl)))
+        ends = {
+            name: replace(view, expires=found[name].expires) for name, view in views.items() if name in found
+        }
+        return {**found, **views, **ends}
 
     def _say_farewell(self, store: CredentialStore, osdpl: KubeObject) -> None:
         """The region goes: only who goes with it is put right."""

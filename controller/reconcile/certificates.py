@@ -1,0 +1,86 @@
+"""Follows when certificates of a region end: those of cert-manager, and those that the spec names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from controller.domain.certificates import TLS_TYPE, certificate_end, is_issued
+from controller.domain.secret_status import SecretView
+from controller.ports import SECRET, Clock, Kube
+
+# Seconds: nothing tells of a renewal, and the status is looked at more often than that matters.
+LOOK_EVERY = 60.0
+# Contents read at one look; where there are more, as with one certificate for each node, the next goes on.
+READ_AT_ONCE = 100
+# As many as the status is to hold beside the credentials: those that end first.
+SHOWN = 200
+MISSING = "it holds no certificate yet"
+
+
+@dataclass(frozen=True)
+class _Known:
+    version: str
+    keys: frozenset[str]
+    end: float | None
+
+
+class Certificates:
+    """Of one region's namespace. A content is read once for each version of its Secret, and not kept."""
+
+    def __init__(self, kube: Kube, clock: Clock) -> None:
+        self._kube = kube
+        self._clock = clock
+        self._known: dict[str, _Known] = {}
+        self._looked: tuple[float, tuple[str, tuple[str, ...]]] | None = None
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether contents are left that another look is to read."""
+        return self._looked is None
+
+    def look(self, namespace: str, named: Iterable[str]) -> dict[str, SecretView]:
+        """Each Secret with a certificate, and those `named` without one. Raises KubeError."""
+        names = tuple(sorted(set(named)))
+        now, asked = self._clock.monotonic(), (namespace, names)
+        if self._looked is None or self._looked[1] != asked or now - self._looked[0] >= LOOK_EVERY:
+            complete = self._read(namespace, names)
+            self._looked = (now, asked) if complete else None
+        return self._views(names)
+
+    def _read(self, namespace: str, named: tuple[str, ...]) -> bool:
+        """Brings what is known up to date; False while contents are left to be read."""
+        listed = self._kube.list_metadata(SECRET, namespace, fields=f"type={TLS_TYPE}")
+        issued = {
+            str(one["metadata"]["name"]): str(one["metadata"].get("resourceVersion"))
+            for one in listed
+            if is_issued(one["metadata"])
+        }
+        for gone in self._known.keys() - issued.keys() - set(named):
+            del self._known[gone]
+        stale = [name for name, version in sorted(issued.items()) if self._version(name) != version]
+        # Those that are named may be of any type, and are few.
+        for name in {*named, *stale[:READ_AT_ONCE]}:
+            self._learn(name, namespace)
+        return len(stale) <= READ_AT_ONCE
+
+    def _version(self, name: str) -> str | None:
+        return self._known[name].version if name in self._known else None
+
+    def _learn(self, name: str, namespace: str) -> None:
+        secret = self._kube.get(SECRET, name, namespace)
+        if secret is None:
+            self._known.pop(name, None)
+            return
+        data = secret.get("data") or {}
+        version = str(secret["metadata"].get("resourceVersion"))
+        self._known[name] = _Known(version, frozenset(data), certificate_end(data))
+
+    def _views(self, named: tuple[str, ...]) -> dict[str, SecretView]:
+        ends = {name: one.end for name, one in self._known.items() if one.end is not None}
+        first = sorted(ends, key=lambda name: (name not in named, ends[name], name))[:SHOWN]
+        views = {name: SecretView(name, self._known[name].keys, "", expires=ends[name]) for name in first}
+        for name in set(named) - ends.keys():
+            keys = self._known[name].keys if name in self._known else frozenset[str]()
+            views[name] = SecretView(name, keys, "", (MISSING,))
+        return views
