@@ -54,7 +54,7 @@ class RegionRedactor:
 
     def _compare(self) -> None:
         """Reads what is not known as the API server has it now."""
-        if self._compared:
+        if self._compared or not (self._names or self._known or self._former):
             return
         metas = [
             one["metadata"] for one in self._kube.list_metadata(SECRET, self._namespace, fields=NOT_RECORDS)
