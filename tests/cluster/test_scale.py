@@ -38,6 +38,7 @@ DAEMONSETS = ("compute", "agent")
 PODS = DEPLOYMENTS * REPLICAS + len(DAEMONSETS) * NODES
 WATCHERS = ("health", "node")
 PATIENCE = 1800.0
+TOLD_WITHIN = 2.0
 MIB = 1024 * 1024
 NOW = "2026-01-01T00:00:00Z"
 READY = {"type": "Ready", "status": "True", "lastTransitionTime": NOW}
@@ -228,7 +229,12 @@ def test_two_thousand_nodes_and_five_thousand_pods(private_sandbox: Sandbox, tmp
     phases = {"coming up": coming, "calm": calm, "storm": stormy}
     figures = {
         **{"nodes": NODES, "pods": PODS, "components": DEPLOYMENTS + len(DAEMONSETS)},
-        "latency": {"median": statistics.median(seconds), "most": max(seconds)},
+        "latency": {
+            "median": statistics.median(seconds),
+            "most": max(seconds),
+            # Promised; that our own pauses leave room for it, tests/reconcile/test_health_latency.py shows.
+            f"within {TOLD_WITHIN:g} s": f"{sum(one <= TOLD_WITHIN for one in seconds)} of {len(seconds)}",
+        },
         **{name: {who: asdict(cost) for who, cost in part.items()} for name, part in phases.items()},
     }
     print(json.dumps(figures, indent=1))
