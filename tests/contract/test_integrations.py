@@ -14,7 +14,12 @@ from lupa import lua51
 
 from tests.api.definitions import CRDS
 from tests.contract.kstatus_program import judge
-from tests.reconcile.region_states import bundle_states, region_states
+from tests.reconcile.region_states import (
+    bundle_states,
+    maintenance_states,
+    plan_states,
+    region_states,
+)
 
 TEXT = (Path(__file__).parents[2] / "docs" / "integrations.md").read_text(encoding="utf-8")
 
@@ -55,6 +60,34 @@ def test_argo_cd_shows_a_bundle_as_it_is() -> None:
         "deployed": "Healthy",
         "being removed": "Progressing",
     }
+
+
+def test_argo_cd_shows_a_plan_that_needs_somebody_as_it_is() -> None:
+    assert {state: argo(obj) for state, obj in plan_states().items()} == {
+        "nothing to do": "Healthy",
+        "waits for approval": "Suspended",
+        "would fail": "Degraded",
+        "of another plan": "Suspended",
+    }
+
+
+def test_argo_cd_shows_a_maintenance_as_it_is() -> None:
+    assert {state: argo(obj) for state, obj in maintenance_states().items()} == {
+        "created": "Progressing",
+        "moving": "Progressing",
+        "blocked": "Degraded",
+        "planned only": "Healthy",
+        "edited, not looked at yet": "Progressing",
+        "may be worked on": "Healthy",
+        "being removed": "Progressing",
+    }
+
+
+def test_argo_cd_shows_a_region_without_one_of_its_containers_as_degraded() -> None:
+    found = dict(region_states()["ready"])
+    others = [one for one in found["status"]["conditions"] if one["type"] != "Ready"]
+    silent = {"type": "Ready", "status": "Unknown", "reason": "ContainerSilent", "message": "no sign of life"}
+    assert argo({**found, "status": {**found["status"], "conditions": [*others, silent]}}) == "Degraded"
 
 
 def test_argo_cd_shows_an_object_without_a_status_as_progressing() -> None:
@@ -123,6 +156,24 @@ def test_flux_judges_a_bundle_by_the_expressions_of_the_page() -> None:
     said = {state: flux(one.expressions) for state, one in zip(bundle_states(), verdicts, strict=True)}
     assert said["deployed"] == "current"
     assert set(said.values()) == {"current", "inProgress"}
+
+
+@pytest.mark.exhaustive
+def test_flux_and_kstatus_judge_a_maintenance_as_the_page_says() -> None:
+    verdicts = judge(maintenance_states().values(), flux_expressions("NodeMaintenance"))
+    said = {
+        state: (one.status, flux(one.expressions))
+        for state, one in zip(maintenance_states(), verdicts, strict=True)
+    }
+    assert said == {
+        "created": ("InProgress", "inProgress"),
+        "moving": ("InProgress", "inProgress"),
+        "blocked": ("Failed", "failed"),
+        "planned only": ("Current", "current"),
+        "edited, not looked at yet": ("InProgress", "inProgress"),
+        "may be worked on": ("Current", "current"),
+        "being removed": ("Terminating", "inProgress"),
+    }
 
 
 @cache

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
+from typing import Any
 
 import yaml
 
 from controller.domain.bundle_status import ReleaseState, ReleaseView, bundle_conditions
 from controller.domain.conditions import Condition, entries
 from controller.domain.reasons import Reason
-from controller.ports import HELMBUNDLE, OSDPL, KubeObject
+from controller.ports import HELMBUNDLE, NODE_MAINTENANCE, OSDPL, KubeObject
 from controller.reconcile.deployment import DeploymentReconciler
 from tests.fakes.kube import FakeKube
 from tests.fakes.world import FakeClock
+from tests.reconcile.node_world import NodeWorld
 from tests.reconcile.test_deployment import (
     CHARTS,
     CRDS,
@@ -24,6 +26,7 @@ from tests.reconcile.test_deployment import (
     osdpl,
     render,
 )
+from tests.reconcile.test_region_plan import DEBUG, REPLICAS, Helm, make_core, settle
 
 
 class _Stage:
@@ -139,3 +142,61 @@ def bundle_states() -> Mapping[str, KubeObject]:
         "deployed": shown(ReleaseState.DEPLOYED, Reason.IN_SYNC),
         "being removed": shown(ReleaseState.UNINSTALLING, Reason.UNINSTALLING, deleting=True),
     }
+
+
+@cache
+def plan_states() -> Mapping[str, KubeObject]:
+    """An osdpl with mode Plan in each state, by a name of the state."""
+    clock = FakeClock()
+    kube = FakeKube(clock=clock)
+    for path in sorted(CRDS.glob("*.yaml")):
+        kube.serve(yaml.load(path.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader))
+    core, helm = make_core(kube, clock, SilentEvents()), Helm(kube)
+
+    def shown(**spec: Any) -> KubeObject:
+        edit(kube, **spec)
+        settle(core, helm)
+        found = kube.get(OSDPL, KEY[1], KEY[0])
+        assert found is not None
+        return found
+
+    kube.create(osdpl())
+    settle(core, helm)
+    states = {"nothing to do": shown(mode="Plan"), "waits for approval": shown(services=REPLICAS)}
+    helm.problem["keystone"] = "Service/keystone-api would be refused: clusterIP is immutable"
+    states["would fail"] = shown(services=DEBUG)
+    helm.problem.clear()
+    states["of another plan"] = shown(services=REPLICAS, approvedPlan="sha256:" + 64 * "0")
+    return states
+
+
+@cache
+def maintenance_states() -> Mapping[str, KubeObject]:
+    """A NodeMaintenance in each state, by a name of the state."""
+    world = NodeWorld("cmp1", "cmp2", "cmp3")
+    _, bad = world.cloud.boot(2, "cmp1")
+    world.cloud.failing.add(bad)
+
+    def shown(name: str = "work") -> KubeObject:
+        found = world.kube.get(NODE_MAINTENANCE, name)
+        assert found is not None
+        return found
+
+    world.maintain("dry", "cmp2", dryRun=True)
+    world.maintain("work", "cmp1", retries=1)
+    states = {"created": shown()}
+    while shown()["status"].get("phase") != "Moving":
+        world.look()
+    states["moving"] = shown()
+    world.look(60)
+    states["blocked"] = shown()
+    states["planned only"] = shown("dry")
+    world.kube.merge_patch(NODE_MAINTENANCE, "work", None, {"spec": {"retries": 2}})
+    states["edited, not looked at yet"] = shown()
+    world.cloud.failing.clear()
+    while shown()["status"]["phase"] != "Completed":
+        world.look()
+    states["may be worked on"] = shown()
+    world.kube.delete(NODE_MAINTENANCE, "work")
+    states["being removed"] = shown()
+    return states
