@@ -28,6 +28,10 @@ class Cloud(Protocol):
 
     def compute_services(self) -> tuple[ComputeService, ...]: ...
 
+    def compute_service(self, host: str) -> ComputeService | None:
+        """That of one host as it is now; None where there is none."""
+        ...
+
     def endpoints(self) -> tuple[ServiceEndpoint, ...]:
         """The catalogue, of the interface that the credentials name."""
         ...
@@ -127,9 +131,12 @@ class Clouds(Protocol):
 class Fencing(Protocol):
     """The operator's own service that powers machines off."""
 
-    def confirm(self, url: str, *, node: str, uid: str, since: float) -> bool:
+    def confirm(
+        self, url: str, *, node: str, uid: str, since: float, token: str = "", authority: bytes = b""
+    ) -> bool:
         """Asks for the node to be off; whether that is certain by now. May be asked again and again.
 
+        `token`: the bearer's, empty for none; `authority`: certificates to trust besides the usual ones.
         Raises CloudUnavailable where the service does not answer.
         """
         ...

@@ -43,7 +43,15 @@ class OpenStackCloud:
 
     def compute_services(self) -> tuple[ComputeService, ...]:
         """Raises CloudUnavailable while a cell is down: what is in it is not known."""
-        answer = self._calls.get("compute", "/os-services", microversion=SERVICES)
+        return self._compute_services({})
+
+    def compute_service(self, host: str) -> ComputeService | None:
+        """That of one host as it is now; None where there is none."""
+        found = self._compute_services({"host": host, "binary": "nova-compute"})
+        return next((one for one in found if one.host == host), None)
+
+    def _compute_services(self, wanted: Mapping[str, str]) -> tuple[ComputeService, ...]:
+        answer = self._calls.get("compute", "/os-services", wanted, microversion=SERVICES)
         listed = items_of(answer, "services", "/os-services")
         if any(one.get("status") == UNKNOWN or "id" not in one for one in listed):
             raise CloudUnavailable("a cell of Nova is down: its services are not known")

@@ -17,9 +17,36 @@ NEW_SERVICE_REASONS = frozenset(
 )
 
 
+# In disabled_reason of a service that we hold down: only that is let up again by us.
+_FORCED = MARK + "forced down"
+_BEFORE = "; before: "
+_REASON_LIMIT = 255
+
+
 def is_ours(reason: str) -> bool:
-    """Whether something was disabled by us, or by nobody in particular."""
-    return reason.startswith(MARK) or reason in NEW_SERVICE_REASONS
+    """Whether something was disabled by us, or by nobody in particular, and by nobody else before."""
+    return (reason.startswith(MARK) and not reason_before(reason)) or reason in NEW_SERVICE_REASONS
+
+
+def forced_reason(reason: str) -> str:
+    """What to leave in disabled_reason of a service that is forced down, and is disabled for `reason`.
+
+    Somebody else's words are kept, to be put back.
+    """
+    if reason.startswith(_FORCED):
+        return reason
+    foreign = reason and not is_ours(reason)
+    return (_FORCED + (_BEFORE + reason if foreign else ""))[:_REASON_LIMIT]
+
+
+def forced_by_us(reason: str) -> bool:
+    """Whether a service that is held down is so by us."""
+    return reason.startswith(_FORCED)
+
+
+def reason_before(reason: str) -> str:
+    """For what somebody else had disabled a service before we forced it down; empty for nothing."""
+    return reason.partition(_BEFORE)[2] if reason.startswith(_FORCED) else ""
 
 
 @dataclass(frozen=True, slots=True)

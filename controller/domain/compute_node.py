@@ -6,12 +6,19 @@ known (None) is never taken for nothing: it makes us wait. Only what carries our
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from controller.domain.cloud_facts import MARK, Agent, ComputeService, is_ours
+from controller.domain.cloud_facts import (
+    MARK,
+    Agent,
+    ComputeService,
+    forced_by_us,
+    is_ours,
+    reason_before,
+)
 from controller.domain.durations import parse_duration
 from controller.domain.names import AUTOMATIC_LABEL
 from controller.domain.reasons import Reason
@@ -21,6 +28,10 @@ REGISTER_WITHIN = 600.0
 MAP_AFTER = 60.0
 # So many losses of readiness within the window make a node flap; then it must be calm for a while.
 LOSSES, WINDOW, CALM = 3, 600.0, 300.0
+# A word that a node is off may come from a clock that is so many seconds ahead.
+SKEW = 5.0
+# So many looks in a row must find nothing of a host before that is believed.
+LOOKS = 3
 
 
 class Step(StrEnum):
@@ -39,39 +50,57 @@ class Step(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class SecretKey:
+    """One key of a Secret in the region's namespace."""
+
+    name: str
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
 class NodePolicy:
     """`spec.features.nodes`. `hold_down` in seconds; `brake` the share of computes, 0 to 1.
 
-    `fencing`: URL of a fencing service. `shared_disks`: all hosts reach the disks of all servers.
+    `fencing`: URL of a fencing service, with what it asks for as a bearer's token and with the authority
+    that it is known by. `shared_disks`: all hosts reach the disks of all servers.
     """
 
     hold_down: float = 120.0
     evacuate: bool = False
     brake: float = 0.2
     fencing: str = ""
+    fencing_token: SecretKey | None = None
+    fencing_authority: SecretKey | None = None
     shared_disks: bool = False
+
+
+def _secret_key(given: Mapping[str, Any] | None) -> SecretKey | None:
+    return SecretKey(str(given["name"]), str(given["key"])) if given else None
 
 
 def parse_policy(spec: Mapping[str, Any]) -> NodePolicy:
     """The policy of a region's spec, with its defaults."""
     features = spec.get("features") or {}
     given = features.get("nodes") or {}
+    fencing = given.get("fencing") or {}
     images = (features.get("compute") or {}).get("images") or {}
     return NodePolicy(
         hold_down=float(parse_duration(str(given.get("holdDown") or "2m"))),
         evacuate=given.get("evacuation") == "Auto",
         brake=int(given.get("brakePercent") or 20) / 100,
-        fencing=str((given.get("fencing") or {}).get("url") or ""),
+        fencing=str(fencing.get("url") or ""),
+        fencing_token=_secret_key(fencing.get("tokenFrom")),
+        fencing_authority=_secret_key(fencing.get("authorityFrom")),
         shared_disks=images.get("backend") == "ceph",
     )
 
 
 @dataclass(frozen=True, slots=True)
 class ComputeNode:
-    """The Kubernetes side of a host. Times in seconds since the epoch, 0.0 for never.
+    """The Kubernetes side of a host. Times in seconds since the epoch, 0.0 for never or not known.
 
-    `since`: when its readiness last changed. `fenced`: when it was confirmed to be powered off, whether
-    by the fencing service or by a person. `losses`: when it lost its readiness, as far as remembered.
+    `since`: when it came to be ready, or not ready. `fenced`: when it was confirmed to be powered off, by
+    the fencing service or by a person. `losses`: when it lost its readiness, as far as remembered.
     """
 
     name: str
@@ -83,21 +112,31 @@ class ComputeNode:
     fenced: float = 0.0
     losses: tuple[float, ...] = ()
 
+    def is_fenced(self, now: float) -> bool:
+        """Whether it was confirmed to be off, in this absence, and not in times to come."""
+        return not self.ready and 0.0 < self.since <= self.fenced <= now + SKEW
+
 
 @dataclass(frozen=True, slots=True)
 class HostFacts:
     """All that a decision needs. `node` is None when the Node is gone or is no compute node any more.
 
-    `agents` and `servers` are None where that is not known. `known_uid`: of the Node that the present
-    compute service belonged to. `unready_pods`: those of the region on this node. `maintenance`: the
-    NodeMaintenance at work on it. `agents_expected`: other computes have network agents. `automatic`: the
-    maintenance is our own answer to a node that was lost. `host`: as
-    OpenStack calls it.
+    `was_compute`: the Node is, or was, one for computes. `missing_since`, `missing_looks`: when its service
+    was first looked for in vain, and in how many looks since; `unmapped_since`: when its service was first
+    seen without a cell. `agents` and `servers` are None where that is not known. `known_uid`: of the Node
+    that the present compute service belonged to. `unready_pods`: those of the region on this node.
+    `maintenance`: the NodeMaintenance at work on it. `agents_expected`: other computes have network agents.
+    `automatic`: the maintenance is our own answer to a node that was lost. `host`: as OpenStack calls it.
+    `taken_over`: the Node that has the host now, where this one is gone.
     """
 
     name: str
     node: ComputeNode | None
     service: ComputeService | None
+    was_compute: bool = True
+    missing_since: float = 0.0
+    missing_looks: int = 0
+    unmapped_since: float = 0.0
     mapped: bool = True
     agents: tuple[Agent, ...] | None = ()
     agents_expected: bool = False
@@ -106,8 +145,8 @@ class HostFacts:
     unready_pods: tuple[str, ...] = ()
     maintenance: str = ""
     known_uid: str = ""
-    leftovers: bool = False
     host: str = ""
+    taken_over: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,24 +167,25 @@ def is_automatic(maintenance: Mapping[str, Any]) -> bool:
 
 def decide_host(facts: HostFacts, policy: NodePolicy, braked: str, now: float) -> Decision:
     """The next step. `braked` says why automatic action is stopped, empty while it is not."""
+    if facts.node is None and facts.taken_over:
+        text = f"its host belongs to the node {facts.taken_over} now"
+        return Decision(Step.FORGET, Reason.NODE_REPLACED, text)
     if facts.node is None:
         return _without_node(facts, braked)
     if facts.service is None:
-        return _unregistered(facts.node, now)
+        return _unregistered(facts, facts.node, now)
     if not facts.node.ready:
         return _not_ready(facts, facts.node, policy=policy, braked=braked, now=now)
     replaced = facts.known_uid not in ("", facts.node.uid)
     if replaced and not facts.service.up:
-        return _replaced(facts, facts.node, policy, now)
+        return _replaced(facts, facts.node, policy=policy, braked=braked, now=now)
     return _ready(facts, facts.node, facts.service, now)
 
 
 def _without_node(facts: HostFacts, braked: str) -> Decision:
     service = facts.service
     if service is None:
-        if facts.leftovers:
-            return Decision(Step.REMOVE, Reason.NODE_REMOVED, "its agents are removed")
-        return Decision(Step.FORGET, Reason.NODE_REMOVED, "nothing of it is left in OpenStack")
+        return _without_service(facts, braked)
     if braked:
         return Decision(Step.BLOCKED, Reason.AUTOMATION_BRAKED, braked)
     if service.enabled:
@@ -154,23 +194,40 @@ def _without_node(facts: HostFacts, braked: str) -> Decision:
     if facts.servers is None:
         return Decision(Step.WAIT, Reason.CLOUD_UNKNOWN, "it is not known whether servers are left on it")
     if facts.servers:
-        return _servers_left(facts.servers, "the node was removed")
+        return _servers_left(facts, "the node was removed")
     if service.up:
         text = "its compute service still reports; it is removed once that has ended"
         return Decision(Step.WAIT, Reason.COMPUTE_STILL_REPORTS, text)
     return Decision(Step.REMOVE, Reason.NODE_REMOVED, "nothing runs on it any more")
 
 
-def _servers_left(servers: int, why: str) -> Decision:
+def _without_service(facts: HostFacts, braked: str) -> Decision:
+    """A list that is valid and too short looks like a service that is gone: others have to agree."""
+    if facts.missing_looks < LOOKS:
+        text = f"OpenStack lists no compute service of it; that is believed after {LOOKS} looks"
+        return Decision(Step.WAIT, Reason.CLOUD_UNKNOWN, text)
+    if facts.mapped and facts.was_compute:
+        text = "Nova lists its hypervisor, and no compute service of it: nothing is done"
+        return Decision(Step.WAIT, Reason.CLOUD_UNKNOWN, text)
+    alive = sorted(one.kind for one in facts.agents or () if one.alive)
+    if alive:
+        text = f"its network agents still report: {', '.join(alive)}; they are removed once they have ended"
+        return Decision(Step.WAIT, Reason.COMPUTE_STILL_REPORTS, text)
+    if braked:
+        return Decision(Step.BLOCKED, Reason.AUTOMATION_BRAKED, braked)
+    return Decision(Step.REMOVE, Reason.NODE_REMOVED, "what is left of it in OpenStack is removed")
+
+
+def _servers_left(facts: HostFacts, why: str) -> Decision:
     text = (
-        f"{why}, and OpenStack has {servers} servers on it: evacuate them (osctl node maintain NODE --mode "
-        "Evacuate) or bring the node back"
+        f"{why}, and OpenStack has {facts.servers} servers on it: evacuate them, when the machine is off "
+        f"(osctl node maintain {facts.name} --mode evacuate --fenced), or bring the node back"
     )
     return Decision(Step.BLOCKED, Reason.SERVERS_LEFT, text)
 
 
-def _unregistered(node: ComputeNode, now: float) -> Decision:
-    left = node.created + REGISTER_WITHIN - now
+def _unregistered(facts: HostFacts, node: ComputeNode, now: float) -> Decision:
+    left = max(node.created, facts.missing_since) + REGISTER_WITHIN - now
     if left > 0:
         text = "its compute service has not registered yet"
         return Decision(Step.WAIT, Reason.COMPUTE_AWAITED, text, after=left)
@@ -178,16 +235,22 @@ def _unregistered(node: ComputeNode, now: float) -> Decision:
     return Decision(Step.BLOCKED, Reason.COMPUTE_MISSING, text)
 
 
-def _replaced(facts: HostFacts, node: ComputeNode, policy: NodePolicy, now: float) -> Decision:
+def _replaced(
+    facts: HostFacts, node: ComputeNode, *, policy: NodePolicy, braked: str, now: float
+) -> Decision:
     """A new machine under an old name: Nova refuses its compute while the old one's service is there."""
+    if facts.maintenance and not facts.automatic:
+        return Decision(Step.NOTHING, Reason.IN_MAINTENANCE, f"in maintenance by {facts.maintenance}")
     left = node.created + policy.hold_down - now
     if left > 0:
         text = "the node was replaced; its compute may come back by itself"
         return Decision(Step.WAIT, Reason.NODE_REPLACED, text, after=left)
+    if braked:
+        return Decision(Step.BLOCKED, Reason.AUTOMATION_BRAKED, braked)
     if facts.servers is None:
         return Decision(Step.WAIT, Reason.CLOUD_UNKNOWN, "it is not known whether servers are left on it")
     if facts.servers:
-        return _servers_left(facts.servers, "the node was replaced by another of the same name")
+        return _servers_left(facts, "the node was replaced by another of the same name")
     return Decision(Step.REMOVE, Reason.NODE_REPLACED, "the old compute service makes room for the new one")
 
 
@@ -196,9 +259,11 @@ def _not_ready(
 ) -> Decision:
     service = facts.service
     if service is None:
-        return _unregistered(node, now)
+        return _unregistered(facts, node, now)
     if facts.maintenance:
         return Decision(Step.NOTHING, Reason.IN_MAINTENANCE, f"in maintenance by {facts.maintenance}")
+    if not node.since:
+        return Decision(Step.WAIT, Reason.NODE_NOT_READY, "it is not known since when it is not ready")
     left = node.since + policy.hold_down - now
     if left > 0:
         text = f"not ready; its compute service is disabled if that lasts {policy.hold_down:.0f} s"
@@ -216,7 +281,7 @@ def _not_ready(
     if service.up:
         text = "the node is not ready, but its compute service reports: its servers run, nothing is moved"
         return Decision(Step.BLOCKED, Reason.COMPUTE_STILL_REPORTS, text)
-    if node.fenced < node.since:
+    if not node.is_fenced(now):
         text = (
             "servers are evacuated once it is certain that the node is off: by the fencing service, or "
             f"after looking, with osctl node fenced {node.name}"
@@ -242,20 +307,37 @@ def _ready(facts: HostFacts, node: ComputeNode, service: ComputeService, now: fl
             text = "the node is cordoned: its compute service takes no new servers"
             return Decision(Step.DISABLE, Reason.NODE_CORDONED, text, mark=MARK + "node cordoned")
         return Decision(Step.NOTHING, Reason.NODE_CORDONED, "cordoned; its compute service is disabled")
-    if service.enabled and not service.forced_down:
-        if not facts.mapped and service.up:
-            return _unmapped(node, now)
-        return Decision(Step.NOTHING, Reason.NODE_IN_SERVICE, "")
-    if not service.enabled and not is_ours(service.reason):
-        return _left_alone(service)
-    if service.enabled:
+    held = service.forced_down and forced_by_us(service.reason)
+    if service.forced_down and not held:
         text = "its compute service was forced down by someone else: left as it is"
         return Decision(Step.NOTHING, Reason.DISABLED_BY_OTHERS, text)
+    if service.enabled:
+        return _serving(facts, node, service, now)
+    before = reason_before(service.reason)
+    if before and not held:
+        text = "its compute service is disabled again for what somebody had disabled it"
+        return Decision(Step.DISABLE, Reason.DISABLED_BY_OTHERS, text, mark=before)
+    if not held and not is_ours(service.reason):
+        return _left_alone(service)
     return _return(facts, node, service, now)
 
 
-def _unmapped(node: ComputeNode, now: float) -> Decision:
-    left = node.created + MAP_AFTER - now
+def _serving(facts: HostFacts, node: ComputeNode, service: ComputeService, now: float) -> Decision:
+    """A host in service: nothing is done to it, but what is amiss is told."""
+    if not service.up:
+        text = "the node is ready, and its compute service does not report; see nova-compute on the node"
+        return Decision(Step.BLOCKED, Reason.COMPUTE_DOWN, text)
+    if not facts.mapped:
+        return _unmapped(facts, node, now)
+    dead = sorted({agent.kind for agent in facts.agents or () if not agent.alive})
+    if dead:
+        text = f"its network agents do not report: {', '.join(dead)}; see their pods on the node"
+        return Decision(Step.BLOCKED, Reason.AGENTS_DOWN, text)
+    return Decision(Step.NOTHING, Reason.NODE_IN_SERVICE, "")
+
+
+def _unmapped(facts: HostFacts, node: ComputeNode, now: float) -> Decision:
+    left = max(node.created, facts.unmapped_since) + MAP_AFTER - now
     if left > 0:
         text = "its compute has registered, and is not mapped to a cell yet"
         return Decision(Step.WAIT, Reason.CELL_MAPPING_AWAITED, text, after=left)
@@ -283,7 +365,7 @@ def _return(facts: HostFacts, node: ComputeNode, service: ComputeService, now: f
         text = f"waits for its network agents{': ' + ', '.join(sorted(dead)) if dead else ''}"
         return Decision(Step.WAIT, Reason.AGENTS_DOWN, text)
     if not facts.mapped:
-        return _unmapped(node, now)
+        return _unmapped(facts, node, now)
     return Decision(Step.ENABLE, Reason.NODE_IN_SERVICE, "node, pods, compute service and agents are up")
 
 
@@ -291,36 +373,3 @@ def calm_left(node: ComputeNode, now: float) -> float:
     """Seconds for which a node that flapped must still stay ready, 0.0 or less when it need not."""
     recent = [at for at in node.losses if now - at <= WINDOW]
     return node.since + CALM - now if len(recent) >= LOSSES else 0.0
-
-
-def is_bad(facts: HostFacts) -> bool:
-    """Whether the host is away without anybody's plan: what the brake counts.
-
-    Evacuating it by ourselves makes nothing good: who is evacuated still counts, or hosts that die one by
-    one would all be.
-    """
-    if facts.maintenance and not facts.automatic:
-        return False
-    if facts.node is None:
-        return facts.service is not None
-    if not facts.node.ready:
-        return True
-    service = facts.service
-    return service is not None and not service.up and (service.enabled or is_ours(service.reason))
-
-
-def brake(hosts: Iterable[HostFacts], policy: NodePolicy) -> str:
-    """Why automatic action stops, empty while it may go on.
-
-    One host may always be bad, or a small cloud could never be helped.
-    """
-    known = list(hosts)
-    bad = sorted(one.name for one in known if is_bad(one))
-    allowed = max(1, int(len(known) * policy.brake))
-    if len(bad) <= allowed:
-        return ""
-    shown = ", ".join(bad[:5]) + (f" and {len(bad) - 5} more" if len(bad) > 5 else "")
-    return (
-        f"{len(bad)} of {len(known)} computes are bad at once ({shown}), more than the {policy.brake:.0%} "
-        "that may be: look for a common cause; automatic action goes on when fewer are"
-    )

@@ -11,6 +11,7 @@ from controller.domain.compute_node import ComputeNode
 from controller.domain.conditions import Condition, find, shorten, timestamp
 from controller.domain.host_names import hostname_of
 from controller.domain.names import (
+    ABSENCE_ANNOTATION,
     AGGREGATE_LABEL,
     CORDONED_BY_ANNOTATION,
     FENCED_ANNOTATION,
@@ -33,6 +34,7 @@ ROLES = (
 ROLE_VALUE = "enabled"
 COMPUTE_ROLE = "openstack-compute-node"
 MESSAGE_LIMIT = 1000
+LOSSES_KEPT = 6
 SHOWN = 5
 
 
@@ -47,10 +49,12 @@ class NodeState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class NodeFacts:
-    """One node with a role. `since` (seconds since the epoch) is when its readiness last changed.
+    """One node with a role. `since` (seconds since the epoch) is when it came to be ready, or not ready.
 
-    `aggregates`: names of host aggregates that its labels ask for, with the availability zone that each
-    is, empty for none. `declined`: the loss of readiness whose evacuation was taken back.
+    That is not when its condition last changed: an absence goes from False to Unknown and is still the
+    same one. `absence`: what is noted of it, as `noted_absence` gives it; `boot`: the id of the machine's
+    present boot. `aggregates`: names of host aggregates that its labels ask for, with the availability zone
+    that each is, empty for none. `declined`: the absence whose evacuation was taken back.
     """
 
     name: str
@@ -63,6 +67,8 @@ class NodeFacts:
     created: float = 0.0
     cordoned: bool = False
     cordoned_by: str = ""
+    boot: str = ""
+    absence: str = ""
     fenced: float = 0.0
     losses: tuple[float, ...] = ()
     declined: float = 0.0
@@ -75,6 +81,10 @@ class NodeFacts:
     @property
     def is_ready(self) -> bool:
         return self.state != NodeState.NOT_READY
+
+    def is_fenced(self, now: float) -> bool:
+        """Whether it is certain that the machine is off, in this very absence."""
+        return self.as_compute().is_fenced(now)
 
     def as_compute(self) -> ComputeNode:
         """What decisions on its compute host need."""
@@ -128,23 +138,69 @@ def parse_node(obj: Mapping[str, Any]) -> NodeFacts | None:
     if going:
         message = "; ".join(part for part in (message, "it is being removed") if part)
     notes = meta.get("annotations") or {}
+    boot = str(((obj.get("status") or {}).get("nodeInfo") or {}).get("bootID") or "")
     wanted = ((labels.get(AGGREGATE_LABEL), ""), (labels.get(ZONE_LABEL), labels.get(ZONE_LABEL)))
     return NodeFacts(
         name=str(meta["name"]),
         roles=roles,
         state=state,
-        since=seconds_of(ready.get("lastTransitionTime")),
+        since=_since(ready, boot, str(notes.get(ABSENCE_ANNOTATION) or "")),
         message=shorten(message, MESSAGE_LIMIT),
         uid=str(meta.get("uid") or ""),
         hostname=hostname_of(obj),
         created=seconds_of(meta.get("creationTimestamp")),
         cordoned=cordoned,
         cordoned_by=str(notes.get(CORDONED_BY_ANNOTATION) or ""),
+        boot=boot,
+        absence=str(notes.get(ABSENCE_ANNOTATION) or ""),
         fenced=seconds_of(notes.get(FENCED_ANNOTATION)),
         losses=_times(notes.get(LOSSES_ANNOTATION)),
         declined=seconds_of(notes.get(NO_EVACUATION_ANNOTATION)),
         aggregates=tuple((str(name), str(zone or "")) for name, zone in wanted if name),
     )
+
+
+def _since(ready: Mapping[str, Any], boot: str, noted: str) -> float:
+    """When the node came to be as it is, 0.0 where that is not known.
+
+    What was noted of an absence holds while the machine has not been started again meanwhile.
+    """
+    changed = seconds_of(ready.get("lastTransitionTime"))
+    began, _, boot_then = noted.partition(" ")
+    start = seconds_of(began)
+    same = ready.get("status") != "True" and start and boot_then == boot
+    return start if same and (not changed or start <= changed) else changed
+
+
+def noted_absence(since: float, boot: str) -> str:
+    """What is noted on a node that is not ready, since when and in which boot of its machine."""
+    return f"{timestamp(since)} {boot}".strip()
+
+
+def due_notes(node: NodeFacts, now: float, *, planned: bool) -> dict[str, str | None]:
+    """What is to be changed in the annotations of a node, None for what is to go.
+
+    They remember what no condition tells: when an absence began, and how often there was one. A word that
+    the node is off holds for one absence, and goes with it. `planned`: it is in maintenance.
+    """
+    notes: dict[str, str | None] = {}
+    if node.is_ready:
+        given = (
+            (ABSENCE_ANNOTATION, node.absence),
+            (FENCED_ANNOTATION, node.fenced),
+            (NO_EVACUATION_ANNOTATION, node.declined),
+        )
+        notes |= {name: None for name, value in given if value}
+    else:
+        absence = noted_absence(node.since or now, node.boot)
+        notes |= {ABSENCE_ANNOTATION: absence} if absence != node.absence else {}
+        if node.is_compute and not planned and node.since and node.since not in node.losses:
+            losses = [*node.losses, node.since][-LOSSES_KEPT:]
+            notes[LOSSES_ANNOTATION] = " ".join(map(timestamp, losses))
+    if node.cordoned_by and not node.cordoned:
+        # Somebody uncordoned it by hand: it is not ours to uncordon any more.
+        notes[CORDONED_BY_ANNOTATION] = None
+    return notes
 
 
 def _times(text: object) -> tuple[float, ...]:

@@ -8,7 +8,7 @@ Node, and it is removed as soon as the node may be drained.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from controller.domain.names import DRAIN_LOCK_LABEL, MANAGED_BY, MANAGED_BY_US
@@ -16,6 +16,11 @@ from controller.errors import Conflict
 from controller.ports import NODE, PDB, POD, Kube, KubeObject
 
 WHY_ANNOTATION = "osctl.dev/locked-because"
+
+
+def _released(node: str) -> str:
+    """Nothing keeps its lock."""
+    return ""
 
 
 class DrainLocks:
@@ -26,9 +31,10 @@ class DrainLocks:
         self._namespace = namespace
         self._image = image
 
-    def ensure(self, wanted: Mapping[str, str], undecided: frozenset[str] = frozenset()) -> None:
-        """Exactly these nodes are locked, each with its reason; those `undecided` stay as they are.
+    def ensure(self, wanted: Mapping[str, str], unless: Callable[[str], str] = _released) -> dict[str, str]:
+        """Exactly these nodes are locked, each with its reason; gives those that are, with their reasons.
 
+        A lock that is there and not wanted is released, `unless` there is a reason for it to stay.
         Raises KubeError.
         """
         pods = self._by_node(POD)
@@ -43,10 +49,16 @@ class DrainLocks:
                 self._kube.delete(POD, pods[node]["metadata"]["name"], self._namespace)
             elif node not in pods:
                 self._lock(node, reason)
-        for node in (pods.keys() | budgets.keys()) - wanted.keys() - undecided:
+        locked = dict(wanted)
+        for node in sorted((pods.keys() | budgets.keys()) - wanted.keys()):
+            why = unless(node)
+            if why:
+                locked[node] = why
+                continue
             for resource, found in ((PDB, budgets.get(node)), (POD, pods.get(node))):
                 if found is not None and not found["metadata"].get("deletionTimestamp"):
                     self._kube.delete(resource, found["metadata"]["name"], self._namespace)
+        return locked
 
     def _by_node(self, resource: Any) -> dict[str, KubeObject]:
         found = self._kube.list(resource, self._namespace, labels=DRAIN_LOCK_LABEL)

@@ -11,15 +11,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from controller.cloud_port import Cloud
-from controller.domain.cloud_facts import MARK, Agent, CloudView, ComputeService
+from controller.domain.cloud_facts import MARK, Agent, CloudView, ComputeService, forced_reason
 from controller.domain.conditions import timestamp
 from controller.domain.maintenance_plan import Mode
 from controller.domain.names import CORDONED_BY_ANNOTATION, NO_EVACUATION_ANNOTATION
 from controller.domain.node_maintenance import MaintenanceSpec
-from controller.domain.nodes import NodeFacts, NodeState, parse_node
+from controller.domain.nodes import NodeFacts, parse_node
 from controller.domain.reasons import Reason
 from controller.errors import CloudRefused, CloudUnavailable, ObjectMissing
-from controller.ports import NODE, Kube, KubeObject
+from controller.ports import NODE, Clock, Kube, KubeObject
 
 log = logging.getLogger(__name__)
 
@@ -39,15 +39,16 @@ def mark_of(maintenance: str) -> str:
 class HostOut:
     """Takes hosts out of service and puts them back. Raises CloudUnavailable, CloudRefused, KubeError."""
 
-    def __init__(self, kube: Kube) -> None:
+    def __init__(self, kube: Kube, clock: Clock) -> None:
         self._kube = kube
+        self._clock = clock
 
     def take_out(self, name: str, spec: MaintenanceSpec, cloud: Cloud, view: CloudView) -> Obstacle | None:
         """The host takes nothing new from here on; what stands in the way of moving its servers, or None."""
         live = self._kube.get(NODE, spec.node)
         node = parse_node(live) if live is not None else None
         if spec.mode == Mode.EVACUATE:
-            obstacle = _not_dead(spec, node, view)
+            obstacle = _not_dead(spec, node, view, self._clock.now())
             if obstacle is not None:
                 return obstacle
         elif live is None:
@@ -55,29 +56,37 @@ class HostOut:
         else:
             self._cordon(live, name)
         service = view.service(spec.node)
+        holds = spec.mode == Mode.EVACUATE and service is not None and not service.forced_down
+        if service is not None and service.enabled and not holds:
+            cloud.set_compute_service(service.id, enabled=False, reason=mark_of(name))
+        self._disable(name, spec.node, cloud, view)
         if service is None:
-            if spec.mode == Mode.CORDON:
+            # A node for networks only has none, and is out of service with its agents.
+            if spec.mode == Mode.CORDON or (node is not None and not node.is_compute):
                 return None
             return Reason.COMPUTE_MISSING, f'OpenStack has no compute service on "{spec.node}"'
-        self._disable(name, service, cloud, view)
-        if spec.mode == Mode.EVACUATE:
-            if not service.forced_down:
-                cloud.force_down(service.id, down=True)
-            return None
+        if holds:
+            self._hold_down(service, cloud)
         if spec.mode == Mode.MIGRATE and not service.up:
             text = "its compute service does not report: servers can only be evacuated, after fencing"
             return Reason.COMPUTE_DOWN, text
         return None
 
     @staticmethod
-    def _disable(name: str, service: ComputeService, cloud: Cloud, view: CloudView) -> None:
-        """Nothing new is placed on the host."""
-        if service.enabled:
-            cloud.set_compute_service(service.id, enabled=False, reason=mark_of(name))
-        for volume in view.volumes_on(service.host):
+    def _hold_down(service: ComputeService, cloud: Cloud) -> None:
+        """Has Nova take the host for dead. That it is held down by us is written before it is."""
+        reason = forced_reason("" if service.enabled else service.reason)
+        if service.enabled or reason != service.reason:
+            cloud.set_compute_service(service.id, enabled=False, reason=reason)
+        cloud.force_down(service.id, down=True)
+
+    @staticmethod
+    def _disable(name: str, host: str, cloud: Cloud, view: CloudView) -> None:
+        """Nothing new is placed on the host, be it volumes, routers or networks."""
+        for volume in view.volumes_on(host):
             if volume.enabled and volume.binary == "cinder-volume":
                 cloud.set_volume_service(volume, enabled=False, reason=mark_of(name))
-        for agent in _serving(view.agents_on(service.host)):
+        for agent in _serving(view.agents_on(host)):
             if agent.enabled:
                 text = mark_of(name) + (f"; {agent.description}" if agent.description else "")
                 cloud.set_agent(agent.id, enabled=False, description=text)
@@ -190,7 +199,7 @@ def _add(cloud: Cloud, agent: str, router: str, network: str) -> None:
             raise
 
 
-def _not_dead(spec: MaintenanceSpec, node: NodeFacts | None, view: CloudView) -> Obstacle | None:
+def _not_dead(spec: MaintenanceSpec, node: NodeFacts | None, view: CloudView, now: float) -> Obstacle | None:
     """Why nothing may be evacuated from this node, None where it is certain that it is off."""
     service = view.service(spec.node)
     if node is not None and node.is_ready:
@@ -198,8 +207,7 @@ def _not_dead(spec: MaintenanceSpec, node: NodeFacts | None, view: CloudView) ->
     if service is not None and service.up:
         text = "its compute service reports: its servers run; they are evacuated only when it is silent"
         return Reason.COMPUTE_STILL_REPORTS, text
-    confirmed = node is not None and node.state == NodeState.NOT_READY and node.fenced >= node.since > 0
-    if not (spec.fenced or confirmed):
+    if not (spec.fenced or (node is not None and node.is_fenced(now))):
         text = f"it is not certain that the node is off: osctl node fenced {spec.node}, or spec.fenced"
         return Reason.FENCING_AWAITED, text
     return None

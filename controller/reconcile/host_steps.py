@@ -7,18 +7,21 @@ import logging
 from dataclasses import replace
 
 from controller.cloud_port import Cloud
-from controller.domain.cloud_facts import MARK, CloudView
+from controller.domain.cloud_facts import CloudView
 from controller.domain.compute_node import Decision, HostFacts, Step
+from controller.domain.conditions import find
 from controller.domain.names import API_VERSION, AUTOMATIC_LABEL, MANAGED_BY, MANAGED_BY_US
 from controller.domain.nodes import NodeFacts
-from controller.domain.reasons import Reason
 from controller.errors import CloudRefused, Conflict
 from controller.ports import CRONJOB, JOB, NODE_MAINTENANCE, Kube, KubeObject
+from controller.reconcile.host_removal import remove_host
 
 log = logging.getLogger(__name__)
 
 # The CronJob of the charts that maps new computes to their cell.
 CELL_SETUP = "nova-cell-setup"
+# A Job that has ended is kept so long, in seconds, before there may be another.
+MAP_AGAIN = 3600
 
 
 class HostSteps:
@@ -40,63 +43,24 @@ class HostSteps:
             return self._map_cell(host, decision)
         if decision.step == Step.EVACUATE and node is not None:
             return self._evacuate(node, decision)
+        if decision.step == Step.REMOVE:
+            return remove_host(host, decision, cloud, view)
         if service is None:
-            return self._remove(host, decision, cloud, view) if decision.step == Step.REMOVE else decision
+            return decision
         if decision.step == Step.DISABLE:
             cloud.set_compute_service(service.id, enabled=False, reason=decision.mark)
         elif decision.step == Step.ENABLE:
             cloud.set_compute_service(service.id, enabled=True)
         elif decision.step == Step.UNFORCE:
             cloud.force_down(service.id, down=False)
-        elif decision.step == Step.REMOVE:
-            return self._remove(host, decision, cloud, view)
         log.info("host %s: %s (%s)", host.name, decision.step, decision.message)
         return decision
-
-    # -- removal ------------------------------------------------------------------------------------
-
-    def _remove(self, host: HostFacts, decision: Decision, cloud: Cloud, view: CloudView) -> Decision:
-        """Removes what OpenStack knows of a host, once three sources agree that no server is on it.
-
-        The list of servers, the list of hypervisors (which the decision was made on), and what
-        Placement holds: a list alone may have been cut short.
-        """
-        name = host.host
-        if host.service is not None:
-            left = self._left(name, cloud)
-            if left:
-                return Decision(Step.BLOCKED, Reason.SERVERS_LEFT, left)
-            cloud.delete_compute_service(host.service.id)
-            log.info("host %s: compute service removed", host.name)
-        for agent in view.agents_on(name):
-            if not agent.alive:
-                cloud.delete_agent(agent.id)
-        if view.hypervisor(name) is None or host.service is not None:
-            cloud.delete_provider(name)
-        for volume in view.volumes_on(name):
-            if volume.binary == "cinder-volume" and volume.enabled and not volume.up:
-                cloud.set_volume_service(volume, enabled=False, reason=MARK + "node removed")
-        return decision
-
-    def _left(self, name: str, cloud: Cloud) -> str:
-        """What is still on a host, empty when it is certain that nothing is."""
-        servers = cloud.servers_on(name)
-        if servers:
-            return f"OpenStack has {len(servers)} servers on it: evacuate them, or bring the node back"
-        consumers = cloud.allocations(name) or ()
-        for consumer in consumers:
-            if cloud.server(consumer) is not None:
-                return f"Placement has resources of server {consumer} on it: nothing is removed"
-        # What is left belongs to no server: moves that broke off leave such behind.
-        for consumer in consumers:
-            cloud.delete_allocations(consumer)
-        return ""
 
     # -- evacuation ---------------------------------------------------------------------------------
 
     def _evacuate(self, node: NodeFacts, decision: Decision) -> Decision:
         """Makes the NodeMaintenance that does it: one for each loss, so that it is made once."""
-        if node.declined >= node.since > 0:
+        if node.declined == node.since > 0:
             text = "its evacuation was taken back; make a NodeMaintenance of mode Evacuate for another"
             return replace(decision, step=Step.BLOCKED, message=text)
         digest = hashlib.sha256(f"{node.uid} {node.since:.0f}".encode()).hexdigest()[:8]
@@ -119,7 +83,7 @@ class HostSteps:
     # -- cells and aggregates -----------------------------------------------------------------------
 
     def _map_cell(self, host: HostFacts, decision: Decision) -> Decision:
-        """Starts the region's own Job that maps hosts; one for each host and Node."""
+        """Starts the region's own Job that maps hosts; one for each host and Node at a time."""
         cron = self._kube.get(CRONJOB, CELL_SETUP, self._namespace)
         if cron is None:
             text = f'{decision.message}, and there is no CronJob "{CELL_SETUP}" that would map it'
@@ -140,14 +104,27 @@ class HostSteps:
                     "cronjob.kubernetes.io/instantiate": "manual",
                 },
             },
-            "spec": {**template["spec"], "ttlSecondsAfterFinished": 600},
+            "spec": {**template["spec"], "ttlSecondsAfterFinished": MAP_AGAIN},
         }
         try:
             self._kube.create(job)
         except Conflict:
-            return replace(decision, step=Step.WAIT, message="the Job that maps hosts was started")
+            return self._mapping(decision, str(job["metadata"]["name"]))
         log.info("host %s: %s started", host.name, job["metadata"]["name"])
         return decision
+
+    def _mapping(self, decision: Decision, name: str) -> Decision:
+        """What became of the Job that is there already."""
+        live = self._kube.get(JOB, name, self._namespace) or {}
+        conditions = (live.get("status") or {}).get("conditions") or ()
+        again = f"it is started again {MAP_AGAIN // 60} minutes after its end, or when it was deleted"
+        if find(conditions, "Failed").get("status") == "True":
+            text = f'{decision.message}; the Job "{name}" failed: see its log; {again}'
+            return replace(decision, step=Step.BLOCKED, message=text)
+        if find(conditions, "Complete").get("status") == "True":
+            text = f'{decision.message}, though the Job "{name}" ended well; {again}'
+            return replace(decision, step=Step.BLOCKED, message=text)
+        return replace(decision, step=Step.WAIT, message=f'the Job "{name}" maps it')
 
     def place(self, node: NodeFacts, host: str, cloud: Cloud, view: CloudView) -> None:
         """Puts the host into the aggregates of its labels, and takes it out of others that we made."""

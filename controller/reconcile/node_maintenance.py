@@ -89,7 +89,7 @@ class MaintenancesReconciler:
         self._access = access
         self._namespace = namespace
         self._board = board
-        self._out = HostOut(kube)
+        self._out = HostOut(kube, clock)
         self._status = StatusWriter(kube, clock, events)
 
     def reconcile(self) -> float | None:

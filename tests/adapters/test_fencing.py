@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from controller.adapters import fencing
 from controller.adapters.fencing import HttpFencing
 from controller.errors import CloudUnavailable
 
@@ -18,10 +19,12 @@ class Service:
     def __init__(self) -> None:
         self.answer: tuple[int, bytes] = (200, b'{"fenced": true}')
         self.asked: list[dict[str, Any]] = []
+        self.tokens: list[str | None] = []
         service = self
 
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self) -> None:
+                service.tokens.append(self.headers.get("Authorization"))
                 service.asked.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
                 status, content = service.answer
                 self.send_response(status)
@@ -59,7 +62,6 @@ def test_it_is_told_which_node_and_since_when(service: Service) -> None:
     [
         (200, b'{"fenced": false}'),
         (200, b'{"fenced": "true"}'),
-        (200, b"{}"),
         (202, b'{"fenced": true}'),
         (302, b'{"fenced": true}'),
         (500, b'{"fenced": true}'),
@@ -70,7 +72,7 @@ def test_anything_but_its_clear_word_confirms_nothing(service: Service, answer: 
     assert not confirm(service.url)
 
 
-@pytest.mark.parametrize("content", [b"yes", b"[]", b""])
+@pytest.mark.parametrize("content", [b"yes", b"[]", b"", b"{}", b" " * 70_000 + b'{"fenced": true}'])
 def test_an_answer_that_cannot_be_read_is_none(service: Service, content: bytes) -> None:
     service.answer = (200, content)
     with pytest.raises(CloudUnavailable):
@@ -81,3 +83,20 @@ def test_no_answer_is_none(service: Service) -> None:
     service.server.server_close()
     with pytest.raises(CloudUnavailable):
         confirm("http://127.0.0.1:1/")
+
+
+def test_a_token_is_given_where_there_is_one(service: Service) -> None:
+    assert confirm(service.url)
+    assert HttpFencing().confirm(service.url, node="cmp1", uid="u", since=1.0, token="s3")
+    assert service.tokens == [None, "Bearer s3"]
+
+
+def test_an_authority_that_cannot_be_read_confirms_nothing(service: Service) -> None:
+    with pytest.raises(CloudUnavailable):
+        HttpFencing().confirm(service.url, node="cmp1", uid="u", since=1.0, authority=b"no certificate")
+
+
+def test_an_answer_that_drips_is_given_up(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fencing, "WHOLE", -1.0)
+    with pytest.raises(CloudUnavailable):
+        confirm(service.url)

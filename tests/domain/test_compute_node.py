@@ -7,9 +7,11 @@ from itertools import product
 
 import pytest
 
-from controller.domain.cloud_facts import MARK, Agent, ComputeService
+from controller.domain.brake import brake
+from controller.domain.cloud_facts import MARK, Agent, ComputeService, forced_reason
 from controller.domain.compute_node import (
     CALM,
+    LOOKS,
     MAP_AFTER,
     REGISTER_WITHIN,
     ComputeNode,
@@ -17,7 +19,6 @@ from controller.domain.compute_node import (
     HostFacts,
     NodePolicy,
     Step,
-    brake,
     decide_host,
     parse_policy,
 )
@@ -35,6 +36,8 @@ AGENT = Agent("a", "cmp1", "Open vSwitch agent", alive=True)
 HOST = HostFacts("cmp1", NODE, SERVICE, agents=(AGENT,), agents_expected=True, servers=0, known_uid="uid-1")
 LOST = replace(NODE, ready=False, since=NOW - 600)
 DEAD = replace(OURS, up=False)
+GONE = replace(HOST, node=None, service=None, mapped=False, agents=(), missing_looks=LOOKS)
+HELD = replace(DEAD, forced_down=True, reason=f"{MARK}forced down")
 
 
 def decide(facts: HostFacts, policy: NodePolicy = POLICY, braked: str = "") -> Decision:
@@ -68,9 +71,34 @@ CASES: dict[str, tuple[HostFacts, Step, Reason]] = {
     ),
     "back, compute down": (replace(HOST, service=DEAD), Step.WAIT, Reason.COMPUTE_DOWN),
     "back, forced down by us": (
-        replace(HOST, service=replace(DEAD, forced_down=True)),
+        replace(HOST, service=HELD),
         Step.UNFORCE,
         Reason.CLEANUP_AWAITED,
+    ),
+    "back, disabled by us and forced down by a person": (
+        replace(HOST, service=replace(DEAD, forced_down=True)),
+        Step.NOTHING,
+        Reason.DISABLED_BY_OTHERS,
+    ),
+    "back, forced down by us what a person had disabled": (
+        replace(HOST, service=replace(HELD, reason=forced_reason("broken fan"))),
+        Step.UNFORCE,
+        Reason.CLEANUP_AWAITED,
+    ),
+    "back, no longer forced down what a person had disabled": (
+        replace(HOST, service=replace(OURS, reason=forced_reason("broken fan"))),
+        Step.DISABLE,
+        Reason.DISABLED_BY_OTHERS,
+    ),
+    "ready, and its compute down": (
+        replace(HOST, service=replace(SERVICE, up=False)),
+        Step.BLOCKED,
+        Reason.COMPUTE_DOWN,
+    ),
+    "ready, and an agent dead": (
+        replace(HOST, agents=(replace(AGENT, alive=False),)),
+        Step.BLOCKED,
+        Reason.AGENTS_DOWN,
     ),
     "back, a pod not ready": (
         replace(HOST, service=OURS, unready_pods=("libvirt",)),
@@ -132,6 +160,21 @@ CASES: dict[str, tuple[HostFacts, Step, Reason]] = {
         Step.WAIT,
         Reason.COMPUTE_AWAITED,
     ),
+    "labelled just now": (
+        replace(HOST, service=None, missing_since=NOW - 1),
+        Step.WAIT,
+        Reason.COMPUTE_AWAITED,
+    ),
+    "registered just now on an old node": (
+        replace(HOST, mapped=False, unmapped_since=NOW - 1),
+        Step.WAIT,
+        Reason.CELL_MAPPING_AWAITED,
+    ),
+    "not ready, nobody knows since when": (
+        replace(HOST, node=replace(LOST, since=0.0)),
+        Step.WAIT,
+        Reason.NODE_NOT_READY,
+    ),
     "never registered": (
         replace(HOST, service=None, node=replace(NODE, created=NOW - REGISTER_WITHIN)),
         Step.BLOCKED,
@@ -170,12 +213,32 @@ CASES: dict[str, tuple[HostFacts, Step, Reason]] = {
         Reason.COMPUTE_STILL_REPORTS,
     ),
     "removed and empty": (replace(HOST, node=None, service=DEAD), Step.REMOVE, Reason.NODE_REMOVED),
+    "removed, and not listed in the first looks": (
+        replace(GONE, missing_looks=LOOKS - 1),
+        Step.WAIT,
+        Reason.CLOUD_UNKNOWN,
+    ),
+    "removed, and listed as a hypervisor only": (
+        replace(GONE, mapped=True),
+        Step.WAIT,
+        Reason.CLOUD_UNKNOWN,
+    ),
+    "removed, agents alive": (
+        replace(GONE, agents=(AGENT,)),
+        Step.WAIT,
+        Reason.COMPUTE_STILL_REPORTS,
+    ),
     "removed, agents left": (
-        replace(HOST, node=None, service=None, leftovers=True),
+        replace(GONE, agents=(replace(AGENT, alive=False),)),
         Step.REMOVE,
         Reason.NODE_REMOVED,
     ),
-    "gone": (replace(HOST, node=None, service=None), Step.FORGET, Reason.NODE_REMOVED),
+    "gone": (GONE, Step.REMOVE, Reason.NODE_REMOVED),
+    "gone, its host is another's": (
+        replace(GONE, missing_looks=0, taken_over="cmp9"),
+        Step.FORGET,
+        Reason.NODE_REPLACED,
+    ),
     "replaced just now": (
         replace(HOST, node=replace(NODE, uid="uid-2", created=NOW - 5), service=DEAD),
         Step.WAIT,
@@ -195,6 +258,11 @@ CASES: dict[str, tuple[HostFacts, Step, Reason]] = {
         replace(HOST, node=replace(NODE, uid="uid-2"), service=DEAD),
         Step.REMOVE,
         Reason.NODE_REPLACED,
+    ),
+    "replaced, in maintenance": (
+        replace(HOST, node=replace(NODE, uid="uid-2"), service=DEAD, maintenance="work"),
+        Step.NOTHING,
+        Reason.IN_MAINTENANCE,
     ),
     "replaced and back": (
         replace(HOST, node=replace(NODE, uid="uid-2")),
@@ -218,6 +286,21 @@ EVACUATION: dict[str, tuple[HostFacts, Step, Reason]] = {
         replace(HOST, node=replace(LOST, fenced=LOST.since - 1), service=DEAD, servers=3),
         Step.BLOCKED,
         Reason.FENCING_AWAITED,
+    ),
+    "fenced in times to come": (
+        replace(HOST, node=replace(LOST, fenced=NOW + 60), service=DEAD, servers=3),
+        Step.BLOCKED,
+        Reason.FENCING_AWAITED,
+    ),
+    "fenced by a clock a little ahead": (
+        replace(HOST, node=replace(LOST, fenced=NOW + 2), service=DEAD, servers=3),
+        Step.EVACUATE,
+        Reason.EVACUATING,
+    ),
+    "fenced, nobody knows since when it is not ready": (
+        replace(HOST, node=replace(FENCED, since=0.0), service=DEAD, servers=3),
+        Step.WAIT,
+        Reason.NODE_NOT_READY,
     ),
     "fenced": (replace(HOST, node=FENCED, service=DEAD, servers=3), Step.EVACUATE, Reason.EVACUATING),
     "fenced and empty": (replace(HOST, node=FENCED, service=DEAD), Step.NOTHING, Reason.NODE_NOT_READY),
@@ -257,7 +340,7 @@ HARMFUL = {Step.EVACUATE, Step.REMOVE}
 def every_host() -> list[HostFacts]:
     """All combinations of what may be known of a host."""
     nodes = [None, NODE, LOST, FENCED, replace(NODE, cordoned=True), replace(NODE, uid="uid-2")]
-    services = [None, SERVICE, OURS, DEAD, HUMAN, replace(HUMAN, up=False), replace(DEAD, forced_down=True)]
+    services = [None, SERVICE, OURS, DEAD, HUMAN, replace(HUMAN, up=False), HELD]
     servers = [None, 0, 3]
     agents = [None, (), (AGENT,), (replace(AGENT, alive=False),)]
     mapped = [True, False]
@@ -279,7 +362,9 @@ def test_nothing_harmful_is_ever_done_on_what_is_not_known_or_runs_or_is_braked(
                     assert not (step == Step.REMOVE and facts.servers)
                 if step == Step.EVACUATE:
                     assert policy.evacuate and facts.node is not None and not facts.node.ready
-                    assert facts.node.fenced >= facts.node.since and not braked
+                    assert facts.node.is_fenced(NOW) and not braked
+                if braked:
+                    assert step not in HARMFUL
                 if braked and facts.node is None and service is not None:
                     assert step == Step.BLOCKED
 

@@ -28,6 +28,7 @@ from controller.errors import CloudRefused
 READS = frozenset(
     (
         "compute_services",
+        "compute_service",
         "hypervisors",
         "network_agents",
         "volume_services",
@@ -40,6 +41,10 @@ READS = frozenset(
         "served_by",
     )
 )
+
+
+# As Nova counts moves that are not over: one that waits to be confirmed is not.
+UNFINISHED = ("accepted", "preparing", "running", "post-migrating", "finished")
 
 
 def _nothing(name: str, subject: str) -> None:
@@ -146,6 +151,11 @@ class FakeCloud:
         self._called("compute_services")
         return tuple(replace(one, up=one.up and not one.forced_down) for one in self.services.values())
 
+    def compute_service(self, host: str) -> ComputeService | None:
+        self._called("compute_service", host)
+        found = self.services.get(host)
+        return replace(found, up=found.up and not found.forced_down) if found else None
+
     def hypervisors(self) -> tuple[Hypervisor, ...]:
         self._called("hypervisors")
         counts = Counter(one.host for one in self.hosted.values())
@@ -214,10 +224,18 @@ class FakeCloud:
         if service is None:
             return
         self._called("delete_compute_service", service.host)
+        moves = self.moves.values()
         if any(one.host == service.host for one in self.hosted.values()):
             raise CloudRefused("Unable to delete compute service that is hosting instances", 409)
+        if any(one.status in UNFINISHED and service.host in (one.source, one.target) for one in moves):
+            raise CloudRefused("Unable to delete compute service that has in-progress migrations", 409)
+        for record in moves:
+            if record.kind == "evacuation" and record.source == service.host:
+                self.held[service.host].discard(record.server)
         del self.services[service.host]
-        self.held.pop(service.host, None)
+        # Nova takes the provider along only where nothing is held there.
+        if not self.held.get(service.host):
+            self.held.pop(service.host, None)
         self.after("delete_compute_service", service.host)
 
     def delete_agent(self, id_: str) -> None:
@@ -357,7 +375,13 @@ class FakeFencing:
     def __init__(self) -> None:
         self.off: set[str] = set()
         self.asked: list[str] = []
+        self.tokens: list[str] = []
+        self.authorities: list[bytes] = []
 
-    def confirm(self, url: str, *, node: str, uid: str, since: float) -> bool:
+    def confirm(
+        self, url: str, *, node: str, uid: str, since: float, token: str = "", authority: bytes = b""
+    ) -> bool:
         self.asked.append(node)
+        self.tokens.append(token)
+        self.authorities.append(authority)
         return node in self.off

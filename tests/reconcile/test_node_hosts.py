@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from controller.domain.cloud_facts import MARK, Agent, VolumeService
+from controller.domain.compute_node import LOOKS
 from controller.errors import CloudUnavailable
 from controller.ports import CRONJOB, JOB, NODE, NODE_MAINTENANCE, PDB, POD
 from tests.reconcile.node_world import NAMESPACE, NodeWorld, fail
@@ -356,7 +357,9 @@ def test_a_node_with_servers_is_locked_until_they_are_gone(world: NodeWorld) -> 
     world.look(2)
     assert world.kube.objects("Pod")  # not known to be empty
     world.cloud.before = lambda *_: None
-    world.look(2)
+    world.look(LOOKS - 1)
+    assert world.kube.list(POD, NAMESPACE)
+    world.look(1)
     assert world.kube.list(POD, NAMESPACE) == [] and world.kube.list(PDB, NAMESPACE) == []
 
 

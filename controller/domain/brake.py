@@ -1,0 +1,41 @@
+"""The brake: when too many compute hosts are bad at once, nothing is done by itself. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from controller.domain.cloud_facts import is_ours
+from controller.domain.compute_node import HostFacts, NodePolicy
+
+
+def is_bad(facts: HostFacts) -> bool:
+    """Whether the host is away without anybody's plan: what the brake counts.
+
+    Evacuating it by ourselves makes nothing good: who is evacuated still counts, or hosts that die one by
+    one would all be.
+    """
+    if facts.maintenance and not facts.automatic:
+        return False
+    if facts.node is None:
+        return facts.service is not None
+    if not facts.node.ready:
+        return True
+    service = facts.service
+    return service is not None and not service.up and (service.enabled or is_ours(service.reason))
+
+
+def brake(hosts: Iterable[HostFacts], policy: NodePolicy) -> str:
+    """Why automatic action stops, empty while it may go on.
+
+    One host may always be bad, or a small cloud could never be helped.
+    """
+    known = [one for one in hosts if one.was_compute]
+    bad = sorted(one.name for one in known if is_bad(one))
+    allowed = max(1, int(len(known) * policy.brake))
+    if len(bad) <= allowed:
+        return ""
+    shown = ", ".join(bad[:5]) + (f" and {len(bad) - 5} more" if len(bad) > 5 else "")
+    return (
+        f"{len(bad)} of {len(known)} computes are bad at once ({shown}), more than the {policy.brake:.0%} "
+        "that may be: look for a common cause; automatic action goes on when fewer are"
+    )

@@ -1,0 +1,60 @@
+"""What is told of each Node's host, for `status.nodes`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from controller.domain.cloud_facts import CloudView
+from controller.domain.compute_node import Decision, HostFacts, NodePolicy, Step
+from controller.domain.nodes import HostReport
+from controller.reconcile.host_scene import HostScene
+
+UNREGISTERED = "not registered"
+
+
+def host_reports(
+    scene: HostScene,
+    view: CloudView,
+    decided: Iterable[tuple[HostFacts, Decision]],
+    locks: Mapping[str, str],
+    now: float,
+) -> dict[str, HostReport]:
+    """By name of the Node. `locks`: why drains are held back."""
+    reports = {host.name: _report(host, decision, scene.policy, now) for host, decision in decided}
+    for name, node in scene.nodes.items():
+        host = scene.host(name, view)
+        if name not in reports and view.agents_on(host):
+            # A node for networks only: what is on it is to be known when it is gone.
+            reports[name] = HostReport(uid=node.uid, host=host)
+    for name, why in locks.items():
+        reports[name] = replace(reports.get(name, HostReport()), drain_locked=why)
+    return reports
+
+
+def _report(host: HostFacts, decision: Decision, policy: NodePolicy, now: float) -> HostReport:
+    service, node = host.service, host.node
+    uid = host.known_uid
+    settled = node is not None and now - node.created >= policy.hold_down
+    if node is not None and (not uid or (service is not None and service.up and settled)):
+        uid = node.uid
+    forget = decision.step == Step.FORGET
+    return HostReport(
+        reason="" if forget else str(decision.reason),
+        message="" if forget else decision.message,
+        uid=uid,
+        host=host.host,
+        compute="" if forget or not host.was_compute else _words(host),
+        servers=host.servers if host.was_compute else None,
+        maintenance=host.maintenance,
+        forget=forget,
+    )
+
+
+def _words(host: HostFacts) -> str:
+    """What OpenStack says of the compute service, as `disabled, down, forced down`."""
+    service = host.service
+    if service is None:
+        return UNREGISTERED
+    words = ["enabled" if service.enabled else "disabled", "up" if service.up else "down"]
+    return ", ".join(words + (["forced down"] if service.forced_down else []))

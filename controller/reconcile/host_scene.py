@@ -1,0 +1,170 @@
+"""What one look finds: Nodes, pods and maintenances, and with OpenStack's lists the facts of each host."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from controller.domain.cloud_facts import CloudView
+from controller.domain.compute_node import HostFacts, NodePolicy, is_automatic, parse_policy
+from controller.domain.host_names import host_of
+from controller.domain.node_pods import NodePod, unready_daemons
+from controller.domain.nodes import COMPUTE_ROLE, HostReport, NodeFacts
+from controller.domain.reasons import Reason
+from controller.ports import NODE, NODE_MAINTENANCE, OSDPL, POD, Clock, Kube, KubeObject
+from controller.reconcile.first_seen import FirstSeen
+from controller.reconcile.host_board import HostBoard
+from controller.reconcile.managed_region import managed_region
+from controller.reconcile.object_store import ObjectStore
+
+
+@dataclass(frozen=True, slots=True)
+class KnownHost:
+    """What was told of a Node before, in the status of the region or since."""
+
+    uid: str = ""
+    host: str = ""
+    compute: bool = False
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class HostScene:
+    """All that one look at the Kubernetes side found. `maintenances` by the name of their Node."""
+
+    policy: NodePolicy
+    nodes: Mapping[str, NodeFacts]
+    pods: Sequence[NodePod]
+    maintenances: Mapping[str, Sequence[KubeObject]]
+    known: Mapping[str, KnownHost] = field(default_factory=dict)
+
+    def host(self, name: str, view: CloudView) -> str:
+        """The host of a Node, as OpenStack calls it."""
+        node, known = self.nodes.get(name), self.known.get(name, KnownHost())
+        hostname = node.hostname if node is not None else ""
+        return host_of(name, view, hostname=hostname, remembered=known.host)
+
+    def is_compute(self, name: str) -> bool:
+        """Whether a Node is one for computes by its label."""
+        node = self.nodes.get(name)
+        return node is not None and node.is_compute
+
+    def former_computes(self) -> tuple[str, ...]:
+        """Nodes that were for computes and are not any more, gone or not."""
+        return tuple(
+            name for name, known in self.known.items() if known.compute and not self.is_compute(name)
+        )
+
+    def gone(self) -> tuple[str, ...]:
+        """Nodes without a role that had a host."""
+        return tuple(name for name, known in self.known.items() if known.uid and name not in self.nodes)
+
+
+class HostScenes:
+    """Reads scenes, and gives the facts of every host. One thread at a time."""
+
+    def __init__(
+        self,
+        *,
+        kube: Kube,
+        clock: Clock,
+        nodes: ObjectStore,
+        region: ObjectStore,
+        board: HostBoard,
+        namespace: str,
+    ) -> None:
+        self._kube = kube
+        self._clock = clock
+        self._nodes = nodes
+        self._region = region
+        self._board = board
+        self._namespace = namespace
+        self._seen = FirstSeen()
+
+    def read(self) -> HostScene | None:
+        """The Kubernetes side; None where there is no region. Raises KubeError."""
+        name = managed_region(self._kube, self._namespace)
+        osdpl = self._kube.get(OSDPL, name, self._namespace) if name else None
+        if osdpl is None:
+            return None
+        listed: list[NodeFacts] = self._nodes.facts(NODE)
+        maintenances: dict[str, list[KubeObject]] = {}
+        for one in self._kube.list(NODE_MAINTENANCE):
+            if not one["spec"].get("dryRun"):
+                maintenances.setdefault(str(one["spec"]["nodeName"]), []).append(one)
+        status = (osdpl.get("status") or {}).get("nodes") or {}
+        return HostScene(
+            policy=parse_policy(osdpl["spec"]),
+            nodes={node.name: node for node in listed},
+            pods=self._region.facts(POD),
+            maintenances=maintenances,
+            known=_known(status, self._board.read().reports),
+        )
+
+    def facts(self, scene: HostScene, view: CloudView) -> list[HostFacts]:
+        """Compute nodes, and those that were nodes and of which OpenStack may still know."""
+        computes = {name for name, node in scene.nodes.items() if node.is_compute}
+        owners = {scene.host(name, view): name for name in sorted(computes)}
+        gone = {*scene.former_computes(), *scene.gone()}
+        heirs = {owners[host]: name for name in sorted(gone) if (host := scene.host(name, view)) in owners}
+        names = sorted(computes | gone)
+        self._seen.keep({(name, what) for name in names for what in ("service", "cell")})
+        found = []
+        for name in names:
+            before = scene.known.get(name) or scene.known.get(heirs.get(name, "")) or KnownHost()
+            taken = owners.get(scene.host(name, view), "") if name in gone else ""
+            found.append(self._host(name, scene, view, before, taken))
+        return found
+
+    def _host(
+        self, name: str, scene: HostScene, view: CloudView, known: KnownHost, taken_over: str
+    ) -> HostFacts:
+        node, now = scene.nodes.get(name), self._clock.now()
+        is_compute = node is not None and node.is_compute
+        was_compute = is_compute or known.compute
+        host = scene.host(name, view)
+        service = view.service(host) if was_compute else None
+        hypervisor = view.hypervisor(host) if was_compute else None
+        missing = self._seen.look((name, "service"), service is None, now)
+        unmapped = self._seen.look((name, "cell"), service is not None and hypervisor is None, now)
+        planned = [one for one in scene.maintenances.get(name, ()) if not is_automatic(one)]
+        maintenance = next(iter([*planned, *scene.maintenances.get(name, ())]), None)
+        # The agents of a node with another role than computes are in use.
+        agents = view.agents_on(host) if node is None or is_compute else ()
+        return HostFacts(
+            name=name,
+            node=node.as_compute() if node is not None and is_compute else None,
+            service=service,
+            was_compute=was_compute,
+            # What was told to be missing before a restart is not waited for anew.
+            missing_since=0.0 if known.reason == Reason.COMPUTE_MISSING else missing.since,
+            missing_looks=missing.looks,
+            unmapped_since=unmapped.since,
+            mapped=hypervisor is not None,
+            agents=agents,
+            agents_expected=bool(view.agents),
+            automatic=maintenance is not None and not planned,
+            servers=hypervisor.servers if hypervisor is not None else (None if service else 0),
+            unready_pods=unready_daemons(scene.pods, name),
+            maintenance=str(maintenance["metadata"]["name"]) if maintenance else "",
+            known_uid=known.uid,
+            host=host,
+            taken_over=taken_over,
+        )
+
+
+def _known(status: Mapping[str, Any], reports: Mapping[str, HostReport]) -> dict[str, KnownHost]:
+    """From the status of the region, and from what was found since it was read."""
+    found = {}
+    for name, told in status.items():
+        entry, report = told or {}, reports.get(name, HostReport())
+        if report.forget:
+            continue
+        found[name] = KnownHost(
+            uid=report.uid or str(entry.get("uid") or ""),
+            host=report.host or str(entry.get("host") or ""),
+            compute=bool(report.compute or entry.get("compute")) or COMPUTE_ROLE in entry.get("roles", ()),
+            reason=report.reason or str(entry.get("reason") or ""),
+        )
+    return found

@@ -1,0 +1,47 @@
+"""Writes on Nodes what is to be remembered of them: see `controller.domain.nodes.due_notes`."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Iterable, Mapping
+
+from controller.domain.nodes import NodeFacts, due_notes, parse_node
+from controller.errors import Conflict, KubeError, ObjectMissing
+from controller.ports import NODE, Clock, Kube, KubeObject
+
+log = logging.getLogger(__name__)
+
+
+class NodeNotes:
+    """Annotations of Nodes."""
+
+    def __init__(self, kube: Kube, clock: Clock) -> None:
+        self._kube = kube
+        self._clock = clock
+
+    def bring_up_to_date(self, nodes: Iterable[NodeFacts], planned: Collection[str]) -> None:
+        """`planned`: names of nodes in maintenance."""
+        for node in nodes:
+            if due_notes(node, self._clock.now(), planned=node.name in planned):
+                self._renew(node.name, planned=node.name in planned)
+
+    def _renew(self, name: str, *, planned: bool) -> None:
+        # Decided again on the Node as it is: what somebody has written meanwhile is not taken off.
+        live = self._kube.get(NODE, name)
+        node = parse_node(live) if live is not None else None
+        notes = due_notes(node, self._clock.now(), planned=planned) if node is not None else {}
+        if live is not None and notes:
+            self.write(live, notes)
+
+    def write(self, live: KubeObject, notes: Mapping[str, str | None]) -> bool:
+        """Annotates the Node as it was read; whether it is still so."""
+        meta = live["metadata"]
+        patch = {"annotations": dict(notes), "resourceVersion": meta["resourceVersion"]}
+        try:
+            self._kube.merge_patch(NODE, meta["name"], None, {"metadata": patch})
+        except (Conflict, ObjectMissing):
+            return False
+        except KubeError as error:
+            log.warning("note on node %s: %s", meta["name"], error)
+            return False
+        return True
