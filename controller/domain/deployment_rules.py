@@ -6,11 +6,14 @@ import ipaddress
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from controller.domain.cron_schedule import schedule_problem
 from controller.domain.values import DocumentPath, format_path
 from controller.errors import Problem
 
 Features = Mapping[str, Any]
 _ROOT: DocumentPath = ("spec", "features")
+# Keystone's domains of the administrator, of the services' accounts, and of Heat's users.
+_DOMAINS = ("default", "service", "heat")
 
 
 def feature_problems(features: Features) -> list[Problem]:
@@ -21,6 +24,12 @@ def feature_problems(features: Features) -> list[Problem]:
         *_load_balancer(features),
         *_baremetal(features),
         *_ceph_backup(features),
+        *_network_types(features["networking"]),
+        *_baremetal_types(features),
+        *_image_stores(features["image"]["backends"]),
+        *_own_domains(features["identity"]["ldap"]["domains"]),
+        *_schedules(features["database"]),
+        *_marks(features, ()),
     ]
 
 
@@ -80,3 +89,75 @@ def _ceph_backup(features: Features) -> Iterator[Problem]:
     backup = features["blockStorage"]["backup"]
     if backup["driver"] not in (None, "nfs") and backup["share"]:
         yield _problem(("blockStorage", "backup", "share"), "belongs to driver nfs")
+
+
+def _network_types(networking: Features) -> Iterator[Problem]:
+    """A network is flat, or it has VLANs: neutron makes none of the other type on it."""
+    networks = networking["externalNetworks"]
+    for index, kind in enumerate(networking["tenantNetworkTypes"] or ()):
+        if kind == "vlan" and not any(network["vlanRanges"] for network in networks):
+            path: DocumentPath = ("networking", "tenantNetworkTypes", index)
+            remedy = "give vlanRanges to one of spec.features.networking.externalNetworks"
+            yield _problem(path, "vlan needs an external network with VLANs", remedy)
+    floating = networking["floatingNetwork"]
+    vlan = floating["networkType"] == "vlan"
+    if floating["enabled"]:
+        path = ("networking", "floatingNetwork", "networkType")
+        yield from _misfit(networks, floating["physicalNetwork"], path, vlan=vlan)
+
+
+def _baremetal_types(features: Features) -> Iterator[Problem]:
+    networks = features["networking"]["externalNetworks"]
+    for index, network in enumerate(features["baremetal"]["networks"]):
+        path: DocumentPath = ("baremetal", "networks", index, "vlan")
+        yield from _misfit(networks, network["physicalNetwork"], path, vlan=network["vlan"] is not None)
+
+
+def _misfit(networks: Any, physical: str | None, path: DocumentPath, *, vlan: bool) -> Iterator[Problem]:
+    index = next((place for place, one in enumerate(networks) if one["name"] == physical), None)
+    if index is None or bool(networks[index]["vlanRanges"]) == vlan:
+        return
+    ranges = format_path((*_ROOT, "networking", "externalNetworks", index, "vlanRanges"))
+    if vlan:
+        yield _problem(path, f'network "{physical}" has no VLANs', f"set {ranges}, or use it flat")
+    else:
+        remedy = f"give the VLAN that it is to use, or remove {ranges}"
+        yield _problem(path, f'network "{physical}" has VLANs, and is not used flat', remedy)
+
+
+def _image_stores(backends: Any) -> Iterator[Problem]:
+    claimed = [index for index, backend in enumerate(backends) if backend["type"] == "pvc"]
+    for index in claimed[1:]:
+        message = "the glance chart claims one volume, and another store of type pvc is there before"
+        yield _problem(("image", "backends", index, "type"), message, "keep one of them")
+
+
+def _own_domains(domains: Any) -> Iterator[Problem]:
+    for index, domain in enumerate(domains):
+        if domain["name"].lower() in _DOMAINS:
+            message = f'Keystone keeps accounts of its own in domain "{domain["name"].lower()}"'
+            remedy = "give the domain another name: those accounts could not sign in any more"
+            yield _problem(("identity", "ldap", "domains", index, "name"), message, remedy)
+
+
+def _schedules(database: Features) -> Iterator[Problem]:
+    given = {("backup",): database["backup"]["schedule"]} | {
+        ("cleanup", service): cleanup["schedule"] for service, cleanup in database["cleanup"].items()
+    }
+    for path, schedule in given.items():
+        if schedule and (wrong := schedule_problem(schedule)):
+            remedy = "write minute, hour, day of the month, month, day of the week, as 0 1 * * *"
+            yield _problem(("database", *path, "schedule"), wrong, remedy)
+
+
+def _marks(value: Any, path: DocumentPath) -> Iterator[Problem]:
+    """Marks of merging, which a template would take for its own."""
+    if isinstance(value, Mapping):
+        if "$patch" in value:
+            message = "$patch belongs to values under spec.common, spec.services and spec.nodes"
+            yield _problem((*path, "$patch"), message, "leave the field out instead")
+        for key, item in value.items():
+            yield from _marks(item, (*path, key))
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _marks(item, (*path, index))

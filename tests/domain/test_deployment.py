@@ -282,6 +282,13 @@ def test_features_are_plain_json() -> None:
     assert json.loads(json.dumps(given)) == given
 
 
+FLAT = {"name": "dc", "bridge": "br-dc"}
+WITH_VLANS = {**FLAT, "vlanRanges": ["100:199"]}
+FLOATING = {"enabled": True, "physicalNetwork": "dc", "subnet": {"range": "203.0.113.0/24"}}
+TAGGED = {"networkType": "vlan", "segmentationID": 99}
+BARE = {"name": "p", "purpose": "cleaning", "physicalNetwork": "dc", "range": "10.0.0.0/24"}
+
+
 @pytest.mark.parametrize(
     ("given", "path", "message"),
     [
@@ -331,12 +338,82 @@ def test_features_are_plain_json() -> None:
             "blockStorage.backup.share",
             "belongs to driver nfs",
         ),
+        (
+            {"networking": {"externalNetworks": [FLAT], "floatingNetwork": {**FLOATING, **TAGGED}}},
+            "networking.floatingNetwork.networkType",
+            'network "dc" has no VLANs; set spec.features.networking.externalNetworks[0].vlanRanges',
+        ),
+        (
+            {"networking": {"externalNetworks": [WITH_VLANS], "floatingNetwork": FLOATING}},
+            "networking.floatingNetwork.networkType",
+            'network "dc" has VLANs, and is not used flat',
+        ),
+        (
+            {"networking": {"externalNetworks": [FLAT], "tenantNetworkTypes": ["vxlan", "vlan"]}},
+            "networking.tenantNetworkTypes[1]",
+            "vlan needs an external network with VLANs",
+        ),
+        (
+            {"networking": {"externalNetworks": [FLAT]}, "baremetal": {"networks": [{**BARE, "vlan": 200}]}},
+            "baremetal.networks[0].vlan",
+            'network "dc" has no VLANs',
+        ),
+        (
+            {"networking": {"externalNetworks": [WITH_VLANS]}, "baremetal": {"networks": [BARE]}},
+            "baremetal.networks[0].vlan",
+            'network "dc" has VLANs, and is not used flat',
+        ),
+        (
+            {"image": {"backends": [{"name": name, "type": "pvc"} for name in ("one", "two")]}},
+            "image.backends[1].type",
+            "the glance chart claims one volume",
+        ),
+        *(
+            (
+                {"identity": {"ldap": {"domains": [{"name": name, "url": "ldaps://l", "suffix": "dc=x"}]}}},
+                "identity.ldap.domains[0].name",
+                f'Keystone keeps accounts of its own in domain "{name.lower()}"',
+            )
+            for name in ("Default", "service", "HEAT")
+        ),
+        (
+            {"database": {"backup": {"enabled": True, "schedule": "61 * * * *"}}},
+            "database.backup.schedule",
+            "minute 61 is not from 0 to 59",
+        ),
+        (
+            {"database": {"cleanup": {"compute": {"schedule": "1 0 * * 8"}}}},
+            "database.cleanup.compute.schedule",
+            "day of the week 8 is not from 0 to 6",
+        ),
+        (
+            {"policies": {"compute": {"$patch": "delete"}}},
+            "policies.compute.$patch",
+            "$patch belongs to values",
+        ),
+        (
+            {"blockStorage": {"backends": [{"name": "a", "type": "custom", "conf": {"$patch": "delete"}}]}},
+            "blockStorage.backends[0].conf.$patch",
+            "$patch belongs to values",
+        ),
     ],
 )
 def test_features_that_do_not_fit_together_are_refused(given: Any, path: str, message: str) -> None:
     told = _problems(osdpl(features=given))
     assert list(told) == [f"spec.features.{path}"]
     assert told[f"spec.features.{path}"].startswith(message)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"externalNetworks": [WITH_VLANS], "floatingNetwork": {**FLOATING, **TAGGED}},
+        {"externalNetworks": [FLAT], "floatingNetwork": FLOATING},
+        {"externalNetworks": [FLAT, {**WITH_VLANS, "name": "v"}], "tenantNetworkTypes": ["vlan"]},
+    ],
+)
+def test_networks_of_their_own_type_are_accepted(given: Any) -> None:
+    assert _parse(features={"networking": given}).spec.features["networking"]["externalNetworks"]
 
 
 @pytest.mark.parametrize("text", ["cloud.example.org\n", "Cloud.example.org", "-a.org", "a..b", "", "é.org"])

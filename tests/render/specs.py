@@ -112,7 +112,7 @@ FEATURES: Mapping[str, dict[str, Any]] = {
             "backup": {"enabled": True, "schedule": "30 2 * * *", "volumeSize": "200Gi"},
             "cleanup": {"compute": {"enabled": False, "schedule": "5 4 * * *"}},
         },
-        networking={"externalNetworks": PUBLIC_NETWORK},
+        networking={"externalNetworks": [{**PUBLIC_NETWORK[0], "vlanRanges": ["200:219"]}]},
         loadBalancer={"managementNetwork": "10.99.0.0/16"},
         baremetal={
             "networks": [

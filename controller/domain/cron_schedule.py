@@ -1,0 +1,47 @@
+"""Schedules of CronJobs in five fields, as Kubernetes reads them (robfig/cron, standard parser). Pure."""
+
+from __future__ import annotations
+
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_DAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
+# Name, first and last number, and words for numbers.
+_FIELDS: tuple[tuple[str, int, int, dict[str, int]], ...] = (
+    ("minute", 0, 59, {}),
+    ("hour", 0, 23, {}),
+    ("day of the month", 1, 31, {}),
+    ("month", 1, 12, {name: number for number, name in enumerate(_MONTHS, 1)}),
+    ("day of the week", 0, 6, {name: number for number, name in enumerate(_DAYS)}),
+)
+
+
+def schedule_problem(schedule: str) -> str:
+    """What is wrong with a schedule of five fields, empty for nothing: `minute 61 is not from 0 to 59`."""
+    parts = schedule.split()
+    if len(parts) != len(_FIELDS):
+        return f"has {len(parts)} fields instead of five"
+    for text, field in zip(parts, _FIELDS, strict=True):
+        for item in text.split(","):
+            if problem := _item_problem(item, *field):
+                return problem
+    return ""
+
+
+def _item_problem(item: str, name: str, first: int, last: int, words: dict[str, int]) -> str:
+    span, slash, step = item.partition("/")
+    if slash and not (_is_number(step) and int(step) > 0):
+        return f'{name} "{item}" has no step after the slash'
+    if span in ("*", "?"):
+        return ""
+    numbers = []
+    for end in span.split("-", 1):
+        number = words.get(end.lower()) if not _is_number(end) else int(end)
+        if number is None:
+            return f'{name} "{item}" is no number, range or *'
+        if not first <= number <= last:
+            return f"{name} {end} is not from {first} to {last}"
+        numbers.append(number)
+    return f'{name} "{item}" ends before it begins' if numbers[0] > numbers[-1] else ""
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) <= 4
