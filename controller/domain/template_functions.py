@@ -45,6 +45,11 @@ def shell(text: object) -> str:
     return shlex.quote(str(text))
 
 
+def literal(text: object) -> str:
+    """The text for a value that the chart renders as a template of Helm: it comes out as it is."""
+    return str(text).replace("{{", '{{ "{{" }}')
+
+
 def network_commands(
     name: str,
     physical: str,
@@ -119,6 +124,7 @@ TEMPLATE_FUNCTIONS: Mapping[str, Any] = {
     "options": options,
     "prefixed": prefixed,
     "shell": shell,
+    "literal": literal,
     "json": json_text,
     "network_commands": network_commands,
     "nginx_tls_proxy": nginx_tls_proxy,

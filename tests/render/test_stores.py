@@ -58,3 +58,13 @@ def test_a_store_cannot_take_the_name_of_a_section_that_means_something_else(
     with pytest.raises(SpecInvalid) as refusal:
         render(core_spec(preset="compute", features=features))
     assert [problem.path for problem in refusal.value.problems] == [f"spec.features.{path}"]
+
+
+@pytest.mark.parametrize(
+    ("share", "host", "path"),
+    [("filer:/a", "filer", "/a"), ("filer:/a:/b", "filer", "/a:/b"), ("[fd00::1]:/", "[fd00::1]", "/")],
+)
+def test_a_share_is_cut_at_its_host(share: str, host: str, path: str) -> None:
+    backend = {"name": "filer", "type": "nfs", "nfs": {"shares": [share]}}
+    found = values("cinder", blockStorage={"backends": [backend]})["conf"]["backends"]["filer"]
+    assert (found["nas_host"], found["nas_share_path"]) == (host, path)

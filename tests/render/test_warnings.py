@@ -54,3 +54,11 @@ def test_a_label_that_comes_is_told_to_rename_a_daemonset() -> None:
         if one.renames
     ]
     assert (nova.release, nova.renames) == ("nova", ("nova-compute",))
+
+
+def test_block_storage_without_a_store_is_told() -> None:
+    [warning] = [one for one in warnings(preset="compute") if "blockStorage" in one.path]
+    assert warning.path == "spec.features.blockStorage.backends"
+    assert "no volume can be made" in warning.message
+    stores = {"blockStorage": {"backends": [{"name": "disk", "type": "lvm"}]}}
+    assert warning not in warnings(preset="compute", features=stores)
