@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from controller.errors import Conflict, ObjectMissing, ObjectRefused
-from controller.ports import POD, SECRET
+from controller.ports import EVENT, POD, SECRET
 from tests.contract.kube_api import PROBE, Api, api
 
 __all__ = ["api"]
@@ -92,6 +92,33 @@ def test_a_list_longer_than_a_page_is_whole(api: Api, monkeypatch: pytest.Monkey
         api.kube.create(api.probe(name))
     assert [obj["metadata"]["name"] for obj in api.kube.list(PROBE, api.namespace)] == names
     assert len(api.kube.list_metadata(PROBE, api.namespace)) == 5
+
+
+def test_events_are_selected_by_what_they_are_about(api: Api) -> None:
+    for name, reason in (("web", "FailedCreate"), ("web", "SuccessfulCreate"), ("other", "FailedCreate")):
+        about = {"apiVersion": "apps/v1", "kind": "DaemonSet", "name": name, "namespace": api.namespace}
+        api.kube.create(
+            {
+                "apiVersion": "v1",
+                "kind": "Event",
+                "metadata": {"name": f"{name}.{reason.lower()}", "namespace": api.namespace},
+                "involvedObject": about,
+                "reason": reason,
+                "message": "pods are forbidden",
+                "type": "Warning",
+            }
+        )
+    fields = "involvedObject.kind=DaemonSet,involvedObject.name=web,reason=FailedCreate"
+    found = api.kube.list(EVENT, api.namespace, fields=fields)
+    assert [one["metadata"]["name"] for one in found] == ["web.failedcreate"]
+
+
+def test_secrets_are_listed_without_those_of_a_type(api: Api) -> None:
+    for name, type_ in (("record", "helm.sh/release.v1"), ("password", "Opaque")):
+        meta = {"name": name, "namespace": api.namespace}
+        api.kube.create({"apiVersion": "v1", "kind": "Secret", "metadata": meta, "type": type_})
+    found = api.kube.list_metadata(SECRET, api.namespace, fields="type!=helm.sh/release.v1")
+    assert [one["metadata"]["name"] for one in found] == ["password"]
 
 
 def test_the_log_of_a_pod_that_is_not_there_is_empty(api: Api) -> None:
