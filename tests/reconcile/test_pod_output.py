@@ -1,0 +1,115 @@
+"""Reading what explains a failure: a few at a time, beside the look, and never twice at once."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+import pytest
+
+from controller.domain.health import ComponentHealth, ComponentKey
+from controller.domain.workload_health import Health, Verdict
+from controller.errors import Forbidden
+from controller.reconcile.pod_output import KEPT, READ_AT_ONCE, PodOutput, in_thread
+from tests.fakes.kube import FakeKube
+from tests.fakes.world import FakeClock
+
+
+class Reading:
+    """Some components whose pods died silently; reading is done when the test says so."""
+
+    def __init__(self, count: int) -> None:
+        self.clock, self.kube = FakeClock(), FakeKube()
+        self.work: list[Callable[[], None]] = []
+        self.told = 0
+        self.output = PodOutput(self.kube, self.clock, "openstack", beside=self.work.append, told=self.tell)
+        self.components = {
+            ("nova", str(number)): ComponentHealth(
+                Verdict(Health.UNHEALTHY, 0, 1, "crashes", silent=(f"pod-{number}", "api")), 1
+            )
+            for number in range(count)
+        }
+        for number in range(count):
+            self.kube.logs["openstack", f"pod-{number}", "api"] = f"words of {number}\n"
+
+    def tell(self) -> None:
+        self.told += 1
+
+    def look(self) -> dict[ComponentKey, Verdict]:
+        added = self.output.added(self.components)
+        return {key: component.verdict for key, component in added.items()}
+
+    def read(self) -> None:
+        self.work.pop(0)()
+
+
+def test_a_few_are_read_at_once_and_all_in_the_end() -> None:
+    reading = Reading(READ_AT_ONCE + 2)
+    reading.look()
+    reading.read()
+    known = reading.look()
+    assert sum(bool(one.output) for one in known.values()) == READ_AT_ONCE
+    assert sum(one.awaited for one in known.values()) == 2
+    reading.read()
+    assert {one.output for one in reading.look().values()} == {f"words of {n}" for n in range(7)}
+    assert reading.told == 2
+
+
+def test_nothing_is_read_while_something_is_being_read() -> None:
+    reading = Reading(1)
+    for _ in range(3):
+        reading.look()
+        reading.clock.advance(KEPT)
+    assert len(reading.work) == 1
+
+
+def test_what_brings_nothing_new_asks_for_no_look() -> None:
+    reading = Reading(1)
+    reading.look()
+    reading.read()
+    reading.clock.advance(KEPT)
+    reading.kube.logs.clear()
+    reading.look()
+    reading.read()
+    assert reading.told == 1
+    assert reading.look()["nova", "0"].output == "words of 0"
+
+
+def test_a_failure_while_reading_does_not_end_reading_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    reading = Reading(1)
+    with monkeypatch.context() as patch:
+        patch.setattr(reading.kube, "pod_log", None)
+        reading.look()
+        with pytest.raises(TypeError):
+            reading.read()
+    reading.look()
+    reading.read()
+    assert reading.look()["nova", "0"].output == "words of 0"
+
+
+def test_without_the_right_to_list_events_there_are_no_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    reading = Reading(0)
+    lacking = Verdict(Health.UNHEALTHY, 0, 1, "does not exist", lacking=("DaemonSet", "nova-compute"))
+    reading.components["nova", "compute"] = ComponentHealth(lacking, 1)
+
+    def forbidden(*_: object, **__: object) -> None:
+        raise Forbidden("events")
+
+    monkeypatch.setattr(reading.kube, "list", forbidden)
+    reading.look()
+    reading.read()
+    verdict = reading.look()["nova", "compute"]
+    assert (verdict.output, verdict.awaited) == ("", False)
+
+
+def test_beside_is_another_thread() -> None:
+    done: list[int] = []
+    ended = threading.Event()
+
+    def work() -> None:
+        done.append(threading.get_ident())
+        ended.set()
+
+    in_thread(work)
+    assert ended.wait(10)
+    assert done != [threading.get_ident()]
