@@ -6,7 +6,8 @@ SEED ?=
 VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
-export PYTHONDONTWRITEBYTECODE = 1
+# Compiled modules are kept, and not in the source tree; what pip installs has its own beside it.
+export PYTHONPYCACHEPREFIX = $(abspath $(VENV))/pycache
 
 .PHONY: help setup demo demo-down test test-fast test-cluster test-openstack test-exhaustive lint lock rbac bench soak clean
 
@@ -19,8 +20,8 @@ $(READY): requirements-dev.lock pyproject.toml
 	@# A directory alone may be what was left when its making was interrupted.
 	@$(BIN)/python -m pip --version >/dev/null 2>&1 \
 	  || { echo "setting up $(VENV)"; rm -rf "$(VENV)"; $(PYTHON) -m venv "$(VENV)"; }
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@env -u PYTHONPYCACHEPREFIX $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
+	@env -u PYTHONPYCACHEPREFIX $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
 
 demo: setup ## a region from one resource on a real Kubernetes, on this machine

@@ -20,7 +20,7 @@ PLURALS = {
 }
 SCHEMAS: Mapping[str, ResourceSchema] = {kind: load_schema(CRDS, plural) for kind, plural in PLURALS.items()}
 DEFINITIONS: Mapping[str, Any] = {
-    kind: yaml.safe_load((CRDS / f"{plural}.yaml").read_text(encoding="utf-8"))
+    kind: yaml.load((CRDS / f"{plural}.yaml").read_text(encoding="utf-8"), Loader=yaml.CSafeLoader)
     for kind, plural in PLURALS.items()
 }
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from tests.charts.lean import NAMESPACE, chart
-from tests.render.region import core_spec, embedded_only, render
-from tests.render.specs import FEATURES
+from tests.render.region import core_spec, render
+from tests.render.specs import EMBEDDED, FEATURES
 
 pytestmark = pytest.mark.slow
 
@@ -40,6 +40,6 @@ def test_a_region_of_every_version_renders(version: str) -> None:
     renders(core_spec(openstackVersion=version, charts={}))
 
 
-@pytest.mark.parametrize("feature", sorted(embedded_only(FEATURES)))
+@pytest.mark.parametrize("feature", EMBEDDED)
 def test_every_feature_of_the_lean_charts_renders(feature: str) -> None:
     renders(core_spec(charts={}, **FEATURES[feature]))

@@ -16,7 +16,7 @@ from controller.domain.bundle import ChartRef, Values
 from controller.domain.crd_schema import ResourceSchema
 from controller.domain.deployment import OpenStackDeployment, parse_deployment
 from controller.domain.library import Library
-from controller.errors import ChartInvalid, SpecInvalid
+from controller.errors import ChartInvalid
 from controller.render import ChartDefaults, Region, render_region
 
 ROOT = Path(__file__).parents[2]
@@ -99,15 +99,3 @@ def render_anew(spec: Mapping[str, Any], **more: Any) -> Region:
     """As `render`, and never from memory."""
     charts: ChartDefaults = UpstreamCharts() if (spec.get("charts") or {}).get("repository") else embedded()
     return render_region(deployment(spec), library(), charts, **more)
-
-
-def embedded_only(features: Mapping[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Those features that the charts shipped with the controller can serve with preset core."""
-    served = {}
-    for name, spec in features.items():
-        try:
-            render(core_spec(charts={}, **spec))
-        except SpecInvalid:
-            continue
-        served[name] = spec
-    return served

@@ -374,3 +374,27 @@ PAIRS: Mapping[str, dict[str, Any]] = {
         },
     },
 }
+
+# Features that the charts shipped with the controller refuse with preset core, and those that they serve.
+UPSTREAM_ONLY = frozenset(
+    (
+        "compute-console-spice",
+        "compute-libvirt-tls",
+        "database-backup",
+        "database-cleanup",
+        "fields-of-identity",
+        "fields-of-operations",
+        "identity-oidc",
+        "identity-oidc-and-ldap",
+        "images-two-stores",
+        "load-balancer-ovn",
+        "metering",
+        "metering-sent-on",
+        "networking-extensions",
+        "networking-ovn",
+        "networking-ovn-dvr-dns",
+        "tls-internal",
+        "tls-internal-database",
+    )
+)
+EMBEDDED = sorted(set(FEATURES) - UPSTREAM_ONLY)

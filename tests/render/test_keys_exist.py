@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 
 from controller.domain.values import Path, is_map
-from tests.render.region import core_spec, embedded_only, render
-from tests.render.specs import FEATURES, PAIRS
+from controller.errors import SpecInvalid
+from tests.render.region import core_spec, render
+from tests.render.specs import EMBEDDED, FEATURES, PAIRS, UPSTREAM_ONLY
 
 pytestmark = pytest.mark.slow
 
@@ -111,9 +112,15 @@ def test_every_key_that_features_set_together_is_in_upstream_values(pair: str) -
     check(core_spec(**{"preset": "compute-baremetal", **PAIRS[pair]}))
 
 
-@pytest.mark.parametrize("feature", sorted(embedded_only(FEATURES)))
+@pytest.mark.parametrize("feature", EMBEDDED)
 def test_every_key_that_a_feature_sets_is_in_our_own_charts(feature: str) -> None:
     check(core_spec(charts={}, **FEATURES[feature]))
+
+
+@pytest.mark.parametrize("feature", sorted(UPSTREAM_ONLY))
+def test_what_our_own_charts_cannot_serve_is_refused(feature: str) -> None:
+    with pytest.raises(SpecInvalid):
+        render(core_spec(charts={}, **FEATURES[feature]))
 
 
 def test_every_image_tag_of_a_version_is_one_that_upstream_knows() -> None:
