@@ -24,6 +24,13 @@ from controller.adapters.manifests import (
     parse_manifests,
     split_documents,
 )
+from controller.adapters.recorded_hooks import (
+    deletable_objects,
+    is_of_both,
+    is_of_the_uninstall,
+    outlives_its_success,
+    stays,
+)
 from controller.domain.bundle import Values
 from controller.domain.names import (
     BUNDLE_LABEL,
@@ -56,11 +63,6 @@ _ATTEMPTS = 5
 # A list of more names than this is longer than the list of everything is worth, and its URL too long.
 _MOST_NAMED = 40
 DELETION_SECONDS = 30.0
-_OF_THE_UNINSTALL = frozenset(("pre-delete", "post-delete"))
-# Kinds whose deletion takes data or other people's objects along.
-_NEVER_DELETED = frozenset(
-    ("PersistentVolumeClaim", "PersistentVolume", "Namespace", "CustomResourceDefinition")
-)
 
 
 def revision(version: int, status: str, labels: Mapping[str, str], modified: float) -> Revision:
@@ -169,7 +171,7 @@ class SecretRecords:
     ) -> tuple[KubeObject, ...]:
         _, record = self._read(release, namespace, version)
         texts = list(split_documents(str(record.get("manifest", ""))))
-        hooks = [hook for hook in record.get("hooks") or [] if _stays(hook)]
+        hooks = [hook for hook in record.get("hooks") or [] if stays(hook)]
         # Helm's own order: by weight, then by name.
         hooks.sort(key=lambda hook: (int(hook.get("weight") or 0), str(hook.get("name"))))
         texts += [str(hook.get("manifest", "")) for hook in hooks]
@@ -215,11 +217,11 @@ class SecretRecords:
         if version is None:
             raise ReleaseMissing(f"there is no release {release} in namespace {namespace}")
         _, record = self._read(release, namespace, version)
-        hooks = [hook for hook in record.get("hooks") or [] if _is_of_the_uninstall(hook)]
+        hooks = [hook for hook in record.get("hooks") or [] if is_of_the_uninstall(hook)]
         return RemovalState(
             str((record.get("info") or {}).get("status", "")),
             runs_hooks=bool(hooks),
-            leaves_hooks=any("hook-succeeded" not in (hook.get("delete_policies") or ()) for hook in hooks),
+            leaves_hooks=any(outlives_its_success(hook) for hook in hooks),
         )
 
     def delete_hooks(
@@ -231,11 +233,9 @@ class SecretRecords:
         _, record = self._read(release, namespace, version)
         deleted: list[str] = []
         for hook in record.get("hooks") or []:
-            if of_the_uninstall != _is_of_the_uninstall(hook) and not _is_of_both(hook):
+            if of_the_uninstall != is_of_the_uninstall(hook) and not is_of_both(hook):
                 continue
-            for obj in parse_manifests(str(hook.get("manifest", ""))):
-                if obj["kind"] in _NEVER_DELETED or annotations_of(obj).get(KEEP_ANNOTATION) == "keep":
-                    continue
+            for obj in deletable_objects(hook):
                 resource, name = resource_of(obj), str(obj["metadata"]["name"])
                 where = str(obj["metadata"].get("namespace") or namespace) if resource.namespaced else None
                 if self._kube.delete(resource, name, where):
@@ -334,21 +334,6 @@ def encode_record(record: Mapping[str, Any]) -> str:
     """The record as `data.release` of its Secret. The same record gives the same text."""
     text = json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode()
     return base64.b64encode(base64.b64encode(gzip.compress(text, mtime=0))).decode()
-
-
-def _is_of_the_uninstall(hook: Mapping[str, Any]) -> bool:
-    return bool(_OF_THE_UNINSTALL & set(hook.get("events") or ()))
-
-
-def _is_of_both(hook: Mapping[str, Any]) -> bool:
-    return _is_of_the_uninstall(hook) and not set(hook["events"]) <= _OF_THE_UNINSTALL
-
-
-def _stays(hook: Mapping[str, Any]) -> bool:
-    """Whether a hook has run and left a Job that is meant to stay: pods wait for it at their start."""
-    ran = (hook.get("last_run") or {}).get("phase") == "Succeeded"
-    taken_away = "hook-succeeded" in (hook.get("delete_policies") or ())
-    return ran and not taken_away and hook.get("kind") == "Job" and hook.get("events") != ["test"]
 
 
 def _modified(labels: Mapping[str, str]) -> float:

@@ -16,6 +16,7 @@ from controller.domain.workloads import HOOK, RELEASE_NAME, Workload, parse_work
 
 JOB_NAME = "batch.kubernetes.io/job-name"
 WEIGHT = "helm.sh/hook-weight"
+DELETE_POLICY = "helm.sh/hook-delete-policy"
 OUTPUT_SHOWN = 400
 
 # Events of hooks by Helm's action, in their order.
@@ -105,13 +106,29 @@ def hook_jobs_of(hooks: Iterable[Mapping[str, Any]], action: str) -> tuple[str, 
     found = []
     for hook in hooks:
         meta = hook.get("metadata") or {}
-        annotations = meta.get("annotations") or {}
-        own = {word.strip() for word in str(annotations.get(HOOK) or "").split(",")}
+        own = _words(hook, HOOK)
         for place, event in enumerate(events):
             if hook.get("kind") == "Job" and event in own:
-                found.append((place, _weight(annotations.get(WEIGHT)), str(meta["name"])))
+                weight = _weight((meta.get("annotations") or {}).get(WEIGHT))
+                found.append((place, weight, str(meta["name"])))
                 break
     return tuple(dict.fromkeys(name for *_, name in sorted(found)))
+
+
+def meets_its_last_run(hook: Mapping[str, Any], action: str) -> bool:
+    """Whether an action of Helm runs the hook, and takes what its last run has left for the new one.
+
+    So it is where the chart says when the hook's object is deleted, and that is not before it is made
+    (helm.sh/helm/v4/pkg/action, execHook).
+    """
+    policies = _words(hook, DELETE_POLICY)
+    runs = bool(_words(hook, HOOK) & set(EVENTS.get(action, ())))
+    return runs and bool(policies) and "before-hook-creation" not in policies
+
+
+def _words(hook: Mapping[str, Any], annotation: str) -> set[str]:
+    text = str(((hook.get("metadata") or {}).get("annotations") or {}).get(annotation) or "")
+    return {word.strip().lower() for word in text.split(",")} - {""}
 
 
 def _weight(text: object) -> int:

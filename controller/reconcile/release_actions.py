@@ -48,6 +48,7 @@ from controller.reconcile.failure_cause import Cause, FailureCauses
 from controller.reconcile.fixed_objects import refuse_fixed_changes
 from controller.reconcile.hook_progress import HookProgress
 from controller.reconcile.immutable_jobs import replace_immutable_jobs
+from controller.reconcile.last_runs import delete_last_runs
 from controller.reconcile.recorded_secrets import RecordedSecrets
 from controller.reconcile.release_removal import ReleaseRemoval, Removal
 
@@ -183,6 +184,7 @@ class ReleaseActions:
         """Before an action of Helm's that would fail at objects that cannot be changed."""
         refuse_fixed_changes(self._kube, rendered, job.release, job.namespace)
         replace_immutable_jobs(self._kube, rendered, job.release, job.namespace)
+        delete_last_runs(self._kube, rendered.hooks, str(job.action), job.namespace)
 
     def _give_up_rollback(self, job: Job) -> None:
         """Helm leaves a rollback whose hook failed as pending, which it is not any more."""

@@ -9,9 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from controller.domain.bundle import VolumePolicy
-from controller.errors import ReleaseMissing
+from controller.domain.release_state import Action
+from controller.errors import HelmCancelled, ReleaseMissing
 from controller.helm_port import Cancellation, HelmClient, ReleaseRecords
 from controller.ports import NAMESPACE, SECRET, Kube
+from controller.reconcile.last_runs import delete_last_runs
 
 
 @dataclass(frozen=True)
@@ -59,21 +61,33 @@ class ReleaseRemoval:
         # A release that is wanted again is installed anew right away: what its deletion would clean up,
         # or wait for, is nobody's wish any more.
         hooks = removal.hooks and removal.for_good and state.runs_hooks and not self._is_ending(namespace)
-        if state.leaves_hooks and state.status != "uninstalled":
-            self._helm.uninstall(
-                release,
-                namespace,
-                timeout=removal.timeout,
-                hooks=hooks,
-                keep_history=True,
-                cancellation=cancellation,
-            )
-        if state.leaves_hooks:
+        if not hooks:
+            # Of an earlier try that ran them.
+            self._records.delete_hooks(release, namespace, of_the_uninstall=True)
+        else:
+            rendered = self._records.manifest(release, namespace, removal.version)
+            delete_last_runs(self._kube, rendered.hooks, Action.UNINSTALL, namespace)
+        if state.status != "uninstalled" and (not removal.for_good or (hooks and state.leaves_hooks)):
+            self._uninstall(removal, cancellation, hooks=hooks, keep_history=True)
+        if hooks and state.leaves_hooks:
             self._records.delete_hooks(release, namespace, of_the_uninstall=True)
             hooks = False
+        self._uninstall(removal, cancellation, hooks=hooks)
+
+    def _uninstall(
+        self, removal: Removal, cancellation: Cancellation, *, hooks: bool, keep_history: bool = False
+    ) -> None:
         self._helm.uninstall(
-            release, namespace, timeout=removal.timeout, hooks=hooks, cancellation=cancellation
+            removal.release,
+            removal.namespace,
+            timeout=removal.timeout,
+            hooks=hooks,
+            keep_history=keep_history,
+            cancellation=cancellation,
         )
+        if keep_history and cancellation.cancelled:
+            # Else the record would go that knows what else there is to do now.
+            raise HelmCancelled(f"{removal.release}: cancelled before its record went", "cancelled")
 
     def _is_ending(self, namespace: str) -> bool:
         """Whether the namespace is being deleted: nothing new can be made there, so no hook can run."""

@@ -18,8 +18,8 @@ def is_superseded(running: Running, wanted: Wanted | None, requests: Requests, *
         return False
     match running.action:
         case Action.UNINSTALL:
-            # One that makes room for a new install of the same release goes on.
-            return running.spec is None and wanted is not None
+            # One that makes room for a new install goes on as long as there is one to come.
+            return (running.spec is None) == (wanted is not None)
         case Action.ROLLBACK:
             return requests.rollback != running.requests.rollback or _serves_another(running, wanted)
         case Action.INSTALL | Action.UPGRADE:

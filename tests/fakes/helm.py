@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 import threading
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -37,14 +37,16 @@ _ENDS = {"pre-delete", "post-delete"}
 
 @dataclass(frozen=True)
 class Hook:
-    """A Job that the hooks of a release make. `events` as in its annotation."""
+    """A Job that the hooks of a release make. `events` and `policy`, of its deletion, as in annotations."""
 
     name: str
     events: str = "post-install,post-upgrade,post-rollback"
     weight: int = 0
+    policy: str = ""
 
     def job(self, namespace: str) -> dict[str, Any]:
         annotations = {"helm.sh/hook": self.events, "helm.sh/hook-weight": str(self.weight)}
+        annotations |= {"helm.sh/hook-delete-policy": self.policy} if self.policy else {}
         meta = {"name": self.name, "namespace": namespace, "annotations": annotations}
         return {"apiVersion": "batch/v1", "kind": "Job", "metadata": meta, "spec": {"template": {}}}
 
@@ -67,6 +69,8 @@ class FakeHelm:
         self._clock = clock
         self._wake = threading.Condition()
         self._ends: dict[str, str] = {}
+        # How Jobs ended, by uid: one that Helm meets has no other end.
+        self._ended: dict[str, str] = {}
         self._records: dict[str, list[_Record]] = {}
         self.hooks_of: dict[str, Sequence[Hook]] = {}
         self.objects_of: dict[str, Sequence[Mapping[str, Any]]] = {}
@@ -74,6 +78,8 @@ class FakeHelm:
         self.calls: list[tuple[str, str]] = []
         self.without_hooks: list[str] = []
         self.detached = 0
+        # What delays an uninstall, given how many seconds it may.
+        self.on_uninstall: Callable[[float], object] = lambda seconds: None
 
     # -- for tests
 
@@ -138,12 +144,15 @@ class FakeHelm:
         if not found:
             self.calls.append(("Uninstall", release))
             return
+        if isinstance(cancellation, CancellationToken) and cancellation.cancelled:
+            raise HelmCancelled(f"{release}: cancelled before it began")
         if found[-1].status != "uninstalled":
             self.calls.append(("Uninstall", release))
             self.without_hooks += [] if hooks else [release]
             found[-1].status = "uninstalling"
             if hooks:
                 self._run_hooks("Uninstall", release, namespace, found[-1], cancellation)
+            self.on_uninstall(DEADLINE)
             found[-1].status = "uninstalled"
         if keep_history:
             return
@@ -211,8 +220,9 @@ class FakeHelm:
     def removal(self, release: str, namespace: str) -> RemovalState:
         if release not in self._records:
             raise ReleaseMissing(f"there is no release {release}")
-        ends = any(set(hook.events.split(",")) & _ENDS for hook in self.hooks_of.get(release, ()))
-        return RemovalState(self._records[release][-1].status, runs_hooks=ends, leaves_hooks=ends)
+        ends = [one for one in self.hooks_of.get(release, ()) if set(one.events.split(",")) & _ENDS]
+        leaves = any("hook-succeeded" not in one.policy for one in ends)
+        return RemovalState(self._records[release][-1].status, runs_hooks=bool(ends), leaves_hooks=leaves)
 
     def delete_hooks(
         self, release: str, namespace: str, *, of_the_uninstall: bool = False
@@ -273,23 +283,31 @@ class FakeHelm:
     def _run_hooks(
         self, action: str, release: str, namespace: str, record: _Record, cancellation: Cancellation | None
     ) -> None:
-        for hook in sorted(self.hooks_of.get(release, ()), key=lambda one: one.weight):
-            if not set(hook.events.split(",")) & set(EVENTS[action]):
-                continue
-            self._kube.delete(JOB, hook.name, namespace)
-            job = self._kube.create(hook.job(namespace))
+        run = [
+            hook
+            for hook in sorted(self.hooks_of.get(release, ()), key=lambda one: one.weight)
+            if set(hook.events.split(",")) & set(EVENTS[action])
+        ]
+        for hook in run:
+            if not hook.policy or "before-hook-creation" in hook.policy:
+                self._kube.delete(JOB, hook.name, namespace)
+            # A server-side apply: what is there is taken for what is to be made.
+            job = self._kube.get(JOB, hook.name, namespace) or self._kube.create(hook.job(namespace))
             record.phases[hook.name] = "Running"
-            outcome = self._await(hook.name, cancellation)
-            record.phases[hook.name] = "Succeeded" if outcome == "Succeeded" else "Failed"
+            uid = job["metadata"]["uid"]
+            outcome = self._ended.get(uid) or self._await(hook.name, cancellation)
+            self._ended[uid] = "Succeeded" if outcome == "Succeeded" else "Failed"
+            record.phases[hook.name] = self._ended[uid]
             if outcome == "cancelled":
-                raise HelmCancelled(
-                    f"{release}: cancelled: Job {job['metadata']['name']} failed", "cancelled"
-                )
+                raise HelmCancelled(f"{release}: cancelled: Job {hook.name} failed", "cancelled")
             if outcome == "TimedOut":
                 cut = "not done within 1800 s"
                 raise HelmCancelled(f"{release}: {cut}: context deadline exceeded", cut)
             if outcome != "Succeeded":
                 raise HelmFailed(f"failed post-install: Job {hook.name} failed: 1/1")
+        for hook in run:
+            if "hook-succeeded" in hook.policy:
+                self._kube.delete(JOB, hook.name, namespace)
 
     def _await(self, job: str, cancellation: Cancellation | None) -> str:
         token = cancellation if isinstance(cancellation, CancellationToken) else CancellationToken()

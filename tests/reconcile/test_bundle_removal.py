@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 
 from controller.domain.names import SKIP_HOOKS_ANNOTATION, SKIP_HOOKS_RELEASE_PREFIX
@@ -159,3 +161,69 @@ def test_names_that_a_release_shows_openly_stay_in_the_error(bench: Bench) -> No
     error = bench.release("images", "glance")["lastAttempt"]["error"]
     assert "Job glance-clean: pod glance-clean-x7k2p" in error
     assert '"denied for [redacted] of glance"' in error
+
+
+ONCE = Hook("glance-clean", events="pre-delete", policy="hook-succeeded")
+
+
+def removed(bench: Bench, outcome: str) -> None:
+    """The bundle is to go, and its hook, which stays unless it succeeds, ends so at the first try."""
+    bench.helm.hooks_of["glance"] = [ONCE]
+    bench.kube.delete(HELMBUNDLE, "images", NAMESPACE)
+    bench.helm.finish(ONCE.name, outcome)
+    bench.settle()
+    assert bench.kube.get(JOB, ONCE.name, NAMESPACE) is not None
+
+
+def test_a_hook_that_helm_leaves_when_it_fails_runs_anew(bench: Bench) -> None:
+    removed(bench, "Failed")
+    bench.helm.finish(ONCE.name)
+    bench.clock.advance(600)
+    bench.until(lambda: is_gone(bench), "the bundle is gone")
+    assert bench.kube.get(JOB, ONCE.name, NAMESPACE) is None
+
+
+def test_nothing_is_left_of_a_hook_that_failed_once_hooks_are_skipped(bench: Bench) -> None:
+    removed(bench, "Failed")
+    bench.annotate("images", {SKIP_HOOKS_ANNOTATION: "true"})
+    bench.until(lambda: is_gone(bench), "the bundle is gone")
+    assert bench.kube.get(JOB, ONCE.name, NAMESPACE) is None
+
+
+def test_nothing_is_left_of_a_hook_of_the_deletion_once_its_release_is_put_back(bench: Bench) -> None:
+    bench.helm.hooks_of["glance"] = [ONCE]
+    bench.bundle("images")
+    bench.look()
+    bench.wait(lambda: bench.hook_runs(ONCE.name), "the hook runs")
+    bench.bundle("images", "glance")
+    bench.settle()
+    assert bench.release("images", "glance")["state"] == "Deployed"
+    assert bench.kube.get(JOB, ONCE.name, NAMESPACE) is None
+
+
+def test_a_hook_of_an_upgrade_that_helm_leaves_when_it_fails_runs_anew(bench: Bench) -> None:
+    bench.helm.hooks_of["glance"] = [Hook("db-sync", policy="hook-succeeded")]
+    bench.bundle("images", {"name": "glance", "values": {"a": 1}})
+    bench.helm.finish("db-sync", "Failed")
+    bench.settle()
+    assert bench.helm.status("glance") == "failed"
+    bench.helm.finish("db-sync")
+    bench.clock.advance(600)
+    bench.until(lambda: bench.release("images", "glance")["state"] == "Deployed", "it is deployed")
+
+
+def test_a_removal_that_makes_room_is_ended_when_nobody_wants_the_release_any_more(bench: Bench) -> None:
+    """Its record stays until then, which knows the volumes that are to go as well."""
+    bench.bundle("images", {"name": "glance", "values": {"a": 1}}, volumes="Delete")
+    bench.settle()
+    bench.helm.mark_uninstalling("glance", NAMESPACE, 2)
+    held = threading.Event()
+    bench.helm.on_uninstall = held.wait
+    bench.look()
+    bench.wait(lambda: ("Uninstall", "glance") in bench.helm.calls, "it begins")
+    bench.bundle("images", "other", volumes="Delete")
+    bench.look()
+    held.set()
+    bench.settle()
+    assert bench.helm.status("glance") == ""
+    assert ("DeleteClaims", "glance") in bench.helm.calls
