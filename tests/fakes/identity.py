@@ -1,0 +1,113 @@
+"""A Keystone and a Nova on loopback that answer what probes ask, and nothing else."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import yaml
+
+PASSWORD = "of-the-administrator"
+
+
+class FakeIdentity:
+    """`up` False: Nova answers 503. Requests are noted in `seen`, with whether they were authenticated."""
+
+    def __init__(self, port: int) -> None:
+        self.url = f"http://127.0.0.1:{port}"
+        self.up = True
+        self.computes: dict[str, str] = {"cmp1": "up"}
+        self.seen: list[tuple[str, bool]] = []
+
+    def clouds(self) -> bytes:
+        """The clouds.yaml of its administrator."""
+        auth = {
+            "auth_url": f"{self.url}/v3",
+            "username": "admin",
+            "password": PASSWORD,
+            "project_name": "admin",
+            "user_domain_name": "Default",
+            "project_domain_name": "Default",
+        }
+        return yaml.safe_dump({"clouds": {"default": {"auth": auth, "region_name": "RegionOne"}}}).encode()
+
+    def answer(self, path: str) -> tuple[int, Any]:
+        """Status and body of what is asked for."""
+        if path.startswith("/v2.1") and not self.up:
+            return 503, {}
+        catalogue = [self._service("identity", "keystone", "/v3"), self._service("compute", "nova", "/v2.1")]
+        known: dict[str, Any] = {
+            "/v3/auth/tokens": self._token(catalogue),
+            "/v3/auth/catalog": {"catalog": catalogue},
+            "/v3": {"version": self._version("v3.14", "/v3")},
+            "/v2.1": {"version": {**self._version("v2.1", "/v2.1"), "version": "2.96", "min_version": "2.1"}},
+            "/v2.1/os-services": {
+                "services": [
+                    {"id": host, "host": host, "binary": "nova-compute", "status": "enabled", "state": state}
+                    for host, state in self.computes.items()
+                ]
+            },
+        }
+        path = path.partition("?")[0].rstrip("/")
+        return (200, known[path]) if path in known else (404, {})
+
+    def _service(self, type_: str, name: str, path: str) -> dict[str, Any]:
+        endpoint = {"interface": "public", "url": f"{self.url}{path}", "region": "RegionOne"}
+        return {"type": type_, "name": name, "id": name, "endpoints": [{**endpoint, "id": name}]}
+
+    def _version(self, id_: str, path: str) -> dict[str, Any]:
+        link = {"rel": "self", "href": f"{self.url}{path}/"}
+        return {"id": id_, "status": "CURRENT" if path == "/v2.1" else "stable", "links": [link]}
+
+    def _token(self, catalogue: list[dict[str, Any]]) -> dict[str, Any]:
+        admin = {"id": "admin", "name": "admin", "domain": {"id": "default", "name": "Default"}}
+        times = {"issued_at": "2026-01-01T00:00:00.000000Z", "expires_at": "2099-01-01T00:00:00.000000Z"}
+        roles = [{"id": "admin", "name": "admin"}]
+        token = {"methods": ["password"], "user": admin, "project": admin, "roles": roles}
+        return {"token": {**token, **times, "catalog": catalogue}}
+
+
+@contextmanager
+def served_identity() -> Iterator[FakeIdentity]:
+    """One that answers until the end of the block."""
+    found: list[FakeIdentity] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            [identity] = found
+            identity.seen.append((self.path, "X-Auth-Token" in self.headers))
+            self._send(*identity.answer(self.path))
+
+        def do_POST(self) -> None:
+            [identity] = found
+            asked = self.rfile.read(int(self.headers["Content-Length"]))
+            if PASSWORD.encode() not in asked:
+                self._send(401, {})
+                return
+            self._send(201, identity.answer(self.path)[1])
+
+        def _send(self, status: int, body: Any) -> None:
+            content = json.dumps(body).encode()
+            self.send_response(status)
+            self.send_header("X-Subject-Token", "token")
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    found.append(FakeIdentity(server.server_address[1]))
+    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+    try:
+        yield found[0]
+    finally:
+        server.shutdown()
+        server.server_close()
