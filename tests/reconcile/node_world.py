@@ -78,13 +78,18 @@ class NodeWorld:
         self.set_ready(name, True)
 
     def set_ready(self, name: str, ready: bool) -> None:
-        live = self.node(name)
+        """As a machine that is lost at once: Kubernetes hears nothing of it any more."""
+        self.set_condition(name, "True" if ready else "Unknown")
+
+    def set_condition(self, name: str, ready: str, *, boot: str = "") -> None:
+        """`ready`: True, False (its kubelet says so) or Unknown; `boot`: id of the machine's boot."""
         condition = {
             "type": "Ready",
-            "status": "True" if ready else "Unknown",
+            "status": ready,
             "lastTransitionTime": timestamp(self.clock.now()),
         }
-        self.kube.replace({**live, "status": {"conditions": [condition]}}, subresource="status")
+        status = {"conditions": [condition], "nodeInfo": {"bootID": boot}}
+        self.kube.replace({**self.node(name), "status": status}, subresource="status")
 
     def node(self, name: str) -> KubeObject:
         found = self.kube.get(NODE, name)
@@ -96,6 +101,11 @@ class NodeWorld:
 
     def cordon(self, name: str, cordoned: bool = True) -> None:
         self.edit_node(name, {"spec": {"unschedulable": cordoned or None}})
+
+    def notes(self, name: str) -> dict[str, str]:
+        """Our annotations of a Node, without the prefix."""
+        given = self.node(name)["metadata"].get("annotations") or {}
+        return {key.partition("/")[2]: value for key, value in given.items()}
 
     def annotate(self, name: str, **notes: str) -> None:
         notes = {f"osctl.dev/{key.replace('_', '-')}": value for key, value in notes.items()}

@@ -24,6 +24,10 @@ ELSEWHERE: Mapping[str, str] = {
     "nodes.holdDown": "what the node container does, see test_compute_node.py",
     "nodes.brakePercent": "what the node container does, see test_compute_node.py",
     "nodes.fencing.url": "what the node container does, see test_fencing.py",
+    "nodes.fencing.tokenFrom.name": "what the node container does, see test_host_fencing.py",
+    "nodes.fencing.tokenFrom.key": "what the node container does, see test_host_fencing.py",
+    "nodes.fencing.authorityFrom.name": "what the node container does, see test_host_fencing.py",
+    "nodes.fencing.authorityFrom.key": "what the node container does, see test_host_fencing.py",
 }
 
 

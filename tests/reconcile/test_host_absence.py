@@ -1,0 +1,131 @@
+"""A node that is not ready: one absence is one, however its condition changes, and has its own fencing."""
+
+from __future__ import annotations
+
+import pytest
+
+from controller.domain.cloud_facts import MARK
+from controller.domain.conditions import timestamp
+from controller.ports import NODE_MAINTENANCE
+from tests.reconcile.node_world import NodeWorld
+
+
+@pytest.fixture
+def world() -> NodeWorld:
+    world = NodeWorld("cmp1", "cmp2", "cmp3", "cmp4", nodes={"evacuation": "Auto"})
+    world.cloud.boot(4, "cmp1", local_disk=False)
+    world.look(2)
+    return world
+
+
+def evacuated(world: NodeWorld) -> int:
+    return sum(name == "evacuate" for name, _ in world.cloud.writes)
+
+
+def lose(world: NodeWorld, ready: str = "Unknown") -> None:
+    """Not ready for longer than the hold-down."""
+    world.set_condition("cmp1", ready)
+    world.cloud.die("cmp1")
+    world.look(20, after=10)
+    assert world.status("cmp1")["reason"] == "FencingAwaited"
+
+
+def test_false_and_then_unknown_is_one_absence(world: NodeWorld) -> None:
+    lose(world, "False")
+    world.fence("cmp1")
+    world.look(3)
+    world.set_condition("cmp1", "Unknown")
+    world.look(40)
+    assert evacuated(world) == 4
+    [maintenance] = world.kube.objects("NodeMaintenance")
+    assert maintenance["status"]["phase"] == "Completed"
+    assert len(world.notes("cmp1")["readiness-losses"].split()) == 1
+
+
+def test_what_was_taken_back_stays_so_when_false_becomes_unknown(world: NodeWorld) -> None:
+    lose(world, "False")
+    world.fence("cmp1")
+    world.look(1)
+    [maintenance] = world.kube.objects("NodeMaintenance")
+    world.kube.delete(NODE_MAINTENANCE, maintenance["metadata"]["name"])
+    world.look(8)
+    begun = evacuated(world)
+    world.set_condition("cmp1", "Unknown")
+    world.look(20)
+    assert world.kube.objects("NodeMaintenance") == [] and evacuated(world) == begun
+
+
+def test_the_hold_down_runs_from_the_first_moment(world: NodeWorld) -> None:
+    world.set_condition("cmp1", "False")
+    world.look(10, after=10)
+    world.set_condition("cmp1", "Unknown")
+    world.look(4, after=10)
+    assert not world.cloud.services["cmp1"].enabled
+
+
+def test_a_machine_that_was_started_again_is_not_off(world: NodeWorld) -> None:
+    """Nobody saw that it was ready in between, but it is another boot."""
+    world.set_condition("cmp1", "Unknown", boot="first")
+    world.cloud.die("cmp1")
+    world.look(20, after=10)
+    world.fence("cmp1")
+    world.clock.advance(5)
+    world.set_condition("cmp1", "False", boot="second")
+    world.look(20, after=10)
+    assert world.status("cmp1")["reason"] == "FencingAwaited"
+    assert evacuated(world) == 0
+
+
+def test_a_word_for_times_to_come_is_none(world: NodeWorld) -> None:
+    lose(world)
+    world.annotate("cmp1", fenced_at=timestamp(world.clock.now() + 3600))
+    world.look(20)
+    assert world.status("cmp1")["reason"] == "FencingAwaited"
+    assert evacuated(world) == 0
+
+
+def test_a_word_goes_when_the_node_is_back(world: NodeWorld) -> None:
+    lose(world)
+    world.fence("cmp1")
+    world.set_ready("cmp1", True)
+    world.look(2)
+    assert not {"fenced-at", "not-ready-since"} & world.notes("cmp1").keys()
+
+
+def test_a_node_that_never_said_whether_it_is_ready_gets_its_hold_down(world: NodeWorld) -> None:
+    live = world.node("cmp1")
+    world.kube.replace({**live, "status": {"conditions": []}}, subresource="status")
+    world.look(3)
+    assert world.cloud.services["cmp1"].enabled
+    world.look(20, after=10)
+    assert world.cloud.services["cmp1"].reason == f"{MARK}node not ready"
+
+
+def test_what_a_person_forced_down_meanwhile_stays_down(world: NodeWorld) -> None:
+    lose(world)
+    world.cloud.force_down("service-cmp1", down=True)
+    world.set_ready("cmp1", True)
+    world.cloud.calls.clear()
+    world.look(10, after=10)
+    assert world.cloud.writes == []
+    assert world.status("cmp1")["reason"] == "DisabledByOthers"
+
+
+def test_what_a_person_had_disabled_is_so_again_after_its_evacuation(world: NodeWorld) -> None:
+    world.cloud.set_compute_service("service-cmp1", enabled=False, reason="broken fan")
+    world.set_ready("cmp1", False)
+    world.cloud.die("cmp1")
+    world.fence("cmp1")
+    world.maintain("by-hand", "cmp1", mode="Evacuate")
+    world.look(30)
+    assert evacuated(world) == 4
+    assert world.cloud.services["cmp1"].forced_down
+    world.kube.delete(NODE_MAINTENANCE, "by-hand")
+    world.set_ready("cmp1", True)
+    world.look(3)
+    world.cloud.restart("cmp1")
+    world.look(4)
+    world.cloud.restart("cmp1")
+    world.look(4)
+    service = world.cloud.services["cmp1"]
+    assert (service.forced_down, service.enabled, service.reason) == (False, False, "broken fan")
