@@ -24,6 +24,7 @@ from controller.domain.images import check_image_overrides, image_layer
 from controller.domain.layers import SpecSource, check_overrides, library_layers, spec_layers
 from controller.domain.library import Library, main_field_problems
 from controller.domain.merge import Layer, MergedValues, merge_layers, merge_onto, nearest_line
+from controller.domain.named_charts import name_problems, name_warnings, unused_charts
 from controller.domain.node_overrides import check_nodes, label_layers, node_layer
 from controller.domain.password_guard import password_problems
 from controller.domain.service_template import RenderedTemplate, ServiceTemplates
@@ -150,7 +151,10 @@ class _RegionRenderer:
         bundles = self._render_services(services, region_input)
         self._check_overrides(services, bundles)
         self._stop_on_problems()
-        self.warnings += [] if self.missing else unknown_releases(self.deployment.document, self.done)
+        if not self.missing:
+            spec, used = self.deployment.document, {one.spec.chart.name for one in self.done.values()}
+            self.warnings += unknown_releases(spec, self.done)
+            self.warnings += name_warnings(spec, used, region_input.claiming)
         in_order = tuple(bundles[entry.name] for entry in services if entry.name in bundles)
         return Region(in_order, region_input.credentials(), tuple(self._located_warnings()), self.missing)
 
@@ -167,6 +171,7 @@ class _RegionRenderer:
         """The services, and what their templates see. Raises SpecInvalid."""
         spec = self.deployment.document
         self.problems += main_field_problems(spec, self.library)
+        self.problems += name_problems(spec, self.library.catalogue)
         self._stop_on_problems()
         preset = self.library.presets[spec["preset"]]
         chosen_services = _mapping(_mapping(spec.get("features")).get("services"))
@@ -349,6 +354,8 @@ class _RegionRenderer:
         enabled = frozenset(entry.name for entry in services)
         found = check_overrides(self.deployment.document, self.library.catalogue, enabled, groups)
         found += check_nodes(self.deployment.document, {entry.name: entry for entry in services})
+        charts = {name: {one.spec.chart.name for one in made.releases} for name, made in bundles.items()}
+        found += unused_charts(self.deployment.document, self.library.catalogue, charts)
         if len(bundles) == len(services):
             found += check_image_overrides(self.deployment.document, self._image_tags(bundles))
         self.problems += [problem for problem in found if problem not in self.problems]

@@ -65,7 +65,7 @@ MAIN_DEFAULTS: Mapping[str, Any] = {
 
 @dataclass
 class RegionInput:
-    """The inputs of all templates of one region."""
+    """The inputs of all templates of one region. `claiming`: services that asked for a StorageClass."""
 
     main: Mapping[str, Any]
     features: Mapping[str, Any]
@@ -77,6 +77,7 @@ class RegionInput:
     source: str
     namespace: str
     problems: list[Problem] = field(default_factory=list)
+    claiming: set[str] = field(default_factory=set)
 
     @classmethod
     def of(
@@ -121,6 +122,7 @@ class RegionInput:
             return self._reference(by_name, service, name)
 
         def storage_class(service: str = entry.name) -> str:
+            self.claiming.add(service)
             classes = self.main.get("storageClasses") or {}
             return classes.get(service) or self.main["storageClass"] or "default"
 
