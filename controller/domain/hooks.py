@@ -19,6 +19,9 @@ WEIGHT = "helm.sh/hook-weight"
 DELETE_POLICY = "helm.sh/hook-delete-policy"
 OUTPUT_SHOWN = 400
 
+# Helm waits for the end of these, and of nothing else that a hook makes.
+AWAITED = ("Job", "Pod")
+
 # Events of hooks by Helm's action, in their order.
 EVENTS: Mapping[str, tuple[str, str]] = {
     "Install": ("pre-install", "post-install"),
@@ -40,6 +43,14 @@ class HookPhase(StrEnum):
     RUNNING = "Running"
     SUCCEEDED = "Succeeded"
     FAILED = "Failed"
+
+
+@dataclass(frozen=True, slots=True)
+class HookRef:
+    """An object that a hook makes and that Helm waits for."""
+
+    kind: str
+    name: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,19 +111,18 @@ def _phase(status: Mapping[str, Any]) -> tuple[HookPhase, float]:
     return (HookPhase.RUNNING, started) if started else (HookPhase.PENDING, 0.0)
 
 
-def hook_jobs_of(hooks: Iterable[Mapping[str, Any]], action: str) -> tuple[str, ...]:
-    """Names of the Jobs that the hooks of an action make, in the order in which they run."""
+def awaited_hooks(hooks: Iterable[Mapping[str, Any]], action: str) -> tuple[HookRef, ...]:
+    """What an action waits for, of the objects of all hooks of a revision, in the order in which they run."""
     events = EVENTS.get(action, ())
     found = []
     for hook in hooks:
-        meta = hook.get("metadata") or {}
-        own = _words(hook, HOOK)
-        for place, event in enumerate(events):
-            if hook.get("kind") == "Job" and event in own:
-                weight = _weight((meta.get("annotations") or {}).get(WEIGHT))
-                found.append((place, weight, str(meta["name"])))
-                break
-    return tuple(dict.fromkeys(name for *_, name in sorted(found)))
+        meta, own = hook.get("metadata") or {}, _words(hook, HOOK)
+        place = next((place for place, event in enumerate(events) if event in own), None)
+        if hook.get("kind") in AWAITED and place is not None:
+            weight = _weight((meta.get("annotations") or {}).get(WEIGHT))
+            # Those of one weight by name (helm.sh/helm/v4/pkg/action, hookByWeight).
+            found.append((place, weight, str(meta["name"]), str(hook["kind"])))
+    return tuple(dict.fromkeys(HookRef(kind, name) for _, _, name, kind in sorted(found)))
 
 
 def meets_its_last_run(hook: Mapping[str, Any], action: str) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from controller.domain import backoff, metrics
@@ -24,7 +25,7 @@ from controller.reconcile.bundle_plan import BundlePlanner
 from controller.reconcile.bundle_report import BundleReport
 from controller.reconcile.drift import DriftLookout
 from controller.reconcile.drift_news import tell_drift
-from controller.reconcile.hook_progress import NO_HOOKS, HookProgress, HooksSeen
+from controller.reconcile.hook_progress import LASTS_AFTER, NO_HOOKS, HookProgress, HooksSeen
 from controller.reconcile.observed_release import (
     ObservedRelease,
     as_recorded,
@@ -291,7 +292,8 @@ class BundleReconciler:
             text = "waits for its turn: as many releases as may be are being worked on"
             refused = Decision(Action.WAIT, Reason.WAITING_FOR_SLOT, text)
             return resting_state(refused, release), refused
-        return _BEGUN[decision.action][0], decision
+        # No watch tells what an action waits for that has no Job; one that is soon over is looked at then.
+        return _BEGUN[decision.action][0], replace(decision, again_after=LASTS_AFTER)
 
     def _perform(self, job: Job, cancellation: Cancellation) -> Outcome:
         # All of it while the slot is held: nobody else then acts on the release.

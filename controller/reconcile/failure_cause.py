@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from controller.domain.hooks import EVENTS, HookPhase, HookView
+from controller.domain.hooks import AWAITED, EVENTS, HookPhase, HookView
 from controller.domain.redaction import Redactor
 from controller.errors import ControllerError, HelmCancelled, HelmFailed
 from controller.helm_port import HelmClient, HookRun
-from controller.ports import JOB
+from controller.ports import JOB, POD
 from controller.reconcile.action_slots import ReleaseKey
 from controller.reconcile.hook_progress import HookProgress
 
@@ -50,16 +50,17 @@ class FailureCauses:
         except ControllerError:
             return Cause(str(failure))
         runs = [run for run in every if set(run.events) & events]
-        views = tuple(HookView(run.name, _phase(run)) for run in runs if run.kind == JOB.kind)
+        views = tuple(HookView(run.name, _phase(run)) for run in runs if run.kind in AWAITED)
         culprit = next((run for run in runs if _phase(run) == HookPhase.FAILED), None)
         if culprit is None:
             return Cause(str(failure), views)
         why = ""
-        if culprit.kind == JOB.kind:
+        asked = {JOB.kind: self._hooks.why_failed, POD.kind: self._hooks.why_pod_failed}.get(culprit.kind)
+        if asked is not None:
             try:
-                why = self._hooks.why_failed(key, culprit.name, redactor, cut=bool(cut))
+                why = asked(key, culprit.name, redactor, cut=bool(cut))
             except ControllerError as error:
-                why = f"Job {culprit.name} (its state cannot be read: {error})"
+                why = f"{culprit.kind} {culprit.name} (its state cannot be read: {error})"
         if not why:
             return Cause(f"{failure} (hook {culprit.kind} {culprit.name})", views)
         beginning = f"{cut}: its hook" if cut else "a hook failed"

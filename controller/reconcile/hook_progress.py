@@ -1,7 +1,7 @@
-"""What running actions wait for: how far the Jobs of their hooks are, and why one does not get on.
+"""What running actions wait for: how far the Jobs and pods of their hooks are, and why one does not get on.
 
-Jobs are known from a watch. Which of them belong to an action is read from Helm's own record, once for
-each action that turns out to have any; pods are listed for a Job that lasts, and every few seconds at most.
+Jobs are known from a watch. What an action waits for is read from Helm's own record, once for each that
+turns out to have Jobs, or that lasts; pods are listed for a Job that lasts, and every few seconds at most.
 """
 
 from __future__ import annotations
@@ -13,12 +13,14 @@ from typing import Any
 
 from controller.domain.health import ComponentHealth
 from controller.domain.hooks import (
+    EVENTS,
     JOB_NAME,
     HookJob,
     HookPhase,
+    HookRef,
     HookView,
+    awaited_hooks,
     entrypoint_of,
-    hook_jobs_of,
     judge_hook,
     parse_hook_job,
     told,
@@ -30,6 +32,7 @@ from controller.errors import Forbidden, ReleaseMissing
 from controller.helm_port import ReleaseRecords
 from controller.ports import JOB, POD, Clock, Kube
 from controller.reconcile.action_slots import ActionSlots, BundleKey, ReleaseKey, Running
+from controller.reconcile.hook_pods import HookPod, read_hook_pod
 from controller.reconcile.object_store import ObjectStore
 from controller.reconcile.pod_output import PodOutput
 from controller.reconcile.recorded_secrets import RecordedSecrets
@@ -49,7 +52,7 @@ CLOCKS_DIFFER = 60.0
 
 @dataclass(frozen=True)
 class HooksSeen:
-    """What an action's hooks are at. `waiting`: one of their Jobs has begun and has not ended.
+    """What an action's hooks are at. `waiting`: one of their Jobs or pods has begun and has not ended.
 
     `message` says what is waited for and why, redacted; `again_after` in seconds.
     """
@@ -68,7 +71,9 @@ class _Action:
     """What is remembered of one running action. `before`: uids of the Jobs that were there at its start."""
 
     before: frozenset[str]
-    expected: tuple[str, ...] | None = None
+    expected: tuple[HookRef, ...] | None = None
+    pods: dict[str, HookPod] = field(default_factory=dict)
+    pods_read: float | None = None  # monotonic
     trouble: dict[str, str] = field(default_factory=dict)
     looked: float = 0.0  # monotonic
     output: PodOutput | None = None
@@ -105,24 +110,74 @@ class HookProgress:
     def look(self, key: ReleaseKey, running: Running) -> HooksSeen:
         """What the running action is at. Raises KubeError."""
         action = self._action(key)
-        if action is None:
+        if action is None or running.action not in EVENTS:
             return NO_HOOKS
         made = {job.name: job for job in self._jobs() if _is_of(job, action, running)}
         if made:
             # Forgets what went while the watch was cut off; what is missing comes by itself.
             self._store.is_complete(not_older_than=COMPARED_EVERY)
-        if action.expected is None and made:
+        age = self._clock.now() - running.started
+        if action.expected is None and (made or age >= LASTS_AFTER):
             action.expected = self._expected(key, running)
+        if action.expected is None:
+            # No watch tells of pods.
+            return HooksSeen(again_after=LASTS_AFTER - age if age < LASTS_AFTER else PODS_EVERY)
         if not action.expected:
             return NO_HOOKS
-        hooks = tuple(
-            made[name].view if name in made else HookView(name, HookPhase.PENDING) for name in action.expected
-        )
-        open_ = [made[name] for name in action.expected if name in made and _is_open(made[name])]
-        if not open_:
-            return HooksSeen(hooks)
+        awaits_pods = any(hook.kind == POD.kind for hook in action.expected)
+        if awaits_pods:
+            self._read_pods(key[0], action, running)
+        hooks = tuple(_view(hook, made, action.pods) for hook in action.expected)
+        begun = [made[one.name] for one in action.expected if one.kind == JOB.kind and one.name in made]
+        open_ = [job for job in begun if _is_open(job)]
+        if open_:
+            return self._waits_for_job(key, running, action, hooks, open_[0])
+        pods = [pod for pod in action.pods.values() if pod.open]
+        if pods:
+            return self._waits_for_pod(key, running, action, hooks, pods[0])
+        return HooksSeen(hooks, again_after=PODS_EVERY if awaits_pods else None)
+
+    def _read_pods(self, namespace: str, action: _Action, running: Running) -> None:
+        """Up to the first that has not ended: hooks run one by one."""
+        now = self._clock.monotonic()
+        if action.pods_read is not None and now - action.pods_read < PODS_EVERY:
+            return
+        action.pods_read = now
+        for hook in action.expected or ():
+            known = action.pods.get(hook.name)
+            if hook.kind != POD.kind or (known is not None and not known.open):
+                continue
+            pod = read_hook_pod(self._kube, namespace, hook.name, not_before=running.started - CLOCKS_DIFFER)
+            if pod is not None:
+                action.pods[hook.name] = pod
+            if pod is None or pod.open:
+                return
+
+    def _waits_for_pod(
+        self,
+        key: ReleaseKey,
+        running: Running,
+        action: _Action,
+        hooks: tuple[HookView, ...],
+        pod: HookPod,
+    ) -> HooksSeen:
+        message = f"waits for its hook, Pod {pod.view.name}"
+        if pod.cause:
+            action.redactor = action.redactor or self._wide(key, running)
+            cause = _without_passwords(action.redactor)(pod.cause)
+            message = f"waits for its hook: Pod {pod.view.name}: {' '.join(cause.split())}"
+        return HooksSeen(hooks, True, message, PODS_EVERY)
+
+    def _waits_for_job(
+        self,
+        key: ReleaseKey,
+        running: Running,
+        action: _Action,
+        hooks: tuple[HookView, ...],
+        first: HookJob,
+    ) -> HooksSeen:
         now = self._clock.now()
-        first, age = open_[0], now - open_[0].created
+        age = now - first.created
         message = f"waits for its hook, Job {first.name}"
         if age < LASTS_AFTER:
             return HooksSeen(hooks, True, message, LASTS_AFTER - age)
@@ -159,6 +214,17 @@ class HookProgress:
             return known
         return self._told(key[0], hook, pods, action, self._with_generated(key[0], redactor))
 
+    def why_pod_failed(self, key: ReleaseKey, pod: str, redactor: Redactor, *, cut: bool) -> str:
+        """The same of a hook that is a pod by itself."""
+        action = self._action(key) or _Action(frozenset())
+        known = action.pods.get(pod)
+        if not cut or known is None:
+            known = read_hook_pod(self._kube, key[0], pod) or known
+        if known is None:
+            return ""
+        redact = _without_passwords(self._with_generated(key[0], redactor))
+        return f"Pod {pod}: {' '.join(redact(known.cause).split())}" if known.cause else ""
+
     def _action(self, key: ReleaseKey) -> _Action | None:
         with self._lock:
             return self._actions.get(key)
@@ -167,14 +233,14 @@ class HookProgress:
         """Newest last, so that one that was replaced does not stand for its successor."""
         return sorted(self._store.facts(JOB), key=lambda job: (job.created, job.uid))
 
-    def _expected(self, key: ReleaseKey, running: Running) -> tuple[str, ...] | None:
+    def _expected(self, key: ReleaseKey, running: Running) -> tuple[HookRef, ...] | None:
         namespace, release = key
         try:
             rendered = self._records.manifest(release, namespace, running.version)
         except ReleaseMissing:
             # Helm has not written it yet: the Job was another release's.
             return None
-        return hook_jobs_of(rendered.hooks, running.action)
+        return awaited_hooks(rendered.hooks, running.action)
 
     def _trouble(self, namespace: str, hook: HookJob, action: _Action, redactor: Redactor) -> str:
         return self._told(namespace, hook, self._pods(namespace, hook.name), action, redactor)
@@ -238,6 +304,11 @@ def _without_passwords(redactor: Redactor) -> Callable[[str], str]:
 def _is_of(job: HookJob, action: _Action, running: Running) -> bool:
     """Whether the Job was made since the action began: one of an earlier action is replaced by Helm."""
     return job.uid not in action.before and job.created >= running.started - CLOCKS_DIFFER
+
+
+def _view(hook: HookRef, jobs: Mapping[str, HookJob], pods: Mapping[str, HookPod]) -> HookView:
+    found = (pods if hook.kind == POD.kind else jobs).get(hook.name)
+    return found.view if found is not None else HookView(hook.name, HookPhase.PENDING)
 
 
 def _is_open(job: HookJob) -> bool:
