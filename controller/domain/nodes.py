@@ -266,10 +266,19 @@ def _entry(
     return {name: value for name, value in whole.items() if value not in ("", None)}
 
 
+# What a host has that serves, or may serve again, only when a person looks at it.
+_FAILING = frozenset((Reason.COMPUTE_MISSING, Reason.COMPUTE_DOWN, Reason.AGENTS_DOWN, Reason.SERVERS_LEFT))
+
+
 def nodes_condition(
-    nodes: Iterable[NodeFacts], generation: int, *, braked: str = "", unknown: str = ""
+    nodes: Iterable[NodeFacts],
+    generation: int,
+    *,
+    braked: str = "",
+    unknown: str = "",
+    reports: Mapping[str, HostReport] | None = None,
 ) -> Condition:
-    """`NodesReady`: False while a node with a role is not ready, or there is none at all.
+    """`NodesReady`: False while a node with a role is not ready or its host fails, or there is none at all.
 
     `braked` says why automatic action is stopped, `unknown` why OpenStack cannot be looked at; both are
     empty while that is not so. The latter is only told: a region that is being installed has none yet.
@@ -289,6 +298,12 @@ def nodes_condition(
         more = f"; and {len(lost) - SHOWN} more" if len(lost) > SHOWN else ""
         text = f"{len(lost)} of {len(known)} nodes are not ready: {shown}{more}"
         return Condition(CONDITION, "False", Reason.NODES_NOT_READY, shorten(text, 4000), generation)
+    failing = sorted((name, one.message) for name, one in (reports or {}).items() if one.reason in _FAILING)
+    if failing:
+        shown = "; ".join(f"{name}: {message}" for name, message in failing[:SHOWN])
+        more = f"; and {len(failing) - SHOWN} more" if len(failing) > SHOWN else ""
+        text = f"{len(failing)} hosts fail: {shown}{more}"
+        return Condition(CONDITION, "False", Reason.HOSTS_FAILING, shorten(text, 4000), generation)
     text = f"{len(known)} nodes are ready"
     if cordoned:
         names = ", ".join(node.name for node in cordoned[:SHOWN])

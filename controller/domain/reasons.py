@@ -44,6 +44,7 @@ class Reason(StrEnum):
     NODES_READY = "NodesReady"
     NODES_NOT_READY = "NodesNotReady"
     NODES_MISSING = "NodesMissing"
+    HOSTS_FAILING = "HostsFailing"
     SECRETS_READY = "SecretsReady"
     SECRET_MISSING = "SecretMissing"  # noqa: S105 - a word, not a secret
 

@@ -82,7 +82,9 @@ class NodesReconciler:
         now = self._clock.now()
         board = self._board.read() if self._board else BoardContent()
         generation = int(before.get("observedGeneration") or 0)
-        condition = nodes_condition(nodes, generation, braked=board.braked, unknown=board.unknown)
+        condition = nodes_condition(
+            nodes, generation, braked=board.braked, unknown=board.unknown, reports=board.reports
+        )
         status: dict[str, Any] = {"conditions": entries([condition], known, now)}
         shown = node_entries(nodes, before.get("nodes") or {}, now, board.reports)
         if shown or before.get("nodes"):
