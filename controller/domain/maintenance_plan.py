@@ -144,7 +144,9 @@ def _live_obstacle(server: Server, rules: Rules) -> str:
         return "it has a vGPU"
     if "pci_passthrough:alias" in specs:
         return "it has a PCI device of the node"
-    if specs.get("hw:cpu_policy") == "dedicated" or "hw:numa_nodes" in specs:
+    if "accel:device_profile" in specs:
+        return "it has an accelerator of the node"
+    if specs.get("hw:cpu_policy") in ("dedicated", "mixed") or "hw:numa_nodes" in specs:
         return "it is pinned to CPUs of the node"
     if server.local_disk and not rules.shared_disks and 0 < rules.most_local_disk < server.disk:
         return f"its local disk of {server.disk} GiB is too big to copy (limit {rules.most_local_disk})"
@@ -216,15 +218,20 @@ class Availability:
 def decide_turns(turns: Iterable[Turn], availability: Availability) -> dict[str, str]:
     """For each maintenance why it must wait, empty where it may begin or has begun.
 
-    The oldest goes first; a younger one passes only where no aggregate of its host is exhausted. Hosts
-    in no aggregate stand for each other.
+    The oldest goes first; a younger one passes only where no aggregate of its host is exhausted, and never
+    one of the same host. Hosts in no aggregate stand for each other.
     """
     ordered = sorted(turns, key=lambda one: (one.created, one.name))
     out = {one.host for one in ordered if one.begun} | set(availability.away)
     answers = {}
+    holders = {one.host: one.name for one in reversed(ordered)}
+    holders |= {one.host: one.name for one in reversed(ordered) if one.begun}
     for turn in ordered:
         if turn.begun:
             answers[turn.name] = ""
+            continue
+        if holders[turn.host] != turn.name:
+            answers[turn.name] = f"waits for the maintenance {holders[turn.host]} of the same node"
             continue
         answers[turn.name] = _exhausted(turn, out, availability.aggregates)
         # One that waits keeps its place, too: those behind it must not take what it waits for.

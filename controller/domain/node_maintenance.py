@@ -8,7 +8,7 @@ not arrive, and is asked for again.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
@@ -19,8 +19,8 @@ from controller.domain.durations import parse_duration
 from controller.domain.maintenance_plan import Mode, Rules, ServerPlan, Unmovable, Way
 from controller.domain.times import seconds_of
 
-# Within so many seconds what was asked of Nova is to be seen there.
-SETTLE = 10.0
+# Within so many seconds what was asked of Nova is to be seen there, and an abort is to have an effect.
+SETTLE, ABORT_WITHIN = 10.0, 120.0
 RETRY_FIRST, RETRY_CAP = 10.0, 120.0
 
 
@@ -162,14 +162,28 @@ def read_entry(entry: Mapping[str, Any]) -> Entry:
 
 
 def plan_entry(plan: ServerPlan, known: Entry | None, retries: int) -> Entry:
-    """The entry of a server that is on the node: what is under way stays, anything else follows the plan."""
-    if known is not None and (known.under_way or (known.attempts > retries and plan.way in _COMMANDS)):
+    """The entry of a server that is on the node: what is under way stays, anything else follows the plan.
+
+    So does what was given up, while Nova is at work on it or no attempt is left.
+    """
+    if known is not None and known.under_way:
         return known
+    if known is not None and known.state == Stand.BLOCKED and known.way in _COMMANDS:
+        spent = known.attempts > retries and plan.way in _COMMANDS
+        if spent or plan.way == Way.BUSY:
+            return known
     base = known if known is not None else Entry(plan.id, plan.name, plan.way)
     state = {Way.LEAVE: Stand.LEFT, Way.BLOCKED: Stand.BLOCKED}.get(plan.way, Stand.PENDING)
     if state == base.state and plan.way == base.way:
         return replace(base, name=plan.name)
     return replace(base, name=plan.name, way=plan.way, state=state, message=plan.why)
+
+
+def tried_anew(entry: Entry) -> Entry:
+    """The entry after the spec was edited, which is an answer to what was blocked: attempts count anew."""
+    if entry.under_way or entry.ended:
+        return entry
+    return replace(entry, state=Stand.PENDING, attempts=0, not_before=0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,26 +214,22 @@ def begin(entry: Entry, sight: Sight, now: float) -> tuple[Entry, Command]:
 def advance(
     entry: Entry, sight: Sight, source: str, spec: MaintenanceSpec, now: float
 ) -> tuple[Entry, Command | None]:
-    """Where a server under way stands, and what else is to be asked of Nova for it."""
+    """Where a server under way stands, and what else is to be asked of Nova for it.
+
+    Past the server's deadline it is given up, so that its slot is free; when it arrives later, that shows.
+    """
     server = sight.server
     if server is None:
         return replace(entry, state=Stand.DONE, message="deleted meanwhile"), None
-    ours = [one for one in sight.migrations if one.id > entry.after]
-    newest = ours[-1] if ours else None
-    if server.status == "VERIFY_RESIZE" and entry.way == Way.COLD and newest is not None and not server.task:
-        return replace(entry, state=Stand.MOVING, target=server.host), Command.CONFIRM
-    if server.host not in ("", source):
-        if server.task or server.status == "MIGRATING" or (newest is not None and not newest.ended):
-            return replace(entry, state=Stand.MOVING, target=server.host), None
-        return replace(entry, state=Stand.DONE, target=server.host, message="", not_before=0.0), None
+    newest = _ours(entry, sight)
     late = now - entry.requested > spec.server_deadline
-    if server.task or (newest is not None and not newest.ended):
-        moving = replace(entry, state=Stand.MOVING)
-        if not late:
-            return moving, None
-        text = f"takes longer than {spec.server_deadline:.0f} s"
-        abortable = entry.way == Way.LIVE and newest is not None and newest.status == "running"
-        return replace(moving, message=text), Command.ABORT if abortable else None
+    if server.status == "VERIFY_RESIZE" and not server.task:
+        return _unconfirmed(entry, server, newest, source=source, late=late)
+    if server.task or server.status == "MIGRATING" or (newest is not None and not newest.ended):
+        moving = replace(entry, state=Stand.MOVING, target=_elsewhere(server, source))
+        return _overdue(moving, server, newest, spec=spec, now=now) if late else (moving, None)
+    if server.host != source:
+        return _arrived(entry, server, newest), None
     if newest is not None and newest.failed:
         return failed(entry, f"Nova: its migration ended as {newest.status}", spec, now), None
     if now - entry.requested < SETTLE:
@@ -227,6 +237,71 @@ def advance(
     if newest is not None:
         return failed(entry, "Nova: its migration ended, and it is still here", spec, now), None
     return failed(entry, "Nova shows nothing of what was asked for", spec, now), None
+
+
+def look_for(entry: Entry, sight: Sight, source: str) -> Entry:
+    """Where a server stands that is not under way, and that the list of the node's servers has no more."""
+    server = sight.server
+    if server is None:
+        return replace(entry, state=Stand.DONE, message="deleted meanwhile")
+    if server.host == source or server.task or server.status == "MIGRATING":
+        return entry
+    if server.status == "VERIFY_RESIZE":
+        return _resized(entry, server)
+    return _arrived(entry, server, _ours(entry, sight))
+
+
+def _ours(entry: Entry, sight: Sight) -> Migration | None:
+    """The newest move since ours was asked for."""
+    return next((one for one in reversed(sight.migrations) if one.id > entry.after), None)
+
+
+def _elsewhere(server: Server, source: str) -> str:
+    return server.host if server.host != source else ""
+
+
+def _resized(entry: Entry, server: Server) -> Entry:
+    text = "a resize waits to be confirmed or reverted by its owner"
+    return replace(entry, state=Stand.BLOCKED, target=server.host, message=text)
+
+
+def _unconfirmed(
+    entry: Entry, server: Server, newest: Migration | None, *, source: str, late: bool
+) -> tuple[Entry, Command | None]:
+    """Only what we moved is confirmed: a resize is its owner's to confirm, or to take back."""
+    if entry.way != Way.COLD or newest is None or (newest.kind, newest.source) != ("migration", source):
+        return _resized(entry, server), None
+    if late:
+        text = (
+            f"its move to {server.host} could not be confirmed: openstack server migration confirm {entry.id}"
+        )
+        return replace(entry, state=Stand.BLOCKED, target=server.host, message=text), None
+    moving = replace(entry, state=Stand.MOVING, target=server.host)
+    return moving, Command.CONFIRM if newest.status == "finished" else None
+
+
+def _overdue(
+    moving: Entry, server: Server, newest: Migration | None, *, spec: MaintenanceSpec, now: float
+) -> tuple[Entry, Command | None]:
+    stands = f"{server.status} {server.task}".strip()
+    stands += f", its migration {newest.id} {newest.status}" if newest is not None else ""
+    told = replace(moving, message=f"takes longer than {spec.server_deadline:.0f} s; Nova: {stands}")
+    abortable = moving.way == Way.LIVE and newest is not None and newest.status == "running"
+    if abortable and now - moving.requested <= spec.server_deadline + ABORT_WITHIN:
+        return told, Command.ABORT
+    return replace(told, state=Stand.BLOCKED), None
+
+
+def _arrived(entry: Entry, server: Server, newest: Migration | None) -> Entry:
+    """A server that is not on the node any more, and on which nothing is under way."""
+    gone = replace(entry, state=Stand.DONE, target=server.host, message="", not_before=0.0)
+    broken = server.status == "ERROR" or (newest is not None and newest.failed)
+    if entry.attempts and broken:
+        where = f"on {server.host}" if server.host else "on no host"
+        ended = f", its migration {newest.id} {newest.status}" if newest is not None else ""
+        text = f"it is {where}, {server.status}{ended}: look at it, then edit the spec"
+        return replace(gone, state=Stand.BLOCKED, message=text)
+    return gone if server.host else replace(gone, message=f"on no host any more ({server.status})")
 
 
 def failed(entry: Entry, why: str, spec: MaintenanceSpec, now: float) -> Entry:
@@ -241,33 +316,3 @@ def failed(entry: Entry, why: str, spec: MaintenanceSpec, now: float) -> Entry:
 def may_begin(entry: Entry, now: float) -> bool:
     """Whether the server waits for nothing but a slot."""
     return entry.state == Stand.PENDING and entry.way in _COMMANDS and now >= entry.not_before
-
-
-def progress(entries: Sequence[Entry]) -> str:
-    """As `12/30`: servers done, of those to be moved."""
-    counted = [one for one in entries if one.state != Stand.LEFT]
-    return f"{sum(one.state == Stand.DONE for one in counted)}/{len(counted)}"
-
-
-def verdict(entries: Sequence[Entry], *, empty: bool) -> tuple[Phase, str]:
-    """The phase of a maintenance that has begun, and a sentence on it.
-
-    `empty`: it is certain that nothing but the servers left on purpose is on the node.
-    """
-    blocked = [one for one in entries if one.state == Stand.BLOCKED]
-    open_ = [one for one in entries if not one.ended and one.state != Stand.BLOCKED]
-    left = [one for one in entries if one.state == Stand.LEFT]
-    if open_:
-        waiting = sum(one.way == Way.BUSY for one in open_)
-        text = f"{progress(entries)} servers moved, {sum(one.under_way for one in open_)} under way"
-        text += f", {waiting} busy with something else" if waiting else ""
-        text += f", {len(blocked)} blocked" if blocked else ""
-        return Phase.MOVING, text
-    if blocked:
-        shown = "; ".join(f"{one.name}: {one.message}" for one in blocked[:5])
-        more = f"; and {len(blocked) - 5} more" if len(blocked) > 5 else ""
-        return Phase.BLOCKED, f"{len(blocked)} servers cannot be moved: {shown}{more}"
-    if not empty:
-        return Phase.MOVING, "it is being made sure that nothing is left on the node"
-    tail = f", {len(left)} left on it on purpose" if left else ""
-    return Phase.COMPLETED, f"{progress(entries)} servers moved{tail}; the node may be worked on"

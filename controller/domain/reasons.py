@@ -120,6 +120,7 @@ class Reason(StrEnum):
     CLEANUP_AWAITED = "CleanupAwaited"
     AUTOMATION_BRAKED = "AutomationBraked"
     CLOUD_UNKNOWN = "CloudUnknown"
+    CLOUD_REFUSED = "CloudRefused"
 
     # one maintenance
     PLANNED = "Planned"

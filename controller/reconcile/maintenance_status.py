@@ -9,25 +9,43 @@ from typing import Any
 
 from controller.domain.conditions import Condition, entries, timestamp
 from controller.domain.maintenance_plan import Way
-from controller.domain.names import API_VERSION, field_manager
-from controller.domain.node_maintenance import Entry, MaintenanceSpec, Phase, progress
+from controller.domain.maintenance_verdict import progress
+from controller.domain.names import API_VERSION, field_manager, finalizer
+from controller.domain.network_move import NetworkMove, asked_anew, read_move
+from controller.domain.node_maintenance import (
+    Entry,
+    MaintenanceSpec,
+    Phase,
+    parse_spec,
+    read_entry,
+    tried_anew,
+)
 from controller.domain.reasons import Reason
+from controller.domain.times import seconds_of
 from controller.ports import NODE_MAINTENANCE, Clock, Events, Kube, KubeObject
 
 log = logging.getLogger(__name__)
 
 MANAGER = field_manager("node")
+FINALIZER = finalizer("node")
 
 
 @dataclass(frozen=True)
 class Work:
-    """One maintenance in one look. `entries` by server id, as they were written last."""
+    """One maintenance in one look: its spec, and what its status said before.
+
+    `entries` by server id. `node` is None where there is none; `host` is what OpenStack calls it.
+    """
 
     obj: KubeObject
     spec: MaintenanceSpec
     entries: Mapping[str, Entry]
+    network: Sequence[NetworkMove]
+    volumes: int
     created: float
     started: float
+    node: KubeObject | None = None
+    host: str = ""
 
     @property
     def name(self) -> str:
@@ -38,8 +56,45 @@ class Work:
         return bool(self.obj["metadata"].get("deletionTimestamp"))
 
     @property
+    def held(self) -> bool:
+        """Whether it cannot go before we let it."""
+        return FINALIZER in (self.obj["metadata"].get("finalizers") or ())
+
+    @property
+    def phase(self) -> Phase:
+        word = (self.obj.get("status") or {}).get("phase")
+        return Phase(word) if word in set(Phase) else Phase.PENDING
+
+    @property
     def moving(self) -> int:
         return sum(one.under_way for one in self.entries.values())
+
+    def standing(self, phase: Phase, reason: Reason, message: str) -> Standing:
+        """What is to be written when nothing else has changed: no progress is ever left out."""
+        return Standing(phase, reason, message, self.entries, self.network, self.started, self.volumes)
+
+
+def read_work(obj: KubeObject, *, shared_disks: bool) -> Work | None:
+    """A maintenance as it stands in the cluster; None for one that another version must have made."""
+    try:
+        spec = parse_spec(obj, shared_disks=shared_disks)
+        status = obj.get("status") or {}
+        servers = [read_entry(one) for one in status.get("servers") or ()]
+        network = [read_move(one) for one in status.get("network") or ()]
+    except (ValueError, KeyError) as error:
+        log.warning("maintenance %s cannot be read: %s", obj["metadata"]["name"], type(error).__name__)
+        return None
+    if status.get("observedGeneration") not in (None, obj["metadata"].get("generation")):
+        servers, network = [tried_anew(one) for one in servers], [asked_anew(one) for one in network]
+    return Work(
+        obj=obj,
+        spec=spec,
+        entries={one.id: one for one in servers},
+        network=network,
+        volumes=int(status.get("volumes") or 0),
+        created=seconds_of(obj["metadata"].get("creationTimestamp")),
+        started=seconds_of(status.get("startedAt")),
+    )
 
 
 @dataclass(frozen=True)
@@ -50,7 +105,7 @@ class Standing:
     reason: Reason
     message: str
     entries: Mapping[str, Entry]
-    network: Sequence[Mapping[str, Any]] = ()
+    network: Sequence[NetworkMove] = ()
     started: float = 0.0
     volumes: int = 0
 
@@ -80,7 +135,7 @@ class StatusWriter:
         if listed:
             status["servers"] = [one.written() for one in listed]
         if standing.network:
-            status["network"] = [dict(one) for one in standing.network]
+            status["network"] = [one.written() for one in standing.network]
         if standing.volumes:
             status["volumes"] = standing.volumes
         if status == before:

@@ -10,64 +10,50 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 from controller.cloud_port import Cloud
-from controller.domain.cloud_facts import CloudView, Server
+from controller.domain.cloud_facts import MARK, CloudView
 from controller.domain.compute_node import is_automatic, parse_policy
+from controller.domain.host_names import host_of, hostname_of, remembered_hosts
 from controller.domain.maintenance_plan import (
     Availability,
     Claim,
     Mode,
     Turn,
-    Way,
     decide_turns,
-    plan_server,
     share_slots,
 )
-from controller.domain.names import finalizer
-from controller.domain.node_maintenance import (
-    Command,
-    Entry,
-    Phase,
-    Sight,
-    Stand,
-    advance,
-    begin,
-    failed,
-    may_begin,
-    parse_spec,
-    plan_entry,
-    read_entry,
-    verdict,
-)
+from controller.domain.maintenance_verdict import Progress, verdict
+from controller.domain.network_move import NetworkMove, follow
+from controller.domain.node_maintenance import Phase, may_begin
 from controller.domain.reasons import Reason
-from controller.domain.times import seconds_of
-from controller.errors import CloudUnavailable, Conflict, KubeError, ObjectMissing
-from controller.ports import (
-    NODE,
-    NODE_MAINTENANCE,
-    OSDPL,
-    Clock,
-    Events,
-    Kube,
-    KubeObject,
-)
+from controller.errors import CloudRefused, CloudUnavailable, Conflict, KubeError, ObjectMissing
+from controller.ports import NODE, NODE_MAINTENANCE, OSDPL, Clock, Events, Kube, KubeObject
 from controller.reconcile.cloud_access import CloudAccess
 from controller.reconcile.host_board import HostBoard
 from controller.reconcile.host_out import HostOut
-from controller.reconcile.maintenance_status import Standing, StatusWriter, Work, plan_text
+from controller.reconcile.maintenance_end import MaintenanceEnd
+from controller.reconcile.maintenance_status import (
+    FINALIZER,
+    Standing,
+    StatusWriter,
+    Work,
+    plan_text,
+    read_work,
+)
 from controller.reconcile.managed_region import managed_region
-from controller.reconcile.server_moves import ask, see
+from controller.reconcile.network_moves import outlook_of, write_moves
+from controller.reconcile.server_moves import Commands, follow_servers, planned, remaining, send
 
 log = logging.getLogger(__name__)
 
-FINALIZER = finalizer("node")
 # Between two looks: while servers are under way, and while there is nothing to do but to watch.
 BUSY_EVERY, IDLE_EVERY = 3.0, 15.0
 AGAIN_AFTER = 15.0
 # A look at the hosts that somebody else took serves as long.
 VIEW_GOOD_FOR = 2.5
+# After so long without a move Placement should know of all that there were.
+SETTLED_AFTER = 120.0
 
 
 class MaintenancesReconciler:
@@ -85,20 +71,25 @@ class MaintenancesReconciler:
     ) -> None:
         self._kube = kube
         self._clock = clock
-        self._events = events
         self._access = access
         self._namespace = namespace
         self._board = board
         self._out = HostOut(kube, clock)
         self._status = StatusWriter(kube, clock, events)
+        self._end = MaintenanceEnd(kube=kube, clock=clock, events=events, out=self._out, status=self._status)
 
     def reconcile(self) -> float | None:
         """One look at all of them; seconds until the next, None when there is none. Raises KubeError."""
         listed = self._kube.list(NODE_MAINTENANCE)
         if not listed:
             return None
-        shared = self._shared_disks()
-        works = [work for obj in listed if (work := self._work(obj, shared)) is not None]
+        osdpl = self._region()
+        shared = parse_policy(osdpl["spec"]).shared_disks if osdpl is not None else False
+        works = [work for obj in listed if (work := read_work(obj, shared_disks=shared)) is not None]
+        if osdpl is None:
+            for work in works:
+                self._without_region(work)
+            return AGAIN_AFTER
         try:
             cloud = self._access.cloud()
             view = self._access.last_view(younger_than=VIEW_GOOD_FOR) or self._access.look(cloud)
@@ -106,58 +97,63 @@ class MaintenancesReconciler:
             for work in works:
                 self._without_cloud(work, str(error))
             return max(AGAIN_AFTER, error.retry_after or 0.0)
+        works = [self._located(work, osdpl, view) for work in works]
         turns = self._turns(works, view)
         slots = share_slots(self._claim(work, turns) for work in works)
-        pauses = [IDLE_EVERY]
-        for work in sorted(works, key=lambda one: (one.created, one.name)):
-            try:
-                pauses.append(self._serve(work, cloud, view, turns.get(work.name, ""), slots[work.name]))
-            except CloudUnavailable as error:
-                self._without_cloud(work, str(error))
-                pauses.append(max(AGAIN_AFTER, error.retry_after or 0.0))
-            except (Conflict, ObjectMissing) as error:
-                log.info("maintenance %s changed meanwhile: %s", work.name, error)
-                pauses.append(BUSY_EVERY)
-        return min(pauses)
+        ordered = sorted(works, key=lambda one: (one.created, one.name))
+        pauses = [
+            self._try(work, cloud, view, turn=turns.get(work.name, ""), slots=slots[work.name])
+            for work in ordered
+        ]
+        return min([IDLE_EVERY, *pauses])
+
+    def _try(self, work: Work, cloud: Cloud, view: CloudView, *, turn: str, slots: int) -> float:
+        """One maintenance; what goes wrong with it holds up no other."""
+        try:
+            return self._serve(work, cloud, view, turn=turn, slots=slots)
+        except CloudUnavailable as error:
+            self._without_cloud(work, str(error))
+            return max(AGAIN_AFTER, error.retry_after or 0.0)
+        except CloudRefused as error:
+            text = f"OpenStack refused: {error}"
+            if work.going:
+                text = f"it is rolled back, and {text}"
+            self._say(work, work.standing(Phase.BLOCKED, Reason.CLOUD_REFUSED, text))
+            return IDLE_EVERY
+        except (Conflict, ObjectMissing) as error:
+            log.info("maintenance %s changed meanwhile: %s", work.name, error)
+            return BUSY_EVERY
+
+    def _region(self) -> KubeObject | None:
+        name = managed_region(self._kube, self._namespace)
+        return self._kube.get(OSDPL, name, self._namespace) if name else None
+
+    def _located(self, work: Work, osdpl: KubeObject, view: CloudView) -> Work:
+        """With its Node, and the host that OpenStack knows it by."""
+        node = self._kube.get(NODE, work.spec.node)
+        remembered = remembered_hosts(osdpl).get(work.spec.node, "")
+        host = host_of(work.spec.node, view, hostname=hostname_of(node), remembered=remembered)
+        return replace(work, node=node, host=host)
 
     # -- who may do how much ------------------------------------------------------------------------
 
-    def _work(self, obj: KubeObject, shared_disks: bool) -> Work | None:
-        try:
-            spec = parse_spec(obj, shared_disks=shared_disks)
-        except (ValueError, KeyError) as error:
-            log.warning("maintenance %s cannot be read: %s", obj["metadata"]["name"], type(error).__name__)
-            return None
-        status = obj.get("status") or {}
-        known = {one.id: one for one in map(read_entry, status.get("servers") or ())}
-        if status.get("observedGeneration") not in (None, obj["metadata"].get("generation")):
-            # An edit is an answer to what was blocked: attempts are counted anew.
-            known = {
-                key: one if one.under_way or one.ended else replace(one, attempts=0, not_before=0.0)
-                for key, one in known.items()
-            }
-        return Work(
-            obj=obj,
-            spec=spec,
-            entries=known,
-            created=seconds_of(obj["metadata"].get("creationTimestamp")),
-            started=seconds_of(status.get("startedAt")),
-        )
-
-    def _shared_disks(self) -> bool:
-        name = managed_region(self._kube, self._namespace)
-        osdpl = self._kube.get(OSDPL, name, self._namespace) if name else None
-        return parse_policy(osdpl["spec"]).shared_disks if osdpl is not None else False
-
     def _turns(self, works: Sequence[Work], view: CloudView) -> dict[str, str]:
         wanted = [
-            Turn(work.name, work.spec.node, work.created, bool(work.started), work.spec.most_unavailable)
+            Turn(work.name, work.host, work.created, bool(work.started), work.spec.most_unavailable)
             for work in works
-            # One for a dead node takes nothing out of service that is in it.
-            if not work.spec.dry_run and not work.going and work.spec.mode != Mode.EVACUATE
+            # One for a dead node takes nothing out of service that is in it, and one for a host that is
+            # nowhere nothing at all. One that is rolled back has its host until that is done.
+            if not work.spec.dry_run
+            and work.spec.mode != Mode.EVACUATE
+            and (work.started or not work.going)
+            and _missing(work, view) is None
         ]
-        down = frozenset(one.host for one in view.services if not one.up)
-        return decide_turns(wanted, Availability(down, view.aggregates))
+        away = frozenset(
+            one.host
+            for one in view.services
+            if not one.up or (not one.enabled and one.reason.startswith(MARK))
+        )
+        return decide_turns(wanted, Availability(away, view.aggregates))
 
     def _claim(self, work: Work, turns: Mapping[str, str]) -> Claim:
         now = self._clock.now()
@@ -178,50 +174,54 @@ class MaintenancesReconciler:
 
     # -- one maintenance ----------------------------------------------------------------------------
 
-    def _serve(self, work: Work, cloud: Cloud, view: CloudView, turn: str, slots: int) -> float:
+    def _serve(self, work: Work, cloud: Cloud, view: CloudView, *, turn: str, slots: int) -> float:
         if work.going:
-            return self._roll_back(work, cloud, view)
-        if work.spec.dry_run:
-            servers = cloud.servers_on(work.spec.node)
-            plan = {one.id: self._planned(one, work) for one in servers}
-            text = plan_text(list(plan.values()))
-            volumes = sum(one.volumes for one in servers)
-            network = self._out.plan_network(work.spec.node, cloud, view)
-            standing = Standing(Phase.PLANNED, Reason.PLANNED, text, plan, network, volumes=volumes)
-            self._status.write(work, standing)
+            return self._end.roll_back(work, cloud, view)
+        missing = _missing(work, view)
+        if missing is not None and not work.started:
+            self._status.write(work, work.standing(Phase.BLOCKED, Reason.NODE_REMOVED, missing))
             return IDLE_EVERY
-        if FINALIZER not in (work.obj["metadata"].get("finalizers") or ()):
+        if work.spec.dry_run:
+            self._plan(work, cloud, view)
+            return IDLE_EVERY
+        if not work.held:
             return self._hold(work)
         stopped = self._stopped(work)
         if stopped and not work.moving:
             # What is under way ends; nothing is begun.
             phase = Phase.BLOCKED if work.started else Phase.WAITING
-            standing = Standing(phase, Reason.AUTOMATION_BRAKED, stopped, work.entries, started=work.started)
-            self._status.write(work, standing)
+            self._status.write(work, work.standing(phase, Reason.AUTOMATION_BRAKED, stopped))
             return IDLE_EVERY
         if turn and not work.started:
-            self._status.write(work, Standing(Phase.WAITING, Reason.WAITING_FOR_TURN, turn, work.entries))
+            self._status.write(work, work.standing(Phase.WAITING, Reason.WAITING_FOR_TURN, turn))
             return IDLE_EVERY
         if not work.started:
             # Noted before anything is done: from here on the node counts as out of service.
-            begun = self._clock.now()
             text = "the node is taken out of service"
-            self._status.write(
-                work, Standing(Phase.MOVING, Reason.MOVING_SERVERS, text, work.entries, started=begun)
-            )
+            standing = work.standing(Phase.MOVING, Reason.MOVING_SERVERS, text)
+            self._status.write(work, replace(standing, started=self._clock.now()))
             return 0.0
-        obstacle = self._out.take_out(work.name, work.spec, cloud, view)
+        obstacle = self._out.take_out(work, cloud, view)
         if obstacle is not None:
-            reason, text = obstacle
-            self._status.write(
-                work, Standing(Phase.BLOCKED, reason, text, work.entries, started=work.started)
-            )
+            self._status.write(work, work.standing(Phase.BLOCKED, *obstacle))
             return BUSY_EVERY
         return self._move(work, cloud, view, slots)
 
-    def _planned(self, server: Server, work: Work) -> Entry:
-        plan = plan_server(server, work.spec.mode, work.spec.rules)
-        return plan_entry(plan, work.entries.get(server.id), work.spec.retries)
+    def _plan(self, work: Work, cloud: Cloud, view: CloudView) -> None:
+        servers = cloud.servers_on(work.host)
+        plan = {one.id: planned(one, work) for one in servers}
+        outlook = outlook_of(
+            work.host, cloud, view, now=self._clock.now(), deadline=work.spec.server_deadline
+        )
+        standing = Standing(
+            phase=Phase.PLANNED,
+            reason=Reason.PLANNED,
+            message=plan_text(list(plan.values())),
+            entries=plan,
+            network=outlook.present() if work.spec.mode == Mode.MIGRATE else (),
+            volumes=sum(one.volumes for one in servers),
+        )
+        self._status.write(work, standing)
 
     def _hold(self, work: Work) -> float:
         meta = work.obj["metadata"]
@@ -232,143 +232,76 @@ class MaintenancesReconciler:
 
     def _move(self, work: Work, cloud: Cloud, view: CloudView, slots: int) -> float:
         now, spec = self._clock.now(), work.spec
-        servers = {one.id: one for one in cloud.servers_on(spec.node)}
-        known = dict(work.entries)
-        for server in servers.values():
-            known[server.id] = self._planned(server, work)
-        commands: list[tuple[Entry, Command, Sight]] = []
-        for entry in list(known.values()):
-            if entry.under_way or (entry.id not in servers and not entry.ended):
-                sight = see(entry.id, cloud)
-                moved, command = advance(entry, sight, spec.node, spec, now)
-                known[entry.id] = moved
-                if command is not None:
-                    commands.append((moved, command, sight))
         over = now - work.started > spec.deadline
-        for entry in self._next(known, 0 if over else slots, now):
-            sight = see(entry.id, cloud)
-            if sight.server is None or sight.server.host != spec.node or sight.server.task:
-                continue
-            noted, command = begin(entry, sight, now)
-            known[entry.id] = noted
-            commands.append((noted, command, sight))
-        network = self._out.move_network(work.obj, spec, cloud, view)
-        standing = self._standing(work, known, network, servers, over=over, cloud=cloud)
+        commands = follow_servers(work, cloud, 0 if over else slots, now)
+        outlook = outlook_of(work.host, cloud, view, now=now, deadline=spec.server_deadline)
+        network, due = follow(work.network, outlook, moves=spec.mode == Mode.MIGRATE)
+        standing = self._standing(work, commands, network, cloud=cloud, over=over)
         self._status.write(work, standing)
         # Only now, when it is noted: whoever goes on after us knows what may have been asked for.
-        refused = {
-            entry.id: why for entry, command, sight in commands if (why := ask(entry, command, sight, cloud))
-        }
-        if refused:
-            for id_, why in refused.items():
-                known[id_] = failed(known[id_], why, spec, now)
-            self._status.write(work, replace(standing, entries=known))
-        self._out.write_network(network, cloud)
-        busy = standing.phase == Phase.MOVING
-        return BUSY_EVERY if busy else IDLE_EVERY
-
-    @staticmethod
-    def _next(known: Mapping[str, Entry], slots: int, now: float) -> list[Entry]:
-        waiting = sorted((one for one in known.values() if may_begin(one, now)), key=lambda one: one.attempts)
-        return waiting[:slots]
+        refused = send(commands, work, cloud, now)
+        told = {one.key: one for one in write_moves(due, cloud)}
+        if refused or told:
+            self._status.write(
+                work,
+                replace(
+                    standing,
+                    entries={**commands.entries, **refused},
+                    network=[told.get(one.key, one) for one in network],
+                ),
+            )
+        return BUSY_EVERY if standing.phase == Phase.MOVING or due else IDLE_EVERY
 
     def _standing(
-        self,
-        work: Work,
-        known: Mapping[str, Entry],
-        network: Sequence[Mapping[str, Any]],
-        servers: Mapping[str, Server],
-        *,
-        over: bool,
-        cloud: Cloud,
+        self, work: Work, commands: Commands, network: Sequence[NetworkMove], *, cloud: Cloud, over: bool
     ) -> Standing:
-        listed = list(known.values())
-        settled = all(one.ended for one in listed)
-        empty = settled and self._is_empty(work, listed, servers, cloud)
-        phase, text = verdict(listed, empty=empty)
-        reason = {
-            Phase.MOVING: Reason.MOVING_SERVERS,
-            Phase.BLOCKED: Reason.SERVERS_BLOCKED,
-            Phase.COMPLETED: Reason.NODE_EMPTY,
-        }[phase]
-        if over and phase == Phase.MOVING and not any(one.under_way for one in listed):
-            phase, reason = Phase.BLOCKED, Reason.DEADLINE_PASSED
-            text = f"the deadline of {work.spec.deadline:.0f} s passed: {text}"
-        elif phase == Phase.COMPLETED and any(one["state"] == "Blocked" for one in network):
-            phase, reason = Phase.BLOCKED, Reason.AGENTS_DOWN
-            text = "no other agent can take the routers and networks of its agents"
-        elif phase == Phase.COMPLETED and any(one["state"] != "Done" for one in network):
-            phase, reason = Phase.MOVING, Reason.MOVING_SERVERS
-            text = f"{text.split(';')[0]}; routers and networks are moved"
-        volumes = sum(one.volumes for one in servers.values())
-        return Standing(phase, reason, text, known, network, work.started, volumes)
+        entries = list(commands.entries.values())
+        ended = all(one.ended for one in entries)
+        last = max([work.started, *(one.requested for one in entries)])
+        phase, reason, text = verdict(
+            Progress(
+                entries=entries,
+                network=network,
+                remaining=remaining(work, commands, cloud) if ended else (),
+                over=over,
+                settled=self._clock.now() - last > SETTLED_AFTER,
+            )
+        )
+        volumes = sum(one.volumes for one in commands.present.values())
+        return Standing(phase, reason, text, commands.entries, network, work.started, volumes)
 
-    @staticmethod
-    def _is_empty(work: Work, listed: Sequence[Entry], servers: Mapping[str, Server], cloud: Cloud) -> bool:
-        """Whether Placement, too, has nothing on the node but what was left there on purpose."""
-        if work.spec.mode == Mode.CORDON:
-            return True
-        left = {one.id for one in listed if one.state == Stand.LEFT}
-        if set(servers) - left:
-            return False
-        held = set(cloud.allocations(work.spec.node) or ())
-        if work.spec.mode == Mode.EVACUATE:
-            # Nova frees what evacuated servers held here only when the host is back.
-            held -= {one.id for one in listed}
-        return not (held - left)
-
-    # -- the way back -------------------------------------------------------------------------------
-
-    def _roll_back(self, work: Work, cloud: Cloud, view: CloudView) -> float:
-        """Ends what is under way, puts back what is ours to put back, and lets the object go."""
-        if FINALIZER not in (work.obj["metadata"].get("finalizers") or ()):
-            return IDLE_EVERY
-        now = self._clock.now()
-        known = dict(work.entries)
-        for entry in [one for one in known.values() if one.under_way]:
-            sight = see(entry.id, cloud)
-            moved, command = advance(entry, sight, work.spec.node, work.spec, now)
-            known[entry.id] = moved
-            if command == Command.CONFIRM:
-                ask(moved, command, sight, cloud)
-            elif moved.under_way and entry.way == Way.LIVE:
-                ask(moved, Command.ABORT, sight, cloud)
-        moving = [one for one in known.values() if one.under_way]
-        late = now - seconds_of(work.obj["metadata"].get("deletionTimestamp")) > work.spec.server_deadline
-        if moving and not late:
-            text = f"{len(moving)} servers are still under way; they are waited for"
-            standing = Standing(Phase.ROLLING_BACK, Reason.ROLLING_BACK, text, known, started=work.started)
-            self._status.write(work, standing)
-            return BUSY_EVERY
-        self._out.put_back(work.name, work.spec, cloud, view)
-        self._release(work)
-        return BUSY_EVERY
-
-    def _release(self, work: Work) -> None:
-        meta = work.obj["metadata"]
-        live = self._kube.get(NODE_MAINTENANCE, work.name)
-        if live is None or live["metadata"]["uid"] != meta["uid"]:
-            return
-        kept = [one for one in live["metadata"].get("finalizers") or () if one != FINALIZER]
-        patch = {"metadata": {"finalizers": kept, "resourceVersion": live["metadata"]["resourceVersion"]}}
-        node = self._kube.get(NODE, work.spec.node)
-        if node is not None:
-            text = f"the maintenance {work.name} has ended"
-            self._events.emit(node, type_="Normal", reason=Reason.MAINTENANCE_ENDED, message=text)
-        self._kube.merge_patch(NODE_MAINTENANCE, work.name, None, patch)
+    # -- without OpenStack --------------------------------------------------------------------------
 
     def _without_cloud(self, work: Work, why: str) -> None:
         """What can be done and said while OpenStack does not answer."""
-        held = FINALIZER in (work.obj["metadata"].get("finalizers") or ())
-        if work.going and held and not work.started:
-            self._release(work)
+        if work.going and work.held and not work.started:
+            self._end.release(work)
             return
-        status = work.obj.get("status") or {}
-        phase = Phase(status["phase"]) if status.get("phase") in set(Phase) else Phase.PENDING
-        network = status.get("network") or ()
         text = f"waits for OpenStack: {why}"
-        standing = Standing(phase, Reason.CLOUD_UNKNOWN, text, work.entries, network, work.started)
+        phase = Phase.ROLLING_BACK if work.going and work.held else work.phase
+        self._say(work, work.standing(phase, Reason.CLOUD_UNKNOWN, text))
+
+    def _without_region(self, work: Work) -> None:
+        """Where there is no region, there is nothing in OpenStack to put back."""
+        if work.going and work.held:
+            self._out.put_back_node(work)
+            self._end.release(work)
+            return
+        self._without_cloud(work, f"there is no OpenStackDeployment in {self._namespace}")
+
+    def _say(self, work: Work, standing: Standing) -> None:
         try:
-            self._status.write(work, replace(standing, volumes=int(status.get("volumes") or 0)))
+            self._status.write(work, standing)
         except KubeError as error:
             log.warning("status of maintenance %s: %s", work.name, error)
+
+
+def _missing(work: Work, view: CloudView) -> str | None:
+    """Why there is nothing to be taken out of service, None where there is."""
+    if work.node is not None:
+        return None
+    known = view.service(work.host) is not None or view.hypervisor(work.host) is not None
+    if known and (work.spec.mode == Mode.EVACUATE or work.started):
+        return None
+    text = f'there is no node "{work.spec.node}"'
+    return text if known else f"{text}, and OpenStack has no host of that name"

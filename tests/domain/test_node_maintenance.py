@@ -8,6 +8,7 @@ import pytest
 
 from controller.domain.cloud_facts import Migration, Server
 from controller.domain.maintenance_plan import Mode, ServerPlan, Unmovable, Way
+from controller.domain.maintenance_verdict import Progress, progress, verdict
 from controller.domain.node_maintenance import (
     RETRY_FIRST,
     SETTLE,
@@ -20,12 +21,12 @@ from controller.domain.node_maintenance import (
     advance,
     begin,
     failed,
+    look_for,
     may_begin,
     parse_spec,
     plan_entry,
-    progress,
     read_entry,
-    verdict,
+    tried_anew,
 )
 
 NOW = 1_780_000_000.0
@@ -39,11 +40,15 @@ COLD = replace(ASKED, way=Way.COLD)
 def moves(*statuses: str, kind: str = "live-migration") -> tuple[Migration, ...]:
     """An old migration, and newer ones with these statuses."""
     old = Migration(7, "id", kind, "completed")
-    return (old, *(Migration(8 + i, "id", kind, status) for i, status in enumerate(statuses)))
+    return (old, *(Migration(8 + i, "id", kind, status, "cmp1") for i, status in enumerate(statuses)))
 
 
-def after(entry: Entry, server: Server | None, *statuses: str, later: float = 0.0) -> tuple[str, str | None]:
-    found, command = advance(entry, Sight(server, moves(*statuses)), "cmp1", SPEC, NOW + later)
+def after(
+    entry: Entry, server: Server | None, *statuses: str, later: float = 0.0, kind: str = ""
+) -> tuple[str, str | None]:
+    kinds = {Way.COLD: "migration", Way.EVACUATE: "evacuation"}
+    records = moves(*statuses, kind=kind or kinds.get(entry.way, "live-migration"))
+    found, command = advance(entry, Sight(server, records), "cmp1", SPEC, NOW + later)
     return str(found.state), command
 
 
@@ -64,7 +69,13 @@ def after(entry: Entry, server: Server | None, *statuses: str, later: float = 0.
         (HERE, ("completed",), 0, Stand.REQUESTED, None),
         (HERE, ("completed",), SETTLE, Stand.PENDING, None),
         (replace(HERE, task="migrating"), ("running",), 1000, Stand.MOVING, Command.ABORT),
-        (replace(HERE, task="migrating"), ("preparing",), 1000, Stand.MOVING, None),
+        (replace(HERE, task="migrating"), ("preparing",), 1000, Stand.BLOCKED, None),
+        (replace(HERE, task="migrating"), ("running",), 1100, Stand.BLOCKED, None),
+        (replace(THERE, task="migrating"), ("completed",), 1000, Stand.BLOCKED, None),
+        (replace(THERE, status="ERROR"), ("error",), 0, Stand.BLOCKED, None),
+        (THERE, ("failed",), 0, Stand.BLOCKED, None),
+        (replace(HERE, host="", status="SHELVED_OFFLOADED"), (), 0, Stand.DONE, None),
+        (replace(HERE, host="", status="ERROR"), ("error",), 0, Stand.BLOCKED, None),
     ],
 )
 def test_a_live_migration(
@@ -76,9 +87,59 @@ def test_a_live_migration(
 def test_a_cold_migration_is_confirmed_where_it_is_ours() -> None:
     moved = replace(THERE, status="VERIFY_RESIZE")
     assert after(COLD, moved, "finished") == (Stand.MOVING, Command.CONFIRM)
-    assert after(COLD, moved) == (Stand.DONE, None)  # somebody else's: not ours to confirm
+    assert after(COLD, moved, "confirming") == (Stand.MOVING, None)
+    # Somebody else's is not ours to confirm: no move since ours was asked for, or a resize.
+    assert after(COLD, moved) == (Stand.BLOCKED, None)
+    assert after(COLD, moved, "finished", kind="resize") == (Stand.BLOCKED, None)
+    assert after(replace(COLD, way=Way.LIVE), moved, "finished", kind="migration") == (Stand.BLOCKED, None)
     assert after(COLD, replace(moved, task="resize_finish"), "finished") == (Stand.MOVING, None)
     assert after(COLD, THERE, "confirmed") == (Stand.DONE, None)
+
+
+def test_a_confirmation_that_does_not_come_is_not_asked_for_without_end() -> None:
+    moved = replace(THERE, status="VERIFY_RESIZE")
+    assert after(COLD, moved, "finished", later=1000) == (Stand.BLOCKED, None)
+
+
+def test_a_resize_of_the_owner_is_never_confirmed_and_not_waited_for_in_silence() -> None:
+    waiting = Entry("id", "vm", Way.COLD)
+    resized = Sight(replace(THERE, status="VERIFY_RESIZE"), moves("finished", kind="resize"))
+    found = look_for(waiting, resized, "cmp1")
+    assert found.state == Stand.BLOCKED and "resize waits" in found.message
+    assert look_for(found, Sight(THERE, moves("confirmed", kind="resize")), "cmp1").state == Stand.DONE
+
+
+@pytest.mark.parametrize(
+    ("server", "state"),
+    [
+        (replace(HERE, host="", status="SHELVED_OFFLOADED"), Stand.DONE),
+        (replace(THERE, status="ERROR"), Stand.DONE),  # moved and broken by others
+        (HERE, Stand.PENDING),
+        (replace(THERE, task="migrating"), Stand.PENDING),
+        (None, Stand.DONE),
+    ],
+)
+def test_a_server_that_left_by_itself_is_waited_for_no_more(server: Server | None, state: Stand) -> None:
+    waiting = Entry("id", "vm", Way.LIVE)
+    once = look_for(waiting, Sight(server, moves()), "cmp1")
+    assert once.state == state and look_for(once, Sight(server, moves()), "cmp1") == once
+
+
+def test_what_failed_on_the_way_stays_blocked_until_it_is_repaired() -> None:
+    broken = Sight(replace(THERE, status="ERROR"), moves("error"))
+    found, _ = advance(ASKED, broken, "cmp1", SPEC, NOW)
+    assert "cmp2" in found.message and "error" in found.message
+    assert look_for(found, broken, "cmp1") == found
+    assert look_for(tried_anew(found), Sight(THERE, moves("error")), "cmp1").state == Stand.DONE
+
+
+def test_what_was_given_up_stays_so_while_nova_is_at_work_on_it() -> None:
+    late, _ = advance(
+        ASKED, Sight(replace(HERE, task="migrating"), moves("preparing")), "cmp1", SPEC, NOW + 1000
+    )
+    assert "preparing" in late.message
+    assert plan_entry(ServerPlan("id", "vm", Way.BUSY), late, 3) == late
+    assert plan_entry(ServerPlan("id", "vm", Way.LIVE), late, 3).state == Stand.PENDING
 
 
 def test_an_old_failure_is_not_taken_for_ours() -> None:
@@ -145,7 +206,7 @@ def entry(state: Stand, way: Way = Way.LIVE) -> Entry:
     ],
 )
 def test_the_phase_follows_from_the_servers(entries: tuple[Entry, ...], empty: bool, phase: Phase) -> None:
-    assert verdict(entries, empty=empty)[0] == phase
+    assert verdict(Progress(entries, remaining=() if empty else ("id",)))[0] == phase
 
 
 def test_progress_counts_what_is_to_be_moved() -> None:

@@ -1,0 +1,205 @@
+"""Routers and networks that leave the agents of a node: how far each is, and what is next. Pure.
+
+A router may be on one agent only, so it is taken off one before it is put on another. That it is between
+the two is known from the status alone: such a one is never let go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Any
+
+from controller.domain.cloud_facts import Agent
+from controller.domain.conditions import timestamp
+from controller.domain.times import seconds_of
+
+L3, DHCP = "L3 agent", "DHCP agent"
+MOVES_PER_LOOK = 10
+# Of a refusal, as much as tells the cause.
+MESSAGE_LIMIT = 500
+
+
+class Kind(StrEnum):
+    """`status.network[].kind`."""
+
+    ROUTER = "Router"
+    NETWORK = "Network"
+
+
+class MoveState(StrEnum):
+    """`status.network[].state`."""
+
+    PENDING = "Pending"
+    MOVING = "Moving"
+    DONE = "Done"
+    BLOCKED = "Blocked"
+
+
+KINDS = {L3: Kind.ROUTER, DHCP: Kind.NETWORK}
+AGENTS = {kind: agent for agent, kind in KINDS.items()}
+
+Served = Callable[[str, str], Sequence[str]]
+"""What an agent (its id, its kind) serves."""
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkMove:
+    """One router or network in `status.network`.
+
+    `source` and `target` are agents; no target: others serve it already. `requested` (seconds since the
+    epoch) is when its move was first asked for, 0.0 for never.
+    """
+
+    id: str
+    kind: Kind
+    source: str
+    target: str = ""
+    state: MoveState = MoveState.PENDING
+    requested: float = 0.0
+    message: str = ""
+
+    @property
+    def key(self) -> tuple[str, str]:
+        return self.id, self.source
+
+    def written(self) -> dict[str, Any]:
+        """As it stands in the status."""
+        whole = {
+            "id": self.id,
+            "kind": str(self.kind),
+            "from": self.source,
+            "to": self.target,
+            "state": str(self.state),
+            "requestedAt": timestamp(self.requested) if self.requested else "",
+            "message": self.message[:MESSAGE_LIMIT],
+        }
+        return {key: value for key, value in whole.items() if value}
+
+
+def read_move(entry: Mapping[str, Any]) -> NetworkMove:
+    """An entry of the status as it was written."""
+    return NetworkMove(
+        id=str(entry["id"]),
+        kind=Kind(entry["kind"]),
+        source=str(entry["from"]),
+        target=str(entry.get("to") or ""),
+        state=MoveState(entry["state"]),
+        requested=seconds_of(entry.get("requestedAt")),
+        message=str(entry.get("message") or ""),
+    )
+
+
+def asked_anew(move: NetworkMove) -> NetworkMove:
+    """The move after the spec was edited: what was given up has its time again."""
+    return replace(move, requested=0.0, message="") if move.state == MoveState.BLOCKED else move
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """What is known of agents. `host`: the one that is taken out; `served` may ask OpenStack."""
+
+    agents: Sequence[Agent]
+    host: str
+    served: Served
+    now: float
+    deadline: float
+
+    def present(self) -> list[NetworkMove]:
+        """What the agents of the host serve now."""
+        return [
+            NetworkMove(item, KINDS[agent.kind], agent.id)
+            for agent in self.agents
+            if agent.host == self.host and agent.kind in KINDS
+            for item in self.served(agent.id, agent.kind)
+        ]
+
+    def others(self, kind: Kind) -> list[Agent]:
+        """Agents elsewhere that can take something."""
+        fit = [one for one in self.agents if one.kind == AGENTS[kind] and one.alive and one.enabled]
+        return [one for one in fit if one.host != self.host]
+
+    def usable(self, kind: Kind) -> frozenset[str]:
+        """The ids of those."""
+        return frozenset(one.id for one in self.others(kind))
+
+    def is_served(self, move: NetworkMove) -> bool:
+        """Whether any agent but the one that it leaves has it."""
+        fellows = [one.id for one in self.agents if one.kind == AGENTS[move.kind]]
+        # The likeliest first: each of them is a request.
+        ranked = sorted(fellows, key=lambda agent: agent != move.target)
+        return any(
+            move.id in self.served(one, AGENTS[move.kind]) for one in ranked if one not in ("", move.source)
+        )
+
+    def target(self, move: NetworkMove) -> str | None:
+        """The agent to go to; empty where enough others serve it already, None where there is none."""
+        loads = {one.id: self.served(one.id, one.kind) for one in self.others(move.kind)}
+        if any(move.id in served for served in loads.values()):
+            return ""
+        return min(loads, key=lambda agent: (len(loads[agent]), agent)) if loads else None
+
+
+def follow(
+    known: Iterable[NetworkMove], outlook: Outlook, *, moves: bool
+) -> tuple[list[NetworkMove], list[NetworkMove]]:
+    """How far everything is, and what of it is to be asked for now.
+
+    `moves`: whether what is on the host is to leave it; if not, only what is between two agents matters.
+    """
+    candidates = {one.key: one for one in outlook.present()} if moves else {}
+    present = frozenset(candidates)
+    candidates |= {one.key: one for one in known}
+    result: list[NetworkMove] = []
+    due: list[NetworkMove] = []
+    for key, move in sorted(candidates.items(), key=lambda one: not one[1].requested):
+        here = key in present or (not moves and move.id in outlook.served(move.source, AGENTS[move.kind]))
+        if here and not moves:
+            continue
+        if move.state == MoveState.DONE and not here:
+            result.append(move)
+            continue
+        found = _step(move, outlook, here=here, begins=len(due) < MOVES_PER_LOOK)
+        result.append(found)
+        lost = found.state == MoveState.BLOCKED and not here and found.target in outlook.usable(move.kind)
+        if found.state == MoveState.MOVING or lost:
+            due.append(found)
+    return sorted(result, key=lambda one: (one.kind, one.id, one.source)), due
+
+
+def _step(move: NetworkMove, outlook: Outlook, *, here: bool, begins: bool) -> NetworkMove:
+    if not here and (not move.requested or not move.target or outlook.is_served(move)):
+        return replace(move, state=MoveState.DONE, message="")
+    if here and move.state == MoveState.DONE:
+        # It came back.
+        move = replace(move, state=MoveState.PENDING, requested=0.0, target="")
+    late = bool(move.requested) and outlook.now - move.requested > outlook.deadline
+    if late and here:
+        text = move.message or f"it did not leave its agent within {outlook.deadline:.0f} s"
+        return replace(move, state=MoveState.BLOCKED, message=text)
+    if here and not begins:
+        return replace(move, state=MoveState.PENDING)
+    target: str | None = move.target
+    if not (move.requested and target in outlook.usable(move.kind)):
+        target = outlook.target(move)
+    if target is None:
+        return replace(move, state=MoveState.BLOCKED, message="no other agent that lives can take it")
+    noted = replace(move, target=target, requested=move.requested or outlook.now)
+    if late:
+        return replace(noted, state=MoveState.BLOCKED, message=move.message or "it is on no agent")
+    return replace(noted, state=MoveState.MOVING)
+
+
+def between_agents(known: Iterable[NetworkMove], outlook: Outlook) -> list[NetworkMove]:
+    """Routers that we took off an agent and that none has: each with the agent that is to have it."""
+    lost = []
+    for move in known:
+        if move.kind != Kind.ROUTER or not move.requested or move.state == MoveState.DONE:
+            continue
+        if move.id in outlook.served(move.source, L3) or outlook.is_served(move):
+            continue
+        fit = {one.id for one in outlook.agents if one.kind == L3 and one.alive and one.enabled}
+        ranked = [one for one in (move.target, move.source, *sorted(fit)) if one in fit]
+        lost.append(replace(move, state=MoveState.MOVING, target=ranked[0] if ranked else move.source))
+    return lost
