@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,6 +17,7 @@ from controller.errors import Problem, SpecInvalid
 
 STDIN = "-"
 SUFFIXES = (".yaml", ".yml", ".json")
+_MOST_OCTETS = 4 * (MAX_CHARACTERS + 1)
 
 
 @dataclass(frozen=True)
@@ -91,7 +93,7 @@ def read_objects(names: Sequence[str], *, recursive: bool = False) -> tuple[Inpu
 def _texts(name: str, recursive: bool, problems: list[Problem]) -> Iterator[tuple[str, str]]:
     """Name and text of each file meant by one name."""
     if name == STDIN:
-        yield "stdin", sys.stdin.read(MAX_CHARACTERS + 1)
+        yield from _text("stdin", sys.stdin.buffer.read(_MOST_OCTETS), problems)
         return
     path = Path(name)
     if path.is_dir():
@@ -102,13 +104,22 @@ def _texts(name: str, recursive: bool, problems: list[Problem]) -> Iterator[tupl
         files = [path]
     for file in files:
         try:
-            with file.open(encoding="utf-8") as opened:
-                yield str(file), opened.read(MAX_CHARACTERS + 1)
-        except UnicodeDecodeError as error:
-            problems.append(Problem("$", f"not UTF-8 at byte {error.start}", "save it as UTF-8", str(file)))
+            with file.open("rb") as opened:
+                content = opened.read(_MOST_OCTETS)
         except (OSError, ValueError) as error:
             reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
             problems.append(Problem("$", f"cannot be read: {reason}", "", str(file)))
+        else:
+            yield from _text(str(file), content, problems)
+
+
+def _text(name: str, content: bytes, problems: list[Problem]) -> Iterator[tuple[str, str]]:
+    """The text, whatever the locale: kubectl reads UTF-8 everywhere. Cut off beyond what is read at all."""
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    try:
+        yield name, decoder.decode(content, final=len(content) < _MOST_OCTETS)
+    except UnicodeDecodeError as error:
+        problems.append(Problem("$", f"not UTF-8 at byte {error.start}", "save it as UTF-8", name))
 
 
 def _files(directory: Path, recursive: bool) -> Iterable[Path]:

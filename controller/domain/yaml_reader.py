@@ -7,6 +7,7 @@ mistakes: duplicate keys, tags, and documents that are built to exhaust memory.
 
 from __future__ import annotations
 
+import json
 import math
 import re
 import struct
@@ -17,7 +18,7 @@ from typing import Any
 
 import yaml
 
-from controller.domain.values import DocumentPath, format_path
+from controller.domain.values import DocumentPath, format_path, type_name
 from controller.errors import Problem, SpecInvalid
 
 MAX_CHARACTERS = 4_000_000
@@ -33,7 +34,13 @@ _NOT_JSON = frozenset(
 _INTEGER = re.compile(
     r"^(?P<sign>[-+]?)(?:0[xX](?P<hex>[0-9a-fA-F]+)|0[bB](?P<bin>[01]+)|0[oO]?(?P<oct>[0-7]+)|(?P<dec>[0-9]+))$"
 )
+_MOST_DIGITS = 4000  # of a whole number: longer ones are beyond 64 bits, and Python refuses to read them
 _FLOAT = re.compile(r"^[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?$")
+_MERGE_TAG = "tag:yaml.org,2002:merge"
+# What JSON may have within a text and YAML not, or not as it is: halves of a character, and line breaks.
+_SURROGATES = re.compile(r"(?<!\\)((?:\\\\)*)\\u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})")
+_LONE_SURROGATE = re.compile(r"(?<!\\)((?:\\\\)*)\\u[dD][89a-fA-F][0-9a-fA-F]{2}")
+_UNSAFE_IN_YAML = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 _TAGS = {
     "tag:yaml.org,2002:str": str,
     "tag:yaml.org,2002:int": int,
@@ -61,24 +68,67 @@ def read_documents(text: str, source: str) -> tuple[YamlDocument, ...]:
     """
     if len(text) > MAX_CHARACTERS:
         raise _refused(source, 1, f"larger than {MAX_CHARACTERS} characters", "split the file")
-    documents: list[YamlDocument] = []
+    objects = _json_objects(text)
+    parts = [(text, 0)] if objects is None else objects
+    return tuple(document for part, above in parts for document in _documents(part, source, above))
+
+
+def _json_objects(text: str) -> list[tuple[str, int]] | None:
+    """Each JSON object of a text that is nothing else, as YAML, with the lines above it; else None.
+
+    As kubectl does: a text that begins with a brace is JSON if it can be read as JSON.
+    """
+    if not text.lstrip().startswith("{"):
+        return None
+    found: list[tuple[str, int]] = []
+    decoder = json.JSONDecoder()
+    position = _next_word(text, 0)
+    while position < len(text):
+        try:
+            _, end = decoder.raw_decode(text, position)
+        except (ValueError, RecursionError):
+            return None
+        found.append((_json_as_yaml(text[position:end]), text.count("\n", 0, position)))
+        position = _next_word(text, end)
+    return found
+
+
+def _next_word(text: str, position: int) -> int:
+    while position < len(text) and text[position] in " \t\r\n":
+        position += 1
+    return position
+
+
+def _json_as_yaml(text: str) -> str:
+    """The same texts in the escapes of YAML; half a character is the replacement character, as in Go."""
+    text = _SURROGATES.sub(_joined, text)
+    text = _LONE_SURROGATE.sub(r"\1\\ufffd", text)
+    return _UNSAFE_IN_YAML.sub(lambda match: f"\\u{ord(match.group()):04x}", text)
+
+
+def _joined(match: re.Match[str]) -> str:
+    high, low = int(match[2], 16), int(match[3], 16)
+    return f"{match[1]}\\U{0x10000 + (high - 0xD800) * 0x400 + low - 0xDC00:08x}"
+
+
+def _documents(text: str, source: str, above: int) -> Iterator[YamlDocument]:
+    """The documents of a text that has so many lines above it in its file."""
     try:
         events = yaml.parse(text, Loader=yaml.CSafeLoader)
         for event in events:
             if isinstance(event, yaml.DocumentStartEvent):
-                builder = _DocumentBuilder(source)
+                builder = _DocumentBuilder(source, above)
                 value = builder.build(events)
                 if value is not None:
-                    documents.append(YamlDocument(value, source, builder.lines))
+                    yield YamlDocument(value, source, builder.lines)
     except yaml.MarkedYAMLError as error:
-        line = error.problem_mark.line + 1 if error.problem_mark else 1
+        line = above + (error.problem_mark.line + 1 if error.problem_mark else 1)
         raise _refused(source, line, f"not YAML: {error.problem or error.context}", "") from None
     except yaml.YAMLError as error:
         reason = getattr(error, "reason", None) or "unreadable text"
         raise _refused(source, 1, f"not YAML: {reason}", "") from None
     except UnicodeEncodeError:
         raise _refused(source, 1, "not YAML: a lone surrogate character", "") from None
-    return tuple(documents)
 
 
 def resolve_scalar(text: str) -> Any:
@@ -104,7 +154,7 @@ def _resolve_plain(text: str) -> Any:
 def _resolve_number(text: str) -> Any:
     plain = text.replace("_", "")
     match = _INTEGER.match(plain)
-    if match:
+    if match and len(match["dec"] or "") <= _MOST_DIGITS:
         number = int(match["hex"] or match["bin"] or match["oct"] or match["dec"], _base(match))
         number = -number if match["sign"] == "-" else number
         if -(2**63) <= number < 2**63:
@@ -145,9 +195,10 @@ class _Open:
 class _DocumentBuilder:
     """Builds one document from parser events without recursion, within bounds."""
 
-    def __init__(self, source: str) -> None:
+    def __init__(self, source: str, above: int) -> None:
         self.lines: dict[DocumentPath, int] = {}
         self._source = source
+        self._first_line = above + 1
         self._anchors: dict[str, Any] = {}
         self._sizes: dict[int, int] = {}
         self._nodes = 0
@@ -162,7 +213,7 @@ class _DocumentBuilder:
         return self._root
 
     def _take(self, event: Any) -> None:
-        line = event.start_mark.line + 1
+        line = event.start_mark.line + self._first_line
         if isinstance(event, yaml.ScalarEvent):
             self._scalar(event, line)
         elif isinstance(event, yaml.AliasEvent):
@@ -179,6 +230,9 @@ class _DocumentBuilder:
                 done.value.update({k: v for k, v in done.merged.items() if k not in done.value})
             if done.anchor:
                 self._anchors[done.anchor] = done.value
+            if self._stack and self._stack[-1].merging:
+                parts = done.value if isinstance(done.value, list) else [done.value]
+                self._merge(self._stack[-1], parts, line)
 
     def _begin(self, event: Any, line: int) -> None:
         if len(self._stack) >= MAX_DEPTH:
@@ -191,17 +245,18 @@ class _DocumentBuilder:
         if self._stack and isinstance(self._stack[-1].value, dict) and self._stack[-1].key is None:
             raise self._refuse(line, "a map or list cannot be a key", "")
         merging = bool(self._stack) and self._stack[-1].merging
-        path = self._add(value, line, defer=merging)
+        path = (*self._stack[-1].path, "<<") if merging else self._add(value, line)
         self._stack.append(_Open(value, path, event.anchor))
-        if merging:
-            raise self._refuse(line, "<< takes an alias (or several in a list)", "name an anchor: <<: *name")
 
     def _scalar(self, event: Any, line: int) -> None:
         self._count(1, line)
         top = self._stack[-1] if self._stack else None
         plain = event.implicit[0] and not event.style
         if top is not None and isinstance(top.value, dict) and top.key is None:
-            self._key(top, event.value, plain, line)
+            if event.tag == _MERGE_TAG or (plain and event.value == "<<"):
+                top.key, top.merging = "<<", True
+            else:
+                self._key(top, event.value, plain, line)
             return
         try:
             value = self._scalar_value(event, plain)
@@ -225,9 +280,6 @@ class _DocumentBuilder:
         raise ValueError(f"tag {event.tag} is not supported")
 
     def _key(self, top: _Open, text: str, plain: bool, line: int) -> None:
-        if plain and text == "<<":
-            top.key, top.merging = "<<", True
-            return
         try:
             resolved = _resolve_plain(text) if plain else text
         except ValueError as error:
@@ -243,7 +295,7 @@ class _DocumentBuilder:
         top.key = key
         self.lines[(*top.path, key)] = line
 
-    def _add(self, value: Any, line: int, *, defer: bool = False) -> DocumentPath:
+    def _add(self, value: Any, line: int) -> DocumentPath:
         if not self._stack:
             self._root = value
             return ()
@@ -258,19 +310,28 @@ class _DocumentBuilder:
                 raise self._refuse(line, "a map or list cannot be a key", "")
             self._key(top, value, False, line)
             return top.path
-        key, top.key = top.key, None
         if top.merging:
-            top.merging = False
-            if not defer:
-                self._merge_key(top, value, line)
-            return (*top.path, key)
+            self._merge(top, [value], line)
+            return top.path
+        key, top.key = top.key, None
         top.value[key] = value
         return (*top.path, key)
 
-    def _merge_key(self, top: _Open, value: Any, line: int) -> None:
-        if not isinstance(value, dict):
-            raise self._refuse(line, "<< needs an alias of a map", "name an anchor of a map: <<: *name")
-        top.merged.update(value)
+    def _merge(self, top: _Open, parts: list[Any], line: int) -> None:
+        """Ends a `<<`: of several maps the first counts, and what comes after `<<` counts more.
+
+        Before it, kubectl would let the merged key win, and other readers the written one.
+        """
+        top.key, top.merging = None, False
+        for part in reversed(parts):
+            if not isinstance(part, dict):
+                message = f"<< takes a map, or several in a list, and got {type_name(part)}"
+                raise self._refuse(line, message, "name an anchor of a map: <<: *name")
+            for key in part:
+                if key in top.value:
+                    message = f'key "{key}" is written before <<, which has it too'
+                    raise self._refuse(line, message, "write << first, or remove one", top.path)
+            top.merged.update(part)
 
     def _count(self, nodes: int, line: int) -> None:
         self._nodes += nodes

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 
 import pytest
@@ -98,3 +99,10 @@ def test_a_problem_is_located_at_the_nearest_field_that_is_there():
 def test_a_problem_that_knows_its_place_keeps_it():
     item = InputObject({}, "r.yaml", {("spec",): 3})
     assert item.locate(Problem("spec", "wrong", source="values/x.yaml:1")).source == "values/x.yaml:1"
+
+
+def test_stdin_that_is_no_utf_8_is_said_to_be_none(monkeypatch: pytest.MonkeyPatch):
+    octets = io.BytesIO(b"a: 1\nb: \xff\n")
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(octets, encoding="utf-8", errors="surrogateescape"))
+    problem = problem_of("-")
+    assert (problem.source, problem.message) == ("stdin", "not UTF-8 at byte 8")

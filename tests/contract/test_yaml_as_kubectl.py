@@ -20,12 +20,12 @@ pytestmark = pytest.mark.cluster
 HEAD = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"
 
 
-def as_kubectl_reads(text: str) -> Any:
+def as_kubectl_reads(text: str, head: str = HEAD) -> Any:
     """The object that kubectl would send, None where it refuses the text. No server is asked."""
     arguments = ("annotate", "--local", "-f", "-", "-o", "json", "added=1")
     command = [ensure_binaries().kubectl, *arguments]
     answer = subprocess.run(
-        command, input=HEAD + text, capture_output=True, text=True, timeout=60, check=False
+        command, input=head + text, capture_output=True, text=True, timeout=60, check=False
     )
     if answer.returncode != 0:
         return None
@@ -39,8 +39,8 @@ def _integer(digits: str) -> int | float:
     return int(digits) if -(2**63) <= int(digits) < 2**63 else float(digits)
 
 
-def as_we_read(text: str) -> Any:
-    [document] = read_documents(HEAD + text, "file.yaml")
+def as_we_read(text: str, head: str = HEAD) -> Any:
+    [document] = read_documents(head + text, "file.yaml")
     return document.value
 
 
@@ -130,6 +130,17 @@ def test_a_key_means_the_same(key: str) -> None:
         "1E39: a\n-1e39: b\n3.14159265358979: c\n123456.78: d\n1e-50: e\n16777217.5: f\n-0.0: g\n",
         "999999.99: a\n0.1: b\n120000.0: c\n3.4028236e38: d\n1.1754944e-39: e\n1.25e30: f\n",
         "123456.0: a\n1234567.0: b\n-1.5e-9: c\n100000.5: d\n1.25e30: e\n",
+        "x: &a {k: 1}\nw: &b {k: 2, m: 3}\nz: {<<: [*a, *b]}\n",
+        "x: &a {k: 1}\nw: &b {k: 2, m: 3}\nz: {<<: [*b, *a], m: 9}\n",
+        "x: &a {k: 1}\nw: &b {k: 2, m: 3}\nz:\n  <<: *a\n  <<: *b\n",
+        "z: {<<: {a: 1}, a: 2}\n",
+        "x: &a {k: 1}\nz: {<<: [*a, {k: 2, c: 3}], d: 1}\n",
+        "z: {<<: &q {a: 1}, b: 2}\nw: *q\n",
+        "z: {<<: &q [{a: 1}], b: 2}\nw: *q\n",
+        "z: {<<: {<<: {a: 1}, b: 1}, c: 2}\n",
+        "z: {<<: []}\nw: {!!merge <<: {a: 1}, '<<': 2}\n",
+        f"a: {'9' * 5000}\nb: -{'9' * 5000}\nc: 0x{'f' * 5000}\nd: 0{'7' * 5000}\n",
+        f"a: {'9' * 300}\nb: {'0' * 5000}9\nc: 1.{'9' * 5000}\n",
         "a: [1, [2, {b: 3}]]\n",
         "a: {b: {c: [x, 'y', y]}}\n",
     ],
@@ -139,7 +150,39 @@ def test_a_structure_means_the_same(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["a: .inf\n", "a: -.inf\n", "a: [1\n", "a: *nothing\n", "{a: 1}: b\n", "a: b: c\n"]
+    "value",
+    [
+        '"\\ud83d\\ude00"',
+        '"\\ud83d"',
+        '"\\ude00\\ud83d"',
+        '"\\\\ud83d\\ude00"',
+        '"a\\/b\\u00e9\\n"',
+        '"a\u2028b\x7fc"',
+        '{"\\ud83d\\ude00": 1}',
+        '[\n\t1, 1.0, 2.5, 1e3, -0, true, null, "y"\n]',
+        "9223372036854775808",
+        '{"<<": {"a": 1}}',
+    ],
+)
+def test_json_means_the_same(value: str) -> None:
+    head = '{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "x": '
+    assert as_we_read(value + "}", head) == as_kubectl_reads(value + "}", head)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a: .inf\n",
+        "a: -.inf\n",
+        "a: [1\n",
+        "a: *nothing\n",
+        "{a: 1}: b\n",
+        "a: b: c\n",
+        'a: "\\ud83d\\ude00"\n',
+        "a: {<<: 1}\n",
+        "a: {<<: [1]}\n",
+        "a: &x [{b: 1}]\nc: {<<: *x}\n",
+    ],
 )
 def test_what_kubectl_refuses_we_refuse(text: str) -> None:
     assert as_kubectl_reads(text) is None

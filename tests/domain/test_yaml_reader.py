@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 
 import pytest
@@ -54,6 +55,46 @@ def test_merge_keys_give_way_to_written_keys() -> None:
     assert document.value["d"] == {"b": 3, "c": 2}
 
 
+def test_a_merge_key_takes_several_maps_and_maps_written_there() -> None:
+    text = "a: &a {k: 1}\nb: &b {k: 2, m: 3}\nc: {<<: [*a, *b, {j: 4}]}\nd: {<<: {k: 5}, o: {<<: *a}}\n"
+    [document] = read_documents(text, "region.yaml")
+    assert document.value["c"] == {"k": 1, "m": 3, "j": 4}
+    assert document.value["d"] == {"k": 5, "o": {"k": 1}}
+
+
+def test_a_key_written_before_a_merge_key_that_has_it_too_is_refused() -> None:
+    problem = refusal("a: &x {b: 1}\nc:\n  b: 2\n  <<: *x\n")
+    assert (problem.path, problem.source) == ("c", "region.yaml:4")
+    assert problem.message == 'key "b" is written before <<, which has it too'
+
+
+def test_a_number_with_thousands_of_digits_is_a_text_as_for_kubectl() -> None:
+    [document] = read_documents(f"a: {'9' * 5000}\nb: -{'9' * 5000}\n", "region.yaml")
+    assert document.value == {"a": "9" * 5000, "b": "-" + "9" * 5000}
+
+
+def test_objects_of_json_are_read_one_after_the_other_with_their_lines() -> None:
+    first, second = read_documents('{"a": "\\ud83d\\ude00",\n"b": 1}\n{"c": "\\ud83d"}', "region.json")
+    assert (first.value, second.value) == ({"a": "😀", "b": 1}, {"c": "\ufffd"})
+    assert (first.lines[("b",)], second.lines[("c",)]) == (2, 3)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '"\\\\ud83d\\ude00"',
+        '"a\u2028b"',
+        '"a\x7fb"',
+        '"\\\\\\ud83d\\ude00"',
+        '"\\u00e9\\n\\/"',
+        '"\\\\u0041"',
+    ],
+)
+def test_texts_of_json_are_what_json_says(text: str) -> None:
+    [document] = read_documents('{"a": ' + text + "}", "region.json")
+    assert document.value["a"] == json.loads(text).replace("\ude00", "\ufffd")
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -68,7 +109,11 @@ def test_merge_keys_give_way_to_written_keys() -> None:
         "? {a: 1}\n: 2\n",
         "~: 1\n",
         "a: {<<: 1}\n",
-        "a: {<<: {b: 1}}\n",
+        "a: {<<: [1]}\n",
+        "a: {<<: [[{b: 1}]]}\n",
+        "a: &x [{b: 1}]\nc: {<<: *x}\n",
+        "a: &x {b: 1}\nc: {b: 2, <<: *x}\n",
+        '{"a": 1}{',
         "a: \x00\n",
         "a: \ud800\n",
         "%YAML 9.9\n---\na: 1\n",
@@ -101,5 +146,5 @@ def test_a_file_that_is_too_large_is_refused() -> None:
 
 
 def test_the_text_of_other_tools_is_read() -> None:
-    text = '{"a": "\\ud83d\\ude00", "b": [1, 2.5, true, null]}'
-    assert read_documents(text.replace("\\ud83d\\ude00", "😀"), "x")[0].value["a"] == "😀"
+    [document] = read_documents('{"a": "\\ud83d\\ude00", "b": [1, 2.5, true, null]}', "x")
+    assert document.value == {"a": "😀", "b": [1, 2.5, True, None]}
