@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -36,91 +37,130 @@ def main() -> None:
     run("node", compose)
 
 
+@dataclass(frozen=True)
+class _Shared:
+    """What the three reconcilers have in common."""
+
+    parts: Parts
+    nodes: ObjectStore
+    region: ObjectStore
+    board: HostBoard
+    access: CloudAccess
+
+
 def compose(parts: Parts) -> Container:
     """Wires the watches of nodes and pods to two stores, and those to three reconcilers.
 
     Each has a key of its own, so that a slow OpenStack holds back neither the status of the region nor
     the other.
     """
-    settings, queue = parts.settings, parts.queue
-    nodes = ObjectStore(parts.kube, parts.clock, None, PARSERS)
-    region = ObjectStore(parts.kube, parts.clock, settings.region_namespace, REGION_PARSERS)
-    board, regions = HostBoard(), KnownRegions()
-    measure = measured_region(parts.metrics, node_series)
-    measure_maintenance = measured_maintenance(parts.metrics)
+    settings = parts.settings
     clouds = OpenStackClouds(parts.clock, parts.randomness)
-    access = CloudAccess(parts.kube, clouds, parts.clock, settings.region_namespace)
-    status = NodesReconciler(
-        kube=parts.kube,
-        clock=parts.clock,
-        events=parts.events,
-        store=nodes,
-        resync=settings.resync,
-        board=board,
+    shared = _Shared(
+        parts=parts,
+        nodes=ObjectStore(parts.kube, parts.clock, None, PARSERS),
+        region=ObjectStore(parts.kube, parts.clock, settings.region_namespace, REGION_PARSERS),
+        board=HostBoard(),
+        access=CloudAccess(parts.kube, clouds, parts.clock, settings.region_namespace),
     )
-    hosts = HostsReconciler(
-        kube=parts.kube,
-        clock=parts.clock,
-        events=parts.events,
-        access=access,
-        fencing=HttpFencing(),
-        nodes=nodes,
-        region=region,
-        locks=DrainLocks(parts.kube, settings.region_namespace, settings.pod_image),
-        board=board,
-        namespace=settings.region_namespace,
-        resync=settings.resync,
-    )
-    maintenances = MaintenancesReconciler(
-        kube=parts.kube,
-        clock=parts.clock,
-        events=parts.events,
-        access=access,
-        namespace=settings.region_namespace,
-        board=board,
-    )
-
-    def look_at_regions() -> None:
-        for key in regions.all():
-            queue.add(("region", *key), after=GATHERING)
-
-    board.changed = look_at_regions
-
-    def seen(store: ObjectStore, resource: Resource, event: str | None, obj: Mapping[str, Any]) -> None:
-        if store.feed(resource, event, obj):
-            queue.add(HOSTS, after=GATHERING)
-            if resource == NODE:
-                look_at_regions()
-
-    def region_seen(event: str | None, obj: Mapping[str, Any]) -> None:
-        measure(event, obj)
-        queue.add(("region", *regions.feed(event, obj)), after=GATHERING)
-        queue.add(HOSTS, after=GATHERING)
-
-    def maintenance_seen(event: str | None, obj: Mapping[str, Any]) -> None:
-        measure_maintenance(event, obj)
-        # Our own writes come back as events, too: a look for each of them would be one too many.
-        queue.add(MAINTENANCES, after=1.0)
-        queue.add(HOSTS, after=1.0)
-
-    queue.add(HOSTS)
-    queue.add(MAINTENANCES)
+    status, hosts, maintenances = _status(shared), _hosts(shared), _maintenances(shared)
+    news = _News(shared)
+    shared.board.changed = news.look_at_regions
+    parts.queue.add(HOSTS)
+    parts.queue.add(MAINTENANCES)
     return Container(
         name="node",
         watches=(
-            Watch(OSDPL, seen=region_seen),
-            Watch(NODE, seen=partial(seen, nodes, NODE)),
-            Watch(NODE_MAINTENANCE, seen=maintenance_seen),
-            *(Watch(resource, seen=partial(seen, region, resource)) for resource in REGION_PARSERS),
+            Watch(OSDPL, seen=news.region_seen),
+            Watch(NODE, seen=news.node_seen),
+            Watch(NODE_MAINTENANCE, seen=news.maintenance_seen),
+            *(Watch(resource, seen=partial(news.seen, resource)) for resource in REGION_PARSERS),
         ),
         reconcilers={
             "region": lambda namespace, name: status.reconcile((namespace, name)),
             "hosts": lambda *_: hosts.reconcile(),
             "maintenances": lambda *_: maintenances.reconcile(),
         },
-        queue=queue,
+        queue=parts.queue,
         workers=3,
     )
+
+
+def _status(shared: _Shared) -> NodesReconciler:
+    parts = shared.parts
+    return NodesReconciler(
+        kube=parts.kube,
+        clock=parts.clock,
+        events=parts.events,
+        store=shared.nodes,
+        resync=parts.settings.resync,
+        board=shared.board,
+    )
+
+
+def _hosts(shared: _Shared) -> HostsReconciler:
+    parts, namespace = shared.parts, shared.parts.settings.region_namespace
+    return HostsReconciler(
+        kube=parts.kube,
+        clock=parts.clock,
+        events=parts.events,
+        access=shared.access,
+        fencing=HttpFencing(),
+        nodes=shared.nodes,
+        region=shared.region,
+        locks=DrainLocks(parts.kube, namespace, parts.settings.pod_image),
+        board=shared.board,
+        namespace=namespace,
+        resync=parts.settings.resync,
+    )
+
+
+def _maintenances(shared: _Shared) -> MaintenancesReconciler:
+    parts = shared.parts
+    return MaintenancesReconciler(
+        kube=parts.kube,
+        clock=parts.clock,
+        events=parts.events,
+        access=shared.access,
+        namespace=parts.settings.region_namespace,
+        board=shared.board,
+    )
+
+
+class _News:
+    """What is to be looked at when something was seen."""
+
+    def __init__(self, shared: _Shared) -> None:
+        self._queue = shared.parts.queue
+        self._shared = shared
+        self._regions = KnownRegions()
+        self._measure = measured_region(shared.parts.metrics, node_series)
+        self._measure_maintenance = measured_maintenance(shared.parts.metrics)
+
+    def look_at_regions(self) -> None:
+        for key in self._regions.all():
+            self._queue.add(("region", *key), after=GATHERING)
+
+    def node_seen(self, event: str | None, obj: Mapping[str, Any]) -> None:
+        if self._shared.nodes.feed(NODE, event, obj):
+            self._queue.add(HOSTS, after=GATHERING)
+            self.look_at_regions()
+
+    def seen(self, resource: Resource, event: str | None, obj: Mapping[str, Any]) -> None:
+        """An object in the region's own namespace."""
+        if self._shared.region.feed(resource, event, obj):
+            self._queue.add(HOSTS, after=GATHERING)
+
+    def region_seen(self, event: str | None, obj: Mapping[str, Any]) -> None:
+        self._measure(event, obj)
+        self._queue.add(("region", *self._regions.feed(event, obj)), after=GATHERING)
+        self._queue.add(HOSTS, after=GATHERING)
+
+    def maintenance_seen(self, event: str | None, obj: Mapping[str, Any]) -> None:
+        self._measure_maintenance(event, obj)
+        # Our own writes come back as events, too: a look for each of them would be one too many.
+        self._queue.add(MAINTENANCES, after=1.0)
+        self._queue.add(HOSTS, after=1.0)
 
 
 if __name__ == "__main__":
