@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from controller.domain.hooks import HookPhase, HookView
-from controller.domain.pods import parse_pod
+from controller.domain.pods import CauseKind, parse_pod
 from controller.domain.times import seconds_of
 from controller.errors import Forbidden
 from controller.ports import POD, Kube
@@ -17,6 +17,8 @@ _PHASES = {
     "Succeeded": HookPhase.SUCCEEDED,
     "Failed": HookPhase.FAILED,
 }
+# It has begun or is about to, and nobody needs it to be ready.
+_IS_AT_WORK = (CauseKind.STARTING, CauseKind.UNREADY)
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,6 @@ def _cause(obj: Mapping[str, Any]) -> str:
     # It stands for itself, as that of a Job would.
     owner = {"kind": "Job", "name": obj["metadata"]["name"], "controller": True}
     facts = parse_pod({**obj, "metadata": {**obj["metadata"], "ownerReferences": [owner]}})
-    if facts is None or facts.cause is None:
+    if facts is None or facts.cause is None or facts.cause.kind in _IS_AT_WORK:
         return ""
     return f'{facts.cause.text}: "{facts.cause.output}"' if facts.cause.output else facts.cause.text

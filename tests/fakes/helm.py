@@ -26,7 +26,7 @@ from controller.helm_port import (
     RenderedRelease,
     Revision,
 )
-from controller.ports import JOB
+from controller.ports import JOB, POD, Resource
 from controller.reconcile.drift_check import as_sent
 from tests.fakes.kube import FakeKube
 from tests.fakes.world import FakeClock
@@ -37,17 +37,25 @@ _ENDS = {"pre-delete", "post-delete"}
 
 @dataclass(frozen=True)
 class Hook:
-    """A Job that the hooks of a release make. `events` and `policy`, of its deletion, as in annotations."""
+    """What the hooks of a release make, a Job or a Pod. `events` and `policy`, of its deletion, as in
+    annotations."""
 
     name: str
     events: str = "post-install,post-upgrade,post-rollback"
     weight: int = 0
     policy: str = ""
+    kind: str = "Job"
+
+    @property
+    def resource(self) -> Resource:
+        return POD if self.kind == "Pod" else JOB
 
     def job(self, namespace: str) -> dict[str, Any]:
         annotations = {"helm.sh/hook": self.events, "helm.sh/hook-weight": str(self.weight)}
         annotations |= {"helm.sh/hook-delete-policy": self.policy} if self.policy else {}
         meta = {"name": self.name, "namespace": namespace, "annotations": annotations}
+        if self.kind == "Pod":
+            return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": {"containers": []}}
         return {"apiVersion": "batch/v1", "kind": "Job", "metadata": meta, "spec": {"template": {}}}
 
 
@@ -229,7 +237,7 @@ class FakeHelm:
     ) -> tuple[str, ...]:
         for hook in self.hooks_of.get(release, ()):
             if bool(set(hook.events.split(",")) & _ENDS) == of_the_uninstall:
-                self._kube.delete(JOB, hook.name, namespace)
+                self._kube.delete(hook.resource, hook.name, namespace)
         return ()
 
     def delete_claims(self, release: str, namespace: str) -> tuple[str, ...]:
@@ -290,9 +298,11 @@ class FakeHelm:
         ]
         for hook in run:
             if not hook.policy or "before-hook-creation" in hook.policy:
-                self._kube.delete(JOB, hook.name, namespace)
+                self._kube.delete(hook.resource, hook.name, namespace)
             # A server-side apply: what is there is taken for what is to be made.
-            job = self._kube.get(JOB, hook.name, namespace) or self._kube.create(hook.job(namespace))
+            job = self._kube.get(hook.resource, hook.name, namespace) or self._kube.create(
+                hook.job(namespace)
+            )
             record.phases[hook.name] = "Running"
             uid = job["metadata"]["uid"]
             outcome = self._ended.get(uid) or self._await(hook.name, cancellation)
@@ -307,7 +317,7 @@ class FakeHelm:
                 raise HelmFailed(f"failed post-install: Job {hook.name} failed: 1/1")
         for hook in run:
             if "hook-succeeded" in hook.policy:
-                self._kube.delete(JOB, hook.name, namespace)
+                self._kube.delete(hook.resource, hook.name, namespace)
 
     def _await(self, job: str, cancellation: Cancellation | None) -> str:
         token = cancellation if isinstance(cancellation, CancellationToken) else CancellationToken()

@@ -9,6 +9,8 @@ from controller.domain.names import (
     ROLLBACK_RELEASE_PREFIX,
     SUSPEND_ANNOTATION,
 )
+from controller.ports import POD
+from controller.reconcile.hook_progress import LASTS_AFTER
 from tests.fakes.helm import Hook
 from tests.reconcile.bundles import NAMESPACE, Bench
 
@@ -30,6 +32,30 @@ def test_one_slot_is_enough_where_a_hook_waits_for_the_next_release() -> None:
     bench.helm.finish("keystone-db-sync")
     bench.settle()
     assert bench.release("identity", "keystone")["state"] == "Deployed"
+
+
+def test_one_slot_is_enough_where_a_hook_that_is_a_pod_waits_for_the_next_release() -> None:
+    bench = Bench(size=1)
+    bench.helm.hooks_of["keystone"] = [Hook("keystone-check", kind="Pod")]
+    bench.bundle("identity", "keystone", "mariadb")
+    bench.look()
+    bench.wait(lambda: bench.kube.get(POD, "keystone-check", NAMESPACE), "the pod is there")
+    bench.clock.advance(LASTS_AFTER)
+    bench.until(lambda: bench.release("identity", "mariadb").get("state") == "Deployed", "mariadb is there")
+    entry = bench.release("identity", "keystone")
+    assert (entry["state"], entry["message"]) == ("Installing", "waits for its hook, Pod keystone-check")
+    bench.helm.finish("keystone-check")
+    bench.settle()
+    assert bench.release("identity", "keystone")["state"] == "Deployed"
+
+
+def test_an_action_that_has_begun_is_looked_at_again_soon(bench: Bench) -> None:
+    """No event tells of pods."""
+    bench.helm.hooks_of["nova"] = [Hook("nova-check", kind="Pod")]
+    bench.bundle("compute", "nova")
+    assert bench.reconciler.reconcile((NAMESPACE, "compute")) == LASTS_AFTER
+    bench.helm.finish("nova-check")
+    bench.settle()
 
 
 def test_however_many_wait_what_they_wait_for_has_its_turn() -> None:
