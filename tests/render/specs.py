@@ -201,6 +201,7 @@ FEATURES: Mapping[str, dict[str, Any]] = {
         compute={"liveMigration": {"interface": "bond2", "permitPostCopy": True}}
     ),
     "compute-console-spice": _features(compute={"console": {"type": "spice"}}),
+    "compute-new-hosts": _features(nodes={"newHosts": "AtOnce"}),
     "compute-console-none": _features(compute={"console": {"type": "none"}}),
     "compute-libvirt-tls": _features(compute={"libvirtTLS": {"enabled": True}}, tls=ISSUER),
     "volumes-ceph": _features(blockStorage={"backends": [CEPH_STORE]}),
