@@ -29,7 +29,14 @@ from controller.ports import (
     resource_of,
 )
 from controller.reconcile.action_slots import ReleaseKey
-from controller.reconcile.drift_check import Compared, compare, identify, not_comparable, put_right
+from controller.reconcile.drift_check import (
+    Compared,
+    cannot_compare,
+    compare,
+    identify,
+    not_comparable,
+    put_right,
+)
 from controller.reconcile.drift_index import BundleKey, DriftIndex, Followed, Tracked
 
 log = logging.getLogger(__name__)
@@ -313,7 +320,7 @@ class DriftLookout:
                 except KubeError as error:
                     log.warning("cannot compare %s: %s", object_, error, extra={"release": key[1]})
                     # What was found before may well be so still.
-                    drifted = tracked.found.get(object_) or not_comparable(object_, error)
+                    drifted = tracked.found.get(object_) or cannot_compare(object_, error)
                     again = self._clock.monotonic() + REFUSED_SECONDS
             with self._lock:
                 self._touched.pop(object_, None)

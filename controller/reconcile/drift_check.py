@@ -132,6 +132,16 @@ def is_hook(obj: Mapping[str, Any]) -> bool:
     return HOOK_ANNOTATION in (obj["metadata"].get("annotations") or {})
 
 
+def cannot_compare(object_: ObjectId, error: KubeError) -> Drifted | None:
+    """What is told of an object that could not be compared: nothing where its kind is not known to us."""
+    group = object_.api_version.rpartition("/")[0]
+    ours = "." not in group or group.endswith(".k8s.io")
+    if isinstance(error, ObjectMissing) and not ours:
+        # `resource_of` guesses where a custom resource is; Helm asks the API server.
+        return None
+    return not_comparable(object_, error)
+
+
 def not_comparable(object_: ObjectId, error: KubeError, before: Drifted | None = None) -> Drifted:
     """An object that the API server does not let us compare, or put right; `before` is how it was found.
 

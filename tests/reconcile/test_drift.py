@@ -9,7 +9,7 @@ import pytest
 
 from controller.domain.bundle import DriftIgnore
 from controller.domain.drift import Change, Drift
-from controller.errors import ApiUnavailable, Forbidden, ObjectRefused
+from controller.errors import ApiUnavailable, Forbidden, ObjectMissing, ObjectRefused
 from controller.helm_port import ReleaseRecords
 from controller.ports import CONFIGMAP, DEPLOYMENT, JOB, SECRET, Resource
 from controller.reconcile.drift import REFUSED_SECONDS, Correction, DriftLookout, Pace
@@ -376,6 +376,22 @@ def test_what_may_not_be_compared_is_told_and_compared_once_the_right_is_there(w
     world.kube.before_write = lambda request: None
     world.run(REFUSED_SECONDS + 2)
     assert world.drift() == Drift()
+
+
+@pytest.mark.parametrize(("api_version", "told"), [("apps/v1", True), ("example.org/v1", False)])
+def test_a_custom_resource_that_is_not_found_where_it_is_looked_for_is_not_missed(
+    world: World, api_version: str, told: bool
+) -> None:
+    """Its plural is a guess: what Helm has made there would be called broken for ever."""
+    world.releases.deploy("web", 1, obj(api_version, "Deployment", "octopus"))
+
+    def not_there(request: Request) -> None:
+        if request.verb == "apply":
+            raise ObjectMissing("the server could not find the requested resource")
+
+    world.kube.before_write = not_there
+    world.settled()
+    assert bool(world.drift().objects) == told
 
 
 def test_what_is_known_to_differ_stays_known_while_it_may_not_be_compared(world: World) -> None:
