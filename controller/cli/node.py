@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from enum import StrEnum
 from typing import Annotated, Any
 
@@ -90,7 +90,7 @@ def plan(
     name = f"plan-{node[:200]}-{secrets.token_hex(3)}"
     _make(cluster, name, node, mode, dryRun=True)
     try:
-        planned = _wait(cluster, name, lambda phase: phase == Phase.PLANNED, PLAN_WITHIN)
+        planned = _wait(cluster, name, lambda phase: phase in (Phase.PLANNED, Phase.BLOCKED), PLAN_WITHIN)
     finally:
         cluster.kube.delete(NODE_MAINTENANCE, name)
     if planned is None:
@@ -98,6 +98,8 @@ def plan(
             f"nothing was planned within {PLAN_WITHIN:.0f} s: is the node container running? (osctl node why)"
         )
     status = planned["status"]
+    if status["phase"] == Phase.BLOCKED:
+        raise ObjectMissing(_message(status))
     if output != Format.TABLE:
         print_data({key: value for key, value in status.items() if key != "conditions"}, output)
         return
@@ -111,7 +113,10 @@ def plan(
 def maintain(
     node: Node,
     *,
-    mode: ModeOption = _Mode.MIGRATE,
+    mode: Annotated[
+        _Mode | None,
+        typer.Option("--mode", help="What becomes of its servers: migrate.", case_sensitive=False),
+    ] = None,
     fenced: Annotated[
         bool, typer.Option("--fenced", help="With evacuate: your word that the node is off.")
     ] = False,
@@ -120,15 +125,17 @@ def maintain(
     kubeconfig: Kubeconfig = None,
     context: Context = "",
 ) -> None:
-    """Take a node out of service and move its servers away."""
+    """Take a node out of service and move its servers away; a maintenance that is there is changed."""
     cluster = open_cluster(kubeconfig, context, "")
-    if cluster.kube.get(NODE, node) is None and mode != _Mode.EVACUATE:
-        raise ObjectMissing(f'there is no node "{node}"')
     name = f"node-{node[:200]}"
     known = cluster.kube.get(NODE_MAINTENANCE, name)
     if known is None:
-        _make(cluster, name, node, mode, **({"fenced": True} if fenced else {}))
-    stderr().print(f"nodemaintenance/{name} {'is there already' if known else 'made'}")
+        if cluster.kube.get(NODE, node) is None and mode != _Mode.EVACUATE:
+            raise ObjectMissing(f'there is no node "{node}"')
+        _make(cluster, name, node, mode or _Mode.MIGRATE, **({"fenced": True} if fenced else {}))
+        stderr().print(f"nodemaintenance/{name} made")
+    else:
+        stderr().print(f"nodemaintenance/{name} {_change(cluster, known, node, mode, fenced=fenced)}")
     if not wait:
         return
     told: list[str] = []
@@ -181,9 +188,36 @@ def _make(cluster: Cluster, name: str, node: str, mode: _Mode, **spec: Any) -> N
             "apiVersion": API_VERSION,
             "kind": NODE_MAINTENANCE.kind,
             "metadata": {"name": name},
-            "spec": {"nodeName": node, "mode": str(Mode(mode.value.capitalize())), **spec},
+            "spec": {"nodeName": node, "mode": _word(mode), **spec},
         }
     )
+
+
+def _change(cluster: Cluster, known: KubeObject, node: str, mode: _Mode | None, *, fenced: bool) -> str:
+    """Gives a maintenance that is there what was asked for; what to say of it."""
+    meta, spec = known["metadata"], known["spec"]
+    if spec["nodeName"] != node:
+        raise ObjectMissing(f'the NodeMaintenance "{meta["name"]}" is for the node "{spec["nodeName"]}"')
+    if meta.get("deletionTimestamp"):
+        raise ObjectMissing(
+            f'the NodeMaintenance "{meta["name"]}" is being rolled back: ask again when it is gone'
+        )
+    wanted: dict[str, Any] = {"mode": _word(mode)} if mode is not None else {}
+    wanted |= {"fenced": True} if fenced else {}
+    changed = {key: value for key, value in wanted.items() if spec.get(key) != value}
+    if not changed:
+        return "is there already"
+    patch = {"metadata": {"resourceVersion": meta["resourceVersion"]}, "spec": changed}
+    cluster.kube.merge_patch(NODE_MAINTENANCE, meta["name"], None, patch)
+    return "is changed: " + ", ".join(f"{key} {str(value).lower()}" for key, value in changed.items())
+
+
+def _word(mode: _Mode) -> str:
+    return str(Mode(mode.value.capitalize()))
+
+
+def _message(status: Mapping[str, Any]) -> str:
+    return str(find(status.get("conditions") or (), "Ready").get("message", ""))
 
 
 def _wait(
@@ -200,7 +234,7 @@ def _wait(
         if found is None:
             raise ObjectMissing(f'the NodeMaintenance "{name}" was deleted')
         status = found.get("status") or {}
-        message = find(status.get("conditions") or (), "Ready").get("message", "")
+        message = _message(status)
         if told is not None and message and message not in told[-1:]:
             told.append(message)
             stderr().print(soft_wrapped(f"{status.get('phase')}  {message}"))

@@ -106,6 +106,31 @@ def test_maintain_and_return(world: NodeWorld) -> None:
     assert world.cloud.services["cmp1"].enabled
 
 
+def test_a_plan_for_a_node_that_is_nowhere_is_refused(world: NodeWorld) -> None:
+    found = osctl("node", "plan", "cmp9")
+    assert found.exit_code == 6 and 'no node "cmp9"' in found.stderr
+
+
+def test_maintain_gives_a_maintenance_that_is_there_mode_and_fenced(world: NodeWorld) -> None:
+    assert osctl("node", "maintain", "cmp1").exit_code == 0
+    found = osctl("node", "maintain", "cmp1", "--mode", "evacuate", "--fenced")
+    assert found.exit_code == 0 and "mode evacuate, fenced true" in found.stderr
+    live = world.kube.get(NODE_MAINTENANCE, "node-cmp1")
+    assert live is not None and (live["spec"]["mode"], live["spec"]["fenced"]) == ("Evacuate", True)
+    assert "is there already" in osctl("node", "maintain", "cmp1").stderr
+    again = world.kube.get(NODE_MAINTENANCE, "node-cmp1")
+    assert again is not None and again["spec"]["mode"] == "Evacuate"
+
+
+def test_maintain_does_not_take_one_that_is_rolled_back_for_its_own(world: NodeWorld) -> None:
+    world.cloud.boot(1, "cmp1")
+    assert osctl("node", "maintain", "cmp1").exit_code == 0
+    world.look(5)
+    world.kube.delete(NODE_MAINTENANCE, "node-cmp1")
+    found = osctl("node", "maintain", "cmp1")
+    assert found.exit_code == 6 and "rolled back" in found.stderr
+
+
 def test_maintain_ends_with_needs_edit_when_a_person_is_needed(world: NodeWorld) -> None:
     world.cloud.boot(1, "cmp1", status="SUSPENDED")
     assert osctl("node", "maintain", "cmp1", "--wait").exit_code == 5
