@@ -122,7 +122,7 @@ class OpenStackCloud:
 
     def migrations(self, server: str) -> tuple[Migration, ...]:
         wanted = {"instance_uuid": server}
-        listed = self._calls.pages("compute", "/os-migrations", "migrations", wanted, LOOK)
+        listed = self._calls.pages("compute", "/os-migrations", "migrations", wanted, LOOK, key="uuid")
         return tuple(sorted(read_each(listed, _migration, "/os-migrations"), key=lambda one: one.id))
 
     def allocations(self, host: str) -> tuple[str, ...] | None:

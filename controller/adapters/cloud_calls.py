@@ -16,14 +16,16 @@ from typing import Any, TypeVar
 
 import yaml
 
+from controller.adapters.cloud_answer import CloudAnswer, fault_of, read_answer, retry_after
 from controller.domain import backoff
 from controller.errors import CloudRefused, CloudUnavailable
 from controller.ports import Clock, Randomness
 
 Made = TypeVar("Made")
 
-# Seconds: one request, and a read with all its repetitions.
+# Seconds: until something comes, one request with all of its answer, and a read with all its repetitions.
 REQUEST_TIMEOUT = 15.0
+ANSWER_WITHIN = 30.0
 READ_WITHIN = 20.0
 PROBE_TIMEOUT = 5.0
 PAGE = 500
@@ -95,9 +97,19 @@ class CloudCalls:
                 self._sleep(pause)
 
     def pages(
-        self, service: str, path: str, name: str, params: Mapping[str, Any], microversion: str
+        self,
+        service: str,
+        path: str,
+        name: str,
+        params: Mapping[str, Any],
+        microversion: str,
+        *,
+        key: str = "id",
     ) -> Iterator[dict[str, Any]]:
-        """Every item of a list that comes in pages; CloudUnavailable where one of them does not come."""
+        """Every item of a list that comes in pages; CloudUnavailable where one of them does not come.
+
+        `key`: the field of an item that the next page is asked for with.
+        """
         marker = ""
         for _ in range(MOST_PAGES):
             given = {**params, "limit": PAGE} | ({"marker": marker} if marker else {})
@@ -107,9 +119,10 @@ class CloudCalls:
             more = any(link.get("rel") == "next" for link in answer.get(f"{name}_links") or ())
             if not more:
                 return
-            if not items or str(items[-1]["id"]) == marker:
+            last = str(items[-1].get(key) or "") if items else ""
+            if last in ("", marker):
                 raise CloudUnavailable(f"{path}: the list does not come to an end")
-            marker = str(items[-1]["id"])
+            marker = last
         raise CloudUnavailable(f"{path}: the list does not come to an end")
 
     def send(
@@ -129,11 +142,14 @@ class CloudCalls:
                 raise_exc=False,
                 redirect=False,
                 timeout=PROBE_TIMEOUT,
+                # The status is enough.
+                stream=True,
                 connect_retries=0,
                 status_code_retries=0,
             )
         except (failures.ClientException, OSError, ValueError) as error:
             raise CloudUnavailable(type(error).__name__) from None
+        response.close()
         return int(response.status_code)
 
     @property
@@ -160,17 +176,17 @@ class CloudCalls:
         if body is not None:
             more["json"] = dict(body)
         self.count += 1
-        response = self._response(method, service, path, more)
-        return self._judge(response, method, service, path)
+        return self._judge(self._answer(method, service, path, more), method, service, path)
 
-    def _response(self, method: str, service: str, path: str, more: Mapping[str, Any]) -> Any:
+    def _answer(self, method: str, service: str, path: str, more: Mapping[str, Any]) -> CloudAnswer:
         import keystoneauth1.exceptions as failures
         from openstack.exceptions import SDKException
 
         what = f"{service} {method} {path}"
+        deadline = self._clock.monotonic() + ANSWER_WITHIN
         try:
             proxy = getattr(self._connection(), service)
-            return proxy.request(path, method, **_ONCE, **more)
+            response = proxy.request(path, method, stream=True, **_ONCE, **more)
         except failures.EndpointNotFound:
             raise CloudRefused(f"the region has no {service} service", 404) from None
         except (failures.Unauthorized, failures.http.Forbidden):
@@ -184,10 +200,12 @@ class CloudCalls:
             # What discovery makes of an answer that was cut short.
             raise CloudUnavailable(f"{what}: {type(error).__name__}") from None
 
-    def _judge(self, response: Any, method: str, service: str, path: str) -> Any:
-        what, code = f"{service} {method} {path}", int(response.status_code)
+        return read_answer(response, what, deadline=deadline, monotonic=self._clock.monotonic)
+
+    def _judge(self, answer: CloudAnswer, method: str, service: str, path: str) -> Any:
+        what, code = f"{service} {method} {path}", answer.code
         if code in _BROKEN:
-            asked = _retry_after(response.headers.get("Retry-After"))
+            asked = retry_after(answer.headers.get("Retry-After"), self._clock.now())
             if code in _BUSY and asked:
                 self._quiet[service] = self._clock.monotonic() + asked
             raise CloudUnavailable(f"{what}: {code}", asked)
@@ -196,11 +214,11 @@ class CloudCalls:
         if code == 404 and method in ("GET", "DELETE"):
             return None
         if code >= 400:
-            raise CloudRefused(f"{what}: {code} {_fault(response)}", code)
-        if code == 204 or not response.content:
+            raise CloudRefused(f"{what}: {code} {fault_of(answer.content)}", code)
+        if code == 204 or not answer.content:
             return {}
         try:
-            return json.loads(response.content)
+            return json.loads(answer.content)
         except ValueError:
             raise CloudUnavailable(f"{what}: the answer is cut short") from None
 
@@ -243,24 +261,3 @@ def read_each(
         raise CloudUnavailable(f"{path}: an entry of the answer has no {error}") from None
     except (AttributeError, TypeError, ValueError):
         raise CloudUnavailable(f"{path}: an entry of the answer cannot be read") from None
-
-
-def _retry_after(text: str | None) -> float | None:
-    try:
-        return min(max(float(text), 0.0), 300.0) if text else None
-    except ValueError:
-        return None
-
-
-def _fault(response: Any) -> str:
-    """The sentence in an error answer, in the shape of any service."""
-    try:
-        body = json.loads(response.content)
-    except ValueError:
-        return ""
-    for value in [body, *(body.values() if isinstance(body, dict) else ())]:
-        if isinstance(value, dict) and isinstance(value.get("message"), str):
-            return str(value["message"])[:500]
-        if isinstance(value, dict) and isinstance(value.get("detail"), str):
-            return str(value["detail"])[:500]
-    return ""

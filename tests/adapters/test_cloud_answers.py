@@ -21,7 +21,9 @@ class _Calls:
     def get(self, service: str, path: str, wanted: Any = None, microversion: str = "") -> Any:
         return self._answer
 
-    def pages(self, service: str, path: str, name: str, wanted: Any, microversion: str) -> Iterator[Any]:
+    def pages(
+        self, service: str, path: str, name: str, wanted: Any, microversion: str, *, key: str = "id"
+    ) -> Iterator[Any]:
         return iter(self._answer[name])
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import json
+from datetime import UTC, datetime
 from typing import Any
 
 import keystoneauth1.exceptions as failures
@@ -10,17 +12,31 @@ import pytest
 
 from controller.adapters.clock import SystemClock
 from controller.adapters.cloud import OpenStackCloud, OpenStackClouds
-from controller.adapters.cloud_calls import READ_WITHIN, CloudCalls
+from controller.adapters.cloud_answer import LONGEST_PAUSE, retry_after
+from controller.adapters.cloud_calls import ANSWER_WITHIN, READ_WITHIN, CloudCalls
 from controller.adapters.randomness import SystemRandomness
 from controller.errors import CloudRefused, CloudUnavailable
 from tests.fakes.world import FakeClock
 
 
+class Body(io.BytesIO):
+    def read1(self, size: int | None = -1, /, *, decode_content: bool = False) -> bytes:
+        assert decode_content
+        return super().read1(size if size is not None else -1)
+
+
 class Answer:
     def __init__(self, status: int = 200, body: Any = None, content: bytes = b"", **headers: str) -> None:
         self.status_code = status
-        self.content = content or json.dumps(body if body is not None else {}).encode()
+        self._content = content or json.dumps(body if body is not None else {}).encode()
         self.headers = {key.replace("_", "-"): value for key, value in headers.items()}
+
+    @property
+    def raw(self) -> Body:
+        return Body(self._content)
+
+    def close(self) -> None:
+        """The connection is free again."""
 
 
 class Service:
@@ -171,3 +187,56 @@ def test_services_and_servers_of_a_cell_that_is_down_are_not_known() -> None:
 def test_what_is_no_clouds_yaml_is_refused_without_quoting_it(text: bytes) -> None:
     with pytest.raises(CloudRefused, match=r"^the credentials are no clouds\.yaml"):
         OpenStackClouds(SystemClock(), SystemRandomness()).open(text)
+
+
+@pytest.mark.parametrize(
+    ("asked", "pause"),
+    [
+        ("60", 60),
+        ("Sun, 24 May 2026 20:27:10 GMT", 30),
+        ("Sun, 24 May 2026 20:20:00 GMT", 0),
+        ("Mon, 25 May 2026 20:27:10 GMT", LONGEST_PAUSE),
+        ("1e9", LONGEST_PAUSE),
+        ("nan", None),
+        ("soon", None),
+        ("", None),
+    ],
+)
+def test_a_pause_is_asked_for_in_seconds_or_until_a_time(asked: str, pause: float | None) -> None:
+    now = datetime(2026, 5, 24, 20, 26, 40, tzinfo=UTC).timestamp()
+    assert retry_after(asked, now) == pause
+
+
+def test_the_next_page_of_migrations_is_asked_for_by_uuid() -> None:
+    """From 2.59 on the marker is no number (nova/api/openstack/compute/migrations.py)."""
+    entry = {"instance_uuid": "s", "migration_type": "migration", "status": "done"}
+    first = {"migrations": [{**entry, "id": 2, "uuid": "two"}], "migrations_links": [{"rel": "next"}]}
+    second = {"migrations": [{**entry, "id": 1, "uuid": "one"}]}
+    service = Service(Answer(body=first), Answer(body=second))
+    assert [one.id for one in OpenStackCloud(Calls(service)).migrations("s")] == [1, 2]
+    assert [more["params"].get("marker") for _, _, more in service.asked] == [None, "two"]
+
+
+def test_an_answer_that_drips_ends_in_time() -> None:
+    calls = Calls(Service(Answer()))
+
+    class Dripping(Answer):
+        closed = False
+
+        @property
+        def raw(self) -> Any:
+            return self
+
+        def read1(self, size: int, *, decode_content: bool) -> bytes:
+            calls.clock.advance(10)
+            return b" "
+
+        def close(self) -> None:
+            self.closed = True
+
+    answer = Dripping()
+    calls.service = Service(answer)
+    began = calls.clock.monotonic()
+    with pytest.raises(CloudUnavailable, match="does not come to an end"):
+        calls.send("POST", "compute", "/x", {})
+    assert calls.clock.monotonic() - began <= ANSWER_WITHIN + 10 and answer.closed
