@@ -25,7 +25,8 @@ class Revision:
     revision was made by the controller and not by someone's `helm upgrade` or `helm rollback`.
 
     `origin` is the number in that label, 0 without one. `forced` and `asked` are labels of
-    `controller.domain.requests`, `rolled_back_to` and `held` as in `domain.release_state.Recorded`.
+    `controller.domain.requests`, `rolled_back_to`, `held` and `removing` as in
+    `domain.release_state.Recorded`.
     """
 
     version: int
@@ -41,6 +42,7 @@ class Revision:
     asked: str = ""
     rolled_back_to: int = 0
     held: str = ""
+    removing: bool = False
 
 
 @dataclass(frozen=True)
@@ -195,7 +197,7 @@ class ReleaseRecords(Protocol):
         ...
 
     def mark_uninstalling(self, release: str, namespace: str, version: int) -> None:
-        """Notes in the record that the release is being taken apart, before anything of it is.
+        """Notes in the record that we are taking the release apart, before anything of it is.
 
         Raises Conflict when the record changed meanwhile, ReleaseMissing when it is gone.
         """

@@ -11,19 +11,13 @@ import base64
 import binascii
 import gzip
 import json
-import re
 import time
 import zlib
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
-from controller.adapters.manifests import (
-    KEEP_ANNOTATION,
-    annotations_of,
-    parse_document,
-    parse_manifests,
-    split_documents,
-)
+from controller.adapters.manifests import parse_manifests, split_documents
+from controller.adapters.recorded_claims import belongs, claim_patterns, keep_claims, statefulsets
 from controller.adapters.recorded_hooks import (
     deletable_objects,
     is_of_both,
@@ -38,12 +32,13 @@ from controller.domain.names import (
     DIGEST_LABEL,
     FORCE_LABEL,
     HELD_DIGEST_LABEL,
+    REMOVAL_LABEL,
     REVISION_LABEL,
     ROLLBACK_LABEL,
     ROLLED_BACK_TO_LABEL,
     SPEC_DIGEST_LABEL,
 )
-from controller.errors import ChartInvalid, Conflict, HelmFailed, ReleaseMissing
+from controller.errors import Conflict, HelmFailed, ReleaseMissing
 from controller.helm_port import RemovalState, RenderedRelease, Revision
 from controller.ports import (
     PVC,
@@ -85,6 +80,7 @@ def revision(version: int, status: str, labels: Mapping[str, str], modified: flo
         asked=labels.get(ROLLBACK_LABEL, ""),
         rolled_back_to=int(back_to) if rolled_back else 0,
         held=labels.get(HELD_DIGEST_LABEL, "") if rolled_back else "",
+        removing=labels.get(REMOVAL_LABEL) == str(version),
     )
 
 
@@ -149,7 +145,7 @@ class SecretRecords:
             info["description"] = "being uninstalled by openstack-controller"
             return True
 
-        self._rewrite(release, namespace, version, begin)
+        self._rewrite(release, namespace, version, begin, {REMOVAL_LABEL: str(version)})
 
     def relabel(self, release: str, namespace: str, version: int, labels: Mapping[str, str]) -> None:
         name = f"sh.helm.release.v1.{release}.v{version}"
@@ -159,7 +155,9 @@ class SecretRecords:
 
     def manifest(self, release: str, namespace: str, version: int) -> RenderedRelease:
         _, record = self._read(release, namespace, version)
-        hooks = [obj for hook in record.get("hooks") or [] for obj in parse_manifests(hook["manifest"])]
+        hooks = [
+            obj for hook in record.get("hooks") or [] for obj in parse_manifests(hook.get("manifest", ""))
+        ]
         return RenderedRelease(parse_manifests(str(record.get("manifest", ""))), tuple(hooks))
 
     def given_values(self, release: str, namespace: str, version: int) -> Values:
@@ -188,7 +186,7 @@ class SecretRecords:
             if version is None:
                 return ()
             try:
-                self._rewrite(release, namespace, version, _keep_claims)
+                self._rewrite(release, namespace, version, keep_claims)
             except (Conflict, ReleaseMissing):
                 continue  # Helm wrote in between: what counts is what the record says now
             return self.claims(release, namespace)
@@ -202,9 +200,9 @@ class SecretRecords:
         named = {
             str(obj["metadata"]["name"])
             for obj in (*objects.manifest, *objects.hooks)
-            if obj["kind"] == "PersistentVolumeClaim" and _belongs(obj, namespace)
+            if obj["kind"] == "PersistentVolumeClaim" and belongs(obj, namespace)
         }
-        patterns = [pattern for obj in _statefulsets(objects, namespace) for pattern in _claim_patterns(obj)]
+        patterns = [pattern for obj in statefulsets(objects, namespace) for pattern in claim_patterns(obj)]
         if not named and not patterns:
             return ()
         present = [str(one["metadata"]["name"]) for one in self._kube.list_metadata(PVC, namespace)]
@@ -247,7 +245,7 @@ class SecretRecords:
         if version is None:
             return ()
         # A StatefulSet makes claims anew that are deleted before it.
-        for obj in _statefulsets(self.manifest(release, namespace, version), namespace):
+        for obj in statefulsets(self.manifest(release, namespace, version), namespace):
             self._delete_statefulset(str(obj["metadata"]["name"]), namespace)
         deleted = self.claims(release, namespace)
         for name in deleted:
@@ -268,7 +266,7 @@ class SecretRecords:
         version = self._newest(release, namespace)
         if version is None:
             return
-        for wanted in _statefulsets(self.manifest(release, namespace, version), namespace):
+        for wanted in statefulsets(self.manifest(release, namespace, version), namespace):
             policy = wanted.get("spec", {}).get("persistentVolumeClaimRetentionPolicy") or {}
             if policy.get("whenDeleted") != "Delete":
                 continue
@@ -276,7 +274,7 @@ class SecretRecords:
             # First the policy: else the StatefulSet's controller makes itself the owner again.
             patch = {"spec": {"persistentVolumeClaimRetentionPolicy": {"whenDeleted": "Retain"}}}
             self._kube.merge_patch(STATEFULSET, name, namespace, patch)
-            patterns = _claim_patterns(wanted)
+            patterns = claim_patterns(wanted)
             for claim in self._kube.list_metadata(PVC, namespace):
                 metadata = claim["metadata"]
                 if metadata.get("ownerReferences") and any(p.fullmatch(metadata["name"]) for p in patterns):
@@ -299,14 +297,22 @@ class SecretRecords:
         return secret, decode_record(str((secret.get("data") or {}).get("release", "")), name)
 
     def _rewrite(
-        self, release: str, namespace: str, version: int, change: Callable[[dict[str, Any]], bool]
+        self,
+        release: str,
+        namespace: str,
+        version: int,
+        change: Callable[[dict[str, Any]], bool],
+        marks: Mapping[str, str] | None = None,
     ) -> bool:
-        """Changes a record if `change` says so, on condition that it is still as it was read."""
+        """Changes a record if `change` says so, or if it lacks a label of `marks`, on condition that it is
+        still as it was read."""
         secret, record = self._read(release, namespace, version)
-        if not change(record):
+        labels = secret["metadata"].setdefault("labels", {})
+        marked = {**labels, **(marks or {})}
+        if not change(record) and marked == labels:
             return False
         secret["data"]["release"] = encode_record(record)
-        secret["metadata"].setdefault("labels", {})["status"] = str(record["info"]["status"])
+        secret["metadata"]["labels"] = {**marked, "status": str(record["info"]["status"])}
         secret["metadata"].pop("managedFields", None)
         self._kube.replace({"apiVersion": "v1", "kind": "Secret", **secret})
         return True
@@ -325,9 +331,18 @@ def decode_record(data: str, name: str) -> dict[str, Any]:
     except (binascii.Error, zlib.error, ValueError, RecursionError) as error:
         # The error's text could quote the record, and the record holds secrets.
         raise HelmFailed(f"Helm's record {name} cannot be read ({type(error).__name__})") from None
-    if not isinstance(record, dict):
+    if not isinstance(record, dict) or not _is_a_release(record):
         raise HelmFailed(f"Helm's record {name} holds no release")
     return record
+
+
+def _is_a_release(record: dict[str, Any]) -> bool:
+    """Whether what is read of it has the types that Helm gives it (pkg/release/v1/release.go)."""
+    hooks = record.get("hooks") or []
+    if not isinstance(hooks, list) or not all(isinstance(hook, dict) for hook in hooks):
+        return False
+    texts = [record.get("manifest", ""), *(hook.get("manifest", "") for hook in hooks)]
+    return isinstance(record.get("info") or {}, dict) and all(isinstance(text, str) for text in texts)
 
 
 def encode_record(record: Mapping[str, Any]) -> str:
@@ -343,45 +358,3 @@ def _modified(labels: Mapping[str, str]) -> float:
 
 def _cut_off(status: str) -> bool:
     return status.startswith("pending-") or status == "uninstalling"
-
-
-def _keep_claims(record: dict[str, Any]) -> bool:
-    """Marks the claims in the manifest as Helm's to keep; every other document stays as it is."""
-    documents = split_documents(str(record.get("manifest", "")))
-    kept = [_kept(document) for document in documents]
-    if kept == list(documents):
-        return False
-    record["manifest"] = "".join(f"---\n{document.strip()}\n" for document in kept)
-    return True
-
-
-def _kept(document: str) -> str:
-    if "PersistentVolumeClaim" not in document:
-        return document
-    try:
-        obj = parse_document(document)
-    except ChartInvalid:
-        return document
-    if not isinstance(obj, dict) or obj.get("kind") != "PersistentVolumeClaim":
-        return document
-    if annotations_of(obj).get(KEEP_ANNOTATION) == "keep":
-        return document
-    obj.setdefault("metadata", {})["annotations"] = {**annotations_of(obj), KEEP_ANNOTATION: "keep"}
-    comments = [line for line in document.strip().splitlines() if line.startswith("# Source:")]
-    # JSON is YAML that Go and Python read alike: no plain `y` that turns into true.
-    return "\n".join([*comments, json.dumps(obj, ensure_ascii=False)])
-
-
-def _statefulsets(objects: RenderedRelease, namespace: str) -> Iterable[KubeObject]:
-    return [obj for obj in objects.manifest if obj["kind"] == "StatefulSet" and _belongs(obj, namespace)]
-
-
-def _belongs(obj: KubeObject, namespace: str) -> bool:
-    return str(obj.get("metadata", {}).get("namespace") or namespace) == namespace
-
-
-def _claim_patterns(statefulset: KubeObject) -> list[re.Pattern[str]]:
-    """Names of its claims: `<template>-<set>-<ordinal>` (Kubernetes: StatefulSet, Stable Storage)."""
-    name = re.escape(str(statefulset["metadata"]["name"]))
-    templates = statefulset.get("spec", {}).get("volumeClaimTemplates") or []
-    return [re.compile(rf"{re.escape(str(one['metadata']['name']))}-{name}-[0-9]+") for one in templates]

@@ -36,6 +36,8 @@ FORCE_LABEL = f"{GROUP}/force"
 ROLLBACK_LABEL = f"{GROUP}/rollback"
 ROLLED_BACK_TO_LABEL = f"{GROUP}/rolled-back-to"
 HELD_DIGEST_LABEL = f"{GROUP}/held-digest"
+# The revision that we have begun to take apart: a record may say `uninstalling` of someone else's doing.
+REMOVAL_LABEL = f"{GROUP}/removal"
 
 # Requests of an operator, on a HelmBundle for all its releases, or for one: `<prefix>/<release>`.
 RECONCILE_ANNOTATION = f"{GROUP}/reconcile-requested-at"

@@ -43,7 +43,8 @@ class Recorded:
 
     `forced` and `asked` are the marks of the requests for an upgrade and for a rollback that were there
     when any of the revisions kept was made. `rolled_back_to` is the revision that this one went back to
-    at our hands, 0 for none, and `held` the digest that was wanted then.
+    at our hands, 0 for none, and `held` the digest that was wanted then, empty if that was not known.
+    `removing`: it is we who have begun to take the release apart.
     """
 
     version: int
@@ -58,11 +59,13 @@ class Recorded:
     asked: frozenset[str] = frozenset()
     rolled_back_to: int = 0
     held: str = ""
+    removing: bool = False
 
 
 @dataclass(frozen=True)
 class Attempt:
-    """Our last action on the release. `failures` counts those in a row that ended badly for `digest`.
+    """Our last action on the release. `failures` counts those in a row that ended badly for `digest`: an
+    Unlock tells of one that was cut off.
 
     `finished` is in seconds since the epoch. `requests` are those that were there when it began.
     """
@@ -72,34 +75,6 @@ class Attempt:
     finished: float
     failures: int
     requests: Requests = NOTHING_ASKED
-
-
-@dataclass(frozen=True)
-class Situation:
-    """Everything the decision depends on.
-
-    `wanted` is the digest of chart and resolved values, None when the release is no longer wanted.
-    `unmet` names dependencies that are not deployed, `dependents` installed releases that still need
-    this one. `requests` is what the operator asks for. `suspended` says by what, empty when it is not.
-    `jitter` in [0, 1) is the same at every look at the same failure, else the shortest draw would win.
-    `foreign_grace`: seconds after which a pending revision of someone else's Helm counts as dead.
-    `retry_cap` is the longest pause between tries, in seconds.
-    `drift` is what differs from the deployed revision, `drift_mode` what is to happen with it.
-    """
-
-    wanted: str | None
-    recorded: Recorded | None
-    attempt: Attempt | None
-    now: float
-    jitter: float
-    suspended: str = ""
-    unmet: tuple[str, ...] = ()
-    dependents: tuple[str, ...] = ()
-    requests: Requests = NOTHING_ASKED
-    foreign_grace: float = 1800.0
-    retry_cap: float = backoff.CAP
-    drift: Drift = NO_DRIFT
-    drift_mode: DriftMode = "Correct"
 
 
 @dataclass(frozen=True)
@@ -116,17 +91,56 @@ class Decision:
     waits_for: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True)
+class Situation:
+    """Everything the decision depends on.
+
+    `wanted` is the digest of chart and resolved values, None when the release is no longer wanted, empty
+    as long as it cannot be told. `obstacle` says why chart or values cannot be had now, None if they can.
+    `unmet` names dependencies that are not deployed, `dependents` installed releases that still need
+    this one. `requests` is what the operator asks for. `suspended` says by what, empty when it is not.
+    `jitter` in [0, 1) is the same at every look at the same failure, else the shortest draw would win.
+    `foreign_grace`: seconds after which what someone else's Helm has begun counts as dead.
+    `retry_cap` is the longest pause between tries, in seconds.
+    `drift` is what differs from the deployed revision, `drift_mode` what is to happen with it.
+    """
+
+    wanted: str | None
+    recorded: Recorded | None
+    attempt: Attempt | None
+    now: float
+    jitter: float
+    suspended: str = ""
+    obstacle: Decision | None = None
+    unmet: tuple[str, ...] = ()
+    dependents: tuple[str, ...] = ()
+    requests: Requests = NOTHING_ASKED
+    foreign_grace: float = 1800.0
+    retry_cap: float = backoff.CAP
+    drift: Drift = NO_DRIFT
+    drift_mode: DriftMode = "Correct"
+
+
 def decide(situation: Situation) -> Decision:
     """The one next action. The table in docs/releases.md lists every case."""
     if situation.suspended:
         return Decision(Action.NOTHING, Reason.SUSPENDED, f"suspended by {situation.suspended}")
     recorded = situation.recorded
+    foreign = recorded is not None and _is_foreign(situation, recorded)
+    if recorded is not None and foreign:
+        left = recorded.modified + situation.foreign_grace - situation.now
+        if left > 0:
+            text = f"another Helm is at work on revision {recorded.version} ({recorded.status})"
+            return Decision(Action.WAIT, Reason.BUSY_ELSEWHERE, text, again_after=min(left, 30.0))
     if situation.wanted is None:
         return _unwanted(situation)
     if recorded is None:
         return _gated(situation, Decision(Action.INSTALL, Reason.NOT_INSTALLED))
-    if recorded.status.startswith("pending-"):
-        return _pending(situation, recorded)
+    if _is_pending(recorded):
+        # The Lease makes us the only writer and no action of ours runs: its writer is dead.
+        text = "of another Helm aged out" if foreign else "was cut off"
+        text = f"revision {recorded.version} {text}"
+        return _backed_off(situation, Decision(Action.UNLOCK, Reason.UNLOCKING, text))
     if recorded.status in ("uninstalling", "uninstalled"):
         # Killed in the middle of an uninstall that an edit has taken back since: what is half gone is
         # taken away whole, and the next step installs anew.
@@ -144,28 +158,45 @@ def _existing(situation: Situation, recorded: Recorded) -> Decision:
             return _backed_off(situation, Decision(Action.ROLLBACK, Reason.ROLLBACK_REQUESTED, text))
     if not is_answered(requests.force, recorded.forced):
         text = "an upgrade was asked for by annotation"
-        return _backed_off(situation, Decision(Action.UPGRADE, Reason.FORCED, text))
+        forced = _gated(situation, Decision(Action.UPGRADE, Reason.FORCED, text), dependencies=False)
+        return _unserved(situation, recorded, forced)
     if _is_held(situation, recorded):
         if impossible:
             return Decision(Action.NOTHING, Reason.ROLLBACK_IMPOSSIBLE, impossible)
+        edited = "its spec is edited, " if recorded.held else ""
         text = (
-            f"held at revision {recorded.rolled_back_to} by a rollback until its spec is edited, "
+            f"held at revision {recorded.rolled_back_to} by a rollback until {edited}"
             "the rollback is no longer asked for, or an upgrade is"
         )
         return _kept(situation, Decision(Action.NOTHING, Reason.ROLLED_BACK, text))
-    if recorded.status == "superseded":
-        text = f"the record of the revision after {recorded.version} is missing"
-        return _gated(situation, Decision(Action.UPGRADE, Reason.RECORD_MISSING, text))
-    if recorded.status != "deployed":
-        return _gated(situation, Decision(Action.UPGRADE, Reason.RETRYING, "the last revision failed"))
-    if not recorded.ours:
-        text = f"revision {recorded.version} was not made by this controller"
-        return _gated(situation, Decision(Action.UPGRADE, Reason.FOREIGN_CHANGE, text))
-    if recorded.digest != situation.wanted:
-        return _gated(situation, Decision(Action.UPGRADE, Reason.SPEC_CHANGED))
+    change = _change(situation, recorded)
+    if change is not None:
+        return _unserved(situation, recorded, _gated(situation, change))
     if impossible:
         return Decision(Action.NOTHING, Reason.ROLLBACK_IMPOSSIBLE, impossible)
     return _kept(situation, Decision(Action.NOTHING, Reason.IN_SYNC))
+
+
+def _change(situation: Situation, recorded: Recorded) -> Decision | None:
+    """The upgrade that the release needs, None when it is as it is wanted."""
+    if recorded.status == "superseded":
+        text = f"the record of the revision after {recorded.version} is missing"
+        return Decision(Action.UPGRADE, Reason.RECORD_MISSING, text)
+    if recorded.status != "deployed":
+        return Decision(Action.UPGRADE, Reason.RETRYING, "the last revision failed")
+    if not recorded.ours:
+        text = f"revision {recorded.version} was not made by this controller"
+        return Decision(Action.UPGRADE, Reason.FOREIGN_CHANGE, text)
+    if recorded.digest != situation.wanted:
+        return Decision(Action.UPGRADE, Reason.SPEC_CHANGED)
+    return None
+
+
+def _unserved(situation: Situation, recorded: Recorded, decision: Decision) -> Decision:
+    """The decision; while chart or values cannot be had, what is deployed is kept as it is."""
+    if decision is situation.obstacle and recorded.status == "deployed" and recorded.ours:
+        return _kept(situation, decision)
+    return decision
 
 
 def _kept(situation: Situation, rest: Decision) -> Decision:
@@ -193,12 +224,12 @@ def _kept(situation: Situation, rest: Decision) -> Decision:
 
 def _is_held(situation: Situation, recorded: Recorded) -> bool:
     """Whether a rollback keeps the release from what its spec says; one that is no longer asked for does
-    not."""
+    not. Made while nobody could tell what was wanted, it stays as long as it is asked for."""
     return bool(
         situation.requests.rollback
         and recorded.status == "deployed"
         and recorded.rolled_back_to
-        and recorded.held == situation.wanted
+        and recorded.held in ("", situation.wanted)
     )
 
 
@@ -227,27 +258,28 @@ def _unwanted(situation: Situation) -> Decision:
     return _backed_off(situation, Decision(Action.UNINSTALL, Reason.NO_LONGER_WANTED))
 
 
-def _pending(situation: Situation, recorded: Recorded) -> Decision:
+def _is_pending(recorded: Recorded) -> bool:
+    return recorded.status.startswith("pending-")
+
+
+def _is_foreign(situation: Situation, recorded: Recorded) -> bool:
+    """Whether someone else's Helm has begun what the record tells, and may be at it still."""
+    if recorded.status == "uninstalling":
+        return not recorded.removing
     # A rollback has the labels of the revision that it goes back to until it is done.
     our_rollback = (
         recorded.status == "pending-rollback"
         and situation.requests.rollback_revision in recorded.copied_from
         and not is_answered(situation.requests.rollback, recorded.asked)
     )
-    if recorded.ours or our_rollback:
-        # The Lease makes us the only writer and no action of ours runs: its writer is dead.
-        go = Decision(Action.UNLOCK, Reason.UNLOCKING, f"revision {recorded.version} was cut off")
-        return _backed_off(situation, go)
-    left = recorded.modified + situation.foreign_grace - situation.now
-    if left > 0:
-        text = f"another Helm is at work on revision {recorded.version} ({recorded.status})"
-        return Decision(Action.WAIT, Reason.BUSY_ELSEWHERE, text, again_after=min(left, 30.0))
-    text = f"revision {recorded.version} of another Helm aged out"
-    return _backed_off(situation, Decision(Action.UNLOCK, Reason.UNLOCKING, text))
+    return _is_pending(recorded) and not recorded.ours and not our_rollback
 
 
-def _gated(situation: Situation, go: Decision) -> Decision:
-    if situation.unmet:
+def _gated(situation: Situation, go: Decision, *, dependencies: bool = True) -> Decision:
+    """An action that serves the spec: not without its chart and values, nor before its dependencies."""
+    if situation.obstacle is not None:
+        return situation.obstacle
+    if situation.unmet and dependencies:
         names = ", ".join(situation.unmet)
         text = f"waits for {names} to be deployed"
         return Decision(Action.WAIT, Reason.WAITING_FOR_DEPENDENCY, text, waits_for=situation.unmet)
@@ -257,15 +289,17 @@ def _gated(situation: Situation, go: Decision) -> Decision:
 def _backed_off(situation: Situation, go: Decision) -> Decision:
     last = situation.attempt
     # An edit is served at once: the backoff belongs to the digest that failed. So is a new request.
-    digest = situation.wanted if go.action in MAKING else ""
-    if last is None or last.failures == 0 or last.digest != digest:
+    digest = situation.wanted if go.action in (*MAKING, Action.UNLOCK) else ""
+    # Whoever is cut off once goes on at once: it was a restart. Cut off again and again, it may be the cause.
+    failures = last.failures - (last.action == Action.UNLOCK) if last else 0
+    if last is None or failures == 0 or last.digest != digest:
         return go
     if (last.action == Action.CORRECT) != (go.action == Action.CORRECT):
         # That an object cannot be put right holds up nothing else.
         return go
     if situation.requests.asks_more_than(last.requests):
         return go
-    due = last.finished + backoff.delay(last.failures, situation.jitter, cap=situation.retry_cap)
+    due = last.finished + backoff.delay(failures, situation.jitter, cap=situation.retry_cap)
     if due <= situation.now:
         return go
     # The moment, not the seconds left: a message that counts down would be a status write a second.

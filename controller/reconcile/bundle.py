@@ -38,7 +38,7 @@ from controller.reconcile.release_histories import ReleaseHistories
 from controller.reconcile.release_sizes import ReleaseSizes
 from controller.reconcile.release_view import release_view, resting_state
 from controller.reconcile.secret_values import SecretValues
-from controller.reconcile.superseded import is_superseded
+from controller.reconcile.superseded import is_superseded, seconds_left
 from controller.reconcile.waiting_bundles import WaitingBundles
 
 log = logging.getLogger(__name__)
@@ -244,11 +244,13 @@ class BundleReconciler:
     def _follow(self, look: BundleLook, release: ObservedRelease, running: Running) -> HooksSeen:
         """What an action of ours is at; ends it when what it serves is not asked for any more."""
         key = look.key(release.name)
-        superseded = is_superseded(
-            running, release.wanted, look.requests(release.name), suspended=look.suspended(release.name)
-        )
-        if superseded:
+        wanted, suspended = release.wanted, look.suspended(release.name)
+        superseded = is_superseded(running, wanted, look.requests(release.name), suspended=suspended)
+        left = seconds_left(running, wanted, self._clock.now(), suspended=suspended)
+        if superseded or left == 0:
             running.cancellation.cancel()
+        elif left is not None:
+            look.again.append(left)
         seen = self._hooks.look(key, running)
         for bundle in self._slots.note_waiting(key, seen.waiting):
             self._requeue(bundle)
@@ -341,7 +343,7 @@ def _job(look: BundleLook, release: ObservedRelease, decision: Decision, secrets
     wanted, attempt = release.wanted, release.attempt
     current = release.revisions[-1].version if release.revisions else 0
     making = decision.action in MAKING
-    digest = wanted.digest if wanted and making else ""
+    digest = wanted.digest if wanted and (making or decision.action == Action.UNLOCK) else ""
     return Job(
         action=decision.action,
         bundle=look.bundle.name,

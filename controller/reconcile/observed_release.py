@@ -141,6 +141,7 @@ def recorded(revisions: tuple[Revision, ...]) -> Recorded | None:
         asked=marks_in(one.asked for one in revisions),
         rolled_back_to=last.rolled_back_to,
         held=last.held,
+        removing=last.removing,
     )
 
 

@@ -139,8 +139,10 @@ class ReleaseActions:
             superseded = isinstance(failure, HelmCancelled) and cancellation.cancelled
             error, hooks = self._explain(job, failure, superseded=superseded)
         duration = self._clock.monotonic() - began
-        # What was ended because nobody wants it any more has not failed.
-        failures = job.failures + (not superseded) if error else 0
+        # What was ended because nobody wants it any more has not failed. What had to be unlocked has: its
+        # container did not live to say so.
+        failed = bool(error) or job.action == Action.UNLOCK
+        failures = job.failures + (not superseded) if failed else 0
         # Whole seconds, as the status keeps it: what a restart reads back must be the same.
         finished = float(int(self._clock.now()))
         attempt = Attempt(str(job.action), job.digest, finished, failures, job.requests)

@@ -62,12 +62,9 @@ class ReleaseDecisions:
         suspended = look.suspended(release.name)
         if suspended:
             return Decision(Action.NOTHING, Reason.SUSPENDED, f"suspended by {suspended}")
-        obstacle = None
-        if wanted is not None:
-            unknown = None if wanted.digest else wanted.obstacle
-            obstacle = self._taken(look, release.revisions) or unknown
-        if obstacle is not None:
-            return obstacle
+        taken = self._taken(look, release.revisions) if wanted is not None else None
+        if taken is not None:
+            return taken
         unmet: tuple[str, ...] = ()
         if spec is not None and wanted is not None:
             unmet = tuple(name for name in spec.depends_on if not is_deployed(look.histories.get(name, ())))
@@ -83,6 +80,7 @@ class ReleaseDecisions:
                 now=self._clock.now(),
                 jitter=steady_jitter(release.name, release.attempt),
                 suspended=suspended,
+                obstacle=wanted.obstacle if wanted else None,
                 unmet=unmet,
                 dependents=dependents,
                 requests=look.requests(release.name),

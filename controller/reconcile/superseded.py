@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from controller.domain.bundle import ReleaseSpec
-from controller.domain.release_state import Action
+from controller.domain.release_state import MAKING, Action
 from controller.domain.requests import Requests
 from controller.reconcile.action_slots import Running
 from controller.reconcile.observed_release import Wanted
@@ -35,12 +35,24 @@ def is_superseded(running: Running, wanted: Wanted | None, requests: Requests, *
             return False
 
 
+def seconds_left(running: Running, wanted: Wanted | None, now: float, *, suspended: str) -> float | None:
+    """Seconds after which the action is to be ended, as the newest spec gives it less time than it was given.
+
+    None where it ends by itself until then.
+    """
+    given = running.spec.timeout if running.spec else 0
+    if suspended or wanted is None or running.action not in MAKING or wanted.spec.timeout >= given:
+        return None
+    return max(running.started + wanted.spec.timeout - now, 0.0)
+
+
 def _serves_another(running: Running, wanted: Wanted | None) -> bool:
     if wanted is None or running.spec is None:
         return True
-    if wanted.digest:
+    if wanted.digest and running.digest:
         return wanted.digest != running.digest
-    # What is wanted now cannot be served yet, a Secret or a chart is missing: the spec itself tells.
+    # What is wanted could not be told, now or when the action began, as a Secret or a chart was missing:
+    # the spec itself tells.
     return not _same(running.spec, wanted.spec)
 
 

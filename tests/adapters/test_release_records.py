@@ -10,7 +10,13 @@ from typing import Any
 import pytest
 
 from controller.adapters.release_records import RECORD_TYPE, SecretRecords, decode_record, encode_record
-from controller.domain.names import BUNDLE_LABEL, CHART_VERSION_LABEL, DIGEST_LABEL, REVISION_LABEL
+from controller.domain.names import (
+    BUNDLE_LABEL,
+    CHART_VERSION_LABEL,
+    DIGEST_LABEL,
+    REMOVAL_LABEL,
+    REVISION_LABEL,
+)
 from controller.errors import ChartInvalid, HelmFailed, ReleaseMissing
 from controller.ports import PVC, SECRET, STATEFULSET, KubeObject
 from tests.fakes.kube import FakeKube, Request
@@ -229,8 +235,16 @@ def test_a_manifest_that_is_not_yaml_is_told_without_quoting_it() -> None:
         base64.b64encode(base64.b64encode(b"[1]")).decode(),
         base64.b64encode(base64.b64encode(gzip.compress(b"[" * 200_000))).decode(),
         base64.b64encode(base64.b64encode(gzip.compress(b" " * (65 * 1024 * 1024)))).decode(),
+        encode_record({"manifest": 5}),
+        encode_record({"hooks": 5}),
+        encode_record({"hooks": ["a"]}),
+        encode_record({"hooks": [{"manifest": []}]}),
+        encode_record({"info": "deployed"}),
     ],
-    ids=["empty", "no base64", "one base64", "no gzip", "cut JSON", "no object", "deep", "bomb"],
+    ids=[
+        *("empty", "no base64", "one base64", "no gzip", "cut JSON", "no object", "deep", "bomb"),
+        *("manifest", "hooks", "a hook", "manifest of a hook", "info"),
+    ],
 )
 def test_an_unreadable_record_is_an_error_of_ours(data: str) -> None:
     with pytest.raises(HelmFailed, match=r"v1\.web"):
@@ -364,3 +378,23 @@ def test_the_values_that_were_given_are_read_from_the_record() -> None:
     assert records.given_values("web", SPACE, 2) == {}
     with pytest.raises(ReleaseMissing):
         records.given_values("web", SPACE, 3)
+
+
+@pytest.mark.parametrize("status", ["deployed", "uninstalling"])
+def test_a_removal_of_ours_is_told_from_one_of_somebody_else(status: str) -> None:
+    kube = FakeKube()
+    kube.create(record(status=status))
+    records = SecretRecords(kube)
+    assert not records.observe(SPACE)["web"][-1].removing
+    records.mark_uninstalling("web", SPACE, 1)
+    seen = records.observe(SPACE)["web"][-1]
+    assert (seen.status, seen.removing) == ("uninstalling", True)
+    kube.forget_requests()
+    records.mark_uninstalling("web", SPACE, 1)
+    assert kube.changes == []
+
+
+def test_the_mark_of_a_removal_counts_for_its_own_revision_only() -> None:
+    kube = FakeKube()
+    kube.create(record(2, "uninstalling", **{REMOVAL_LABEL: "1"}))
+    assert not SecretRecords(kube).observe(SPACE)["web"][-1].removing

@@ -109,6 +109,9 @@ def test_a_removal_without_hooks_leaves_nothing_of_an_earlier_try(bench: Bench, 
     bench.helm.install(bench.request("web", hook("job-hangs", "pre-delete")))
     cancel(bench, lambda cancellation: remove(bench, cancellation))
     assert _job(bench)
+    # Helm has written the record meanwhile, and left our mark there.
+    (seen,) = bench.records.observe(bench.namespace)["web"]
+    assert (seen.status, seen.removing) == ("uninstalling", True)
     remove(bench, **way)
     wait_until(lambda: not bench.kube.list(JOB, bench.namespace), "no Job is left")
     assert bench.kube.list_metadata(SECRET, bench.namespace, labels="owner=helm") == []

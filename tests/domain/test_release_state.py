@@ -33,6 +33,8 @@ def failed_attempt(
     return Attempt(action, digest, NOW - age, failures)
 
 
+MISSING = Decision(Action.WAIT, Reason.SECRET_MISSING, "Secret keys is missing", again_after=2.0)
+AWAY = Decision(Action.WAIT, Reason.REPOSITORY_UNAVAILABLE, "no answer", again_after=15.0)
 FORCED = Requests(force="now")
 BACK = Requests(rollback="2 now")
 BACK_ASKED = marks_in([label_of(BACK.rollback)])
@@ -215,6 +217,16 @@ TABLE = {
         Action.UPGRADE,
         Reason.RETRYING,
     ),
+    "unlocked a moment ago": (
+        at(there=recorded("failed"), attempt=failed_attempt(action="Unlock")),
+        Action.UPGRADE,
+        Reason.RETRYING,
+    ),
+    "unlocked a moment ago, not for the first time in a row": (
+        at(there=recorded("failed"), attempt=failed_attempt(2, action="Unlock")),
+        Action.WAIT,
+        Reason.BACKING_OFF,
+    ),
     "pending, ours: the writer is dead": (
         at(there=recorded("pending-upgrade")),
         Action.UNLOCK,
@@ -235,8 +247,13 @@ TABLE = {
         Action.WAIT,
         Reason.BUSY_ELSEWHERE,
     ),
-    "pending, ours, but unlocking failed a moment ago": (
-        at(there=recorded("pending-upgrade"), attempt=failed_attempt(digest="", action="Unlock")),
+    "pending, ours, cut off a moment after it was unlocked": (
+        at(there=recorded("pending-upgrade"), attempt=failed_attempt(action="Unlock")),
+        Action.UNLOCK,
+        Reason.UNLOCKING,
+    ),
+    "pending, ours, cut off a moment after it was unlocked, not for the first time": (
+        at(there=recorded("pending-upgrade"), attempt=failed_attempt(2, action="Unlock")),
         Action.WAIT,
         Reason.BACKING_OFF,
     ),
@@ -251,7 +268,17 @@ TABLE = {
         Reason.UNLOCKING,
     ),
     "half uninstalled, wanted again": (
+        at(there=recorded("uninstalling", removing=True)),
+        Action.UNINSTALL,
+        Reason.RETRYING,
+    ),
+    "being uninstalled by someone else's Helm": (
         at(there=recorded("uninstalling")),
+        Action.WAIT,
+        Reason.BUSY_ELSEWHERE,
+    ),
+    "half uninstalled by someone else's Helm, aged out": (
+        at(there=recorded("uninstalling", age=1801)),
         Action.UNINSTALL,
         Reason.RETRYING,
     ),
@@ -260,10 +287,90 @@ TABLE = {
         Action.UNINSTALL,
         Reason.RETRYING,
     ),
+    "wanted, not installed, a Secret is missing": (
+        at("", obstacle=MISSING),
+        Action.WAIT,
+        Reason.SECRET_MISSING,
+    ),
+    "deployed, a Secret is missing": (
+        at("", recorded(), obstacle=MISSING),
+        Action.WAIT,
+        Reason.SECRET_MISSING,
+    ),
+    "deployed, a Secret is missing, others have changed objects of it": (
+        at("", recorded(), obstacle=MISSING, drift=drifted()),
+        Action.CORRECT,
+        Reason.DRIFTED,
+    ),
+    "deployed, a Secret is missing, an upgrade is asked for": (
+        at("", recorded(), obstacle=MISSING, requests=FORCED),
+        Action.WAIT,
+        Reason.SECRET_MISSING,
+    ),
+    "deployed, a Secret is missing, a rollback is asked for": (
+        at("", recorded(), obstacle=MISSING, requests=BACK),
+        Action.ROLLBACK,
+        Reason.ROLLBACK_REQUESTED,
+    ),
+    "rolled back while a Secret was missing": (
+        at("", rolled_back(held=""), obstacle=MISSING, requests=BACK),
+        Action.NOTHING,
+        Reason.ROLLED_BACK,
+    ),
+    "rolled back while a Secret was missing, which is there again": (
+        at(there=rolled_back(held=""), requests=BACK),
+        Action.NOTHING,
+        Reason.ROLLED_BACK,
+    ),
+    "last revision failed, a Secret is missing": (
+        at("", recorded("failed"), obstacle=MISSING),
+        Action.WAIT,
+        Reason.SECRET_MISSING,
+    ),
+    "pending, ours, a Secret is missing": (
+        at("", recorded("pending-upgrade"), obstacle=MISSING),
+        Action.UNLOCK,
+        Reason.UNLOCKING,
+    ),
+    "half uninstalled, wanted again, a Secret is missing": (
+        at("", recorded("uninstalling", removing=True), obstacle=MISSING),
+        Action.UNINSTALL,
+        Reason.RETRYING,
+    ),
+    "deployed as wanted, its repository is away": (
+        at(there=recorded(), obstacle=AWAY),
+        Action.NOTHING,
+        Reason.IN_SYNC,
+    ),
     "suspended": (at(there=recorded(digest="bbbb"), suspended="its spec"), Action.NOTHING, Reason.SUSPENDED),
     "no longer wanted": (at(None, recorded()), Action.UNINSTALL, Reason.NO_LONGER_WANTED),
     "no longer wanted, pending of a dead writer": (
         at(None, recorded("pending-install")),
+        Action.UNINSTALL,
+        Reason.NO_LONGER_WANTED,
+    ),
+    "no longer wanted, pending, someone else's Helm": (
+        at(None, recorded("pending-upgrade", ours=False)),
+        Action.WAIT,
+        Reason.BUSY_ELSEWHERE,
+    ),
+    "no longer wanted, pending, someone else's Helm, aged out": (
+        at(None, recorded("pending-upgrade", ours=False, age=1801)),
+        Action.UNINSTALL,
+        Reason.NO_LONGER_WANTED,
+    ),
+    "no longer wanted, being uninstalled by someone else's Helm": (
+        at(None, recorded("uninstalling")),
+        Action.WAIT,
+        Reason.BUSY_ELSEWHERE,
+    ),
+    "no longer wanted, half uninstalled": (
+        at(None, recorded("uninstalling", removing=True)),
+        Action.UNINSTALL,
+        Reason.NO_LONGER_WANTED,
+    ),
+    "no longer wanted, half uninstalled by someone else's Helm, aged out": (
+        at(None, recorded("uninstalling", age=1801)),
         Action.UNINSTALL,
         Reason.NO_LONGER_WANTED,
     ),
@@ -278,7 +385,11 @@ TABLE = {
         Reason.WAITING_FOR_DEPENDENTS,
     ),
     "no longer wanted, uninstall failed a moment ago": (
-        at(None, recorded("uninstalling"), attempt=failed_attempt(digest="", action="Uninstall")),
+        at(
+            None,
+            recorded("uninstalling", removing=True),
+            attempt=failed_attempt(digest="", action="Uninstall"),
+        ),
         Action.WAIT,
         Reason.BACKING_OFF,
     ),
@@ -299,6 +410,7 @@ def every_situation() -> Iterator[Situation]:
         "uninstalled",
     )
     found = [None, rolled_back(), rolled_back(held="bbbb")]
+    found += [recorded("uninstalling", removing=True)]
     found += [
         recorded(status, digest, ours=ours, copied_from=frozenset() if ours else frozenset({2}))
         for status in statuses
@@ -310,6 +422,9 @@ def every_situation() -> Iterator[Situation]:
     for wanted, there, requests, attempt in itertools.product((WANTED, None), found, asked, attempts):
         for suspended, unmet in itertools.product(("", "its spec"), ((), ("mariadb",))):
             yield at(wanted, there, requests=requests, attempt=attempt, suspended=suspended, unmet=unmet)
+        if wanted is not None:
+            yield at("", there, requests=requests, attempt=attempt, obstacle=MISSING)
+            yield at(wanted, there, requests=requests, attempt=attempt, obstacle=AWAY)
     drifts = (drifted(), drifted(3, NOW), drifted(3, NOW - 3600), Drift(trouble="unreadable"))
     attempts += [failed_attempt(digest="", action="Correct")]
     for there, requests, attempt, drift in itertools.product(found, asked, attempts, drifts):
@@ -328,6 +443,11 @@ def test_no_state_is_without_an_answer_and_none_breaks_a_promise() -> None:
             assert situation.requests == BACK, "a rollback is made only where one is asked for"
         if decision.action in (Action.INSTALL, Action.UPGRADE) and situation.unmet:
             assert decision.reason == Reason.FORCED, "only an operator is served before a dependency"
+        if decision.action in (Action.INSTALL, Action.UPGRADE):
+            assert situation.obstacle is None, "nothing is made without its chart and values"
+        if situation.recorded and situation.recorded.status == "uninstalling" and not situation.suspended:
+            at_work = decision.reason == Reason.BUSY_ELSEWHERE
+            assert at_work != situation.recorded.removing, "another Helm at work is left alone"
         if decision.action == Action.UNINSTALL and situation.wanted is not None:
             assert situation.recorded is not None and situation.recorded.status.startswith("uninstall")
         if decision.action == Action.CORRECT:

@@ -16,7 +16,7 @@ from controller.adapters.helm_cancellation import CancellationToken
 from controller.adapters.release_records import revision
 from controller.domain.bundle import Values
 from controller.domain.hooks import EVENTS
-from controller.domain.names import HELM_FIELD_MANAGER
+from controller.domain.names import HELM_FIELD_MANAGER, REMOVAL_LABEL
 from controller.errors import HelmCancelled, HelmFailed, ReleaseMissing
 from controller.helm_port import (
     Cancellation,
@@ -105,6 +105,14 @@ class FakeHelm:
         """Of the newest revision, empty where there is none."""
         found = self._records.get(release)
         return found[-1].status if found else ""
+
+    def set_status(self, release: str, status: str) -> None:
+        """Somebody else's Helm writes into the newest record."""
+        self._records[release][-1].status = status
+
+    def labels(self, release: str) -> dict[str, str]:
+        """Of the newest revision."""
+        return dict(self._records[release][-1].labels)
 
     def lose_newest(self, release: str) -> None:
         """Somebody deletes the newest record by hand."""
@@ -199,6 +207,7 @@ class FakeHelm:
     def mark_uninstalling(self, release: str, namespace: str, version: int) -> None:
         record = self._find(release, version)
         record.status = record.status if record.status == "uninstalled" else "uninstalling"
+        record.labels[REMOVAL_LABEL] = str(version)
 
     def relabel(self, release: str, namespace: str, version: int, labels: Mapping[str, str]) -> None:
         self._find(release, version).labels.update(labels)

@@ -321,3 +321,38 @@ def test_a_release_put_back_while_it_is_uninstalled_is_installed_anew(bench: Ben
         *("Install", "Uninstall", "Uninstall", "Install")
     ]
     assert bench.helm.calls.count(("DeleteClaims", "nova")) == deleted
+
+
+@pytest.mark.parametrize("paused", [False, True])
+def test_an_action_that_is_given_less_time_by_an_edit_is_ended_when_that_is_up(
+    bench: Bench, paused: bool
+) -> None:
+    bench.helm.hooks_of["nova"] = [Hook("nova-db-sync")]
+    bench.bundle("compute", {"name": "nova", "timeout": "24h"})
+    bench.look()
+    bench.wait(lambda: bench.hook_runs("nova-db-sync"), "the hook runs")
+    [running] = bench.slots.busy().values()
+    bench.bundle("compute", {"name": "nova", "timeout": "1m"}, **({"mode": "Paused"} if paused else {}))
+    bench.clock.advance(30)
+    again = bench.reconciler.reconcile((NAMESPACE, "compute"))
+    assert again is not None and (paused or again <= 30)
+    assert not running.cancellation.cancelled
+    bench.clock.advance(31)
+    bench.look()
+    assert running.cancellation.cancelled is not paused
+    bench.helm.finish("nova-db-sync")
+    bench.settle()
+
+
+def test_an_action_that_is_given_more_time_by_an_edit_goes_on(bench: Bench) -> None:
+    bench.helm.hooks_of["nova"] = [Hook("nova-db-sync")]
+    bench.bundle("compute", {"name": "nova", "timeout": "1m"})
+    bench.look()
+    bench.wait(lambda: bench.hook_runs("nova-db-sync"), "the hook runs")
+    [running] = bench.slots.busy().values()
+    bench.bundle("compute", {"name": "nova", "timeout": "24h"})
+    bench.clock.advance(600)
+    bench.look()
+    assert not running.cancellation.cancelled
+    bench.helm.finish("nova-db-sync")
+    bench.settle()
