@@ -68,6 +68,20 @@ def test_servers_left_on_a_node_that_is_gone(world: NodeWorld) -> None:
     assert world.condition("NodesReady")["reason"] == "HostsFailing"
 
 
+def test_a_new_host_takes_servers_once_it_is_healthy(world: NodeWorld) -> None:
+    world.cloud.add_host("cmp4")
+    nova = "New compute service disabled due to config option."
+    world.cloud.services["cmp4"] = replace(world.cloud.services["cmp4"], enabled=False, reason=nova)
+    world.cloud.agents["b"] = Agent("b", "cmp4", "Open vSwitch agent", alive=False)
+    world.add_node("cmp4")
+    world.look(4, after=10)
+    assert not world.cloud.services["cmp4"].enabled
+    assert world.status("cmp4")["reason"] == "AgentsDown"
+    world.cloud.agents["b"] = replace(world.cloud.agents["b"], alive=True)
+    world.look(2)
+    assert world.cloud.services["cmp4"].enabled
+
+
 # -- the Job that maps hosts to cells
 
 
