@@ -85,15 +85,14 @@ def parse_manifest(
     workloads = []
     for obj in objects:
         meta = obj.get("metadata") or {}
-        if obj.get("kind") in ("Deployment", "StatefulSet", "DaemonSet") and (
-            (meta.get("namespace") or namespace) == namespace
-        ):
+        here = meta.get("name") and (meta.get("namespace") or namespace) == namespace
+        if here and obj.get("kind") in ("Deployment", "StatefulSet", "DaemonSet"):
             marked = {**meta, "annotations": {**(meta.get("annotations") or {}), RELEASE_NAME: release}}
             found = parse_workload({**obj, "metadata": marked})
             if found is not None and not found.off:
                 workloads.append(replace(found, missing=True))
-    named = (str((hook.get("metadata") or {}).get("name")) for hook in hooks if hook.get("kind") == "Job")
-    return Manifest(tuple(workloads), frozenset(named))
+    jobs = [hook.get("metadata") or {} for hook in hooks if hook.get("kind") == "Job"]
+    return Manifest(tuple(workloads), frozenset(str(meta["name"]) for meta in jobs if meta.get("name")))
 
 
 def common_manifest(revisions: Sequence[Manifest]) -> Manifest:

@@ -240,6 +240,14 @@ def test_what_is_rendered_with_no_pods_or_for_elsewhere_is_not_missed() -> None:
     assert parse_manifest("nova", "openstack", objects, []).workloads == ()
 
 
+def test_what_has_no_name_in_a_manifest_is_not_missed() -> None:
+    nameless = rendered("Deployment", "nova-api")
+    nameless["metadata"] = {"generateName": "nova-"}
+    hooks = [{"kind": "Job", "metadata": {"generateName": "nova-db-sync-"}}]
+    manifest = parse_manifest("nova", "openstack", [nameless], hooks)
+    assert (manifest.workloads, manifest.hook_jobs) == ((), frozenset())
+
+
 def test_a_daemonset_is_missed_although_its_pods_cannot_be_counted() -> None:
     manifest = parse_manifest("nova", "openstack", [rendered("DaemonSet", "nova-compute")], [])
     verdict = judge_components(facts(manifests={"nova": manifest}))["nova", "nova-compute"].verdict
