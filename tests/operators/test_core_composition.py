@@ -1,0 +1,89 @@
+"""core as put together from its environment: it listens for the other deployed containers, and no others."""
+
+from __future__ import annotations
+
+from typing import cast
+
+import pytest
+
+from containers.composition import Parts
+from containers.core import compose
+from controller.adapters.kube_connection import Connection
+from controller.adapters.logs import LogSecrets
+from controller.adapters.metrics import PrometheusMetrics
+from controller.adapters.watches import Key
+from controller.domain.conditions import find
+from controller.operator import Container
+from controller.ports import OSDPL
+from controller.reconcile.other_containers import LOOK_EVERY, SILENT_AFTER
+from controller.reconcile.work_queue import WorkQueue
+from controller.settings import read_settings
+from tests.fakes.kube import FakeKube
+from tests.fakes.world import FakeClock, FakeRandomness
+from tests.reconcile.test_deployment import KEY, SilentEvents, deploy_all, osdpl
+from tests.reconcile.watched import DEFINITIONS
+
+LEASES: Key = ("containers", "controller", "leases")
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    return FakeClock()
+
+
+@pytest.fixture
+def kube(clock: FakeClock) -> FakeKube:
+    fake = FakeKube(clock=clock)
+    for definition in DEFINITIONS:
+        fake.serve(definition)
+    return fake
+
+
+@pytest.fixture
+def core(kube: FakeKube, clock: FakeClock) -> Container:
+    environment = {
+        "REGION_NAMESPACE": "openstack",
+        "POD_NAMESPACE": "controller",
+        "DEPLOYED_CONTAINERS": "core,helmbundle",
+    }
+    randomness = FakeRandomness()
+    return compose(
+        Parts(
+            settings=read_settings(environment),
+            connection=cast(Connection, None),
+            kube=kube,
+            clock=clock,
+            randomness=randomness,
+            events=SilentEvents(),
+            log_secrets=LogSecrets(),
+            metrics=PrometheusMetrics("core"),
+            queue=WorkQueue(clock, randomness),
+        )
+    )
+
+
+def test_it_reads_the_leases_of_the_other_deployed_containers_from_its_start(
+    core: Container, kube: FakeKube
+) -> None:
+    assert core.queue.oldest_due() == LEASES
+    assert core.reconcilers["containers"](*LEASES[1:]) == LOOK_EVERY
+    read = [(one.namespace, one.name) for one in kube.requests if one.kind == "Lease"]
+    assert read == [("controller", "osctl-helmbundle")]
+
+
+def test_a_silent_container_has_the_region_looked_at(
+    core: Container, kube: FakeKube, clock: FakeClock
+) -> None:
+    kube.create(osdpl())
+    core.reconcilers["region"](*KEY)
+    deploy_all(kube)
+    for _ in range(int(SILENT_AFTER / LOOK_EVERY) + 2):
+        clock.advance(LOOK_EVERY)
+        core.reconcilers["containers"](*LEASES[1:])
+    assert core.queue.take() == LEASES
+    assert core.queue.take() == ("region", *KEY)
+    core.reconcilers["region"](*KEY)
+    found = kube.get(OSDPL, KEY[1], KEY[0])
+    assert found is not None
+    ready = find(found["status"]["conditions"], "Ready")
+    assert (ready["status"], ready["reason"]) == ("Unknown", "ContainerSilent")
