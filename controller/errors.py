@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+_MOST_SHOWN = 900  # characters of each part of a problem
+
 
 class ControllerError(Exception):
     """Root of all errors of the controller. Its text is safe to show: it never holds a secret."""
@@ -28,9 +30,14 @@ class Problem:
     source: str = ""
 
     def __str__(self) -> str:
+        """One line; what someone made endless is cut."""
         place = f"{self.source}  " if self.source else ""
-        tail = f"; {self.remedy}" if self.remedy else ""
-        return f"{place}{self.path}: {self.message}{tail}"
+        tail = f"; {_cut(self.remedy)}" if self.remedy else ""
+        return f"{place}{_cut(self.path)}: {_cut(self.message)}{tail}"
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _MOST_SHOWN else f"{text[: _MOST_SHOWN - 1]}…"
 
 
 class SpecInvalid(ControllerError):

@@ -22,6 +22,7 @@ from controller.domain.values import DocumentPath
 from controller.domain.yaml_reader import read_documents
 from controller.errors import Problem, SpecInvalid
 
+DEFECT = "this is a defect of the template, please report it"
 # Marks the line of the template that a line of output came from; cannot come from a value, because
 # JSON escapes control characters.
 _MARK = "\x01"
@@ -141,9 +142,7 @@ def _at_template_line(problem: Problem, name: str, origin: list[int]) -> Problem
 
 
 def _defect(name: str, line: int, message: str) -> Problem:
-    return Problem(
-        "$", f"template: {message}", "this is a defect of the template, please report it", f"{name}:{line}"
-    )
+    return Problem("$", f"template: {message}", DEFECT, f"{name}:{line}")
 
 
 def _failing_line(error: BaseException) -> int:
