@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -24,30 +25,41 @@ from tests.chart_repositories.servers import (
 )
 from tests.chart_repositories.upstream import VERSION, shapes, upstream_charts
 from tests.cluster.conftest import installed
-from tests.cluster.region import RELEASES, Region, wait_until
+from tests.cluster.region import NAME, RELEASES, Region, wait_until
 
 pytestmark = pytest.mark.cluster
 
 # How long nothing at all may be written once a region has settled.
 QUIET_SECONDS = 20
 CREDENTIALS, CA = "chart-credentials", "chart-ca"
+# What an installation has that has once had a region.
+OURS = {"secret/osctl-digest-key"}
 
 
 @contextmanager
 def region_of(
     sandbox: Sandbox, namespace: str, directory: Path, server: Server, **spec: Any
 ) -> Iterator[Region]:
-    """A region whose charts come from the server, Secrets and all; nothing applied yet."""
+    """A region whose charts come from the server, Secrets and all; just applied."""
+    with region_to_be(sandbox, namespace, directory, server, oci=bool(spec.pop("oci", False))) as made:
+        region, charts = made
+        region.apply(region.manifest(charts=charts, **spec))
+        yield region
+
+
+@contextmanager
+def region_to_be(
+    sandbox: Sandbox, namespace: str, directory: Path, server: Server, *, oci: bool = False
+) -> Iterator[tuple[Region, dict[str, str]]]:
+    """A region that has nothing but the Secrets of its repository yet, and its `spec.charts`."""
     scheme, _, host = server.address.partition("://")
-    repository = f"oci://{host}/charts" if spec.pop("oci", False) else f"{scheme}://{host}"
+    repository = f"oci://{host}/charts" if oci else f"{scheme}://{host}"
     environment = {"CHART_CACHE_DIR": str(directory / "cache")}
     for region in installed(sandbox, namespace, directory / "run", environment=environment):
         literals = [f"--from-literal=username={USERNAME}", f"--from-literal=password={PASSWORD}"]
         region.kubectl("create", "secret", "generic", CREDENTIALS, *literals)
         region.kubectl("create", "secret", "generic", CA, f"--from-literal=ca.crt={authority().ca}")
-        charts = {"repository": repository, "credentialsSecret": CREDENTIALS, "caSecret": CA}
-        region.apply(region.manifest(charts=charts, **spec))
-        yield region
+        yield region, {"repository": repository, "credentialsSecret": CREDENTIALS, "caSecret": CA}
 
 
 @pytest.mark.exhaustive
@@ -138,3 +150,63 @@ def test_compute_converges_on_charts_of_upstreams_shape(
         # Not all at their first revision: a container that ends amid 17 installs leaves some to be unlocked.
         assert {status for _, status in revisions.values()} == {"deployed"}
         assert_nothing_happens(region)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.timeout(1800)
+def test_a_region_on_charts_of_upstreams_shape_goes_without_a_trace(
+    sandbox: Sandbox, namespace: str, tmp_path: Path
+) -> None:
+    """Hooks of the deletion that leave their Jobs, Secrets to be kept, ClusterRoles, claims and all."""
+    with (
+        serve(http_repository(archives(upstream_charts(*RELEASES)), login=True)) as server,
+        region_to_be(sandbox, namespace, tmp_path, server) as (region, charts),
+    ):
+        before = everything_there(region)
+        region.apply(region.manifest(charts=charts, volumes="Delete"))
+        wait_for(region, "Ready", region.ready)
+        assert "glance" in hooks_of_deletion()
+        region.kubectl("delete", "osdpl", NAME, "--wait=false")
+        wait_for(region, "the region is gone", lambda: not region.get("osdpl,hb")["items"])
+        failed = [
+            line for line in region.controllers.log("helmbundle").splitlines() if "UninstallFailed" in line
+        ]
+        assert failed == []
+        left: set[str] = set()
+
+        def nothing_left() -> bool:
+            left.clear()
+            left.update(everything_there(region) - before - OURS)
+            return not left
+
+        wait_until("nothing is left", nothing_left, 120, lambda: "\n".join(sorted(left)))
+
+
+def hooks_of_deletion() -> set[str]:
+    """Charts whose deletion has hooks."""
+    return {
+        name
+        for name in RELEASES
+        for attributes in shapes()[name]["objects"].get("Job", {}).values()
+        if "delete" in attributes.get("hook", "")
+    }
+
+
+def everything_there(region: Region) -> set[str]:
+    """Every object of the namespace, and every one of the cluster that Helm has made for it."""
+    kinds = set(region.kubectl("api-resources", "--namespaced", "--verbs=list", "-o", "name").split())
+    kinds -= {"events", "events.events.k8s.io"}
+    found = region.kubectl("get", ",".join(sorted(kinds)), "-o", "name", "--ignore-not-found").split()
+    made = region.kubectl(
+        "get", "clusterroles,clusterrolebindings", "-l", "app.kubernetes.io/managed-by=Helm", "-o", "json"
+    )
+    return {*found, *_of_namespace(json.loads(made)["items"], region.namespace)}
+
+
+def _of_namespace(objects: list[dict[str, Any]], namespace: str) -> set[str]:
+    mark = "meta.helm.sh/release-namespace"
+    return {
+        f"{obj['kind']}/{obj['metadata']['name']}"
+        for obj in objects
+        if (obj["metadata"].get("annotations") or {}).get(mark) == namespace
+    }
