@@ -11,21 +11,21 @@ from controller.cli.offline import OfflineRegion, OfflineRenderer
 from controller.domain.causes import Cause, Fields, find_causes, named_in
 from controller.domain.library import Library, ValuesFile
 from controller.domain.merge import Layer
-from controller.domain.values import DocumentPath, format_path, lookup
+from controller.domain.values import DocumentPath, Path, format_path, lookup
 
 # Where charts come from changes all that is written, and is no cause of any of it.
 _NO_CAUSE = ("charts", "common", "services", "nodes")
 
 
-def causes_of(renderer: OfflineRenderer, region: OfflineRegion, release: str) -> Causes:
-    """The fields behind each leaf of the layers of templates, by layer and path."""
+def causes_of(renderer: OfflineRenderer, region: OfflineRegion, release: str, about: Path = ()) -> Causes:
+    """The fields behind each leaf of the layers of templates, by layer and path; `about`: only there."""
     spec = region.item.obj["spec"]
     trees = (
         _spec_fields(renderer, region, release, spec),
         *_defaults(renderer, region, release, spec),
         _others_values(renderer, region, release, spec),
     )
-    return find_causes(renderer.template_layers(region, release, spec), trees)
+    return find_causes(renderer.template_layers(region, release, spec), trees, about)
 
 
 def _spec_fields(

@@ -42,7 +42,7 @@ def explain(
     region = renderer.render_one(read_objects([file]))
     (chosen,) = choose(region, [release])
     wanted = _parsed(path)
-    causes = causes_of(renderer, region, chosen.spec.name)
+    causes = causes_of(renderer, region, chosen.spec.name, wanted)
     found = explain_path(chosen, wanted, causes) if path else explain_set(chosen, causes)
     if output != Format.TABLE:
         print_data([_data(one) for one in found], output)

@@ -14,7 +14,7 @@ from itertools import combinations
 from typing import Any
 
 from controller.domain.merge import Layer, nearest_line
-from controller.domain.values import DocumentPath, Path, format_path, leaves
+from controller.domain.values import PATCH, DocumentPath, Path, format_path, leaves
 from controller.errors import SpecInvalid
 
 Written = Mapping[tuple[str, Path], Any]  # by layer and path
@@ -22,6 +22,7 @@ Ask = Callable[[Mapping[str, Any]], Iterable[Layer]]
 
 _LEFT_OUT = object()
 _MOST_CHOICES = 4
+_MANY = 8  # fields of one map that are worth asking for all at once
 
 
 @dataclass(frozen=True)
@@ -65,16 +66,21 @@ def written(layers: Iterable[Layer]) -> dict[tuple[str, Path], Any]:
 
 
 def find_causes(
-    layers: Iterable[Layer], trees: Iterable[Fields]
+    layers: Iterable[Layer], trees: Iterable[Fields], about: Path = ()
 ) -> dict[tuple[str, Path], tuple[Cause, ...]]:
-    """The fields behind each leaf of the templates' layers, by layer and path; others are left out."""
-    now = written(layers)
+    """The fields behind each leaf of the templates' layers, by layer and path; others are left out.
+
+    With `about` only what is written there is asked for, which is quicker: of a map with many fields those
+    are passed over that do nothing there even when all of them are others.
+    """
+    now = {leaf: value for leaf, value in written(layers).items() if _meet(leaf[1], about)}
     found: dict[tuple[str, Path], dict[Cause, None]] = {}
-    trees = tuple(trees)
+    trees = tuple(trees) if now else ()
     for fields in trees:
-        for path in _set_fields(fields):
-            for leaf in _touched(now, fields, path):
-                found.setdefault(leaf, {})[fields.named(path)] = None
+        for block in _set_fields(fields):
+            for path in _narrowed(now, fields, block) if about else block:
+                for leaf in _touched(now, fields, path):
+                    found.setdefault(leaf, {})[fields.named(path)] = None
     for together in (1, 2):  # groups that need each other only where no field, and no group, does it alone
         known = frozenset(found)
         for fields in trees if len(known) < len(now) else ():
@@ -84,21 +90,57 @@ def find_causes(
     return {leaf: tuple(causes) for leaf, causes in found.items()}
 
 
-def _set_fields(fields: Fields) -> Iterator[DocumentPath]:
+def _meet(path: Path, about: Path) -> bool:
+    """Whether one of the paths leads to the other; the mark of a map stands for the map."""
+    path = path[:-1] if path and path[-1] == PATCH else path
+    shorter = min(len(path), len(about))
+    return path[:shorter] == about[:shorter]
+
+
+Block = tuple[DocumentPath, ...]  # fields of one map, or a single field
+
+
+def _set_fields(fields: Fields) -> Iterator[Block]:
     for part in fields.parts:
         if part in fields.tree:
             yield from _fields_below(fields.tree[part], (part,))
 
 
-def _fields_below(value: Any, path: DocumentPath) -> Iterator[DocumentPath]:
+def _fields_below(value: Any, path: DocumentPath) -> Iterator[Block]:
     if isinstance(value, Mapping):
+        plain = [key for key, item in value.items() if not isinstance(item, Mapping | list)]
+        if plain:
+            yield tuple((*path, key) for key in plain)
         for key, item in value.items():
-            yield from _fields_below(item, (*path, key))
+            if isinstance(item, Mapping | list):
+                yield from _fields_below(item, (*path, key))
     elif isinstance(value, list):
         for index, item in enumerate(value):
             yield from _fields_below(item, (*path, index))
     else:
-        yield path
+        yield (path,)
+
+
+def _narrowed(now: Written, fields: Fields, block: Block) -> Iterator[DocumentPath]:
+    """The fields of the block without those that do nothing together with their neighbours."""
+    if len(block) < _MANY:
+        yield from block
+    elif not _idle(now, fields, block):
+        half = len(block) // 2
+        yield from _narrowed(now, fields, block[:half])
+        yield from _narrowed(now, fields, block[half:])
+
+
+def _idle(now: Written, fields: Fields, block: Block) -> bool:
+    """Whether nothing is another one without all of the fields, nor with other values of all of them."""
+    for changes in (
+        dict.fromkeys(block, _LEFT_OUT),
+        {path: next(_others(fields, path), _LEFT_OUT) for path in block},
+    ):
+        then = _asked(fields, changes)
+        if then is None or any(_differs(now, then, leaf) for leaf in now):
+            return False
+    return True
 
 
 def _touched(now: Written, fields: Fields, path: DocumentPath) -> frozenset[tuple[str, Path]]:

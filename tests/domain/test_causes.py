@@ -110,3 +110,21 @@ def test_the_tree_is_left_as_it_was() -> None:
     tree = {"list": [{"a": 1}, {"a": 2}]}
     causes(tree, lambda s: {"out": s.get("list")})
     assert tree == {"list": [{"a": 1}, {"a": 2}]}
+
+
+def test_what_is_asked_of_one_leaf_is_what_all_are_asked_of_it_and_costs_little() -> None:
+    asked = 0
+
+    def ask(given: Mapping[str, Any]) -> Iterator[Layer]:
+        nonlocal asked
+        asked += 1
+        rules = given.get("rules", {})
+        yield Layer("service", {"rules": dict(rules), "one": rules.get("r77"), "none": given.get("a")})
+
+    tree = {"rules": {f"r{number}": "role:x" for number in range(300)}, "a": "x"}
+    fields = [Fields(tree, tuple(tree), ask, named_in("region.yaml", ("spec",), LINES))]
+    whole = find_causes(ask(tree), fields)
+    for path, most in ((("one",), 45), (("none",), 12), (("rules", "r5"), 45)):
+        asked = 0
+        assert find_causes(ask(tree), fields, path) == {("service", path): whole["service", path]}
+        assert asked < most
