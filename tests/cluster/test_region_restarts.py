@@ -24,8 +24,11 @@ def conditions(state: dict[str, Any]) -> dict[str, dict[str, Any]]:
     return {entry["type"]: entry for entry in state["status"]["conditions"]}
 
 
-def steps_back(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
-    """What in the second state is older than in the first, or ahead of the spec."""
+def steps_back(before: dict[str, Any], after: dict[str, Any], lasting: set[tuple[str, str]]) -> list[str]:
+    """What in the second state is older than in the first, or ahead of the spec.
+
+    `lasting`: the components that are there to the end.
+    """
     found = []
     if after["status"]["observedGeneration"] < before["status"]["observedGeneration"]:
         found.append("observedGeneration")
@@ -41,9 +44,32 @@ def steps_back(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
             found.append(f"{type_} turned over earlier than before")
         if old["status"] == entry["status"] and old["lastTransitionTime"] != entry["lastTransitionTime"]:
             found.append(f"{type_} moved its time without a change")
+    found += components_back(components(before), components(after), lasting)
     if not (after["status"].get("initialization") or {}).get("provisioned"):
         found.append("initialization.provisioned is gone")
     return found
+
+
+Components = dict[tuple[str, str], dict[str, Any]]
+
+
+def components_back(was: Components, is_: Components, lasting: set[tuple[str, str]]) -> list[str]:
+    """What `status.health` forgot of components that last, or says to be so since another moment."""
+    found = [f"{'/'.join(name)} is forgotten" for name in (was.keys() & lasting) - is_.keys()]
+    for name in was.keys() & is_.keys():
+        old, new = was[name], is_[name]
+        if datetime.fromisoformat(new["since"]) < datetime.fromisoformat(old["since"]):
+            found.append(f"{'/'.join(name)} is so since earlier than before")
+        if old["status"] == new["status"] and old["since"] != new["since"]:
+            found.append(f"{'/'.join(name)} moved its time without a change")
+        if new["status"] == "Unknown":
+            found.append(f"{'/'.join(name)} is not known any more")
+    return found
+
+
+def components(state: dict[str, Any]) -> Components:
+    health = state["status"].get("health") or {}
+    return {(one, name): entry for one, entries in health.items() for name, entry in entries.items()}
 
 
 def test_each_container_killed_in_mid_change(shared_region: Region, tmp_path: Path) -> None:
@@ -55,10 +81,12 @@ def test_each_container_killed_in_mid_change(shared_region: Region, tmp_path: Pa
             shared_region.controllers.start(container)
             shared_region.wait_ready(timeout=400)
     assert len(states) > len(CONTAINERS)
+    lasting = set(components(states[-1]))
+    assert lasting
     backwards = [
         (before["metadata"]["resourceVersion"], after["metadata"]["resourceVersion"], found)
         for before, after in itertools.pairwise(states)
-        if (found := steps_back(before, after))
+        if (found := steps_back(before, after, lasting))
     ]
     assert backwards == []
     last = conditions(states[-1])
