@@ -19,7 +19,7 @@ PROGRESS_DEADLINE = 600.0
 # Releases whose servers decide by majority, and the component that they are (the charts' labels).
 QUORUM_RELEASES = {
     "mariadb": frozenset({"server"}),  # Galera
-    "rabbitmq": frozenset({"server"}),  # quorum queues, pause_minority
+    "rabbitmq": frozenset({"server"}),  # quorum queues
     "ovn": frozenset({"ovn-ovsdb-nb", "ovn-ovsdb-sb"}),  # OVSDB's Raft
 }
 # As long as a release's hooks may take by default.
