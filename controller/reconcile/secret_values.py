@@ -19,11 +19,14 @@ class SecretValues:
         self._kube = kube
         self._namespace = namespace
         self._read: dict[str, dict[str, str] | None] = {}
+        self._generated: frozenset[str] | None = None
 
     def generated(self) -> frozenset[str]:
         """Every text in the Secrets that we made: what an error might quote when nothing else is known."""
-        labels = f"{MANAGED_BY}={MANAGED_BY_US}"
-        return _texts(self._kube.list(SECRET, self._namespace, labels=labels))
+        if self._generated is None:
+            labels = f"{MANAGED_BY}={MANAGED_BY_US}"
+            self._generated = _texts(self._kube.list(SECRET, self._namespace, labels=labels))
+        return self._generated
 
     def of_no_release(self) -> frozenset[str]:
         """Every text in the Secrets that no release has made: ours, and those that people keep."""

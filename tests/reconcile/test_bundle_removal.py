@@ -227,3 +227,19 @@ def test_a_removal_that_makes_room_is_ended_when_nobody_wants_the_release_any_mo
     bench.settle()
     assert bench.helm.status("glance") == ""
     assert ("DeleteClaims", "glance") in bench.helm.calls
+
+
+def test_secrets_are_listed_once_a_look_however_many_releases_go() -> None:
+    bench = Bench(size=1)
+    names = [f"web{number}" for number in range(10)]
+    bench.bundle("pages", *names)
+    bench.settle()
+    bench.helm.hooks_of["web0"] = [CLEAN]
+    bench.kube.delete(HELMBUNDLE, "pages", NAMESPACE)
+    bench.look()
+    bench.kube.forget_requests()
+    bench.look()
+    lists = [one for one in bench.kube.requests if (one.verb, one.kind) == ("list", "Secret")]
+    assert len(lists) <= 1
+    bench.helm.finish(CLEAN.name)
+    bench.settle()
