@@ -9,7 +9,7 @@ import pytest
 from controller.domain.bundle import ChartRef
 from controller.domain.names import ROLLBACK_RELEASE_PREFIX
 from controller.errors import RepositoryUnavailable
-from controller.ports import CONFIGMAP
+from controller.ports import CONFIGMAP, SECRET
 from tests.reconcile.bundles import NAMESPACE, Bench, Charts
 from tests.reconcile.test_bundle_drift import SETTINGS, data, edit, let_pass
 
@@ -86,6 +86,38 @@ def test_what_others_change_meanwhile_is_put_right(bench: Bench, charts: Reposit
     bench.settle()
     assert data(bench) == {"a": "1", "b": "2"}
     assert bench.helm.calls == []
+
+
+def test_an_edit_meanwhile_waits_and_the_deployed_revision_is_looked_after(
+    bench: Bench, charts: Repository
+) -> None:
+    charts.away = True
+    apply(bench, b=2)
+    bench.settle()
+    let_pass(bench, 100)
+    entry = bench.release("pages", "web")
+    assert (entry["state"], entry["reason"]) == ("Waiting", "RepositoryUnavailable")
+    assert bench.condition("pages", "Ready")["status"] == "False"
+    edit(bench, a="9")
+    bench.settle()
+    assert data(bench) == {"a": "1", "b": "2"}
+    charts.away = False
+    bench.settle()
+    assert bench.helm.calls == [("Upgrade", "web")]
+
+
+def test_without_a_secret_that_it_refers_to_a_release_is_looked_after(bench: Bench) -> None:
+    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "login", "namespace": NAMESPACE}}
+    bench.kube.create({**secret, "data": {"word": "eA=="}})
+    apply(bench, b={"$secretRef": {"name": "login", "key": "word"}})
+    bench.settle()
+    bench.kube.delete(SECRET, "login", NAMESPACE)
+    bench.settle()
+    let_pass(bench, 100)
+    assert bench.release("pages", "web")["reason"] == "SecretMissing"
+    edit(bench, a="9")
+    bench.settle()
+    assert data(bench) == {"a": "1", "b": "2"}
 
 
 def test_a_rollback_holds_while_the_repository_is_away(bench: Bench, charts: Repository) -> None:
