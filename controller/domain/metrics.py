@@ -183,6 +183,17 @@ SECRET_ROTATED = Gauge(
 NODE_READY = Gauge(
     "osctl_node_ready", "1 while a node with a role of the region is ready.", ("region", "node")
 )
+NODE_HOST = Gauge(
+    "osctl_node_host",
+    "Always 1; a node with a compute host, and in one word why that is as it is.",
+    ("region", "node", "reason"),
+)
+NODE_DRAIN_LOCKED = Gauge(
+    "osctl_node_drain_locked", "1 while the drain of a node is held back.", ("region", "node")
+)
+NODES_BRAKED = Gauge(
+    "osctl_nodes_braked", "1 while too many computes are bad for anything to be done by itself.", ("region",)
+)
 NODE_MAINTENANCE = Gauge(
     "osctl_node_maintenance",
     "Always 1; a NodeMaintenance that is no dry run, its node, mode and phase.",
@@ -229,6 +240,14 @@ BY_CONTAINER: dict[str, tuple[Metric, ...]] = {
         PROBE_DURATION,
     ),
     "secrets": (CERTIFICATE_EXPIRY, SECRET_ROTATED),
-    "node": (NODE_READY, NODE_MAINTENANCE, NODE_MAINTENANCE_START, NODE_MAINTENANCE_LEFT),
+    "node": (
+        NODE_READY,
+        NODE_HOST,
+        NODE_DRAIN_LOCKED,
+        NODES_BRAKED,
+        NODE_MAINTENANCE,
+        NODE_MAINTENANCE_START,
+        NODE_MAINTENANCE_LEFT,
+    ),
 }
 ALL: tuple[Metric, ...] = (*EVERY_CONTAINER, *(one for group in BY_CONTAINER.values() for one in group))

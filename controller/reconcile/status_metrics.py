@@ -10,8 +10,10 @@ from typing import Any
 
 from controller.domain import metrics
 from controller.domain.bundle_status import ReleaseState
+from controller.domain.conditions import find
 from controller.domain.metrics import Gauge
-from controller.domain.nodes import NodeState
+from controller.domain.nodes import CONDITION, NodeState
+from controller.domain.reasons import Reason
 from controller.domain.times import seconds_of
 from controller.domain.workload_health import Health
 from controller.metrics import Metrics, Row
@@ -84,13 +86,26 @@ def secret_series(status: Status) -> Series:
 
 
 def node_series(status: Status) -> Series:
-    """node's: which nodes are ready."""
-    states = {name: str(entry.get("state") or "") for name, entry in (status.get("nodes") or {}).items()}
+    """node's: which nodes are ready, how their hosts are, and whether anything is done by itself."""
+    nodes = {name: entry or {} for name, entry in (status.get("nodes") or {}).items()}
+    states = {name: str(entry.get("state") or "") for name, entry in nodes.items()}
     there = {name: state for name, state in states.items() if state != NodeState.REMOVED}
     yield (
         metrics.NODE_READY,
         [({"node": name}, float(state not in (NodeState.NOT_READY, ""))) for name, state in there.items()],
     )
+    yield (
+        metrics.NODE_HOST,
+        [
+            ({"node": name, "reason": str(entry["reason"])}, 1.0)
+            for name, entry in nodes.items()
+            if entry.get("reason")
+        ],
+    )
+    locked = [name for name, entry in nodes.items() if entry.get("drainLocked")]
+    yield metrics.NODE_DRAIN_LOCKED, [({"node": name}, 1.0) for name in locked]
+    told = find(status.get("conditions") or (), CONDITION)
+    yield metrics.NODES_BRAKED, [({}, float(told.get("reason") == Reason.AUTOMATION_BRAKED))] if told else []
 
 
 def measured_region(measures: Metrics, series: Callable[[Status], Series]) -> Seen:

@@ -29,6 +29,74 @@ def locked(world: NodeWorld) -> tuple[set[str], set[str]]:
     return pods, budgets
 
 
+def test_a_node_with_servers_is_locked_until_they_are_gone(world: NodeWorld) -> None:
+    [pod] = world.kube.objects("Pod")
+    assert pod["spec"]["nodeName"] == "cmp1"
+    assert pod["metadata"]["ownerReferences"][0]["kind"] == "Node"
+    [budget] = world.kube.objects("PodDisruptionBudget")
+    assert budget["spec"]["selector"]["matchLabels"].items() <= pod["metadata"]["labels"].items()
+    assert world.status("cmp1")["drainLocked"] == "2 servers are on it"
+    world.cloud.before = fail()
+    world.cloud.hosted.clear()
+    world.look(2)
+    assert world.kube.objects("Pod")  # not known to be empty
+    world.cloud.before = lambda *_: None
+    world.look(LOOKS - 1)
+    assert world.kube.list(POD, NAMESPACE)
+    world.look(1)
+    assert world.kube.list(POD, NAMESPACE) == [] and world.kube.list(PDB, NAMESPACE) == []
+
+
+@pytest.mark.parametrize(
+    ("release", "component"),
+    [
+        ("mariadb", "server"),
+        ("rabbitmq", "server"),
+        ("ovn", "ovn-ovsdb-nb"),
+        ("ovn", "ovn-ovsdb-sb"),
+    ],
+)
+def test_a_member_that_the_majority_needs_locks_its_node(release: str, component: str) -> None:
+    world = NodeWorld()
+    labels = {"release_group": release, "application": release, "component": component}
+    world.kube.create(
+        {
+            "apiVersion": "apps/v1",
+            "kind": "StatefulSet",
+            "metadata": {
+                "name": f"{release}-{component}",
+                "namespace": NAMESPACE,
+                "labels": {**labels, "app.kubernetes.io/managed-by": "Helm"},
+                "annotations": {"meta.helm.sh/release-name": release},
+            },
+            "spec": {"replicas": 3, "template": {"metadata": {"labels": labels}}},
+        }
+    )
+    for number in range(3):
+        world.add_node(f"ctl{number}", compute=False)
+        owner = {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": f"{release}-{component}", "uid": "x"}
+        made = world.kube.create(
+            {
+                "apiVersion": "v1",
+                "kind": "Pod",
+                "metadata": {
+                    "name": f"{release}-{component}-{number}",
+                    "namespace": NAMESPACE,
+                    "ownerReferences": [{**owner, "controller": True}],
+                },
+                "spec": {"nodeName": f"ctl{number}"},
+            }
+        )
+        ready = {"conditions": [{"type": "Ready", "status": "True" if number else "False"}]}
+        world.kube.replace({**made, "status": ready}, subresource="status")
+    world.look(2)
+    locked = {
+        one["spec"]["nodeName"] for one in world.kube.objects("Pod") if "lock" in one["metadata"]["name"]
+    }
+    assert locked == {"ctl1", "ctl2"}
+    assert f"majority of {release}-{component}" in world.status("ctl1")["drainLocked"]
+
+
 def test_hypervisors_that_all_say_none_release_nothing(world: NodeWorld) -> None:
     world.cloud.hypervisors = lambda: tuple(  # type: ignore[method-assign]
         Hypervisor(host, 0) for host in world.cloud.services

@@ -7,9 +7,8 @@ from dataclasses import replace
 import pytest
 
 from controller.domain.cloud_facts import MARK, Agent, VolumeService
-from controller.domain.compute_node import LOOKS
 from controller.errors import CloudUnavailable
-from controller.ports import CRONJOB, JOB, NODE, NODE_MAINTENANCE, PDB, POD
+from controller.ports import NODE, NODE_MAINTENANCE, POD
 from tests.reconcile.node_world import NAMESPACE, NodeWorld, fail
 
 HARMFUL = {"force_down", "evacuate", "delete_compute_service", "delete_agent", "delete_provider"}
@@ -340,82 +339,7 @@ def test_new_credentials_are_used_without_a_restart(world: NodeWorld) -> None:
     assert len(world.clouds.opened) == 2
 
 
-# -- drains, cells, aggregates
-
-
-def test_a_node_with_servers_is_locked_until_they_are_gone(world: NodeWorld) -> None:
-    ids = world.cloud.boot(1, "cmp1")
-    world.look(2)
-    [pod] = world.kube.objects("Pod")
-    assert pod["spec"]["nodeName"] == "cmp1"
-    assert pod["metadata"]["ownerReferences"][0]["kind"] == "Node"
-    [budget] = world.kube.objects("PodDisruptionBudget")
-    assert budget["spec"]["selector"]["matchLabels"].items() <= pod["metadata"]["labels"].items()
-    assert world.status("cmp1")["drainLocked"] == "1 servers are on it"
-    world.cloud.before = fail()
-    world.cloud.hosted.pop(ids[0])
-    world.look(2)
-    assert world.kube.objects("Pod")  # not known to be empty
-    world.cloud.before = lambda *_: None
-    world.look(LOOKS - 1)
-    assert world.kube.list(POD, NAMESPACE)
-    world.look(1)
-    assert world.kube.list(POD, NAMESPACE) == [] and world.kube.list(PDB, NAMESPACE) == []
-
-
-def test_a_member_that_the_majority_needs_locks_its_node() -> None:
-    world = NodeWorld()
-    labels = {"release_group": "mariadb", "application": "mariadb", "component": "server"}
-    world.kube.create(
-        {
-            "apiVersion": "apps/v1",
-            "kind": "StatefulSet",
-            "metadata": {
-                "name": "mariadb-server",
-                "namespace": NAMESPACE,
-                "labels": {**labels, "app.kubernetes.io/managed-by": "Helm"},
-                "annotations": {"meta.helm.sh/release-name": "mariadb"},
-            },
-            "spec": {"replicas": 3, "template": {"metadata": {"labels": labels}}},
-        }
-    )
-    for number in range(3):
-        world.add_node(f"ctl{number}", compute=False)
-        owner = {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "mariadb-server", "uid": "x"}
-        made = world.kube.create(
-            {
-                "apiVersion": "v1",
-                "kind": "Pod",
-                "metadata": {
-                    "name": f"mariadb-server-{number}",
-                    "namespace": NAMESPACE,
-                    "ownerReferences": [{**owner, "controller": True}],
-                },
-                "spec": {"nodeName": f"ctl{number}"},
-            }
-        )
-        ready = {"conditions": [{"type": "Ready", "status": "True" if number else "False"}]}
-        world.kube.replace({**made, "status": ready}, subresource="status")
-    world.look(2)
-    locked = {
-        one["spec"]["nodeName"] for one in world.kube.objects("Pod") if "lock" in one["metadata"]["name"]
-    }
-    assert locked == {"ctl1", "ctl2"}
-    assert "majority of mariadb-server" in world.status("ctl1")["drainLocked"]
-
-
-def test_a_compute_without_a_cell_is_mapped_by_the_regions_job(world: NodeWorld) -> None:
-    job = {"metadata": {"labels": {"a": "b"}}, "spec": {"template": {"spec": {"containers": []}}}}
-    cron = {"schedule": "@hourly", "jobTemplate": job}
-    meta = {"name": "nova-cell-setup", "namespace": NAMESPACE}
-    world.kube.create(
-        {"apiVersion": CRONJOB.api_version, "kind": CRONJOB.kind, "metadata": meta, "spec": cron}
-    )
-    whole = world.cloud.hypervisors
-    world.cloud.hypervisors = lambda: tuple(one for one in whole() if one.host != "cmp1")  # type: ignore[method-assign]
-    world.look(40, after=10)
-    [made] = world.kube.list(JOB, NAMESPACE)
-    assert made["metadata"]["name"].startswith("nova-cell-setup-")
+# -- aggregates, flapping, volumes
 
 
 def test_labels_put_hosts_into_aggregates_and_take_them_out(world: NodeWorld) -> None:
