@@ -23,6 +23,8 @@ from controller.ports import Clock, Randomness
 # hypervisor for its uptime.
 LOOK = "2.69"
 SERVICES = "2.69"
+# With the properties of the image that a server was made from.
+SERVER_DETAILS = "2.98"
 # Live migration with the scheduler's choice of host and of how disks move.
 LIVE = "2.30"
 # Up to 2.94 an evacuated server is started again on its new host, as it was.
@@ -105,13 +107,13 @@ class OpenStackCloud:
 
     def servers_on(self, host: str) -> tuple[Server, ...]:
         wanted = {"all_tenants": "true", "host": host}
-        listed = list(self._calls.pages("compute", "/servers/detail", "servers", wanted, LOOK))
+        listed = list(self._calls.pages("compute", "/servers/detail", "servers", wanted, SERVER_DETAILS))
         if any(one.get("status") == UNKNOWN for one in listed):
             raise CloudUnavailable("a cell of Nova is down: its servers are not known")
         return read_each(listed, _server, "/servers/detail")
 
     def server(self, id_: str) -> Server | None:
-        answer = self._calls.get("compute", f"/servers/{id_}", microversion=LOOK)
+        answer = self._calls.get("compute", f"/servers/{id_}", microversion=SERVER_DETAILS)
         if answer is None:
             return None
         found = answer.get("server") if isinstance(answer, dict) else None
@@ -328,6 +330,7 @@ def _server(one: Mapping[str, Any]) -> Server:
         disk=(int(flavor.get("disk") or 0) if boots_local else 0) + extra,
         local_disk=boots_local or extra > 0 or swap > 0,
         extra_specs=flavor.get("extra_specs") or {},
+        image=(one["image"].get("properties") or {}) if boots_local else {},
         metadata=one.get("metadata") or {},
         locked=bool(one.get("locked")),
         volumes=len(one.get("os-extended-volumes:volumes_attached") or ()),

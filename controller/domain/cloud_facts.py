@@ -99,7 +99,10 @@ class Hypervisor:
 
 @dataclass(frozen=True)
 class Server:
-    """One server. `task` is empty while nothing is done to it. Memory in MiB, disks in GiB."""
+    """One server. `task` is empty while nothing is done to it. Memory in MiB, disks in GiB.
+
+    `extra_specs` are of its flavor, `image` the properties of the image that it was made from.
+    """
 
     id: str
     name: str
@@ -110,6 +113,7 @@ class Server:
     disk: int = 0
     local_disk: bool = False
     extra_specs: Mapping[str, str] = field(default_factory=dict)
+    image: Mapping[str, str] = field(default_factory=dict)
     metadata: Mapping[str, str] = field(default_factory=dict)
     locked: bool = False
     volumes: int = 0

@@ -76,6 +76,8 @@ _OBSTACLES = {
 }
 _PASSING = frozenset(("BUILD", "REBUILD", "RESIZE", "REVERT_RESIZE", "MIGRATING", "REBOOT", "HARD_REBOOT"))
 _GOING = frozenset(("DELETED", "SOFT_DELETED"))
+# Of hw:cpu_policy of a flavor, and hw_cpu_policy of an image.
+_PINNED = frozenset(("dedicated", "mixed"))
 
 
 def plan_server(server: Server, mode: Mode, rules: Rules) -> ServerPlan:
@@ -146,7 +148,8 @@ def _live_obstacle(server: Server, rules: Rules) -> str:
         return "it has a PCI device of the node"
     if "accel:device_profile" in specs:
         return "it has an accelerator of the node"
-    if specs.get("hw:cpu_policy") in ("dedicated", "mixed") or "hw:numa_nodes" in specs:
+    policies = (specs.get("hw:cpu_policy"), server.image.get("hw_cpu_policy"))
+    if _PINNED.intersection(policies) or "hw:numa_nodes" in specs or "hw_numa_nodes" in server.image:
         return "it is pinned to CPUs of the node"
     if server.local_disk and not rules.shared_disks and 0 < rules.most_local_disk < server.disk:
         return f"its local disk of {server.disk} GiB is too big to copy (limit {rules.most_local_disk})"

@@ -240,3 +240,13 @@ def test_an_answer_that_drips_ends_in_time() -> None:
     with pytest.raises(CloudUnavailable, match="does not come to an end"):
         calls.send("POST", "compute", "/x", {})
     assert calls.clock.monotonic() - began <= ANSWER_WITHIN + 10 and answer.closed
+
+
+def test_a_server_has_the_properties_of_its_image_and_none_where_it_boots_from_a_volume() -> None:
+    entry = {"id": "s", "status": "ACTIVE", "flavor": {"ram": 512, "extra_specs": {}}}
+    image = {"id": "i", "properties": {"hw_cpu_policy": "dedicated"}}
+    local = Calls(Service(Answer(body={"server": {**entry, "image": image}})))
+    found = OpenStackCloud(local).server("s")
+    assert found is not None and found.local_disk and found.image == {"hw_cpu_policy": "dedicated"}
+    found = OpenStackCloud(Calls(Service(Answer(body={"server": {**entry, "image": ""}})))).server("s")
+    assert found is not None and not found.local_disk and found.image == {}

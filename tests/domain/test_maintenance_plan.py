@@ -49,6 +49,11 @@ def way(server: Server, mode: Mode = Mode.MIGRATE, rules: Rules | None = None) -
         (PINNED, Way.BLOCKED),
         (VGPU, Way.BLOCKED),
         (PCI, Way.BLOCKED),
+        (replace(SERVER, extra_specs={"hw:cpu_policy": "mixed"}), Way.BLOCKED),
+        (replace(SERVER, extra_specs={"accel:device_profile": "fpga"}), Way.BLOCKED),
+        (replace(SERVER, image={"hw_cpu_policy": "dedicated"}), Way.BLOCKED),
+        (replace(SERVER, image={"hw_numa_nodes": "2"}), Way.BLOCKED),
+        (replace(SERVER, image={"hw_cpu_policy": "shared"}), Way.LIVE),
     ],
 )
 def test_a_migration_by_the_state_of_the_server(server: Server, expected: Way) -> None:
@@ -182,3 +187,12 @@ def test_one_that_waits_is_not_overtaken_within_its_aggregate() -> None:
     turns = [turn("a", "h1", 1, begun=True), turn("b", "h2", 2), turn("c", "h2", 3)]
     found = decide_turns(turns, Availability(aggregates=RACKS))
     assert found["b"] and found["c"]
+
+
+def test_of_two_for_one_host_the_second_waits_for_the_first() -> None:
+    turns = [Turn("old", "cmp1", 1, False, 5), Turn("young", "cmp1", 2, False, 5)]
+    answers = decide_turns(turns, Availability())
+    assert answers["old"] == "" and "old" in answers["young"]
+    begun = [turns[0], replace(turns[1], begun=True)]
+    answers = decide_turns(begun, Availability())
+    assert answers["young"] == "" and "young" in answers["old"]
