@@ -35,6 +35,11 @@ def test_a_deleted_value_names_the_layer_that_deleted_it():
     assert change.layer_after == "services"
 
 
+def test_a_default_below_a_map_that_was_replaced_names_the_layer_that_replaced_it():
+    (change,) = diff_values(merged(), merged(("services", {"conf": {"$patch": "replace"}})))
+    assert (change.path, change.after, change.layer_after) == (("conf", "debug"), ABSENT, "services")
+
+
 def test_a_value_left_to_the_chart_again_names_the_charts_defaults():
     (change,) = diff_values(merged(("size", {"pod": {"replicas": 3}})), merged())
     assert (change.after, change.layer_after) == (1, CHART_DEFAULTS)
