@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -11,28 +12,65 @@ from controller.adapters.randomness import SystemRandomness
 from controller.adapters.release_records import SecretRecords
 from controller.domain.bundle_object import parse_bundle
 from controller.helm_port import HelmRequest
-from controller.ports import CONFIGMAP, HELMBUNDLE, JOB, PVC, resource_of
+from controller.ports import (
+    CONFIGMAP,
+    DEPLOYMENT,
+    HELMBUNDLE,
+    JOB,
+    POD,
+    PVC,
+    SECRET,
+    Resource,
+    resource_of,
+)
+from controller.reconcile.installation_key import NAME as KEY_SECRET
 from controller.reconcile.installation_key import InstallationKey
 from controller.reconcile.observed_release import want_release
 from controller.reconcile.secret_values import SecretValues
-from tests.chaos.wishes import Wishes
-from tests.chaos.world import CHARTS, FINISHED, World
+from tests.chaos.wishes import Wishes, every_stateful_name
+from tests.chaos.world import CHARTS, FINISHED, World, wait_for
+from tests.cluster.region import NeverHappened
 
 KEPT = 5
+# What releases of the soak make, and what Kubernetes makes of that.
+MADE = (
+    CONFIGMAP,
+    SECRET,
+    JOB,
+    DEPLOYMENT,
+    Resource("v1", "Service", "services"),
+    Resource("apps/v1", "ReplicaSet", "replicasets"),
+    POD,
+    PVC,
+)
+# Seconds that Kubernetes may need to take away what belonged to objects that are gone.
+COLLECTED = 60.0
+
+Names = frozenset[tuple[str, str]]  # kind and name
+
+
+def everything(world: World) -> Names:
+    """What is in the namespace now, of the kinds that releases make."""
+    found = [(kind, world.kube.list_metadata(kind, world.namespace)) for kind in MADE]
+    return frozenset((kind.kind, obj["metadata"]["name"]) for kind, objects in found for obj in objects)
 
 
 class EndState:
-    """Compares the cluster with the wishes, by ways of its own: Helm's rendering, a digest made anew."""
+    """Compares the cluster with the wishes, by ways of its own: Helm's rendering, a digest made anew.
 
-    def __init__(self, world: World, wishes: Wishes) -> None:
+    `before` is what was there before any bundle.
+    """
+
+    def __init__(self, world: World, wishes: Wishes, before: Names) -> None:
         self._world = world
         self._wishes = wishes
+        self._before = before
         self._helm = SdkClient(world.kube, world.region.sandbox.kubeconfig)
         self._histories = SecretRecords(world.kube).observe(world.namespace)
 
     def wrong(self) -> list[str]:
         """Everything that is not as it should be, one line each."""
-        return [*self._bundles(), *self._records(), *self._objects(), *self._claims()]
+        return [*self._bundles(), *self._records(), *self._objects(), *self._claims(), *self._left_over()]
 
     def _bundles(self) -> Iterator[str]:
         there = {obj["metadata"]["name"] for obj in self._world.kube.list(HELMBUNDLE, self._world.namespace)}
@@ -64,7 +102,8 @@ class EndState:
                 found[spec.name] = want_release(spec, SecretValues(kube, namespace), charts, key.read).digest
         return found
 
-    def _objects(self) -> Iterator[str]:
+    def _rendered(self) -> dict[tuple[str, str], dict[str, Any]]:
+        """What is to be there, by kind and name. Hooks of an uninstall pass."""
         wanted: dict[tuple[str, str], dict[str, Any]] = {}
         for release in self._wishes.releases():
             request = HelmRequest(
@@ -75,6 +114,10 @@ class EndState:
             for obj in (*rendered.manifest, *rendered.hooks):
                 if obj["metadata"]["name"] != passing:
                     wanted[obj["kind"], obj["metadata"]["name"]] = obj
+        return wanted
+
+    def _objects(self) -> Iterator[str]:
+        wanted = self._rendered()
         for (kind, name), obj in sorted(wanted.items()):
             live = self._world.kube.get(resource_of(obj), name, self._world.namespace)
             if live is None:
@@ -84,10 +127,47 @@ class EndState:
             else:
                 for field in ("data", "spec"):
                     yield from _differences(f"{kind} {name} {field}", obj.get(field), live.get(field))
-        for resource in (CONFIGMAP, JOB):
-            for name in sorted(self._world.names(resource)):
-                if (resource.kind, name) not in wanted:
-                    yield f"{resource.kind} {name} is left over"
+
+    def _left_over(self) -> list[str]:
+        """What nobody wants any more, of every kind that releases make."""
+        wanted = self._rendered().keys() | self._before | self._records_wanted()
+        # Claims stay, whoever made them.
+        wanted |= {(PVC.kind, f"{name}-data") for name in every_stateful_name()}
+        found: list[str] = []
+
+        def nothing() -> bool:
+            found[:] = [
+                f"{kind} {name} is left over" for kind, name in self._unowned() if (kind, name) not in wanted
+            ]
+            return not found
+
+        with contextlib.suppress(NeverHappened):
+            wait_for("what is gone is taken away", nothing, COLLECTED, str)
+        return found
+
+    def _records_wanted(self) -> set[tuple[str, str]]:
+        """Secrets of Helm's records, which are looked at one by one, and of the installation."""
+        names = {release.name for release in self._wishes.releases()}
+        records = {
+            (SECRET.kind, f"sh.helm.release.v1.{name}.v{revision.version}")
+            for name in names
+            for revision in self._histories.get(name, ())
+        }
+        return {*records, (SECRET.kind, KEY_SECRET)}
+
+    def _unowned(self) -> list[tuple[str, str]]:
+        """Objects that do not belong to another one that is there."""
+        there = {
+            (kind.kind, obj["metadata"]["name"]): obj["metadata"]
+            for kind in MADE
+            for obj in self._world.kube.list_metadata(kind, self._world.namespace)
+        }
+        alive = {meta["uid"] for meta in there.values()}
+        return sorted(
+            one
+            for one, meta in there.items()
+            if not any(owner["uid"] in alive for owner in meta.get("ownerReferences") or [])
+        )
 
     def _claims(self) -> Iterator[str]:
         there = self._world.names(PVC)

@@ -4,7 +4,8 @@
 
 All is drawn from the seed; what comes at which moment also depends on the machine. At the end the faults
 cease, and what is in the cluster is compared with what a fresh computation says: Helm's rendering of each
-release, the digest of its chart and values, its records, every object, every claim.
+release, the digest of its chart and values, its records, every object, every claim. Nothing else may be left
+of any kind that releases make. The container's memory stays below a bound, and does not grow.
 """
 
 from __future__ import annotations
@@ -22,13 +23,16 @@ from pathlib import Path
 from sandbox.cluster import Sandbox, take_down
 from sandbox.etcd_copies import restore_etcd, save_etcd
 from sandbox.faults import RandomFaults, pass_on
-from tests.chaos.end_state import EndState
+from tests.chaos.end_state import EndState, everything
 from tests.chaos.wishes import BUNDLES, Wishes
 from tests.chaos.world import CONTAINER, World, chaos, wait_for
 
 # Seconds. The pause between failures grows to five minutes; edits end it, and the end edits what failed.
 PATIENCE = 600.0
 QUIET = 15.0
+# Octets of resident memory that the container may take, and by how much it may grow once it has settled.
+MOST_MEMORY = 250_000_000
+GROWTH = 25_000_000
 
 
 @dataclass
@@ -77,6 +81,32 @@ class Soak:
         wait_for("it stays quiet", lambda: time.monotonic() >= due, QUIET + 5, str)
         later = self.world.proxy.requests[before:]
         return [f"written without need: {one}" for one in later if one.writes and not one.leases]
+
+    def grew(self) -> list[str]:
+        """What says that the container takes more memory than it should, at any time or ever more."""
+        told = []
+        if self.most_memory > MOST_MEMORY:
+            told.append(f"{self.most_memory / 1e6:.0f} MB of memory, more than {MOST_MEMORY / 1e6:.0f}")
+        self.world.kill()
+        self._edits(10)
+        begun = self.world.controllers.rss(CONTAINER)
+        self._edits(30)
+        now = self.world.controllers.rss(CONTAINER)
+        self._tell(f"memory without kills: {begun / 1e6:.0f} MB after 10 edits, {now / 1e6:.0f} MB after 40")
+        if now > begun + GROWTH:
+            told.append(f"memory grew from {begun / 1e6:.0f} to {now / 1e6:.0f} MB in 30 edits without kills")
+        return told
+
+    def _edits(self, count: int) -> None:
+        """So many edits of one value, each of which is waited for."""
+        if not self.wishes.bundles:
+            self.wishes.change()
+        name, bundle = next(iter(self.wishes.bundles.items()))
+        release = next(iter(bundle.values()))
+        for _ in range(count):
+            release.colour = "red" if release.colour == "blue" else "blue"
+            self._write()
+            self.world.wait_ready(name, timeout=PATIENCE)
 
     def summary(self) -> str:
         done = ", ".join(f"{count} {what}" for what, count in sorted(self.done.items()))
@@ -193,10 +223,11 @@ def main() -> int:
 def soak(world: World, seed: int, minutes: float) -> int:
     chance = random.Random(seed)
     run = Soak(world, chance, Wishes(chance))
+    before = everything(world)
     try:
         run.run(minutes * 60)
         run.settle()
-        wrong = run.lost + EndState(world, run.wishes).wrong() + run.stays_quiet()
+        wrong = run.lost + EndState(world, run.wishes, before).wrong() + run.stays_quiet() + run.grew()
     except AssertionError as error:
         print(f"{error}\nseed {seed}: {run.summary()}", flush=True)
         return 1

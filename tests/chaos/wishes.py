@@ -13,6 +13,20 @@ EVENTS = ("pre-install,pre-upgrade", "post-install,post-upgrade")
 WELL = "succeeds"
 
 
+def every_stateful_name() -> set[str]:
+    """Every release that may ever have had a claim."""
+    return {name for bundle in BUNDLES for name in _names(bundle) if _is_stateful(name)}
+
+
+def _names(bundle: str) -> list[str]:
+    return [f"{bundle}-{number}" for number in range(MOST_RELEASES + 2)]
+
+
+def _is_stateful(name: str) -> bool:
+    """The name decides what never changes: a claim that comes and goes would only hide its loss."""
+    return name.endswith(("0", "2"))
+
+
 @dataclass
 class Release:
     """One release as it is wanted. `needs` are releases of earlier bundles or earlier in its own."""
@@ -23,6 +37,7 @@ class Release:
     outcome: str = WELL
     stateful: bool = False
     farewell: bool = False
+    serves: bool = False
     suspended: bool = False
     needs: tuple[str, ...] = ()
 
@@ -33,6 +48,9 @@ class Release:
             "outcome": self.outcome,
             "stateful": self.stateful,
             "farewell": self.farewell,
+            # As upstream's: Helm itself would meet the Job of an uninstall that was cut short.
+            "farewellPolicy": "hook-succeeded",
+            "serves": self.serves,
         }
         return {
             "name": self.name,
@@ -92,18 +110,16 @@ class Wishes:
 
     def _add(self, bundle: str) -> str:
         there = self.bundles[bundle]
-        free = [f"{bundle}-{number}" for number in range(MOST_RELEASES + 2)]
-        name = next(one for one in free if one not in there)
+        name = next(one for one in _names(bundle) if one not in there)
         earlier = [one.name for one in self.releases() if one.name < name]
         needs = tuple(sorted(self.chance.sample(earlier, min(len(earlier), self.chance.randint(0, 2)))))
-        # The name decides what never changes: a claim that comes and goes would only hide its loss.
-        stateful = name.endswith(("0", "2"))
         there[name] = Release(
             name=name,
             colour=self.chance.choice(COLOURS),
             hook=EVENTS[int(name[-1]) % 2],
-            stateful=stateful,
+            stateful=_is_stateful(name),
             farewell=name.endswith("1"),
+            serves=name.endswith(("1", "2")),
             needs=needs,
         )
         return name
