@@ -61,12 +61,12 @@ class ReleaseRemoval:
         # A release that is wanted again is installed anew right away: what its deletion would clean up,
         # or wait for, is nobody's wish any more.
         hooks = removal.hooks and removal.for_good and state.runs_hooks and not self._is_ending(namespace)
-        if not hooks:
-            # Of an earlier try that ran them.
-            self._records.delete_hooks(release, namespace, of_the_uninstall=True)
-        else:
+        if hooks:
             rendered = self._records.manifest(release, namespace, removal.version)
             delete_last_runs(self._kube, rendered.hooks, Action.UNINSTALL, namespace)
+        elif state.runs_hooks:
+            # What an earlier try has left that ran them.
+            self._records.delete_hooks(release, namespace, of_the_uninstall=True)
         if state.status != "uninstalled" and (not removal.for_good or (hooks and state.leaves_hooks)):
             self._uninstall(removal, cancellation, hooks=hooks, keep_history=True)
         if hooks and state.leaves_hooks:
