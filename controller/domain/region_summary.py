@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from controller.domain.bundle_status import ReleaseState
@@ -20,6 +20,8 @@ ANSWERED_BY = {
 }
 # What keeps a spec from being served and may end without an edit.
 PASSING = (Reason.CHART_PENDING, Reason.REPOSITORY_UNAVAILABLE, Reason.SECRET_MISSING)
+# Nothing follows from these for a spec that was seen with its charts before.
+UNSEEN = (Reason.CHART_PENDING, Reason.REPOSITORY_UNAVAILABLE)
 OWN_FIELDS = ("healthy", "openstackVersion", "fingerprint", "services", "initialization", "plan")
 OWN_CONDITIONS = ("Ready", "Reconciling", "Stalled", "SpecValid", "Planned", "Paused", "Deleting")
 
@@ -101,6 +103,7 @@ class _Progress:
 
 def summarize(facts: RegionFacts) -> RegionSummary:
     """State, progress, versions and conditions of the region."""
+    facts = _as_accepted(facts)
     progress = _progress(facts)
     ready = _ready(facts, progress)
     provisioned = bool((facts.before.get("initialization") or {}).get("provisioned"))
@@ -126,6 +129,21 @@ def summarize(facts: RegionFacts) -> RegionSummary:
     }
     present = {key: value for key, value in fields.items() if value not in (None, "", {})}
     return RegionSummary(present, (ready, *_others(facts, progress)))
+
+
+def _as_accepted(facts: RegionFacts) -> RegionFacts:
+    """A spec that this version has accepted stays so while its charts cannot be looked at once more.
+
+    So it is with a pod that has lost its cache, whose repository may be away; the bundles are there.
+    """
+    valid = find(facts.before.get("conditions") or [], "SpecValid")
+    accepted = valid.get("status") == "True" and valid.get("observedGeneration") == facts.generation
+    same = accepted and facts.before.get("version") == facts.version and "plan" not in facts.before
+    if facts.deleting or not same or facts.problem_reason not in UNSEEN or not facts.problem:
+        return facts
+    text = f"accepted as it is; its charts cannot be looked at now: {facts.problem}"
+    version = str(facts.before.get("openstackVersion") or "")
+    return replace(facts, problem="", warnings=text, openstack_version=version)
 
 
 def refusal(managed: str, generation: int, before: Mapping[str, Any]) -> RegionSummary:

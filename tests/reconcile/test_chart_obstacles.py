@@ -126,6 +126,50 @@ def test_the_region_says_why_and_what_runs_is_untouched(
     assert again == (LOOK_AGAIN if asked is None else min(asked, LONGEST))
 
 
+@pytest.mark.parametrize(("error", "reason", "stalls"), CASES, ids=IDS)
+def test_a_spec_that_was_accepted_stays_so_while_its_charts_cannot_be_looked_at_once_more(
+    core: DeploymentReconciler,
+    kube: FakeKube,  # noqa: F811
+    charts: Fickle,
+    error: Exception,
+    reason: Reason,
+    stalls: bool,
+) -> None:
+    """As with a pod that has lost its cache on a move while the repository is away."""
+    del stalls
+    kube.create(osdpl())
+    core.reconcile(KEY)
+    before = status(kube)
+    charts.error = error
+    for _ in range(2):
+        again = core.reconcile(KEY)
+        conditions = status(kube)["conditions"]
+        if reason in (Reason.CHART_PENDING, Reason.REPOSITORY_UNAVAILABLE):
+            assert find(conditions, "SpecValid")["status"] == "True"
+            assert str(error) in find(conditions, "SpecValid")["message"]
+            assert find(conditions, "Ready") == find(before["conditions"], "Ready")
+            assert status(kube)["state"] == before["state"]
+        else:
+            assert find(conditions, "Ready")["reason"] == reason
+    assert again is not None and again <= LONGEST
+    charts.error = None
+    core.reconcile(KEY)
+    assert status(kube) == before
+
+
+def test_another_version_of_the_controller_does_not_trust_what_this_one_accepted(
+    core: DeploymentReconciler,
+    kube: FakeKube,  # noqa: F811
+    charts: Fickle,
+) -> None:
+    kube.create(osdpl())
+    core.reconcile(KEY)
+    charts.error = RepositoryUnavailable("503", 120.0)
+    core._version = "0.2.0"
+    core.reconcile(KEY)
+    assert find(status(kube)["conditions"], "Ready")["reason"] == Reason.REPOSITORY_UNAVAILABLE
+
+
 def test_the_region_goes_on_once_its_charts_are_there(
     core: DeploymentReconciler,
     kube: FakeKube,  # noqa: F811
