@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 import yaml
 
-from controller.adapters.release_records import decode_record, encode_record
+from controller.adapters.kube import PykubeClient
+from controller.adapters.kube_connection import connect
+from controller.adapters.release_records import SecretRecords
 from sandbox.cluster import Sandbox
 from tests.cluster.conftest import installed
 from tests.cluster.region import CHART, Region, wait_until
@@ -99,10 +101,10 @@ def test_an_uninstall_that_was_cut_off_and_taken_back_ends_in_a_whole_release(be
     bundle(bench, "caches", memcached())
     wait_ready(bench, "caches")
     bench.controllers.stop("helmbundle")
-    name = "sh.helm.release.v1.memcached.v1"
     [workload] = bench.get("sts,deploy", "-l", "application=memcached")["items"]
     bench.kubectl("delete", workload["kind"], workload["metadata"]["name"])
-    _rewrite_status(bench, name, "uninstalling")
+    records = SecretRecords(PykubeClient(connect(bench.sandbox.kubeconfig)))
+    records.mark_uninstalling("memcached", bench.namespace, 1)
     bench.controllers.start()
     wait_until(
         "the workload is there again",
@@ -111,15 +113,6 @@ def test_an_uninstall_that_was_cut_off_and_taken_back_ends_in_a_whole_release(be
     )
     wait_ready(bench, "caches")
     assert bench.revisions() == {"memcached": (1, "deployed")}
-
-
-def _rewrite_status(region: Region, record: str, status: str) -> None:
-    """What the controller itself writes before it takes a release apart."""
-    secret = region.get("secret", record)
-    content = decode_record(secret["data"]["release"], record)
-    content["info"]["status"] = status
-    patch = {"data": {"release": encode_record(content)}, "metadata": {"labels": {"status": status}}}
-    region.kubectl("patch", "secret", record, "--type=merge", "-p", json.dumps(patch))
 
 
 def test_a_suspended_release_is_left_alone_and_said_to_be_so(bench: Region) -> None:
