@@ -7,7 +7,7 @@ known (None) is never taken for nothing: it makes us wait. Only what carries our
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
@@ -367,6 +367,19 @@ def _return(facts: HostFacts, node: ComputeNode, service: ComputeService, now: f
     if not facts.mapped:
         return _unmapped(facts, node, now)
     return Decision(Step.ENABLE, Reason.NODE_IN_SERVICE, "node, pods, compute service and agents are up")
+
+
+def after_step(service: ComputeService | None, decision: Decision) -> ComputeService | None:
+    """The compute service once the step was taken, as far as the step changed it."""
+    if service is None:
+        return None
+    if decision.step == Step.DISABLE:
+        return replace(service, enabled=False, reason=decision.mark)
+    if decision.step == Step.ENABLE:
+        return replace(service, enabled=True, reason="")
+    if decision.step == Step.UNFORCE:
+        return replace(service, forced_down=False)
+    return service
 
 
 def calm_left(node: ComputeNode, now: float) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,9 +48,23 @@ def parse_node_pod(obj: Mapping[str, Any]) -> NodePod | None:
     )
 
 
-def unready_daemons(pods: Iterable[NodePod], node: str) -> tuple[str, ...]:
-    """Names of the DaemonSet pods on a node that are not ready: what a compute host consists of."""
-    here = (pod for pod in pods if pod.node == node and pod.owner[0] == "DaemonSet")
+def daemons_by_node(pods: Iterable[NodePod]) -> dict[str, list[NodePod]]:
+    """The pods of DaemonSets on each node: what a compute host consists of."""
+    found: dict[str, list[NodePod]] = {}
+    for pod in pods:
+        if pod.owner[0] == "DaemonSet":
+            found.setdefault(pod.node, []).append(pod)
+    return found
+
+
+def unready_daemons(daemons: Mapping[str, Sequence[NodePod]], node: str) -> tuple[str, ...]:
+    """What a node waits for: names of its DaemonSet pods that are not ready.
+
+    One without any, where other computes have some, waits for them to come.
+    """
+    here = daemons.get(node, ())
+    if daemons and not here:
+        return ("none of them is there yet",)
     return tuple(sorted(pod.name for pod in here if not pod.ready or pod.deleting))
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from controller.domain.cloud_facts import CloudView
 from controller.domain.compute_node import HostFacts, NodePolicy, is_automatic, parse_policy
 from controller.domain.host_names import host_of
-from controller.domain.node_pods import NodePod, unready_daemons
+from controller.domain.node_pods import NodePod, daemons_by_node, unready_daemons
 from controller.domain.nodes import COMPUTE_ROLE, HostReport, NodeFacts
 from controller.domain.reasons import Reason
 from controller.ports import NODE, NODE_MAINTENANCE, OSDPL, POD, Clock, Kube, KubeObject
@@ -109,16 +109,18 @@ class HostScenes:
         gone = {*scene.former_computes(), *scene.gone()}
         heirs = {owners[host]: name for name in sorted(gone) if (host := scene.host(name, view)) in owners}
         names = sorted(computes | gone)
+        daemons = daemons_by_node(pod for pod in scene.pods if pod.node in computes)
         self._seen.keep({(name, what) for name in names for what in ("service", "cell")})
         found = []
         for name in names:
             before = scene.known.get(name) or scene.known.get(heirs.get(name, "")) or KnownHost()
             taken = owners.get(scene.host(name, view), "") if name in gone else ""
-            found.append(self._host(name, scene, view, before, taken))
+            facts = self._host(name, scene, view, known=before, taken_over=taken)
+            found.append(replace(facts, unready_pods=unready_daemons(daemons, name)))
         return found
 
     def _host(
-        self, name: str, scene: HostScene, view: CloudView, known: KnownHost, taken_over: str
+        self, name: str, scene: HostScene, view: CloudView, *, known: KnownHost, taken_over: str
     ) -> HostFacts:
         node, now = scene.nodes.get(name), self._clock.now()
         is_compute = node is not None and node.is_compute
@@ -146,7 +148,6 @@ class HostScenes:
             agents_expected=bool(view.agents),
             automatic=maintenance is not None and not planned,
             servers=hypervisor.servers if hypervisor is not None else (None if service else 0),
-            unready_pods=unready_daemons(scene.pods, name),
             maintenance=str(maintenance["metadata"]["name"]) if maintenance else "",
             known_uid=known.uid,
             host=host,

@@ -13,7 +13,14 @@ from dataclasses import replace
 from controller.cloud_port import Cloud, Fencing
 from controller.domain.brake import brake
 from controller.domain.cloud_facts import CloudView
-from controller.domain.compute_node import Decision, HostFacts, Step, decide_host, is_automatic
+from controller.domain.compute_node import (
+    Decision,
+    HostFacts,
+    Step,
+    after_step,
+    decide_host,
+    is_automatic,
+)
 from controller.domain.node_pods import stuck_pods
 from controller.domain.nodes import parse_node
 from controller.domain.reasons import Reason
@@ -125,8 +132,9 @@ class HostsReconciler:
             decision = decide_host(host, scene.policy, braked, now)
             if decision.step not in _PASSIVE and taken < STEPS_PER_LOOK:
                 taken += 1
-                decision = self._take(host, decision, scene, cloud, view=view, braked=braked)
-            decided.append((host, decision))
+                decided.append(self._take(host, decision, scene, cloud, view=view, braked=braked))
+            else:
+                decided.append((host, decision))
         self._return_automatic(scene)
         self._place(scene, cloud, view)
         locks = self._guard.look(scene, self._region.facts(STATEFULSET), view, cloud)
@@ -148,26 +156,28 @@ class HostsReconciler:
         *,
         view: CloudView,
         braked: str,
-    ) -> Decision:
-        """Takes the step, if it is still the one to be taken; gives what is to be told of the host.
+    ) -> tuple[HostFacts, Decision]:
+        """Takes the step, if it is still to be taken; gives the host after it, and what is to be told.
 
         Both sides are read again right before: a look is seconds old, and a person may have been at work.
         """
         fresh = self._kube.get(NODE, host.name)
         node = parse_node(fresh) if fresh is not None else None
         compute = node.as_compute() if node is not None and node.is_compute else None
+        seen = host
         try:
             service = cloud.compute_service(host.host) if host.was_compute else None
             seen = replace(host, node=compute, service=service)
             again = decide_host(seen, scene.policy, braked, self._clock.now())
             if again.step != decision.step:
-                return replace(again, step=Step.WAIT) if again.step != Step.NOTHING else again
-            return self._steps.take(seen, again, node, cloud, view)
+                return seen, replace(again, step=Step.WAIT) if again.step != Step.NOTHING else again
+            told = self._steps.take(seen, again, node, cloud, view)
+            return replace(seen, service=after_step(service, again)), told
         except CloudUnavailable as error:
-            return Decision(Step.WAIT, Reason.CLOUD_UNKNOWN, str(error))
+            return seen, Decision(Step.WAIT, Reason.CLOUD_UNKNOWN, str(error))
         except CloudRefused as error:
             reason = Reason.CLEANUP_AWAITED if decision.step == Step.UNFORCE else Reason.CLOUD_UNKNOWN
-            return Decision(Step.WAIT, reason, str(error))
+            return seen, Decision(Step.WAIT, reason, str(error))
 
     def _return_automatic(self, scene: HostScene) -> None:
         """A node that is back needs its own evacuation no more; and what hangs on a dead one is freed."""

@@ -82,6 +82,42 @@ def test_a_new_host_takes_servers_once_it_is_healthy(world: NodeWorld) -> None:
     assert world.cloud.services["cmp4"].enabled
 
 
+def test_a_node_whose_pods_have_not_come_yet_waits_for_them(world: NodeWorld) -> None:
+    owner = {"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "nova-compute", "uid": "x"}
+
+    def add_pod(host: str) -> None:
+        meta = {"name": f"nova-compute-{host}", "namespace": NAMESPACE}
+        meta |= {"ownerReferences": [{**owner, "controller": True}]}  # type: ignore[dict-item]
+        made = world.kube.create(
+            {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": {"nodeName": host}}
+        )
+        ready = {"conditions": [{"type": "Ready", "status": "True"}]}
+        world.kube.replace({**made, "status": ready}, subresource="status")
+
+    add_pod("cmp2")
+    world.cordon("cmp1")
+    world.look(2)
+    world.cordon("cmp1", False)
+    world.look(3)
+    assert world.status("cmp1")["reason"] == "PodsNotReady"
+    add_pod("cmp1")
+    world.look(2)
+    assert world.cloud.services["cmp1"].enabled
+
+
+def test_what_is_told_of_a_host_is_as_it_is_after_the_step(world: NodeWorld) -> None:
+    world.look(1)
+    world.cordon("cmp1")
+    world.look(1)
+    assert (world.status("cmp1")["reason"], world.status("cmp1")["compute"]) == (
+        "NodeCordoned",
+        "disabled, up",
+    )
+    world.cordon("cmp1", False)
+    world.look(1)
+    assert (world.status("cmp1")["reason"], world.status("cmp1")["compute"]) == ("InService", "enabled, up")
+
+
 # -- the Job that maps hosts to cells
 
 
