@@ -275,6 +275,7 @@ def _agent(one: Mapping[str, Any]) -> Agent:
         alive=bool(one["alive"]),
         enabled=bool(one["admin_state_up"]),
         description=one.get("description") or "",
+        mode=str((one.get("configurations") or {}).get("agent_mode") or ""),
     )
 
 

@@ -64,7 +64,7 @@ class ComputeService:
 
 @dataclass(frozen=True, slots=True)
 class Agent:
-    """One network agent; `kind` as Neutron calls it, such as `L3 agent`."""
+    """One network agent; `kind` as Neutron calls it, such as `L3 agent`; `mode` of an L3 agent."""
 
     id: str
     host: str
@@ -72,6 +72,7 @@ class Agent:
     alive: bool
     enabled: bool = True
     description: str = ""
+    mode: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,9 @@ from controller.domain.times import seconds_of
 
 L3, DHCP = "L3 agent", "DHCP agent"
 MOVES_PER_LOOK = 10
+# L3 agents that route only for servers of their own host, and take no router
+# (neutron/db/l3_agentschedulers_db.py, validate_agent_router_combination).
+LOCAL_ONLY = ("dvr", "dvr_no_external")
 # Of a refusal, as much as tells the cause.
 MESSAGE_LIMIT = 500
 
@@ -117,8 +120,7 @@ class Outlook:
 
     def others(self, kind: Kind) -> list[Agent]:
         """Agents elsewhere that can take something."""
-        fit = [one for one in self.agents if one.kind == AGENTS[kind] and one.alive and one.enabled]
-        return [one for one in fit if one.host != self.host]
+        return [one for one in self.agents if _takes(one, AGENTS[kind]) and one.host != self.host]
 
     def usable(self, kind: Kind) -> frozenset[str]:
         """The ids of those."""
@@ -134,11 +136,16 @@ class Outlook:
         )
 
     def target(self, move: NetworkMove) -> str | None:
-        """The agent to go to; empty where enough others serve it already, None where there is none."""
+        """The agent to go to; empty where others serve it already, None where there is none.
+
+        One that refused it is the last to be asked again.
+        """
         loads = {one.id: self.served(one.id, one.kind) for one in self.others(move.kind)}
         if any(move.id in served for served in loads.values()):
             return ""
-        return min(loads, key=lambda agent: (len(loads[agent]), agent)) if loads else None
+        refused = move.target if move.message else ""
+        ranked = sorted(loads, key=lambda agent: (agent == refused, len(loads[agent]), agent))
+        return ranked[0] if ranked else None
 
 
 def follow(
@@ -181,7 +188,7 @@ def _step(move: NetworkMove, outlook: Outlook, *, here: bool, begins: bool) -> N
     if here and not begins:
         return replace(move, state=MoveState.PENDING)
     target: str | None = move.target
-    if not (move.requested and target in outlook.usable(move.kind)):
+    if not move.requested or move.message or target not in outlook.usable(move.kind):
         target = outlook.target(move)
     if target is None:
         return replace(move, state=MoveState.BLOCKED, message="no other agent that lives can take it")
@@ -199,7 +206,11 @@ def between_agents(known: Iterable[NetworkMove], outlook: Outlook) -> list[Netwo
             continue
         if move.id in outlook.served(move.source, L3) or outlook.is_served(move):
             continue
-        fit = {one.id for one in outlook.agents if one.kind == L3 and one.alive and one.enabled}
+        fit = {one.id for one in outlook.agents if _takes(one, L3)}
         ranked = [one for one in (move.target, move.source, *sorted(fit)) if one in fit]
         lost.append(replace(move, state=MoveState.MOVING, target=ranked[0] if ranked else move.source))
     return lost
+
+
+def _takes(agent: Agent, kind: str) -> bool:
+    return agent.kind == kind and agent.alive and agent.enabled and agent.mode not in LOCAL_ONLY

@@ -17,7 +17,7 @@ from controller.errors import CloudRefused
 from controller.ports import NODE, NODE_MAINTENANCE, Clock, Events, Kube
 from controller.reconcile.host_out import HostOut
 from controller.reconcile.maintenance_status import FINALIZER, StatusWriter, Work
-from controller.reconcile.network_moves import outlook_of, put_on
+from controller.reconcile.network_moves import is_gone, outlook_of
 from controller.reconcile.server_moves import ask, see
 
 log = logging.getLogger(__name__)
@@ -82,10 +82,10 @@ class MaintenanceEnd:
         why = ""
         for move in lost:
             try:
-                put_on(move, move.target, cloud)
+                cloud.add_to_agent(move.target, router=move.id)
             except CloudRefused as error:
                 why = str(error)
-                if f"{move.id} could not be found" in why:
+                if is_gone(move, error):
                     gone = replace(move, state=MoveState.DONE, message="deleted meanwhile")
                     found[move.key] = gone
         names = ", ".join(one.id for one in lost)

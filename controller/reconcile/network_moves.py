@@ -9,6 +9,7 @@ from dataclasses import replace
 from controller.cloud_port import Cloud
 from controller.domain.cloud_facts import CloudView
 from controller.domain.network_move import (
+    DHCP,
     L3,
     Kind,
     MoveState,
@@ -35,39 +36,35 @@ def outlook_of(host: str, cloud: Cloud, view: CloudView, *, now: float, deadline
     return Outlook(view.agents, host, served, now, deadline)
 
 
-def write_moves(due: Iterable[NetworkMove], cloud: Cloud) -> list[NetworkMove]:
+def write_moves(due: Iterable[NetworkMove], outlook: Outlook, cloud: Cloud) -> list[NetworkMove]:
     """Asks for what is noted; those of them for which there is more to say than was noted."""
     told = []
     for move in due:
         try:
-            _write(move, cloud)
+            _write(move, outlook, cloud)
         except CloudUnavailable as error:
             log.info("%s %s: the outcome is not known: %s", move.kind, move.id, error)
         except CloudRefused as error:
             log.info("%s %s: %s", move.kind, move.id, error)
-            if f"{move.id} could not be found" in str(error):
+            if is_gone(move, error):
                 told.append(replace(move, state=MoveState.DONE, message="deleted meanwhile"))
             elif move.message != str(error):
                 told.append(replace(move, message=str(error)))
     return told
 
 
-def _write(move: NetworkMove, cloud: Cloud) -> None:
-    """A router may be on one agent only, a network on several: it is never on none."""
+def is_gone(move: NetworkMove, error: CloudRefused) -> bool:
+    """Whether Neutron says that there is no such router or network. An agent may be what it misses."""
+    return f"{move.id} could not be found" in str(error)
+
+
+def _write(move: NetworkMove, outlook: Outlook, cloud: Cloud) -> None:
+    """A router may be on one agent only. A network leaves one when another is seen to have it."""
     if move.kind == Kind.ROUTER:
         cloud.remove_from_agent(move.source, router=move.id)
-    if move.target:
-        put_on(move, move.target, cloud)
-    if move.kind == Kind.NETWORK:
+        if move.target:
+            cloud.add_to_agent(move.target, router=move.id)
+    elif move.target and move.id not in outlook.served(move.target, DHCP):
+        cloud.add_to_agent(move.target, network=move.id)
+    else:
         cloud.remove_from_agent(move.source, network=move.id)
-
-
-def put_on(move: NetworkMove, agent: str, cloud: Cloud) -> None:
-    """Has the agent serve it. Raises CloudUnavailable, CloudRefused."""
-    router = move.id if move.kind == Kind.ROUTER else ""
-    network = move.id if move.kind == Kind.NETWORK else ""
-    try:
-        cloud.add_to_agent(agent, router=router, network=network)
-    except CloudRefused as error:
-        if error.code != 409:  # there already
-            raise

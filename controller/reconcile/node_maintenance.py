@@ -27,7 +27,14 @@ from controller.domain.maintenance_verdict import Progress, verdict
 from controller.domain.network_move import NetworkMove, follow
 from controller.domain.node_maintenance import Phase, may_begin
 from controller.domain.reasons import Reason
-from controller.errors import CloudRefused, CloudUnavailable, Conflict, KubeError, ObjectMissing
+from controller.errors import (
+    CloudRefused,
+    CloudUnavailable,
+    Conflict,
+    KubeError,
+    ObjectMissing,
+    ObjectRefused,
+)
 from controller.ports import NODE, NODE_MAINTENANCE, OSDPL, Clock, Events, Kube, KubeObject
 from controller.reconcile.cloud_access import CloudAccess
 from controller.reconcile.host_board import HostBoard
@@ -123,6 +130,9 @@ class MaintenancesReconciler:
         except (Conflict, ObjectMissing) as error:
             log.info("maintenance %s changed meanwhile: %s", work.name, error)
             return BUSY_EVERY
+        except ObjectRefused as error:
+            log.warning("maintenance %s: %s", work.name, error)
+            return IDLE_EVERY
 
     def _region(self) -> KubeObject | None:
         name = managed_region(self._kube, self._namespace)
@@ -240,7 +250,7 @@ class MaintenancesReconciler:
         self._status.write(work, standing)
         # Only now, when it is noted: whoever goes on after us knows what may have been asked for.
         refused = send(commands, work, cloud, now)
-        told = {one.key: one for one in write_moves(due, cloud)}
+        told = {one.key: one for one in write_moves(due, outlook, cloud)}
         if refused or told:
             self._status.write(
                 work,

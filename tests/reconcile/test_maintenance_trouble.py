@@ -144,6 +144,43 @@ def test_a_router_deleted_on_the_way_is_done(world: NodeWorld) -> None:
     until(world, lambda: phase(world) == "Completed")
 
 
+def test_a_router_that_an_agent_refuses_is_given_to_another(world: NodeWorld) -> None:
+    add_agents(world, hosts=("cmp1", "cmp2", "cmp3"))
+    world.cloud.on_agents = {"L3 agent cmp1": ["r1"]}
+
+    def before(name: str, subject: str) -> None:
+        if (name, subject) == ("add_to_agent", "L3 agent cmp2"):
+            raise CloudRefused("network POST: 409 its kind does not suit the agent", 409)
+
+    world.cloud.before = before
+    world.maintain("work", "cmp1")
+    until(world, lambda: phase(world) == "Completed")
+    assert holders(world, "r1") == ["L3 agent cmp3"]
+
+
+def test_no_router_goes_to_an_agent_that_routes_only_for_its_own_host(world: NodeWorld) -> None:
+    add_agents(world, hosts=("cmp1", "cmp2", "cmp3"))
+    local = world.cloud.agents["L3 agent cmp2"]
+    world.cloud.agents[local.id] = replace(local, mode="dvr")
+    world.cloud.on_agents = {"L3 agent cmp1": ["r1"]}
+    world.maintain("work", "cmp1")
+    until(world, lambda: phase(world) == "Completed")
+    assert holders(world, "r1") == ["L3 agent cmp3"]
+    assert ("add_to_agent", local.id) not in world.cloud.writes
+
+
+def test_a_network_leaves_an_agent_only_when_another_is_seen_to_have_it(world: NodeWorld) -> None:
+    add_agents(world, "DHCP agent")
+    world.cloud.on_agents = {"DHCP agent cmp1": ["n1"]}
+    world.cloud.before = failing("add_to_agent", CloudRefused("network POST: 409 no", 409))
+    world.maintain("work", "cmp1")
+    world.look(8)
+    assert holders(world, "n1") == ["DHCP agent cmp1"] and phase(world) == "Moving"
+    world.cloud.before = nothing
+    until(world, lambda: phase(world) == "Completed")
+    assert holders(world, "n1") == ["DHCP agent cmp2"]
+
+
 def test_a_router_that_does_not_leave_is_said_within_its_deadline(world: NodeWorld) -> None:
     add_agents(world)
     world.cloud.on_agents = {"L3 agent cmp1": ["r1"]}
