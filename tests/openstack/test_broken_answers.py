@@ -6,6 +6,7 @@ import json
 import re
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 
@@ -22,6 +23,7 @@ pytestmark = [
     pytest.mark.timeout(1500),
 ]
 LISTS = re.compile(r"/(os-services|os-hypervisors|servers|agents|os-aggregates)")
+ALL_LISTS = re.compile(r"/(os-services|os-hypervisors|servers|agents|allocations)")
 WATCHED_FOR = 25.0
 
 
@@ -48,6 +50,27 @@ def without_servers(content: bytes) -> bytes:
     return json.dumps(answer).encode()
 
 
+def without_host(*lists: str) -> Fault:
+    """Valid answers that leave the third host out of these lists."""
+
+    def edit(content: bytes) -> bytes:
+        answer = json.loads(content)
+        for name in lists:
+            if isinstance(answer.get(name), list):
+                answer[name] = [one for one in answer[name] if "cmp3" not in json.dumps(one)]
+            elif name in answer:
+                answer[name] = {}
+        return json.dumps(answer).encode()
+
+    return Fault(edit=edit)
+
+
+SHORTER: dict[str, tuple[str, ...]] = {
+    "compute services": ("services",),
+    "compute services and hypervisors": ("services", "hypervisors"),
+    "servers and allocations": ("servers", "allocations"),
+    "agents": ("agents",),
+}
 FAULTS: dict[str, Fault] = {
     "429": Fault(429, {"Retry-After": "2"}),
     "503": Fault(503),
@@ -103,14 +126,42 @@ def test_lists_that_say_there_are_no_servers_do_not_remove_a_host(bed: Bed, prox
     bed.boot(1, "cmp3")
     wait_until("it is known", lambda: bed.node("cmp3").get("servers") == 1, 90, bed.log)
     proxy.rule = on_lists(Fault(edit=without_servers))
-    obj = bed.kubectl("get", "node", "cmp3", "-o", "json")
-    bed.kubectl("delete", "node", "cmp3")
-    bed.cloud.kill(compute_name("cmp3"))
-    try:
+    with removed(bed):
         told = lambda: "Placement" in str(bed.node("cmp3").get("message"))  # noqa: E731
         wait_until("Placement is believed", told, 150, bed.log)
         assert harmful(proxy, bed) == []
         assert bed.service("cmp3") is not None
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("name", SHORTER)
+def test_valid_lists_that_leave_a_host_out_neither_remove_nor_forget_it(
+    bed: Bed, proxy: Proxy, name: str
+) -> None:
+    bed.boot(1, "cmp3")
+    wait_until("it is known", lambda: bed.node("cmp3").get("servers") == 1, 90, bed.log)
+    proxy.seen.clear()
+    fault = without_host(*SHORTER[name])
+    proxy.rule = lambda method, path: fault if method == "GET" and ALL_LISTS.search(path) else None
+    with removed(bed):
+        began = time.monotonic()
+        # Several looks: one alone would not be believed in any case.
+        wait_until("it was looked at", lambda: time.monotonic() - began > 60, 65)
+        assert harmful(proxy, bed) == []
+        assert bed.node("cmp3").get("uid")
+        proxy.rule = lambda *_: None
+        wait_until("it is told", lambda: bed.node("cmp3").get("reason") == "ServersLeft", 150, bed.log)
+        assert harmful(proxy, bed) == []
+
+
+@contextmanager
+def removed(bed: Bed) -> Iterator[None]:
+    """The third node is deleted, with its compute, and made again afterwards."""
+    obj = bed.kubectl("get", "node", "cmp3", "-o", "json")
+    bed.kubectl("delete", "node", "cmp3")
+    bed.cloud.kill(compute_name("cmp3"))
+    try:
+        yield
     finally:
         node = json.loads(obj)
         for key in ("uid", "resourceVersion", "creationTimestamp", "managedFields"):
