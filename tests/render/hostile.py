@@ -165,7 +165,7 @@ def mutated(chance: random.Random) -> str:
     auth = {"identity": {"keystone": {"values": {"conf": {"keystone": {"DEFAULT": {"debug": True}}}}}}}
     document["spec"].setdefault("services", copy.deepcopy(auth))
     document["spec"].setdefault("nodes", copy.deepcopy(FEATURES["nodes"]["nodes"]))
-    for _ in range(chance.randint(1, 4)):
+    for _ in range(chance.choice((1, 1, 1, 2, 3, 4))):  # one alone gets furthest
         path = chance.choice(places(document))
         parent: Any = document
         for key in path[:-1]:
