@@ -27,6 +27,7 @@ from controller.domain.names import (
 # Three of them, joined, fit where the status keeps them.
 LONGEST_TEXT = 80
 BETWEEN = "; "
+_HOOKS_SKIPPED = "hooks skipped"
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,11 @@ class Requests:
         """The revision asked for; 0 when what is asked names none."""
         number = self.rollback.split(maxsplit=1)[0] if self.rollback.strip() else ""
         return int(number) if number.isascii() and number.isdigit() and len(number) < 9 else 0
+
+    @property
+    def skips_hooks(self) -> bool:
+        """Whether an uninstall is to leave out its hooks."""
+        return self.reconcile.endswith(_HOOKS_SKIPPED)
 
     def asks_more_than(self, served: Requests) -> bool:
         """Whether anything is asked here that an attempt with `served` was not asked."""
@@ -68,7 +74,7 @@ def requests_of(annotations: Mapping[str, object], release: str) -> Requests:
         return BETWEEN.join(part if len(part) <= LONGEST_TEXT else _mark(part) for part in found if part)
 
     # That hooks are to be skipped is worth another try at once.
-    skip = ", hooks skipped" if skips_hooks(annotations, release) else ""
+    skip = f", {_HOOKS_SKIPPED}" if skips_hooks(annotations, release) else ""
     reconcile = text(
         RECONCILE_ANNOTATION, REGION_RECONCILE_ANNOTATION, f"{RECONCILE_RELEASE_PREFIX}/{release}"
     )

@@ -19,7 +19,8 @@ def is_superseded(running: Running, wanted: Wanted | None, requests: Requests, *
     match running.action:
         case Action.UNINSTALL:
             # One that makes room for a new install goes on as long as there is one to come.
-            return (running.spec is None) == (wanted is not None)
+            hooks_skipped = requests.skips_hooks and not running.requests.skips_hooks
+            return hooks_skipped or (running.spec is None) == (wanted is not None)
         case Action.ROLLBACK:
             return requests.rollback != running.requests.rollback or _serves_another(running, wanted)
         case Action.INSTALL | Action.UPGRADE:

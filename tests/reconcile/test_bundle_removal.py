@@ -97,6 +97,16 @@ def test_the_way_out_is_taken_at_once(bench: Bench, annotation: str) -> None:
     assert bench.kube.get(JOB, CLEAN.name, NAMESPACE) is None
 
 
+def test_the_way_out_ends_a_hook_that_hangs(bench: Bench) -> None:
+    bench.kube.delete(HELMBUNDLE, "images", NAMESPACE)
+    bench.look()
+    bench.wait(lambda: bench.hook_runs(CLEAN.name), "the hook runs")
+    bench.annotate("images", {SKIP_HOOKS_ANNOTATION: "true"})
+    bench.until(lambda: is_gone(bench), "the bundle is gone")
+    assert bench.helm.without_hooks == ["glance"]
+    assert bench.kube.get(JOB, CLEAN.name, NAMESPACE) is None
+
+
 def test_in_a_namespace_that_is_being_deleted_no_hook_holds_the_release(bench: Bench) -> None:
     meta = {"name": NAMESPACE, "finalizers": ["kubernetes"]}
     bench.kube.create({"apiVersion": "v1", "kind": "Namespace", "metadata": meta})
