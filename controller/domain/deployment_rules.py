@@ -154,7 +154,7 @@ def _marks(value: Any, path: DocumentPath) -> Iterator[Problem]:
     """Marks of merging, which a template would take for its own."""
     if isinstance(value, Mapping):
         if "$patch" in value:
-            message = "$patch belongs to values under spec.common, spec.services and spec.nodes"
+            message = "$patch belongs to values under spec.common and spec.services"
             yield _problem((*path, "$patch"), message, "leave the field out instead")
         for key, item in value.items():
             yield from _marks(item, (*path, key))

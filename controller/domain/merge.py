@@ -189,8 +189,7 @@ class _LayerMerge:
 
     def over(self, base: Any) -> Any:
         if self._deletes((), self._layer.values):
-            remedy = f"remove the field, or write {{{PATCH}: replace}} to drop all that is below it"
-            self._complain((), "the values of a layer cannot be deleted", remedy)
+            self._complain((), "the values of a layer cannot be deleted", "remove the field")
             return base
         return self._merge_maps(self._merger, [], base, dict(self._layer.values))
 

@@ -148,7 +148,7 @@ def test_a_layer_that_deletes_itself_is_refused() -> None:
         merge_layers({"a": 1}, [layer])
     [problem] = refusal.value.problems
     assert (problem.path, problem.source) == ("spec.services", "region.yaml:3")
-    assert problem.remedy.startswith("remove the field")
+    assert problem.remedy == "remove the field"
 
 
 def test_no_input_is_changed_and_the_overlay_shares_nothing_with_them() -> None:
