@@ -198,6 +198,66 @@ def test_networks_without_another_agent_are_named(world: NodeWorld) -> None:
     assert "Network n1" in message(world) and holders(world, "n1") == ["DHCP agent cmp1"]
 
 
+class Killed(BaseException):
+    """The process ends here."""
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("rolled_back", [False, True])
+def test_killed_at_every_write_routers_are_on_one_agent_and_networks_never_on_none(
+    when: str, rolled_back: bool
+) -> None:
+    number = 1
+    while killed_while_routers_move(number, when, rolled_back=rolled_back):
+        number += 1
+    assert number > 10
+
+
+def killed_while_routers_move(number: int, when: str, *, rolled_back: bool) -> bool:
+    """One maintenance whose process is killed at one write, and perhaps then deleted; whether it had so many."""
+    world = NodeWorld("cmp1", "cmp2")
+    add_agents(world)
+    add_agents(world, "DHCP agent")
+    world.cloud.on_agents = {"L3 agent cmp1": ["r1", "r2"], "DHCP agent cmp1": ["n1"]}
+    world.maintain("work", "cmp1")
+    seen = 0
+
+    def here(*_: object) -> None:
+        nonlocal seen
+        seen += 1
+        if seen == number:
+            raise Killed
+
+    def on_cloud(name: str, subject: str) -> None:
+        if name in ("add_to_agent", "remove_from_agent", "set_agent"):
+            here()
+        assert holders(world, "n1")
+
+    if when == "before":
+        world.cloud.before, world.kube.before_write = on_cloud, here
+    else:
+        world.cloud.after, world.kube.after_write = on_cloud, here
+    for _ in range(60):
+        if phase(world) == "Completed":
+            break
+        try:
+            world.look()
+        except Killed:
+            world.restart()
+            if rolled_back:
+                world.kube.delete(NODE_MAINTENANCE, "work")
+        if world.kube.get(NODE_MAINTENANCE, "work") is None:
+            break
+    ended = phase(world) == "Completed" or world.kube.get(NODE_MAINTENANCE, "work") is None
+    assert ended, (number, when, world.maintenance("work"))
+    assert len(holders(world, "r1")) == len(holders(world, "r2")) == 1, number
+    # Both agents have the network where its move was taken back in the middle.
+    assert len(holders(world, "n1")) <= 1 + rolled_back, number
+    if rolled_back and seen >= number:
+        assert all(one.enabled for one in world.cloud.agents.values())
+    return seen >= number
+
+
 # -- nodes without compute, and nodes under another name
 
 
