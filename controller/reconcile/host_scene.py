@@ -158,8 +158,8 @@ class HostScenes:
 def _known(status: Mapping[str, Any], reports: Mapping[str, HostReport]) -> dict[str, KnownHost]:
     """From the status of the region, and from what was found since it was read."""
     found = {}
-    for name, told in status.items():
-        entry, report = told or {}, reports.get(name, HostReport())
+    for name in status.keys() | reports.keys():
+        entry, report = status.get(name) or {}, reports.get(name, HostReport())
         if report.forget:
             continue
         found[name] = KnownHost(

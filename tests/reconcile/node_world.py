@@ -168,12 +168,12 @@ class NodeWorld:
             self.clock.advance(after)
             if cloud_moves:
                 self.cloud.pass_time()
-            self._watch()
+            self.watch()
             self.hosts.reconcile()
             self.maintenances.reconcile()
             self.reporter.reconcile((NAMESPACE, NAME))
 
-    def _watch(self) -> None:
+    def watch(self) -> None:
         """Watches that tell everything at once."""
         for store in (self.nodes, self.region):
             for resource in store.resources:

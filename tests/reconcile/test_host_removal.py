@@ -145,6 +145,18 @@ def test_a_removal_that_was_interrupted_is_finished(world: NodeWorld) -> None:
     assert "cmp1" not in world.cloud.held and world.status("cmp1") == {}
 
 
+def test_a_node_that_goes_before_the_status_was_written_is_known_all_the_same(world: NodeWorld) -> None:
+    world.cloud.add_host("cmp5")
+    world.add_node("cmp5")
+    world.clock.advance(10)
+    world.watch()
+    world.hosts.reconcile()
+    assert world.status("cmp5") == {}
+    remove(world, "cmp5")
+    world.look(8, after=10)
+    assert "cmp5" not in world.cloud.services
+
+
 def test_a_person_who_disables_a_host_during_a_look_is_not_overwritten(world: NodeWorld) -> None:
     world.cordon("cmp1")
 
