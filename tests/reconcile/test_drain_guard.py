@@ -132,6 +132,12 @@ def test_a_node_that_lost_its_role_stays_locked_while_servers_are_on_it(world: N
     world.edit_node("cmp1", {"metadata": {"labels": {ROLE: None}}})
     world.look(LOOKS + 2)
     assert locked(world) == ({"cmp1"}, {"cmp1"})
+    # A lock that somebody takes away comes back, as that of any node with servers.
+    for resource in (POD, PDB):
+        [one] = world.kube.list(resource, NAMESPACE)
+        world.kube.delete(resource, one["metadata"]["name"], NAMESPACE)
+    world.look(2)
+    assert locked(world) == ({"cmp1"}, {"cmp1"})
     world.cloud.hosted.clear()
     world.cloud.held["cmp1"].clear()
     world.look(LOOKS + 2)

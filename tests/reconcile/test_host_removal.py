@@ -45,6 +45,21 @@ def test_a_node_that_was_evacuated_and_deleted_is_removed_with_its_evacuation(wo
     assert all(any(id_ in held for held in world.cloud.held.values()) for id_ in ids)
 
 
+def test_what_a_server_that_was_evacuated_holds_is_never_taken_from_it(world: NodeWorld) -> None:
+    """Allocations go by their owner, on all hosts at once: Nova alone may take away those of one host."""
+    ids = evacuate(world)
+
+    def nova_frees_nothing(name: str, subject: str) -> None:
+        if name == "delete_compute_service":
+            world.cloud.held["cmp1"] = set(ids)
+
+    world.cloud.after = nova_frees_nothing
+    world.kube.delete(NODE, "cmp1")
+    world.look(12)
+    assert not [subject for name, subject in world.cloud.writes if name == "delete_allocations"]
+    assert "provider in use" in world.status("cmp1")["message"]
+
+
 def test_a_node_that_lost_its_role_does_not_end_its_evacuation_while_it_is_there(world: NodeWorld) -> None:
     evacuate(world)
     world.edit_node("cmp1", {"metadata": {"labels": {"openstack-compute-node": None}}})
@@ -167,6 +182,7 @@ def test_a_person_who_disables_a_host_during_a_look_is_not_overwritten(world: No
 
     world.cloud.before = meanwhile
     world.look(2)
+    assert world.cloud.writes == []
     assert world.cloud.services["cmp1"].reason == "broken fan"
 
 
