@@ -166,6 +166,12 @@ def test_a_region_on_charts_of_upstreams_shape_goes_without_a_trace(
         region.apply(region.manifest(charts=charts, volumes="Delete"))
         wait_for(region, "Ready", region.ready)
         assert "glance" in hooks_of_deletion()
+        made = everything_there(region) - before
+        assert {
+            "job.batch/glance-db-sync",
+            "ClusterRole/nova-bootstrap",
+            "secret/keystone-fernet-keys",
+        } <= made
         region.kubectl("delete", "osdpl", NAME, "--wait=false")
         wait_for(region, "the region is gone", lambda: not region.get("osdpl,hb")["items"])
         failed = [
