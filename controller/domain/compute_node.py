@@ -260,7 +260,8 @@ def _not_ready(
     service = facts.service
     if service is None:
         return _unregistered(facts, node, now)
-    if facts.maintenance:
+    # Our own evacuation may be of an absence before this one: then it waits for fencing, as a new one would.
+    if facts.maintenance and (not facts.automatic or node.is_fenced(now)):
         return Decision(Step.NOTHING, Reason.IN_MAINTENANCE, f"in maintenance by {facts.maintenance}")
     if not node.since:
         return Decision(Step.WAIT, Reason.NODE_NOT_READY, "it is not known since when it is not ready")

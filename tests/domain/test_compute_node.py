@@ -287,6 +287,16 @@ EVACUATION: dict[str, tuple[HostFacts, Step, Reason]] = {
         Step.BLOCKED,
         Reason.FENCING_AWAITED,
     ),
+    "its evacuation began, and it is fenced": (
+        replace(HOST, node=FENCED, service=HELD, servers=3, maintenance="evacuate-1", automatic=True),
+        Step.NOTHING,
+        Reason.IN_MAINTENANCE,
+    ),
+    "its evacuation began in an earlier absence": (
+        replace(HOST, node=LOST, service=HELD, servers=3, maintenance="evacuate-1", automatic=True),
+        Step.BLOCKED,
+        Reason.FENCING_AWAITED,
+    ),
     "fenced in times to come": (
         replace(HOST, node=replace(LOST, fenced=NOW + 60), service=DEAD, servers=3),
         Step.BLOCKED,

@@ -76,6 +76,28 @@ def test_a_machine_that_was_started_again_is_not_off(world: NodeWorld) -> None:
     assert evacuated(world) == 0
 
 
+def test_the_fencing_service_is_asked_anew_for_a_machine_that_was_started_again() -> None:
+    world = NodeWorld("cmp1", "cmp2", "cmp3", nodes={"evacuation": "Auto", "fencing": {"url": "https://f"}})
+    world.cloud.boot(8, "cmp1", local_disk=False)
+    world.look(2)
+    world.set_condition("cmp1", "Unknown", boot="first")
+    world.cloud.die("cmp1")
+    world.fencing.off.add("cmp1")
+    while not evacuated(world):
+        world.look(1)
+    world.fencing.asked.clear()
+    world.fencing.off.clear()
+    world.set_condition("cmp1", "Unknown", boot="second")
+    world.look(6)
+    begun = evacuated(world)
+    world.look(50)
+    assert world.fencing.asked and evacuated(world) == begun < 8
+    world.fencing.off.add("cmp1")
+    world.look(60)
+    assert all(one.host != "cmp1" for one in world.cloud.hosted.values())
+    assert len(world.kube.objects("NodeMaintenance")) == 1
+
+
 def test_a_word_for_times_to_come_is_none(world: NodeWorld) -> None:
     lose(world)
     world.annotate("cmp1", fenced_at=timestamp(world.clock.now() + 3600))
