@@ -171,6 +171,15 @@ def test_services_and_servers_of_a_cell_that_is_down_are_not_known() -> None:
         cloud({"server": {"id": "a", "status": "UNKNOWN"}}).server("a")
 
 
+def test_the_compute_service_of_one_host_is_asked_for_alone() -> None:
+    found = {"id": "1", "binary": "nova-compute", "host": "cmp1", "status": "enabled", "state": "up"}
+    service = Service(Answer(body={"services": [found]}))
+    port = OpenStackCloud(Calls(service))
+    assert port.compute_service("cmp1") is not None
+    assert port.compute_service("cmp2") is None
+    assert [more["params"]["host"] for _, _, more in service.asked] == ["cmp1", "cmp2"]
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -108,6 +108,8 @@ def test_what_is_not_there_is_none(world: Any) -> None:
     assert world.port.server("00000000-0000-0000-0000-000000000000") is None
     assert world.port.allocations("nowhere") is None
     assert world.port.migrations("00000000-0000-0000-0000-000000000000") == ()
+    assert world.port.compute_service("nowhere") is None
+    assert world.port.compute_service("cmp1") == service(world, "cmp1")
 
 
 def test_a_live_migration_takes_one_task_and_leaves_one_record(world: Any) -> None:
@@ -128,6 +130,9 @@ def test_a_cold_migration_waits_to_be_confirmed(world: Any) -> None:
     id_ = world.boot("cmp1")
     world.port.cold_migrate(id_)
     world.until(lambda: server(world, id_).status == "VERIFY_RESIZE")
+    with pytest.raises(CloudRefused) as refusal:
+        world.port.delete_compute_service(service(world, "cmp1").id)
+    assert refusal.value.code == 409
     assert newest(world, id_).status == "finished"
     world.port.confirm_resize(id_)
     world.until(lambda: newest(world, id_).status == "confirmed")
