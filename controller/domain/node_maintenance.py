@@ -239,16 +239,21 @@ def advance(
     return failed(entry, "Nova shows nothing of what was asked for", spec, now), None
 
 
-def look_for(entry: Entry, sight: Sight, source: str) -> Entry:
-    """Where a server stands that is not under way, and that the list of the node's servers has no more."""
+def look_for(entry: Entry, sight: Sight, source: str) -> tuple[Entry, Command | None]:
+    """Where a server stands that is not under way, and that the list of the node's servers has no more.
+
+    And what is to be asked of Nova: a move that was given up may have arrived since.
+    """
     server = sight.server
     if server is None:
-        return replace(entry, state=Stand.DONE, message="deleted meanwhile")
+        return replace(entry, state=Stand.DONE, message="deleted meanwhile"), None
     if server.host == source or server.task or server.status == "MIGRATING":
-        return entry
+        return entry, None
+    newest = _ours(entry, sight)
     if server.status == "VERIFY_RESIZE":
-        return _resized(entry, server)
-    return _arrived(entry, server, _ours(entry, sight))
+        given_up = entry.state == Stand.BLOCKED and entry.requested > 0
+        return _unconfirmed(entry, server, newest if given_up else None, source=source, late=True)
+    return _arrived(entry, server, newest), None
 
 
 def _ours(entry: Entry, sight: Sight) -> Migration | None:
@@ -271,13 +276,13 @@ def _unconfirmed(
     """Only what we moved is confirmed: a resize is its owner's to confirm, or to take back."""
     if entry.way != Way.COLD or newest is None or (newest.kind, newest.source) != ("migration", source):
         return _resized(entry, server), None
+    command = Command.CONFIRM if newest.status == "finished" else None
     if late:
         text = (
-            f"its move to {server.host} could not be confirmed: openstack server migration confirm {entry.id}"
+            f"its move to {server.host} is not confirmed yet: openstack server migration confirm {entry.id}"
         )
-        return replace(entry, state=Stand.BLOCKED, target=server.host, message=text), None
-    moving = replace(entry, state=Stand.MOVING, target=server.host)
-    return moving, Command.CONFIRM if newest.status == "finished" else None
+        return replace(entry, state=Stand.BLOCKED, target=server.host, message=text), command
+    return replace(entry, state=Stand.MOVING, target=server.host), command
 
 
 def _overdue(

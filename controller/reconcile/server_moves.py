@@ -58,7 +58,9 @@ def follow_servers(work: Work, cloud: Cloud, slots: int, now: float) -> Commands
                 asked.append((known[entry.id], command, sight))
         elif entry.id not in present and not entry.ended:
             sight = see(entry.id, cloud)
-            known[entry.id] = look_for(entry, sight, work.host)
+            known[entry.id], command = look_for(entry, sight, work.host)
+            if command is not None:
+                asked.append((known[entry.id], command, sight))
             if sight.server is not None and sight.server.host == work.host:
                 # The list was cut short.
                 present[entry.id] = sight.server

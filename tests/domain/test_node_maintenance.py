@@ -96,17 +96,27 @@ def test_a_cold_migration_is_confirmed_where_it_is_ours() -> None:
     assert after(COLD, THERE, "confirmed") == (Stand.DONE, None)
 
 
-def test_a_confirmation_that_does_not_come_is_not_asked_for_without_end() -> None:
+def test_a_move_that_is_not_confirmed_in_time_is_said_and_confirmed_as_soon_as_nova_can() -> None:
     moved = replace(THERE, status="VERIFY_RESIZE")
-    assert after(COLD, moved, "finished", later=1000) == (Stand.BLOCKED, None)
+    assert after(COLD, moved, "finished", later=1000) == (Stand.BLOCKED, Command.CONFIRM)
+    assert after(COLD, moved, "error", later=1000) == (Stand.BLOCKED, None)
+    late, _ = advance(COLD, Sight(replace(HERE, task="resize_migrating"), ()), "cmp1", SPEC, NOW + 1000)
+    assert late.state == Stand.BLOCKED
+    arrived = Sight(moved, moves("finished", kind="migration"))
+    again, command = look_for(late, arrived, "cmp1")
+    assert (again.state, command) == (Stand.BLOCKED, Command.CONFIRM) and "not confirmed" in again.message
+    assert look_for(again, Sight(THERE, moves("confirmed", kind="migration")), "cmp1")[0].state == Stand.DONE
 
 
 def test_a_resize_of_the_owner_is_never_confirmed_and_not_waited_for_in_silence() -> None:
     waiting = Entry("id", "vm", Way.COLD)
     resized = Sight(replace(THERE, status="VERIFY_RESIZE"), moves("finished", kind="resize"))
-    found = look_for(waiting, resized, "cmp1")
+    found, command = look_for(waiting, resized, "cmp1")
+    assert command is None
+    by_hand = Sight(resized.server, moves("finished", kind="migration"))
+    assert look_for(waiting, by_hand, "cmp1")[1] is None
     assert found.state == Stand.BLOCKED and "resize waits" in found.message
-    assert look_for(found, Sight(THERE, moves("confirmed", kind="resize")), "cmp1").state == Stand.DONE
+    assert look_for(found, Sight(THERE, moves("confirmed", kind="resize")), "cmp1")[0].state == Stand.DONE
 
 
 @pytest.mark.parametrize(
@@ -121,16 +131,16 @@ def test_a_resize_of_the_owner_is_never_confirmed_and_not_waited_for_in_silence(
 )
 def test_a_server_that_left_by_itself_is_waited_for_no_more(server: Server | None, state: Stand) -> None:
     waiting = Entry("id", "vm", Way.LIVE)
-    once = look_for(waiting, Sight(server, moves()), "cmp1")
-    assert once.state == state and look_for(once, Sight(server, moves()), "cmp1") == once
+    once, _ = look_for(waiting, Sight(server, moves()), "cmp1")
+    assert once.state == state and look_for(once, Sight(server, moves()), "cmp1") == (once, None)
 
 
 def test_what_failed_on_the_way_stays_blocked_until_it_is_repaired() -> None:
     broken = Sight(replace(THERE, status="ERROR"), moves("error"))
     found, _ = advance(ASKED, broken, "cmp1", SPEC, NOW)
     assert "cmp2" in found.message and "error" in found.message
-    assert look_for(found, broken, "cmp1") == found
-    assert look_for(tried_anew(found), Sight(THERE, moves("error")), "cmp1").state == Stand.DONE
+    assert look_for(found, broken, "cmp1") == (found, None)
+    assert look_for(tried_anew(found), Sight(THERE, moves("error")), "cmp1")[0].state == Stand.DONE
 
 
 def test_what_was_given_up_stays_so_while_nova_is_at_work_on_it() -> None:
