@@ -25,6 +25,7 @@ class HostBoard:
         self._lock = threading.Lock()
         self._content = BoardContent()
         self._filled = False
+        self._looked = False
         self.changed: Callable[[], None] = _nobody
 
     @property
@@ -36,7 +37,7 @@ class HostBoard:
     def stopped(self) -> str:
         """Why nothing is begun by itself now, empty while it may be: the brake, or no look at hosts yet."""
         with self._lock:
-            return self._content.braked if self._filled else "the compute hosts were not looked at yet"
+            return self._content.braked if self._looked else "the compute hosts were not looked at yet"
 
     def read(self) -> BoardContent:
         with self._lock:
@@ -46,6 +47,7 @@ class HostBoard:
         with self._lock:
             same = content == self._content and self._filled
             self._content, self._filled = content, True
+            self._looked = self._looked or not content.unknown
         if not same:
             self.changed()
 

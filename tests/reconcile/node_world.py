@@ -142,7 +142,7 @@ class NodeWorld:
         self.nodes = ObjectStore(kube, clock, None, PARSERS)
         self.region = ObjectStore(kube, clock, NAMESPACE, REGION_PARSERS)
         access = CloudAccess(kube, self.clouds, clock, NAMESPACE)
-        board = HostBoard()
+        board = self.board = HostBoard()
         self.reporter = NodesReconciler(
             kube=kube, clock=clock, events=self.events, store=self.nodes, resync=300, board=board
         )

@@ -162,6 +162,16 @@ def test_the_brake_stops_evacuations_that_have_begun(world: NodeWorld) -> None:
     assert all(one.host != "cmp1" for one in world.cloud.hosted.values())
 
 
+def test_before_the_first_whole_look_nothing_is_begun_by_itself(world: NodeWorld) -> None:
+    assert world.board.stopped()
+    world.cloud.before = fail()
+    world.look(1)
+    assert world.board.stopped()
+    world.cloud.before = lambda *_: None
+    world.look(1, after=20)
+    assert not world.board.stopped()
+
+
 def test_pods_that_hang_on_a_fenced_node_are_freed(world: NodeWorld) -> None:
     world.set_ready("cmp1", False)
     pod = {
