@@ -134,16 +134,35 @@ def summarize(facts: RegionFacts) -> RegionSummary:
 def _as_accepted(facts: RegionFacts) -> RegionFacts:
     """A spec that this version has accepted stays so while its charts cannot be looked at once more.
 
-    So it is with a pod that has lost its cache, whose repository may be away; the bundles are there.
+    So it is with a pod that has lost its cache, whose repository may be away. Every service that was told of
+    must have its bundle still: without charts nobody can tell whether one that is gone is missed.
     """
-    valid = find(facts.before.get("conditions") or [], "SpecValid")
+    known = facts.before.get("conditions") or []
+    valid = find(known, "SpecValid")
     accepted = valid.get("status") == "True" and valid.get("observedGeneration") == facts.generation
-    same = accepted and facts.before.get("version") == facts.version and "plan" not in facts.before
-    if facts.deleting or not same or facts.problem_reason not in UNSEEN or not facts.problem:
+    same = accepted and facts.before.get("version") == facts.version
+    planned = "plan" in facts.before
+    if planned and find(known, "Planned").get("reason") not in (Reason.PLAN_EMPTY, Reason.NOT_PLANNED):
+        # What waits for an approval is put together from the charts.
         return facts
-    text = f"accepted as it is; its charts cannot be looked at now: {facts.problem}"
+    services = (facts.before.get("services") or {}).keys()
+    whole = services and services <= {str(bundle["metadata"]["name"]) for bundle in facts.bundles}
+    if facts.deleting or not (same and whole) or facts.problem_reason not in UNSEEN or not facts.problem:
+        return facts
     version = str(facts.before.get("openstackVersion") or "")
-    return replace(facts, problem="", warnings=text, openstack_version=version)
+    text = _unseen(facts, str(valid.get("message") or ""))
+    keeps = facts.keeps_plan or planned
+    return replace(facts, problem="", warnings=text, openstack_version=version, keeps_plan=keeps)
+
+
+def _unseen(facts: RegionFacts, before: str) -> str:
+    """What SpecValid tells meanwhile: `before` stays while it is about the same, however often a repository
+    words its refusal anew, since each other text would be a write."""
+    said = "accepted as it is; its charts cannot be looked at now"
+    for reason in (Reason.REPOSITORY_UNAVAILABLE, facts.problem_reason):
+        if before.startswith(f"{said} ({reason})"):
+            return before
+    return f"{said} ({facts.problem_reason}): {facts.problem}"
 
 
 def refusal(managed: str, generation: int, before: Mapping[str, Any]) -> RegionSummary:

@@ -23,6 +23,7 @@ from controller.errors import (
     RepositoryUntrusted,
     SecretMissing,
 )
+from controller.ports import HELMBUNDLE, OSDPL
 from controller.reconcile.chart_obstacles import LONGEST, LOOK_AGAIN
 from controller.reconcile.deployment import DeploymentReconciler
 from controller.reconcile.observed_release import want_release
@@ -35,6 +36,7 @@ from tests.reconcile.test_deployment import (
     SilentEvents,
     bundle_names,
     clock,  # noqa: F401 - a fixture
+    deploy_all,
     edit,
     events,  # noqa: F401 - a fixture
     kube,  # noqa: F401 - a fixture
@@ -155,6 +157,65 @@ def test_a_spec_that_was_accepted_stays_so_while_its_charts_cannot_be_looked_at_
     charts.error = None
     core.reconcile(KEY)
     assert status(kube) == before
+
+
+@pytest.mark.parametrize("gone", [1, None], ids=["one", "all"])
+def test_a_bundle_that_is_gone_is_missed_while_charts_cannot_be_looked_at(
+    core: DeploymentReconciler,
+    kube: FakeKube,  # noqa: F811
+    charts: Fickle,
+    gone: int | None,
+) -> None:
+    kube.create(osdpl())
+    core.reconcile(KEY)
+    deploy_all(kube)
+    core.reconcile(KEY)
+    charts.error = RepositoryUnavailable("503", 120.0)
+    core.reconcile(KEY)
+    assert find(status(kube)["conditions"], "Ready")["status"] == "True"
+    for bundle in sorted(bundle_names(kube))[:gone]:
+        kube.delete(HELMBUNDLE, bundle, KEY[0])
+    for _ in range(3):
+        core.reconcile(KEY)
+        ready = find(status(kube)["conditions"], "Ready")
+        assert (ready["status"], ready["reason"]) == ("False", Reason.REPOSITORY_UNAVAILABLE)
+    charts.error = None
+    core.reconcile(KEY)
+    assert find(status(kube)["conditions"], "Ready")["reason"] == Reason.APPLYING
+
+
+def test_a_region_with_nothing_left_to_plan_stays_ready_while_its_charts_cannot_be_looked_at(
+    core: DeploymentReconciler,
+    kube: FakeKube,  # noqa: F811
+    charts: Fickle,
+) -> None:
+    kube.create(osdpl())
+    core.reconcile(KEY)
+    deploy_all(kube)
+    plan = {"plan": {"observedGeneration": 1, "accepted": {"digest": "d", "desired": "e", "done": True}}}
+    before = status(kube)
+    body = {"apiVersion": OSDPL.api_version, "kind": OSDPL.kind, "metadata": osdpl()["metadata"]}
+    kube.apply({**body, "status": {**before, **plan}}, manager="test", force=True, subresource="status")
+    charts.error = RepositoryUnavailable("503", 120.0)
+    core.reconcile(KEY)
+    assert find(status(kube)["conditions"], "Ready")["status"] == "True"
+    assert find(status(kube)["conditions"], "SpecValid")["status"] == "True"
+
+
+def test_a_repository_that_words_its_refusal_anew_is_no_cause_to_write(
+    core: DeploymentReconciler,
+    kube: FakeKube,  # noqa: F811
+    charts: Fickle,
+) -> None:
+    kube.create(osdpl())
+    core.reconcile(KEY)
+    charts.error = RepositoryUnavailable("503", 120.0)
+    core.reconcile(KEY)
+    kube.forget_requests()
+    for text in ("timed out", "503", "refused"):
+        charts.error = RepositoryUnavailable(text, 120.0)
+        core.reconcile(KEY)
+    assert kube.writes == []
 
 
 def test_another_version_of_the_controller_does_not_trust_what_this_one_accepted(
