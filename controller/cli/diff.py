@@ -64,7 +64,7 @@ def diff(
         before.region,
         after.region,
         (lambda spec: render_release(spec, renderer.charts, helm)) if helm is not None else None,
-        lambda spec, rendered: size_problem(spec, renderer.charts, rendered)[0],
+        lambda spec, rendered: size_problem(spec, renderer.charts, rendered),
     )
     if output == Format.TABLE:
         print_diff(stdout(), found)
@@ -100,13 +100,20 @@ def print_diff(console: Console, found: RegionDiff) -> None:
 def _sum(found: RegionDiff) -> str:
     parts = [f"{count(len(found.releases), 'release')} touched"]
     if any(one.objects is not None for one in found.releases):
-        parts.append(f"{count(found.restarts, 'workload')} restarted ({count(found.pods, 'pod')})")
-    refused = [one for one in found.releases if one.objects is not None and one.objects.refused]
-    if refused:
-        parts.append(f"{count(len(refused), 'release')} CANNOT BE UPGRADED")
+        parts.append(f"{count(found.restarts, 'workload')} restarted{_pods(found)}")
+    if found.stopped:
+        parts.append(f"{count(len(found.stopped), 'release')} CANNOT BE UPGRADED: {', '.join(found.stopped)}")
     if found.losses:
         parts.append(f"DELETES THE DATA of {', '.join(found.losses)}")
     return ", ".join(parts)
+
+
+def _pods(found: RegionDiff) -> str:
+    """How many pods that are; how many nodes there are is not known here."""
+    parts = [count(found.pods, "pod")] if found.restarts > found.on_each_node else []
+    if found.on_each_node:
+        parts.append(f"those of {count(found.on_each_node, 'DaemonSet')} on each node")
+    return f" ({', and '.join(parts)})" if parts else ""
 
 
 def _print_release(console: Console, one: ReleaseDiff) -> None:
@@ -130,7 +137,7 @@ def _print_release(console: Console, one: ReleaseDiff) -> None:
         text = f"renames   DaemonSet {name}: all its pods restart at once, on every node"
         console.print(Text(f"    {text}", "yellow"))
     if one.size:
-        console.print(Text(f"    size      {one.size}", "yellow"))
+        console.print(Text(f"    size      {one.size}", "bold red" if one.too_large else "yellow"))
     if one.objects is not None:
         for text in one.objects.refused:
             console.print(Text(f"    refused   {text}", "bold red"), soft_wrap=True)
@@ -196,6 +203,7 @@ def as_data(found: RegionDiff) -> dict[str, Any]:
                     }
                     for change in one.values
                 ],
+                **({"cannotBeUpgraded": True} if one.stopped else {}),
                 **({"renames": list(one.renames)} if one.renames else {}),
                 **({"size": one.size} if one.size else {}),
                 **({"objects": _objects(one)} if one.objects is not None else {}),

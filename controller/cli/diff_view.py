@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from controller.domain.bundle import BundleSpec, ReleaseSpec
 from controller.domain.fixed_fields import CLAIM
-from controller.domain.manifest_diff import ManifestDiff, diff_manifests
+from controller.domain.manifest_diff import DAEMONSET, ManifestDiff, diff_manifests
 from controller.domain.node_overrides import renamed_daemonsets
 from controller.domain.release_settings import SettingChange, bundle_changes, release_changes
 from controller.domain.values_diff import ValueChange, diff_values
@@ -16,7 +16,7 @@ from controller.helm_port import RenderedRelease
 from controller.render import Region, RegionRelease
 
 Render = Callable[[ReleaseSpec], RenderedRelease]
-Size = Callable[[ReleaseSpec, RenderedRelease], str]
+Size = Callable[[ReleaseSpec, RenderedRelease], tuple[str, bool]]
 
 
 class Fate(StrEnum):
@@ -33,7 +33,7 @@ class ReleaseDiff:
 
     `settings` are changes of how it is kept; `loses_data`: its volumes go with it. `renames` are DaemonSets
     that get another name, so that all their pods restart at once. `size` is what is to be said of the size
-    of its record, empty where it is small.
+    of its record, empty where it is small; `too_large`: Helm is not called for it.
     """
 
     service: str
@@ -46,6 +46,12 @@ class ReleaseDiff:
     objects: ManifestDiff | None = None
     renames: tuple[str, ...] = ()
     size: str = ""
+    too_large: bool = False
+
+    @property
+    def stopped(self) -> bool:
+        """Whether nothing of this can be done: no pod is restarted and no Job runs then."""
+        return self.too_large or bool(self.objects and self.objects.refused)
 
 
 @dataclass(frozen=True)
@@ -71,12 +77,28 @@ class RegionDiff:
     @property
     def restarts(self) -> int:
         """Workloads whose pods are replaced."""
-        return sum(len(one.objects.restarts) for one in self.releases if one.objects is not None)
+        return sum(len(objects.restarts) for objects in self._done)
 
     @property
     def pods(self) -> int:
         """Pods that are replaced, those of DaemonSets not counted."""
-        return sum(one.objects.pods for one in self.releases if one.objects is not None)
+        return sum(objects.pods for objects in self._done)
+
+    @property
+    def on_each_node(self) -> int:
+        """DaemonSets whose pods are replaced: one on each node that they are meant for."""
+        titles = (title for objects in self._done for title in objects.restarts)
+        return sum(title.startswith(f"{DAEMONSET} ") for title in titles)
+
+    @property
+    def stopped(self) -> tuple[str, ...]:
+        """Releases that cannot be installed or upgraded as they are."""
+        return tuple(one.release for one in self.releases if one.stopped)
+
+    @property
+    def _done(self) -> list[ManifestDiff]:
+        """What happens to the objects of releases that are not stopped."""
+        return [one.objects for one in self.releases if one.objects is not None and not one.stopped]
 
 
 def diff_regions(
@@ -91,9 +113,10 @@ def diff_regions(
     unchanged = 0
     for name, (service, release) in after.items():
         if name not in before:
-            objects, said = helm.objects(None, release.spec)
+            objects, said, large = helm.objects(None, release.spec)
             chart = release.spec.chart.name
-            touched.append(ReleaseDiff(service, name, Fate.INSTALLED, chart, objects=objects, size=said))
+            installed = ReleaseDiff(service, name, Fate.INSTALLED, chart, objects=objects)
+            touched.append(replace(installed, size=said, too_large=large))
             continue
         found = _changed(service, before[name][1], release, helm)
         if found is None:
@@ -129,15 +152,15 @@ class _Helm:
     render: Render | None
     size: Size | None
 
-    def objects(self, old: ReleaseSpec | None, new: ReleaseSpec) -> tuple[ManifestDiff | None, str]:
-        """Objects of an install or upgrade, and what is to be said of the size."""
+    def objects(self, old: ReleaseSpec | None, new: ReleaseSpec) -> tuple[ManifestDiff | None, str, bool]:
+        """Objects of an install or upgrade, what is to be said of the size, and whether it is too large."""
         if self.render is None:
-            return None, ""
+            return None, "", False
         becomes = self.render(new)
         was = self.render(old).manifest if old is not None else ()
         event = "upgrade" if old is not None else "install"
         found = diff_manifests(was, becomes.manifest, becomes.hooks, event=event)
-        return found, self.size(new, becomes) if self.size is not None else ""
+        return found, *(self.size(new, becomes) if self.size is not None else ("", False))
 
     def leaving(self, spec: ReleaseSpec, *, with_claims: bool) -> ManifestDiff | None:
         """What an uninstall deletes."""
@@ -155,7 +178,7 @@ def _changed(service: str, old: RegionRelease, new: RegionRelease, helm: _Helm) 
     values = diff_values(old.merged, new.merged)
     if same_chart and not values and old.spec.values == new.spec.values:
         return ReleaseDiff(service, name, Fate.CHANGED, settings=settings) if settings else None
-    objects, said = helm.objects(old.spec, new.spec)
+    objects, said, large = helm.objects(old.spec, new.spec)
     chart = "" if same_chart else f"{_chart(old.spec)} → {_chart(new.spec)}"
     renames = renamed_daemonsets(new.spec.chart, old.spec.values, new.spec.values)
     return ReleaseDiff(
@@ -168,6 +191,7 @@ def _changed(service: str, old: RegionRelease, new: RegionRelease, helm: _Helm) 
         objects=objects,
         renames=renames,
         size=said,
+        too_large=large,
     )
 
 

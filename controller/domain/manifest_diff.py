@@ -13,7 +13,8 @@ from typing import Any
 from controller.domain.fixed_fields import fixed_changes, way_out
 
 KubeObject = Mapping[str, Any]
-WORKLOADS = ("Deployment", "StatefulSet", "DaemonSet")
+DAEMONSET = "DaemonSet"
+WORKLOADS = ("Deployment", "StatefulSet", DAEMONSET)
 HOOK = "helm.sh/hook"
 
 
@@ -97,7 +98,7 @@ def _template(obj: KubeObject) -> Any:
 
 
 def _replicas(obj: KubeObject) -> int:
-    if obj.get("kind") == "DaemonSet":
+    if obj.get("kind") == DAEMONSET:
         return 0
     replicas = (obj.get("spec") or {}).get("replicas")
     return replicas if isinstance(replicas, int) else 1
