@@ -6,6 +6,7 @@ is sent once. After a 429 or 503 that says when to come back nothing is asked of
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 import tempfile
@@ -14,8 +15,11 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, TypeVar
 
+import requests
 import yaml
+from urllib3.exceptions import HTTPError
 
+from controller.adapters.bounded_http import BoundedAdapter
 from controller.adapters.cloud_answer import CloudAnswer, fault_of, read_answer, retry_after
 from controller.domain import backoff
 from controller.errors import CloudRefused, CloudUnavailable
@@ -23,7 +27,8 @@ from controller.ports import Clock, Randomness
 
 Made = TypeVar("Made")
 
-# Seconds: until something comes, one request with all of its answer, and a read with all its repetitions.
+# Seconds: until something comes, one request with all of its answer, a read with all its repetitions, and
+# a probe of an endpoint as a whole.
 REQUEST_TIMEOUT = 15.0
 ANSWER_WITHIN = 30.0
 READ_WITHIN = 20.0
@@ -133,29 +138,37 @@ class CloudCalls:
 
     def status(self, url: str) -> int:
         """The HTTP status of a GET of any URL, without credentials. Raises CloudUnavailable for none."""
-        import keystoneauth1.exceptions as failures
-
-        try:
-            response = self._connection().session.get(
-                url,
-                authenticated=False,
-                raise_exc=False,
-                redirect=False,
-                timeout=PROBE_TIMEOUT,
-                # The status is enough.
-                stream=True,
-                connect_retries=0,
-                status_code_retries=0,
-            )
-        except (failures.ClientException, OSError, ValueError) as error:
-            raise CloudUnavailable(type(error).__name__) from None
-        response.close()
-        return int(response.status_code)
+        trust = self._connection().session
+        with requests.Session() as session, contextlib.closing(BoundedAdapter(PROBE_TIMEOUT)) as bounded:
+            session.mount("https://", bounded)
+            session.mount("http://", bounded)
+            try:
+                response = session.get(
+                    url,
+                    verify=trust.verify,
+                    cert=trust.cert,
+                    allow_redirects=False,
+                    timeout=PROBE_TIMEOUT,
+                    # The status is enough.
+                    stream=True,
+                )
+            except (requests.RequestException, HTTPError, OSError, ValueError) as error:
+                kind = "Timeout" if bounded.cut else type(error).__name__
+                raise CloudUnavailable(kind) from None
+            response.close()
+            if bounded.cut:
+                raise CloudUnavailable("Timeout")
+            return int(response.status_code)
 
     @property
     def interface(self) -> str:
         """The interface of the catalogue that the credentials name: public, internal or admin."""
         return str(self._cloud.get("interface") or "public").removesuffix("URL")
+
+    @property
+    def region(self) -> str:
+        """The region of the catalogue that the credentials name; nothing where they name none."""
+        return str(self._cloud.get("region_name") or "")
 
     def _ask(
         self,

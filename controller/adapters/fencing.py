@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import ssl
-import time
-from typing import Any
 
 import requests
-from requests.adapters import HTTPAdapter
+from urllib3.exceptions import HTTPError
 
+from controller.adapters.bounded_http import BoundedAdapter
 from controller.domain.conditions import timestamp
 from controller.errors import CloudUnavailable
 
@@ -28,42 +28,39 @@ class HttpFencing:
         body = {"node": node, "uid": uid, "since": timestamp(since)}
         headers = {"Authorization": f"Bearer {token}"} if token else {}
         try:
-            with requests.Session() as session:
+            context = _trusting(authority) if authority else None
+            with requests.Session() as session, contextlib.closing(BoundedAdapter(WHOLE, context)) as bounded:
                 # A proxy's word is none, and a .netrc would take the place of the token.
                 session.trust_env = False
-                if authority:
-                    session.mount("https://", _Trusting(authority))
+                session.mount("https://", bounded)
+                session.mount("http://", bounded)
                 with session.post(
                     url, json=body, headers=headers, timeout=TIMEOUT, allow_redirects=False, stream=True
                 ) as answer:
-                    return answer.status_code == 200 and json.loads(_content(answer))["fenced"] is True
-        except (requests.RequestException, ValueError, LookupError, TypeError) as error:
+                    confirmed = answer.status_code == 200 and json.loads(_content(answer))["fenced"] is True
+                    # What was cut off may look whole.
+                    if bounded.cut:
+                        raise requests.Timeout
+                    return confirmed
+        except (requests.RequestException, HTTPError, OSError, ValueError, LookupError, TypeError) as error:
             # Its words may hold the token: a name of the kind of error is enough.
             raise CloudUnavailable(f"the fencing service: {type(error).__name__}") from None
 
 
 def _content(answer: requests.Response) -> bytes:
-    """Raises requests.Timeout for one that drips, ValueError for one that is too long."""
-    deadline = time.monotonic() + WHOLE
+    """Raises ValueError for one that is too long."""
     content = b""
-    for part in answer.iter_content(4096):
+    # What is there, not so many bytes: an answer that grows for ever is then seen to be too long.
+    while part := answer.raw.read1(4096, decode_content=True):
         content += part
         if len(content) > MOST_BYTES:
             raise ValueError("too long")
-        if time.monotonic() > deadline:
-            raise requests.Timeout
     return content
 
 
-class _Trusting(HTTPAdapter):
-    """Trusts the certificates of an authority besides those that requests trusts anyway."""
-
-    def __init__(self, authority: bytes) -> None:
-        try:
-            self._context = ssl.create_default_context(cadata=authority.decode("ascii"))
-        except (ssl.SSLError, UnicodeDecodeError) as error:
-            raise ValueError("the authority cannot be read") from error
-        super().__init__()
-
-    def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:
-        super().init_poolmanager(*args, ssl_context=self._context, **kwargs)
+def _trusting(authority: bytes) -> ssl.SSLContext:
+    """Trusts the certificates of an authority besides those that are trusted anyway."""
+    try:
+        return ssl.create_default_context(cadata=authority.decode("ascii"))
+    except (ssl.SSLError, UnicodeDecodeError) as error:
+        raise ValueError("the authority cannot be read") from error

@@ -73,7 +73,7 @@ def test_the_status_is_given_as_it_is(calls: CloudCalls, service: _Service, stat
 
 
 def test_nobody_there_is_told(calls: CloudCalls) -> None:
-    with pytest.raises(CloudUnavailable, match="ConnectFailure"):
+    with pytest.raises(CloudUnavailable, match="ConnectionError"):
         calls.status(NOBODY)
 
 

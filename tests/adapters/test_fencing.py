@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from controller.adapters import fencing
 from controller.adapters.fencing import HttpFencing
 from controller.errors import CloudUnavailable
 
@@ -94,9 +93,3 @@ def test_a_token_is_given_where_there_is_one(service: Service) -> None:
 def test_an_authority_that_cannot_be_read_confirms_nothing(service: Service) -> None:
     with pytest.raises(CloudUnavailable):
         HttpFencing().confirm(service.url, node="cmp1", uid="u", since=1.0, authority=b"no certificate")
-
-
-def test_an_answer_that_drips_is_given_up(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fencing, "WHOLE", -1.0)
-    with pytest.raises(CloudUnavailable):
-        confirm(service.url)

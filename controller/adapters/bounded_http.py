@@ -1,0 +1,89 @@
+"""HTTP that comes to its end within a time, however slowly the other side sends."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import ssl
+import threading
+from typing import Any
+
+from requests.adapters import HTTPAdapter
+from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
+
+
+class BoundedAdapter(HTTPAdapter):
+    """Cuts all of its connections off when `seconds` have passed since it was made.
+
+    The timeouts of libraries are for each part that comes: a header or a handshake that drips would take
+    for ever. After `close` nothing is cut off any more.
+    """
+
+    def __init__(self, seconds: float, context: ssl.SSLContext | None = None) -> None:
+        self._context = context
+        self._lock = threading.Lock()
+        self._held: list[socket.socket] = []
+        self._cut = False
+        super().__init__()
+        self._timer = threading.Timer(seconds, self._cut_off)
+        self._timer.daemon = True
+        self._timer.start()
+
+    @property
+    def cut(self) -> bool:
+        """Whether the time was up. Then what has come may look whole, and is not."""
+        return self._cut
+
+    def watch(self, connection: socket.socket) -> None:
+        """A connection that was just made. The copy is cut off: TLS takes the first one's number away."""
+        with self._lock:
+            self._held.append(connection.dup())
+            if self._cut:
+                self._shut()
+
+    def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:
+        super().init_poolmanager(*args, **{**kwargs, **self._trust()})
+        self.poolmanager.pool_classes_by_scheme = self._pools()
+
+    def proxy_manager_for(self, proxy: Any, **kwargs: Any) -> Any:
+        found = super().proxy_manager_for(proxy, **{**kwargs, **self._trust()})
+        found.pool_classes_by_scheme = self._pools()
+        return found
+
+    def close(self) -> None:
+        self._timer.cancel()
+        super().close()
+        with self._lock:
+            for one in self._held:
+                one.close()
+            self._held.clear()
+
+    def _trust(self) -> dict[str, Any]:
+        return {"ssl_context": self._context} if self._context else {}
+
+    def _cut_off(self) -> None:
+        with self._lock:
+            self._cut = True
+            self._shut()
+
+    def _shut(self) -> None:
+        for one in self._held:
+            # It may have ended by itself.
+            with contextlib.suppress(OSError):
+                one.shutdown(socket.SHUT_RDWR)
+
+    def _pools(self) -> dict[str, type[HTTPConnectionPool]]:
+        return {"http": _watched(HTTPConnectionPool, self), "https": _watched(HTTPSConnectionPool, self)}
+
+
+def _watched(base: type[HTTPConnectionPool], adapter: BoundedAdapter) -> type[HTTPConnectionPool]:
+    """The pool, each of whose connections the adapter is told of before a word is spoken on it."""
+    plain: Any = base.ConnectionCls
+
+    class Connection(plain):  # type: ignore[misc]
+        def _new_conn(self) -> socket.socket:
+            made: socket.socket = super()._new_conn()
+            adapter.watch(made)
+            return made
+
+    return type("WatchedPool", (base,), {"ConnectionCls": Connection})
