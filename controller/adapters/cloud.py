@@ -62,14 +62,14 @@ class OpenStackCloud:
         )
 
     def endpoints(self) -> tuple[ServiceEndpoint, ...]:
-        """The catalogue, of the interface that the credentials name."""
+        """The catalogue, of the interface and the region that the credentials name."""
         answer = self._calls.get("identity", "/auth/catalog")
-        interface = self._calls.interface
+        interface, region = self._calls.interface, self._calls.region
         return tuple(
             ServiceEndpoint(str(service.get("type")), str(endpoint.get("url")))
             for service in items_of(answer, "catalog", "/auth/catalog")
             for endpoint in service.get("endpoints") or []
-            if endpoint.get("interface") == interface
+            if endpoint.get("interface") == interface and region in ("", _region(endpoint))
         )
 
     def ask(self, url: str) -> int:
@@ -253,6 +253,10 @@ class OpenStackClouds:
     def open(self, clouds: bytes, authority: bytes = b"") -> OpenStackCloud:
         calls = CloudCalls(parse_clouds(clouds), self._clock, self._randomness, authority=authority)
         return OpenStackCloud(calls)
+
+
+def _region(endpoint: Mapping[str, Any]) -> str:
+    return str(endpoint.get("region_id") or endpoint.get("region") or "")
 
 
 def _service(one: Mapping[str, Any]) -> ComputeService:

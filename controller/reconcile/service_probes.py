@@ -46,7 +46,7 @@ class ProbedCloud(Protocol):
     def volume_services(self) -> tuple[VolumeService, ...]: ...
 
     def endpoints(self) -> tuple[ServiceEndpoint, ...]:
-        """The catalogue, of the interface that the credentials name."""
+        """The catalogue, of the interface and the region that the credentials name."""
         ...
 
     def ask(self, url: str) -> int:

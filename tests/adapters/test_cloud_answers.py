@@ -50,3 +50,29 @@ def test_an_entry_that_is_no_object_makes_the_list_unknown(what: str) -> None:
     name, _, ask = LISTS[what]
     with pytest.raises(CloudUnavailable, match="an entry of the answer cannot be read"):
         ask(OpenStackCloud(cast(CloudCalls, _Calls(name, "broken"))))
+
+
+class _Catalogue:
+    """A Keystone that several regions share."""
+
+    interface = "internal"
+
+    def __init__(self, region: str) -> None:
+        self.region = region
+
+    def get(self, *_: Any) -> Any:
+        def endpoint(region: str, interface: str = "internal") -> dict[str, str]:
+            url = f"http://{region}.{interface}"
+            return {"region": region, "region_id": region, "interface": interface, "url": url}
+
+        listed = [endpoint("one"), endpoint("one", "public"), endpoint("two")]
+        return {"catalog": [{"type": "compute", "endpoints": listed}]}
+
+
+@pytest.mark.parametrize(
+    ("region", "urls"),
+    [("one", ["http://one.internal"]), ("", ["http://one.internal", "http://two.internal"])],
+)
+def test_endpoints_are_those_of_the_region_that_the_credentials_name(region: str, urls: list[str]) -> None:
+    cloud = OpenStackCloud(cast(CloudCalls, _Catalogue(region)))
+    assert [one.url for one in cloud.endpoints()] == urls
