@@ -143,6 +143,15 @@ class MergedValues:
         """Everything that had a say about this path, lowest first: also the end of a map above it."""
         return self.history.get(path, ())
 
+    def layer_of(self, path: Path) -> Layer | None:
+        """A layer that gave this path a value, or something below it; None where only the chart did."""
+        found = [
+            settings[-1].origin
+            for known, settings in self.history.items()
+            if known[: len(path)] == path and settings[-1].value is not DELETED
+        ]
+        return found[-1] if found else None
+
 
 def nearest_line(lines: Mapping[DocumentPath, int], path: DocumentPath) -> int:
     """The line of the path, or of the nearest path above it that has one; 0 if there is none."""

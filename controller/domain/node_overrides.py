@@ -105,13 +105,13 @@ def _said_twice(chart: str, found: list[_NodeValues], below: MergedValues) -> It
     """Labels that the release's own values list already: of two lists, one would be lost."""
     for daemonset in dict.fromkeys(item.daemonset for item in found):
         path: Path = ("conf", "overrides", f"{chart}_{daemonset}", "labels")
-        settings = below.chain(path)
         if lookup(below.values, path):
+            layer = below.layer_of(path)
             yield Problem(
-                settings[-1].path if settings else format_path(path),
+                layer.full_path(path) if layer else f"{chart}: {format_path(path)}",
                 "labels are listed here and in spec.nodes, and would be lost here",
                 "write all of them under spec.nodes",
-                settings[-1].place if settings else "",
+                layer.place(path) if layer else "",
             )
 
 

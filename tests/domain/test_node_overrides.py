@@ -10,7 +10,7 @@ import pytest
 from controller.domain.bundle import ChartRef, ReleaseSpec
 from controller.domain.catalogue import ChartEntry, ServiceEntry
 from controller.domain.layers import SpecSource
-from controller.domain.merge import Layer, merge_layers
+from controller.domain.merge import Layer, merge_layers, merge_onto
 from controller.domain.node_overrides import check_nodes, node_layer, rename_warnings, renamed_daemonsets
 from controller.errors import Problem
 
@@ -125,6 +125,27 @@ def test_labels_that_the_release_lists_already_are_not_thrown_away() -> None:
     assert layer is None
     assert problem.path == "spec.services.conf.overrides.nova_compute.labels"
     assert problem.remedy == "write all of them under spec.nodes"
+
+
+@pytest.mark.parametrize("labels", [{"a::b": {"conf": {"x": 1}}}, [{"label": {"key": "a", "values": ["b"]}}]])
+def test_labels_given_twice_are_told_with_their_place_in_the_file(labels: Any) -> None:
+    root = ("spec", "services", "compute", "nova", "values")
+    written = {"conf": {"overrides": {"nova_compute": {"labels": labels}}}}
+    lines = {root: 10, (*root, "conf", "overrides", "nova_compute", "labels"): 13}
+    below = merge_layers({}, [Layer("services", written, "region.yaml", root, lines)])
+    _, [problem] = node_layer(spec(), COMPUTE, "nova", below)
+    assert problem.path == "spec.services.compute.nova.values.conf.overrides.nova_compute.labels"
+    assert problem.source == "region.yaml:13"
+
+
+def test_labels_of_form_values_merge_with_those_of_the_release_label_by_label() -> None:
+    below = {"overrides": {"libvirt_libvirt": {"labels": {"role::gpu": {"values": {"a": 1, "b": 1}}}}}}
+    merged = merge_layers({}, [Layer("services", below)])
+    layer, problems = node_layer(spec(values={"a": 2}, **LIBVIRT), COMPUTE, "libvirt", merged)
+    assert problems == []
+    assert layer is not None
+    after = merge_onto(merged, [layer]).values["overrides"]["libvirt_libvirt"]["labels"]
+    assert after == {"role::gpu": {"values": {"a": 2, "b": 1}}}
 
 
 @pytest.mark.parametrize(
