@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from controller.cli.offline import OfflineRenderer
 from controller.domain.values import format_path
 from controller.render import ChartDefaults
 from controller.settings import read_settings
-from tests.cli.objects import example_text, osctl
+from tests.cli.objects import ROOT, example_text, osctl
 from tests.render.region import UpstreamCharts, core_spec, embedded, render
 from tests.render.specs import FEATURES, PAIRS
 
@@ -45,6 +46,17 @@ def test_the_field_of_the_file_is_named_with_its_line(region: str) -> None:
     result = osctl("explain", region, "--release", "nova", FILE)
     place = f"{region}:{line_of(region, 'cpu: 6')}"
     assert f"spec.features.compute.allocationRatios.cpu  {place}  by values/services/compute" in result.stdout
+
+
+def test_the_example_of_the_docs_is_what_is_printed(region: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = (ROOT / "docs" / "values.md").read_text(encoding="utf-8")
+    command, shown = re.findall(r"^\$ osctl (explain .+)\n((?:.+\n)+?)```", text, re.MULTILINE)[0]
+    wanted = int(re.findall(r"region\.yaml:(\d+)", shown)[0])
+    above = "#\n" * (wanted - line_of(region, "cpu: 6"))
+    Path(region).write_text(above + Path(region).read_text(encoding="utf-8"), encoding="utf-8")
+    monkeypatch.chdir(Path(region).parent)
+    printed = osctl(*command.split()).stdout
+    assert [line.rstrip() for line in printed.splitlines()] == shown.splitlines()
 
 
 def test_every_item_of_a_list_that_took_part_is_named(region: str) -> None:
