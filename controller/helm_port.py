@@ -60,12 +60,11 @@ class HookRun:
 class RemovalState:
     """What a release's newest record says of its removal. `status` is Helm's word.
 
-    `runs_hooks`: it has hooks of its deletion; `leaves_hooks`: some of these leave their objects behind.
+    `runs_hooks`: it has hooks of its deletion.
     """
 
     status: str
     runs_hooks: bool = False
-    leaves_hooks: bool = False
 
 
 @dataclass(frozen=True)
@@ -146,7 +145,8 @@ class HelmClient(Protocol):
         """Succeeds when the release is already gone. Objects with resource-policy keep stay.
 
         Without `hooks`, those of the deletion do not run. With `keep_history` the records stay, marked
-        `uninstalled`, until a call without it.
+        `uninstalled`, until a call without it. Where a hook fails that runs after the objects went, the
+        records go, or are marked, all the same.
         """
         ...
 
@@ -199,7 +199,9 @@ class ReleaseRecords(Protocol):
     def mark_uninstalling(self, release: str, namespace: str, version: int) -> None:
         """Notes in the record that we are taking the release apart, before anything of it is.
 
-        Raises Conflict when the record changed meanwhile, ReleaseMissing when it is gone.
+        One that Helm has marked `uninstalled` although a hook after that failed is to be taken apart
+        again, so that the hook runs anew. Raises Conflict when the record changed meanwhile,
+        ReleaseMissing when it is gone.
         """
         ...
 

@@ -26,6 +26,13 @@ def is_of_both(hook: RecordedHook) -> bool:
     return is_of_the_uninstall(hook) and not set(hook["events"]) <= _OF_THE_UNINSTALL
 
 
+def ended_the_uninstall_badly(hook: RecordedHook) -> bool:
+    """Whether a hook has failed that runs once all is gone, where Helm goes on as if it had not
+    (helm.sh/helm/v4/pkg/action, Uninstall)."""
+    failed = (hook.get("last_run") or {}).get("phase") == "Failed"
+    return failed and "post-delete" in (hook.get("events") or ())
+
+
 def outlives_its_success(hook: RecordedHook) -> bool:
     """Whether Helm leaves the hook's object once it has succeeded."""
     return "hook-succeeded" not in (hook.get("delete_policies") or ())

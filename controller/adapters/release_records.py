@@ -20,9 +20,9 @@ from controller.adapters.manifests import parse_manifests, split_documents
 from controller.adapters.recorded_claims import belongs, claim_patterns, keep_claims, statefulsets
 from controller.adapters.recorded_hooks import (
     deletable_objects,
+    ended_the_uninstall_badly,
     is_of_both,
     is_of_the_uninstall,
-    outlives_its_success,
     stays,
 )
 from controller.domain.bundle import Values
@@ -139,7 +139,8 @@ class SecretRecords:
     def mark_uninstalling(self, release: str, namespace: str, version: int) -> None:
         def begin(record: dict[str, Any]) -> bool:
             info = record.setdefault("info", {})
-            if info.get("status") in ("uninstalling", "uninstalled"):
+            undone = any(ended_the_uninstall_badly(hook) for hook in record.get("hooks") or [])
+            if info.get("status") == "uninstalling" or (info.get("status") == "uninstalled" and not undone):
                 return False
             info["status"] = "uninstalling"
             info["description"] = "being uninstalled by openstack-controller"
@@ -219,7 +220,6 @@ class SecretRecords:
         return RemovalState(
             str((record.get("info") or {}).get("status", "")),
             runs_hooks=bool(hooks),
-            leaves_hooks=any(outlives_its_success(hook) for hook in hooks),
         )
 
     def delete_hooks(

@@ -67,12 +67,13 @@ class ReleaseRemoval:
         elif state.runs_hooks:
             # What an earlier try has left that ran them.
             self._records.delete_hooks(release, namespace, of_the_uninstall=True)
-        if state.status != "uninstalled" and (not removal.for_good or (hooks and state.leaves_hooks)):
+        # The record outlives the hooks: Helm would take it away although one of them has failed, and only
+        # there stands what they leave.
+        if state.status != "uninstalled" and (hooks or not removal.for_good):
             self._uninstall(removal, cancellation, hooks=hooks, keep_history=True)
-        if hooks and state.leaves_hooks:
+        if hooks:
             self._records.delete_hooks(release, namespace, of_the_uninstall=True)
-            hooks = False
-        self._uninstall(removal, cancellation, hooks=hooks)
+        self._uninstall(removal, cancellation, hooks=False)
 
     def _uninstall(
         self, removal: Removal, cancellation: Cancellation, *, hooks: bool, keep_history: bool = False

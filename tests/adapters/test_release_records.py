@@ -398,3 +398,18 @@ def test_the_mark_of_a_removal_counts_for_its_own_revision_only() -> None:
     kube = FakeKube()
     kube.create(record(2, "uninstalling", **{REMOVAL_LABEL: "1"}))
     assert not SecretRecords(kube).observe(SPACE)["web"][-1].removing
+
+
+@pytest.mark.parametrize(("phase", "begins_anew"), [("Failed", True), ("Succeeded", False)])
+def test_a_removal_whose_last_hook_failed_begins_anew(phase: str, begins_anew: bool) -> None:
+    kube = FakeKube()
+    secret = record(status="uninstalled")
+    body = decode_record(secret["data"]["release"], "web")
+    last = {**hook("Job", "clean", ("post-delete",)), "last_run": {"phase": phase}}
+    secret["data"]["release"] = encode_record({**body, "hooks": [last]})
+    kube.create(secret)
+    records = SecretRecords(kube)
+    records.mark_uninstalling("web", SPACE, 1)
+    status = "uninstalling" if begins_anew else "uninstalled"
+    assert records.removal("web", SPACE).status == status
+    assert records.observe(SPACE)["web"][-1].status == status

@@ -167,12 +167,18 @@ class FakeHelm:
             self.without_hooks += [] if hooks else [release]
             found[-1].status = "uninstalling"
             if hooks:
-                self._run_hooks("Uninstall", release, namespace, found[-1], cancellation)
+                self._run_hooks("pre-delete", release, namespace, found[-1], cancellation)
             self.on_uninstall(DEADLINE)
             found[-1].status = "uninstalled"
-        if keep_history:
-            return
-        del self._records[release]
+            try:
+                if hooks:
+                    self._run_hooks("post-delete", release, namespace, found[-1], cancellation)
+            finally:
+                # As Helm does it: that a hook failed then keeps no record.
+                if not keep_history:
+                    del self._records[release]
+        elif not keep_history:
+            del self._records[release]
 
     def history(self, release: str, namespace: str) -> tuple[Revision, ...]:
         return self.observe(namespace).get(release, ())
@@ -206,7 +212,11 @@ class FakeHelm:
 
     def mark_uninstalling(self, release: str, namespace: str, version: int) -> None:
         record = self._find(release, version)
-        record.status = record.status if record.status == "uninstalled" else "uninstalling"
+        failed = {name for name, phase in record.phases.items() if phase == "Failed"}
+        hooks = self.hooks_of.get(release, ())
+        undone = any("post-delete" in one.events and one.name in failed for one in hooks)
+        if record.status != "uninstalled" or undone:
+            record.status = "uninstalling"
         record.labels[REMOVAL_LABEL] = str(version)
 
     def relabel(self, release: str, namespace: str, version: int, labels: Mapping[str, str]) -> None:
@@ -238,8 +248,7 @@ class FakeHelm:
         if release not in self._records:
             raise ReleaseMissing(f"there is no release {release}")
         ends = [one for one in self.hooks_of.get(release, ()) if set(one.events.split(",")) & _ENDS]
-        leaves = any("hook-succeeded" not in one.policy for one in ends)
-        return RemovalState(self._records[release][-1].status, runs_hooks=bool(ends), leaves_hooks=leaves)
+        return RemovalState(self._records[release][-1].status, runs_hooks=bool(ends))
 
     def delete_hooks(
         self, release: str, namespace: str, *, of_the_uninstall: bool = False
@@ -285,7 +294,8 @@ class FakeHelm:
             sent = as_sent(dict(obj), request.release, request.namespace)
             self._kube.apply(sent, manager=HELM_FIELD_MANAGER)
         try:
-            self._run_hooks(action, request.release, request.namespace, record, cancellation)
+            for event in EVENTS[action]:
+                self._run_hooks(event, request.release, request.namespace, record, cancellation)
             if request.release in self.fails:
                 raise HelmFailed(self.fails[request.release])
         except HelmFailed:
@@ -298,12 +308,12 @@ class FakeHelm:
         return revision(version, "deployed", labels, self._clock.now())
 
     def _run_hooks(
-        self, action: str, release: str, namespace: str, record: _Record, cancellation: Cancellation | None
+        self, event: str, release: str, namespace: str, record: _Record, cancellation: Cancellation | None
     ) -> None:
         run = [
             hook
             for hook in sorted(self.hooks_of.get(release, ()), key=lambda one: one.weight)
-            if set(hook.events.split(",")) & set(EVENTS[action])
+            if event in hook.events.split(",")
         ]
         for hook in run:
             if not hook.policy or "before-hook-creation" in hook.policy:

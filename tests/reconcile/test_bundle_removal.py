@@ -253,3 +253,34 @@ def test_secrets_are_listed_once_a_look_however_many_releases_go() -> None:
     assert len(lists) <= 1
     bench.helm.finish(CLEAN.name)
     bench.settle()
+
+
+AFTERWARDS = Hook("glance-clean", events="post-delete", policy="before-hook-creation,hook-succeeded")
+
+
+def test_a_hook_that_fails_once_all_is_gone_is_told_and_runs_again(bench: Bench) -> None:
+    bench.helm.hooks_of["glance"] = [AFTERWARDS]
+    bench.kube.delete(HELMBUNDLE, "images", NAMESPACE)
+    bench.helm.finish(AFTERWARDS.name, "Failed")
+    bench.settle()
+    entry = bench.release("images", "glance")
+    assert (entry["state"], entry["lastAttempt"]["failures"]) == ("Failed", 1)
+    assert AFTERWARDS.name in entry["lastAttempt"]["error"]
+    bench.restart()
+    bench.helm.finish(AFTERWARDS.name)
+    bench.clock.advance(600)
+    bench.until(lambda: is_gone(bench), "the bundle is gone")
+    assert bench.helm.without_hooks == []
+    assert bench.helm.calls == [("Uninstall", "glance")] * 2
+    assert bench.kube.get(JOB, AFTERWARDS.name, NAMESPACE) is None
+
+
+def test_the_way_out_is_taken_where_a_hook_fails_once_all_is_gone(bench: Bench) -> None:
+    bench.helm.hooks_of["glance"] = [AFTERWARDS]
+    bench.kube.delete(HELMBUNDLE, "images", NAMESPACE)
+    bench.helm.finish(AFTERWARDS.name, "Failed")
+    bench.settle()
+    bench.annotate("images", {SKIP_HOOKS_ANNOTATION: "true"})
+    bench.until(lambda: is_gone(bench), "the bundle is gone")
+    assert bench.helm.status("glance") == ""
+    assert bench.kube.get(JOB, AFTERWARDS.name, NAMESPACE) is None
