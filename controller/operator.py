@@ -206,7 +206,7 @@ def _keep_lease(
             _start(f"worker-{number}", _work, container, measures)
         renewed = True
         while not ended.wait(RENEW_EVERY if renewed else RETRY_EVERY):
-            renewed = lease.try_take()
+            renewed = lease.try_take(container.queue.longest())
     except BaseException as error:
         # Without this thread nothing renews, or nothing ever begins: a new process may do better.
         log.error("the Lease cannot be kept: %s\n%s", type(error).__name__, _stack(error))

@@ -28,8 +28,8 @@ OWN_CONDITIONS = ("Ready", "Reconciling", "Stalled", "SpecValid", "Planned", "Pa
 
 @dataclass(frozen=True)
 class Silence:
-    """Containers that give no sign of life: `silent` those of which that is certain, `unheard` those that
-    have not been heard of yet by somebody who has not listened for long."""
+    """Containers that give no sign of life: `silent` those of which that is certain, `unheard` those of
+    which nobody can tell who has not listened to them for long."""
 
     silent: frozenset[str] = frozenset()
     unheard: frozenset[str] = frozenset()
@@ -246,7 +246,7 @@ def _unknown(facts: RegionFacts) -> Condition | None:
     before = find(facts.before.get("conditions") or [], "Ready")
     if facts.silence.silent:
         lost = ", ".join(f"{name} ({ANSWERED_BY[name]})" for name in sorted(facts.silence.silent))
-        text = f"no sign of life from {lost}: what is said of that may be out of date"
+        text = f"no sign of life, or of any progress, from {lost}: what is said of that may be out of date"
     elif facts.silence.unheard and before.get("reason") == Reason.CONTAINER_SILENT:
         # Whoever has just begun to listen does not know better yet.
         text = str(before.get("message") or "")

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from controller.domain.names import WORK_AGE_ANNOTATION
 from controller.errors import Conflict, KubeError
 from controller.ports import LEASE, Clock, Kube
 
@@ -23,6 +24,9 @@ RETRY_EVERY = 0.5
 # A holder gives up well before others may take over: client-go keeps the same distance
 # (leaderelection: RenewDeadline 10 s under LeaseDuration 15 s).
 GIVE_UP_AFTER = 10.0
+# Seconds. No look at anything takes as long as this; what does is told on the Lease, which is renewed by
+# a thread of its own whatever the work does.
+STUCK_AFTER = 120.0
 
 
 def lease_name(container: str) -> str:
@@ -57,15 +61,19 @@ class WriterLease:
         # The times of renewal that the Lease may show if nobody but us has written it since we hold it.
         self._written: set[str] = set()
         self._held = False
+        self._work_age = 0.0
 
-    def try_take(self) -> bool:
+    def try_take(self, work_age: float = 0.0) -> bool:
         """Takes or renews the Lease; False while someone else holds it or the API does not answer.
 
         Another pod's Lease is taken over only after we ourselves saw it unchanged for its whole
         duration: clocks of two nodes are never compared. A Lease that is ours, but not as we left it, is
         lost at once: the API server's state went back (etcd was restored), and watches that have seen a
         later one would stay silent until it comes again.
+
+        `work_age`: for how many seconds one piece of the container's work has been under way.
         """
+        self._work_age = work_age
         asked_at = self._clock.monotonic()
         try:
             held = self._take()
@@ -127,7 +135,9 @@ class WriterLease:
 
     def _object(self, metadata: dict[str, Any], *, transitions: int) -> dict[str, Any]:
         moment = datetime.fromtimestamp(self._clock.now(), UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-        kept = {key: metadata[key] for key in ("resourceVersion", "uid") if key in metadata}
+        kept: dict[str, Any] = {key: metadata[key] for key in ("resourceVersion", "uid") if key in metadata}
+        if self._work_age > STUCK_AFTER:
+            kept["annotations"] = {WORK_AGE_ANNOTATION: str(int(self._work_age))}
         return {
             "apiVersion": LEASE.api_version,
             "kind": LEASE.kind,

@@ -6,8 +6,9 @@ import logging
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from controller.domain.names import WORK_AGE_ANNOTATION
 from controller.domain.region_summary import Silence
-from controller.ports import LEASE, Clock, Kube
+from controller.ports import LEASE, Clock, Kube, KubeObject
 from controller.reconcile.lease import lease_name
 
 log = logging.getLogger(__name__)
@@ -18,15 +19,43 @@ SILENT_AFTER = 60.0
 LOOK_EVERY = 10.0
 # Looks further apart tell nothing of what was between them: while the API server is away nobody renews.
 FAR_APART = 30.0
+# Renewals that we see further apart than this are a container's that has died between them.
+GAP = 20.0
+# Who was silent is believed again after renewing for so long without a gap: one that ends again and again
+# renews before it has looked at anything.
+STEADY_FOR = 45.0
 
 
 @dataclass
 class _Heard:
-    """The state of a Lease, since when it has been so by our own clock, and whether it was ever another."""
+    """The state of a Lease, since when it has been so, and since when it has been renewed without a gap;
+    all by our own clock. `steady` is None while no renewal was seen."""
 
     stamp: str
     since: float
-    moved: bool = False
+    steady: float | None = None
+    silent: bool = False
+
+    def hear(self, stamp: str, stuck: bool, now: float) -> None:
+        if stamp != self.stamp:
+            if self.steady is None or now - self.since > GAP:
+                self.steady = now
+            self.stamp, self.since = stamp, now
+        if stuck:
+            self.steady, self.silent = None, True
+        elif now - self.since > SILENT_AFTER:
+            self.silent = True
+        elif self.is_steady:
+            self.silent = False
+
+    def begin_anew(self, now: float) -> None:
+        """Nobody knows what was until now."""
+        self.since, self.steady = now, None
+
+    @property
+    def is_steady(self) -> bool:
+        """Whether it was renewed for long enough, up to the last time that was seen."""
+        return self.steady is not None and self.since - self.steady >= STEADY_FOR
 
 
 class OtherContainers:
@@ -60,29 +89,32 @@ class OtherContainers:
 
     def look(self) -> float:
         """Reads the Leases; seconds until the next look. Raises KubeError."""
-        stamps = {name: self._stamp(name) for name in self._containers}
+        leases = {name: self._kube.get(LEASE, lease_name(name), self._namespace) for name in self._containers}
         now = self._clock.monotonic()
         blind, self._looked = now - self._looked > FAR_APART, now
-        for name, stamp in stamps.items():
-            known = self._heard.get(name)
-            if known is None:
-                self._heard[name] = _Heard(stamp, now)
-            elif known.stamp != stamp:
-                self._heard[name] = _Heard(stamp, now, moved=True)
-            elif blind:
-                known.since = now
-        before, self._silence = self._silence, self._judged(now)
+        for name, lease in leases.items():
+            stamp = _stamp(lease)
+            known = self._heard.setdefault(name, _Heard(stamp, now))
+            if blind:
+                known.begin_anew(now)
+            known.hear(stamp, _stuck(lease), now)
+        before, self._silence = self._silence, self._judged()
         if before != self._silence:
             if before.silent != self._silence.silent:
                 log.warning("containers without a sign of life: %s", sorted(self._silence.silent) or "none")
             self._changed()
         return LOOK_EVERY
 
-    def _judged(self, now: float) -> Silence:
-        silent = {name for name, one in self._heard.items() if now - one.since > SILENT_AFTER}
-        unheard = {name for name, one in self._heard.items() if not one.moved}
+    def _judged(self) -> Silence:
+        silent = {name for name, one in self._heard.items() if one.silent}
+        unheard = {name for name, one in self._heard.items() if not one.is_steady}
         return Silence(frozenset(silent), frozenset(unheard - silent))
 
-    def _stamp(self, container: str) -> str:
-        lease = self._kube.get(LEASE, lease_name(container), self._namespace)
-        return str(lease["metadata"].get("resourceVersion")) if lease else ""
+
+def _stamp(lease: KubeObject | None) -> str:
+    return str(lease["metadata"].get("resourceVersion")) if lease else ""
+
+
+def _stuck(lease: KubeObject | None) -> bool:
+    """Whether the container says of itself that a piece of its work does not end."""
+    return lease is not None and WORK_AGE_ANNOTATION in (lease["metadata"].get("annotations") or {})

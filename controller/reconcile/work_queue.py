@@ -105,6 +105,12 @@ class WorkQueue(Generic[Key]):
             ages = [now - due for due in self._due.values()] + [now - at for at in self._working.values()]
         return max([0.0, *ages])
 
+    def longest(self) -> float:
+        """Seconds for which the longest piece of work has been under way, 0 while there is none."""
+        now = self._clock.monotonic()
+        with self._wake:
+            return max([0.0, *(now - at for at in self._working.values())])
+
     def __len__(self) -> int:
         with self._wake:
             return len(self._due)

@@ -5,14 +5,17 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import pytest
 
 from controller import operator
 from controller.adapters.watches import Key
+from controller.domain.names import WORK_AGE_ANNOTATION
 from controller.metrics import NoMetrics
 from controller.operator import LEASE_BROKEN, LEASE_LOST, STUCK_AFTER, Container
-from controller.reconcile.lease import GIVE_UP_AFTER, WriterLease
+from controller.ports import LEASE
+from controller.reconcile.lease import GIVE_UP_AFTER, RENEW_EVERY, WriterLease
 from controller.reconcile.work_queue import WorkQueue
 from tests.fakes.kube import FakeKube, Request
 from tests.fakes.world import FakeClock, FakeRandomness
@@ -127,3 +130,26 @@ def test_work_that_waited_for_the_lease_is_late_only_from_then_on(
     assert running.tenure.late(running.container) == ""
     running.clock.advance(STUCK_AFTER + 1)
     assert running.tenure.late(running.container) == "the oldest work waits for 601 s"
+
+
+def test_work_that_does_not_end_is_told_on_the_lease_which_goes_on_being_renewed(running: _Running) -> None:
+    told, answer = threading.Event(), threading.Event()
+
+    def hang(*_: str) -> None:
+        answer.wait(DEADLINE)
+
+    def look(_: Request) -> None:
+        lease = running.kube.get(LEASE, "osctl-core", "openstack")
+        if WORK_AGE_ANNOTATION in ((lease or {}).get("metadata", {}).get("annotations") or {}):
+            told.set()
+        running.clock.advance(RENEW_EVERY)
+
+    running.container = replace(running.container, reconcilers={"region": hang})
+    running.queue.add(("region", "openstack", "one"))
+    running.kube.before_write = look
+    running.start()
+    try:
+        assert told.wait(DEADLINE)
+        assert running.codes == []
+    finally:
+        answer.set()

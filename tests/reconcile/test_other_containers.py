@@ -15,8 +15,14 @@ from controller.domain.region_summary import ANSWERED_BY
 from controller.errors import ApiUnavailable
 from controller.ports import LEASE, OSDPL, KubeObject, Resource
 from controller.reconcile.deployment import DeploymentReconciler
-from controller.reconcile.lease import RENEW_EVERY, WriterLease
-from controller.reconcile.other_containers import FAR_APART, LOOK_EVERY, SILENT_AFTER, OtherContainers
+from controller.reconcile.lease import RENEW_EVERY, STUCK_AFTER, WriterLease
+from controller.reconcile.other_containers import (
+    FAR_APART,
+    LOOK_EVERY,
+    SILENT_AFTER,
+    STEADY_FOR,
+    OtherContainers,
+)
 from controller.render import Region
 from tests.fakes.kube import FakeKube
 from tests.fakes.world import FakeClock
@@ -66,6 +72,7 @@ class Pod:
             for name in OTHERS
         }
         self.alive = set(OTHERS)
+        self.work_age = dict.fromkeys(OTHERS, 0.0)
         self.kube.create(osdpl())
         self.restart()
 
@@ -97,7 +104,7 @@ class Pod:
         while self.clock.monotonic() < until:
             self.clock.advance(RENEW_EVERY)
             for name in self.alive:
-                self.leases[name].try_take()
+                self.leases[name].try_take(self.work_age[name])
             if self.clock.monotonic() % LOOK_EVERY < RENEW_EVERY:
                 self.others.look()
 
@@ -147,7 +154,36 @@ def test_ready_comes_back_unaided_when_it_renews_again(pod: Pod) -> None:
     pod.passes(2 * SILENT_AFTER)
     assert ready(pod.kube)[0] == "Unknown"
     pod.alive.update(OTHERS)
+    pod.passes(STEADY_FOR + 2 * LOOK_EVERY)
+    assert ready(pod.kube) == ("True", "RegionReady")
+
+
+def test_one_that_ends_again_and_again_is_not_believed_between(pod: Pod) -> None:
+    """It renews at each start, and has looked at nothing when it ends."""
+    pod.alive.remove("health")
+    pod.passes(300)
+    for _ in range(3):
+        pod.alive.add("health")
+        pod.passes(20)
+        assert ready(pod.kube) == ("Unknown", "ContainerSilent")
+        pod.alive.remove("health")
+        pod.passes(300)
+        assert ready(pod.kube) == ("Unknown", "ContainerSilent")
+    assert [one for one in pod.events.emitted if one[1] == "ContainerSilent"] == [
+        ("Warning", "ContainerSilent")
+    ]
+
+
+def test_one_whose_work_does_not_end_is_not_believed_although_it_renews(pod: Pod) -> None:
+    pod.work_age["health"] = STUCK_AFTER
+    pod.passes(3 * LOOK_EVERY)
+    assert ready(pod.kube) == ("True", "RegionReady")
+    pod.work_age["health"] = STUCK_AFTER + 5
     pod.passes(2 * LOOK_EVERY)
+    assert ready(pod.kube) == ("Unknown", "ContainerSilent")
+    assert "health (WorkloadsHealthy)" in find(status(pod.kube)["conditions"], "Ready")["message"]
+    pod.work_age["health"] = 0.0
+    pod.passes(STEADY_FOR + 2 * LOOK_EVERY)
     assert ready(pod.kube) == ("True", "RegionReady")
 
 
@@ -190,7 +226,7 @@ def test_after_its_own_restart_core_does_not_believe_what_it_did_not_believe_bef
     pod.passes(2 * SILENT_AFTER)
     assert ready(pod.kube) == ("Unknown", "ContainerSilent")
     pod.alive.add("health")
-    pod.passes(2 * LOOK_EVERY)
+    pod.passes(STEADY_FOR + 2 * LOOK_EVERY)
     assert ready(pod.kube) == ("True", "RegionReady")
 
 

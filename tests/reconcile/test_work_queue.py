@@ -119,3 +119,18 @@ def test_idle_is_waited_for_as_long_as_said(queue: WorkQueue[str]) -> None:
     assert not queue.wait_idle(0.01)
     queue.done("a")
     assert queue.wait_idle(0.01)
+
+
+def test_the_longest_work_under_way_is_told_and_what_only_waits_is_not(
+    queue: WorkQueue[str], clock: FakeClock
+) -> None:
+    queue.add("a")
+    queue.add("b")
+    clock.advance(50)
+    assert queue.longest() == 0
+    key = queue.take()
+    assert key is not None
+    clock.advance(7)
+    assert queue.longest() == 7
+    queue.done(key)
+    assert queue.longest() == 0
