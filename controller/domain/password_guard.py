@@ -15,13 +15,20 @@ from controller.errors import Problem
 # Names whose value is the secret itself; `secret_name`, `user_secret_name` … name a Kubernetes Secret.
 _SECRET_KEY = re.compile(
     r"(^|[_.-])(password|passwd|passphrase|pass|secret|shared_secret|secret_key|access_key|encryption_key"
-    r"|private_key|api_?key|erlang_cookie|tmpurlkey|admin_keyring|heartbeat_key|kek|auth_token|token)$",
+    r"|private_key|api_?key|api_?token|erlang_cookie|tmpurlkey|admin_keyring|heartbeat_key|kek|auth_token|token)$",
     re.IGNORECASE,
 )
+_WORD_BEGINS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+# Of camelCase names that end in Secret, most name one (existingSecret, credentialsSecret).
+_NAMES_SECRET = re.compile(
+    r"(?<!(?i:client|shared))(?<!(?i:consumer))(?<!(?i:app|api))(?<!(?i:application))Secret$"
+)
+_CREDENTIALS = re.compile(r"(^|_)credentials?$", re.IGNORECASE)
+_USER_AND_PASSWORD = re.compile(r"^[^\s:/]+:[^\s:/]+$")
 _CREDENTIALS_IN_URL = re.compile(r"[a-z][a-z0-9+.-]*://[^/\s:@]*:[^/\s:@{}$%<>]+@", re.IGNORECASE)
 _PRIVATE_KEY = re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----")
 _SECRET_OBJECT = re.compile(r"""^\s*["']?kind["']?:\s*["']?Secret["']?\s*,?\s*$""", re.MULTILINE)
-_Fields = Mapping[tuple[str | int, Any], DocumentPath]
+_Fields = Mapping[tuple[str | int, Any], list[DocumentPath]]
 # Words that stand where a secret could, and are none.
 _HARMLESS = frozenset(("", "none", "null", "true", "false", "<none>", "<service default>"))
 
@@ -31,9 +38,10 @@ def literal_secrets(values: Values) -> Iterator[DocumentPath]:
 
     A leaf counts when its key names a secret and it is a non-empty string or number that is no
     reference; when its text holds a private key, a URL with a password or a whole Secret; and when it is
-    the data of an object of the kind Secret. Names with a colon are rules of oslo.policy.
+    the data of an object of the kind Secret. Names with a colon are rules of oslo.policy. In an object of
+    Kubernetes camelCase names are fields of its API, which name keys and Secrets.
     """
-    yield from _walk(values, ())
+    yield from _walk(values, (), in_object=False)
 
 
 def password_problems(release: str, merged: MergedValues, spec: SpecSource) -> list[Problem]:
@@ -55,8 +63,10 @@ def _problem(release: str, merged: MergedValues, path: DocumentPath, fields: _Fi
     else:
         shown, source = setting.origin.full_path(path), setting.origin.place(path)
         value = lookup(merged.values, path)
-        field = fields.get((path[-1], value)) or fields.get(("", value))
-        if field and not shown.startswith("spec."):
+        candidates = fields.get((path[-1], value)) or fields.get(("", value))
+        if candidates and not shown.startswith("spec."):
+            # Of fields with one value each is named once, in their order; the last one from then on.
+            field = candidates.pop(0) if len(candidates) > 1 else candidates[0]
             shown, source = format_path(field), ""  # whoever knows the file adds the line
     remedy = "refer to a Secret instead: {$secretRef: {name: <Secret>, key: <key>}}"
     return Problem(shown, message, remedy, source)
@@ -75,11 +85,11 @@ def _setting(merged: MergedValues, path: DocumentPath) -> Setting | None:
 def _secret_fields(spec: SpecSource) -> _Fields:
     """The fields of `spec.features` that may be secrets, by their key and value, and by value alone."""
     features = spec.spec.get("features") or {}
-    fields: dict[tuple[str | int, Any], DocumentPath] = {}
+    fields: dict[tuple[str | int, Any], list[DocumentPath]] = {}
     for path in literal_secrets(features):
-        fields.setdefault(("", lookup(features, path)), ("spec", "features", *path))
+        fields.setdefault(("", lookup(features, path)), []).append(("spec", "features", *path))
     for path in _leaf_paths(features, ()):
-        fields.setdefault((path[-1], lookup(features, path)), ("spec", "features", *path))
+        fields.setdefault((path[-1], lookup(features, path)), []).append(("spec", "features", *path))
     return fields
 
 
@@ -93,7 +103,7 @@ def _leaf_paths(value: Any, path: DocumentPath) -> Iterator[DocumentPath]:
         yield path
 
 
-def _walk(value: Any, path: DocumentPath) -> Iterator[DocumentPath]:
+def _walk(value: Any, path: DocumentPath, *, in_object: bool) -> Iterator[DocumentPath]:
     if is_secret_ref(value):
         return
     if isinstance(value, Mapping):
@@ -101,23 +111,35 @@ def _walk(value: Any, path: DocumentPath) -> Iterator[DocumentPath]:
         if (
             isinstance(named, str)
             and "value" in value
-            and _SECRET_KEY.search(named)
-            and _literal(value["value"])
+            and _says_secret(named, value["value"], in_object=in_object)
         ):
             yield (*path, "value")
         if value.get("kind") == "Secret":
             yield from _data_of_secret(value, path)
             return
+        in_object = in_object or {"apiVersion", "kind"} <= value.keys()
         for key, item in value.items():
-            if ":" not in key and _SECRET_KEY.search(key) and _literal(item) and not _names_file(key, item):
+            if _says_secret(key, item, in_object=in_object) and not _names_file(key, item):
                 yield (*path, key)
             else:
-                yield from _walk(item, (*path, key))
+                yield from _walk(item, (*path, key), in_object=in_object)
     elif isinstance(value, list):
         for index, item in enumerate(value):
-            yield from _walk(item, (*path, index))
+            yield from _walk(item, (*path, index), in_object=in_object)
     elif isinstance(value, str) and len(value) > 8 and _shows_secret(value):
         yield path
+
+
+def _says_secret(key: str, value: Any, *, in_object: bool) -> bool:
+    """Whether a key by this name would have a secret for its value, and has one in clear."""
+    if ":" in key or not _literal(value):
+        return False
+    if _CREDENTIALS.search(key):
+        return isinstance(value, str) and bool(_USER_AND_PASSWORD.match(value))
+    if _SECRET_KEY.search(key):
+        return True
+    camel_case = not in_object and not _NAMES_SECRET.search(key)
+    return camel_case and bool(_SECRET_KEY.search(_WORD_BEGINS.sub("_", key)))
 
 
 def _data_of_secret(obj: Mapping[str, Any], path: DocumentPath) -> Iterator[DocumentPath]:

@@ -38,6 +38,13 @@ REF = {"$secretRef": {"name": "a", "key": "b"}}
         {"Password": "x"},
         {"api_key": "x"},
         {"apikey": "x"},
+        {"apitoken": "x"},
+        {"clientSecret": "x"},
+        {"oidcClientSecret": "x"},
+        {"adminPassword": "x"},
+        {"secretKey": "x"},
+        {"oidc": {"authToken": "x"}},
+        {"credentials": "user:pw"},
         {"extraObjects": {"a": {"kind": "Secret", "stringData": {"config": "x"}}}},
         {"extraObjects": {"a": {"kind": "Secret", "data": {"config": "eA=="}}}},
         {"extraObjects": ["apiVersion: v1\nkind: Secret\nstringData: {config: x}\n"]},
@@ -73,6 +80,16 @@ def test_a_secret_in_clear_is_found(values: Any) -> None:
         {"policy": {"identity:validate_token": "rule:admin", "os_compute_api:os-server-password": "rule:a"}},
         {"node_selector_key": "openstack-control-plane"},
         {"max_active_keys": 7},
+        {"existingSecret": "keystone-admin"},
+        {"credentialsSecret": "registry"},
+        {"imagePullSecrets": ["registry"]},
+        {"automountServiceAccountToken": True},
+        {"credentials": "keystone"},
+        {
+            "extraObjects": {
+                "a": {"apiVersion": "x/v1", "kind": "ExternalSecret", "data": [{"secretKey": "a"}]}
+            }
+        },
         {"env": [{"name": "OS_PASSWORD", "valueFrom": {"secretKeyRef": {"name": "a", "key": "b"}}}]},
     ],
 )
@@ -107,6 +124,19 @@ def test_a_secret_that_a_template_passes_on_is_named_with_the_field_that_holds_i
     assert problem_of(written, features).path == "spec.features.backends[0].conf.password"
     renamed = {"backends": [{"conf": {"user": "hunter2", "san_password": "hunter2"}}]}
     assert problem_of(written, renamed).path == "spec.features.backends[0].conf.san_password"
+
+
+def test_of_fields_with_the_same_secret_each_one_is_named() -> None:
+    values = {name: {"san_password": "hunter2"} for name in ("a", "b")}
+    merged = merge_layers(
+        {}, [Layer("service block-storage", values, "values/services/block-storage.yaml.j2")]
+    )
+    backends = [{"conf": {"san_password": "hunter2"}}, {"conf": {"san_password": "hunter2"}}]
+    problems = password_problems("cinder", merged, SpecSource({"features": {"backends": backends}}))
+    assert [problem.path for problem in problems] == [
+        "spec.features.backends[0].conf.san_password",
+        "spec.features.backends[1].conf.san_password",
+    ]
 
 
 def test_a_secret_of_a_template_itself_is_named_with_the_template() -> None:
