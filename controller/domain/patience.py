@@ -1,7 +1,7 @@
 """Components that wait for the cluster's own controllers: for how long that is on its way. Pure.
 
 Nothing that a workload says tells since when it waits so, so the moment is remembered. In memory: a
-new process goes on with what the status says, and else begins to wait anew.
+new process goes on with what the status says, and begins to wait anew where that says nothing of it.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from controller.domain.health import ComponentHealth, ComponentKey
+from controller.domain.times import seconds_of
 from controller.domain.workload_health import PROGRESS_DEADLINE, Health, Verdict
 
 # A workload's controller that does not take up a new spec for so long does not work, and what the
@@ -42,13 +43,19 @@ class Patience:
 
     def __init__(self) -> None:
         self._waits: dict[ComponentKey, _Wait] = {}
+        self._new = True
 
     def judged(
-        self, components: Mapping[ComponentKey, ComponentHealth], before: Mapping[str, Any], now: float
+        self,
+        components: Mapping[ComponentKey, ComponentHealth],
+        before: Mapping[str, Any],
+        now: float,
+        epoch: float,
     ) -> dict[ComponentKey, ComponentHealth]:
         """The components, those that have waited for too long as what they are then.
 
-        `before` is `status.health` as it is now; `now` in seconds of any steady clock.
+        `before` is `status.health` as it is now; `now` in seconds of any steady clock, `epoch` in those
+        since 1970.
         """
         result, waits = {}, {}
         for key, judged in components.items():
@@ -59,15 +66,22 @@ class Patience:
             wait = self._waits.get(key)
             if wait is None or (wait.limit, wait.generation) != (limit, judged.generation):
                 application, component = key
-                said = ((before.get(application) or {}).get(component) or {}).get("status")
-                until = now if said == limit.then else now + limit.seconds
+                said = (before.get(application) or {}).get(component) or {}
+                waited = _waited(said, judged.verdict, epoch) if self._new else 0.0
+                until = now if said.get("status") == limit.then else now + limit.seconds - waited
                 wait = _Wait(limit, judged.generation, until)
             waits[key] = wait
             over = now >= wait.until
             verdict = replace(judged.verdict, health=limit.then) if over else judged.verdict
             result[key] = replace(judged, verdict=verdict)
-        self._waits = waits
+        self._waits, self._new = waits, False
         return result
+
+
+def _waited(said: Mapping[str, Any], verdict: Verdict, epoch: float) -> float:
+    """For how many seconds a process before this one has told of the very same wait."""
+    same = said.get("status") == verdict.health and str(said.get("message") or "").startswith(verdict.text)
+    return max(epoch - seconds_of(said.get("since")), 0.0) if same and said.get("since") else 0.0
 
 
 def _limit(verdict: Verdict) -> _Limit | None:

@@ -164,7 +164,7 @@ class HealthReconciler:
         known = before.get("conditions") or []
         said, moment = before.get("health") or {}, self._clock.monotonic()
         patience, damping = self._memory.setdefault(key, (Patience(), FlapDamping()))
-        judged = self._output.added(patience.judged(judge_components(facts), said, moment))
+        judged = self._output.added(patience.judged(judge_components(facts), said, moment, facts.now))
         if self._probes is not None:
             judged.update(self._probes.components(probed(facts), said.get(APPLICATION) or {}))
         damped = damping.damped(judged, said, moment)

@@ -8,9 +8,10 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
+from controller.domain.conditions import timestamp
 from controller.domain.health import ComponentHealth
-from controller.domain.workload_health import Health, Verdict
-from controller.errors import KubeError
+from controller.domain.workload_health import Verdict
+from controller.errors import ApiUnavailable, KubeError
 from controller.ports import EVENT, Clock, Kube
 
 log = logging.getLogger(__name__)
@@ -19,6 +20,10 @@ log = logging.getLogger(__name__)
 KEPT = 120.0
 READ_AT_ONCE = 5
 LINES = 10
+# Pods are made within seconds: where there are none after so many, the cluster may have said why.
+LACKING_FOR = 15.0
+# A workload's controller that is refused tries again within 1000 s: an older word is about the past.
+WORD_KEPT = 1200.0
 
 Key = TypeVar("Key", bound=Hashable)
 
@@ -30,6 +35,11 @@ class _Source:
     events: bool
     first: str
     second: str
+
+    @property
+    def after(self) -> float:
+        """For how many seconds it must have been wanted before it is read."""
+        return LACKING_FOR if self.events else 0.0
 
 
 def in_thread(work: Callable[[], None]) -> None:
@@ -70,6 +80,7 @@ class PodOutput:
         self._told = told
         self._lock = threading.Lock()
         self._known: dict[_Source, tuple[float, str]] = {}
+        self._wanted: dict[_Source, float] = {}
         self._reading = False
 
     def added(self, components: Mapping[Key, ComponentHealth]) -> dict[Key, ComponentHealth]:
@@ -77,16 +88,29 @@ class PodOutput:
         sources = {key: _source(one.verdict) for key, one in components.items()}
         due = self._due(frozenset(one for one in sources.values() if one is not None))
         if due:
-            self._beside(lambda: self._read_all(due))
+            self._have_read(due)
         with self._lock:
             known = dict(self._known)
         return {key: _with_output(one, sources[key], known) for key, one in components.items()}
 
-    def _due(self, wanted: frozenset[_Source]) -> Sequence[_Source]:
+    def _have_read(self, due: Sequence[_Source]) -> None:
+        try:
+            self._beside(lambda: self._read_all(due))
+        except RuntimeError as error:
+            # No thread can be started: the next look may be able to.
+            log.warning("what explains failures cannot be read now: %s", type(error).__name__)
+        else:
+            return
+        with self._lock:
+            self._reading = False
+
+    def _due(self, every: frozenset[_Source]) -> Sequence[_Source]:
         now = self._clock.monotonic()
         with self._lock:
-            for gone in self._known.keys() - wanted:
+            for gone in self._known.keys() - every:
                 del self._known[gone]
+            self._wanted = {one: self._wanted.get(one, now) for one in every}
+            wanted = [one for one, since in self._wanted.items() if now - since >= one.after]
             # The oldest first, so that each has its turn however many there are.
             ages = {one: self._known[one][0] if one in self._known else -KEPT for one in wanted}
             stale = sorted((read, one) for one, read in ages.items() if now - read >= KEPT)
@@ -98,13 +122,20 @@ class PodOutput:
         news = False
         try:
             for source in due:
-                text = self._events(source) if source.events else self._log(source)
+                try:
+                    text, away = self._events(source) if source.events else self._log(source), False
+                except ApiUnavailable as error:
+                    log.debug("%s %s: %s", source.first, source.second, error)
+                    text, away = "", True
                 with self._lock:
                     before = self._known.get(source)
                     # A container that has just started again has logged nothing yet: its end counts.
                     text = text or (before[1] if before else "")
                     self._known[source] = (self._clock.monotonic(), text)
                 news = news or before is None or before[1] != text
+                if away:
+                    # The others would only wait for it as long again.
+                    break
         finally:
             with self._lock:
                 self._reading = False
@@ -120,16 +151,21 @@ class PodOutput:
         about = f"involvedObject.kind={source.first},involvedObject.name={source.second}"
         try:
             found = self._kube.list(EVENT, self._namespace, fields=f"{about},reason=FailedCreate")
+        except ApiUnavailable:
+            raise
         except KubeError as error:
             log.debug("events of %s %s: %s", source.first, source.second, error)
             return ""
-        return str(max(found, key=_moment).get("message") or "") if found else ""
+        newest = max(found, key=_moment, default=None)
+        if newest is None or _moment(newest) < timestamp(self._clock.now() - WORD_KEPT):
+            return ""
+        return str(newest.get("message") or "")
 
 
 def _source(verdict: Verdict) -> _Source | None:
     if verdict.silent is not None:
         return _Source(False, *verdict.silent)
-    if verdict.lacking is not None and verdict.health == Health.UNHEALTHY:
+    if verdict.lacking is not None:
         return _Source(True, *verdict.lacking)
     return None
 

@@ -100,13 +100,24 @@ class ServiceProbes:
                 name: probe.shown(now, stale_after=self._stale_after) for name, probe in self._probes.items()
             }
         if due:
-            threading.Thread(target=self._round, args=(asked,), name="probes", daemon=True).start()
+            self._begin(asked)
         self._measure_quorums(wanted.quorums)
         for name, verdict in shown.items():
             if verdict.health == Health.UNKNOWN:
                 self._measures.set(metrics.PROBE_SUCCESS, 0.0, probe=name)
         shown.update(wanted.quorums)
         return {(APPLICATION, name): ComponentHealth(verdict, 0) for name, verdict in shown.items()}
+
+    def _begin(self, asked: Mapping[str, int]) -> None:
+        round_ = threading.Thread(target=self._round, args=(asked,), name="probes", daemon=True)
+        try:
+            round_.start()
+        except RuntimeError as error:
+            # No thread can be started now: a later round may be.
+            log.warning("services cannot be probed: %s", error)
+            with self._lock:
+                self._running = False
+                self._next = self._clock.monotonic() + self._every
 
     def _measure_quorums(self, quorums: Mapping[str, Verdict]) -> None:
         for gone in self._quorums - quorums.keys():

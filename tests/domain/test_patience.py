@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from controller.domain.conditions import timestamp
 from controller.domain.health import ComponentHealth
 from controller.domain.patience import UNSEEN_AFTER, Patience
 from controller.domain.workload_health import PROGRESS_DEADLINE, Health, Verdict
@@ -11,19 +12,20 @@ from controller.domain.workload_health import PROGRESS_DEADLINE, Health, Verdict
 KEY = ("nova", "compute")
 STARTS = Verdict(Health.PROGRESSING, 1, 3, "pod a starts")
 UNSEEN = Verdict(Health.PROGRESSING, 1, 3, "not taken up", unseen=True)
+EPOCH = 1_780_000_000.0
 LACKING = Verdict(Health.PROGRESSING, 0, 3, "3 pods do not exist", lacking=("DaemonSet", "nova-compute"))
 
 
 class Look:
     """One component, looked at as a process would that has just begun. `said` is what its status says."""
 
-    def __init__(self, said: str = "") -> None:
+    def __init__(self, said: str = "", **more: str) -> None:
         self._patience = Patience()
-        self._before: dict[str, Any] = {"nova": {"compute": {"status": said}}} if said else {}
+        self._before: dict[str, Any] = {"nova": {"compute": {"status": said, **more}}} if said else {}
 
     def __call__(self, verdict: Verdict, now: float, generation: int = 1) -> str:
         judged = {KEY: ComponentHealth(verdict, generation)}
-        return self._patience.judged(judged, self._before, now)[KEY].verdict.health
+        return self._patience.judged(judged, self._before, now, EPOCH + now)[KEY].verdict.health
 
 
 def test_a_spec_that_its_controller_ignores_for_a_minute_is_unknown() -> None:
@@ -68,6 +70,26 @@ def test_a_new_process_goes_on_with_what_the_status_says() -> None:
     assert Look("Unhealthy")(LACKING, 5.0) == Health.UNHEALTHY
     assert Look("Unhealthy")(UNSEEN, 5.0) == Health.PROGRESSING
     assert Look("Progressing")(LACKING, 5.0) == Health.PROGRESSING
+
+
+def test_a_restart_does_not_begin_the_wait_for_pods_anew() -> None:
+    look = Look("Progressing", since=timestamp(EPOCH - 500), message='3 pods do not exist: "quota"')
+    assert look(LACKING, 0.0) == Health.PROGRESSING
+    assert look(LACKING, PROGRESS_DEADLINE - 501) == Health.PROGRESSING
+    assert look(LACKING, PROGRESS_DEADLINE - 500) == Health.UNHEALTHY
+
+
+def test_what_was_on_its_way_for_another_reason_has_the_whole_time() -> None:
+    look = Look("Progressing", since=timestamp(EPOCH - 500), message="pod a starts")
+    assert look(LACKING, 0.0) == Health.PROGRESSING
+    assert look(LACKING, PROGRESS_DEADLINE - 1) == Health.PROGRESSING
+
+
+def test_a_wait_that_begins_later_has_the_whole_time() -> None:
+    look = Look("Progressing", since=timestamp(EPOCH - 500), message="3 pods do not exist")
+    look(STARTS, 0.0)
+    look(LACKING, 100.0)
+    assert look(LACKING, 99.0 + PROGRESS_DEADLINE) == Health.PROGRESSING
 
 
 def test_a_failure_is_told_whatever_is_waited_for() -> None:

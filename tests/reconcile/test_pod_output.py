@@ -7,10 +7,11 @@ from collections.abc import Callable
 
 import pytest
 
+from controller.domain.conditions import timestamp
 from controller.domain.health import ComponentHealth, ComponentKey
 from controller.domain.workload_health import Health, Verdict
-from controller.errors import Forbidden
-from controller.reconcile.pod_output import KEPT, READ_AT_ONCE, PodOutput, in_thread
+from controller.errors import ApiUnavailable, Forbidden
+from controller.reconcile.pod_output import KEPT, LACKING_FOR, READ_AT_ONCE, WORD_KEPT, PodOutput, in_thread
 from tests.fakes.kube import FakeKube
 from tests.fakes.world import FakeClock
 
@@ -97,9 +98,92 @@ def test_without_the_right_to_list_events_there_are_no_words(monkeypatch: pytest
 
     monkeypatch.setattr(reading.kube, "list", forbidden)
     reading.look()
+    reading.clock.advance(LACKING_FOR)
+    reading.look()
     reading.read()
     verdict = reading.look()["nova", "compute"]
     assert (verdict.output, verdict.awaited) == ("", False)
+
+
+class Refused(Reading):
+    """Workloads whose pods the cluster does not make, each with an Event that says why."""
+
+    def __init__(self, count: int) -> None:
+        super().__init__(0)
+        for number in range(count):
+            name = f"nova-{number}"
+            lacking = Verdict(Health.PROGRESSING, 0, 1, "does not exist", lacking=("DaemonSet", name))
+            self.components["nova", name] = ComponentHealth(lacking, 1)
+            self.kube.create(
+                {
+                    "apiVersion": "v1",
+                    "kind": "Event",
+                    "metadata": {"name": name, "namespace": "openstack"},
+                    "involvedObject": {"kind": "DaemonSet", "name": name},
+                    "reason": "FailedCreate",
+                    "message": "exceeded quota",
+                    "lastTimestamp": timestamp(self.clock.now()),
+                }
+            )
+
+    def words(self) -> list[str]:
+        return [one.output for one in self.look().values()]
+
+
+def test_pods_that_are_refused_are_explained_soon_while_they_are_still_on_their_way() -> None:
+    refused = Refused(1)
+    refused.look()
+    refused.clock.advance(LACKING_FOR - 1)
+    refused.look()
+    assert refused.work == []
+    refused.clock.advance(1)
+    refused.look()
+    refused.read()
+    assert refused.words() == ["exceeded quota"]
+    assert refused.look()["nova", "nova-0"].health == Health.PROGRESSING
+
+
+def test_a_word_of_former_times_explains_nothing() -> None:
+    refused = Refused(1)
+    refused.look()
+    refused.clock.advance(WORD_KEPT + 1)
+    refused.look()
+    refused.read()
+    assert refused.words() == [""]
+
+
+def test_an_api_server_that_is_away_is_asked_once_a_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    refused, asked = Refused(READ_AT_ONCE), list[str]()
+
+    def away(*_: object, fields: str, **__: object) -> None:
+        asked.append(fields)
+        raise ApiUnavailable("503")
+
+    refused.look()
+    refused.clock.advance(LACKING_FOR)
+    with monkeypatch.context() as patch:
+        patch.setattr(refused.kube, "list", away)
+        for _ in range(2):
+            refused.look()
+            refused.read()
+    assert len(set(asked)) == len(asked) == 2
+    refused.look()
+    refused.read()
+    assert refused.words().count("exceeded quota") == READ_AT_ONCE - 2
+
+
+def test_a_thread_that_cannot_be_started_does_not_end_reading_for_ever() -> None:
+    reading = Reading(1)
+
+    def no_thread(_: Callable[[], None]) -> None:
+        raise RuntimeError("can't start new thread")
+
+    reading.output._beside = no_thread
+    reading.look()
+    reading.output._beside = reading.work.append
+    reading.look()
+    reading.read()
+    assert reading.look()["nova", "0"].output == "words of 0"
 
 
 def test_beside_is_another_thread() -> None:

@@ -256,3 +256,17 @@ def test_a_quorum_is_shown_and_measured_beside_what_is_asked(region: _Region) ->
     assert region.measures.value(metrics.PROBE_SUCCESS, probe="database") == 0
     region.probes.components(want("endpoints"), {})
     assert region.measures.value(metrics.PROBE_SUCCESS, probe="database") is None
+
+
+def test_a_thread_that_cannot_be_started_does_not_end_probing(
+    region: _Region, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_thread(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", no_thread)
+        region.shown()
+    assert region.probes.due_in() == 60
+    region.clock.advance(60)
+    assert region.round() == dict.fromkeys(ALL, (Health.READY, ""))
