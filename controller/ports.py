@@ -44,22 +44,30 @@ CRONJOB = Resource("batch/v1", "CronJob", "cronjobs")
 HELMBUNDLE = Resource("osctl.dev/v1alpha1", "HelmBundle", "helmbundles")
 
 
-_CLUSTER_SCOPED = frozenset(
-    (
-        "APIService",
-        "ClusterRole",
-        "ClusterRoleBinding",
-        "CustomResourceDefinition",
-        "IngressClass",
-        "MutatingWebhookConfiguration",
-        "Namespace",
-        "PersistentVolume",
-        "PriorityClass",
-        "RuntimeClass",
-        "StorageClass",
+#: The kinds of Kubernetes 1.36 and of this product that lie in no namespace, by API group; but for those
+#: that are only asked and never kept, such as SubjectAccessReview.
+_CLUSTER_SCOPED: Mapping[str, frozenset[str]] = {
+    group: frozenset(kinds.split())
+    for group, kinds in {
+        "": "ComponentStatus Namespace Node PersistentVolume",
+        "admissionregistration.k8s.io": "MutatingAdmissionPolicy MutatingAdmissionPolicyBinding "
+        "MutatingWebhookConfiguration ValidatingAdmissionPolicy ValidatingAdmissionPolicyBinding "
         "ValidatingWebhookConfiguration",
-    )
-)
+        "apiextensions.k8s.io": "CustomResourceDefinition",
+        "apiregistration.k8s.io": "APIService",
+        "certificates.k8s.io": "CertificateSigningRequest ClusterTrustBundle",
+        "flowcontrol.apiserver.k8s.io": "FlowSchema PriorityLevelConfiguration",
+        "internal.apiserver.k8s.io": "StorageVersion",
+        "networking.k8s.io": "IPAddress IngressClass ServiceCIDR",
+        "node.k8s.io": "RuntimeClass",
+        "osctl.dev": "NodeMaintenance",
+        "rbac.authorization.k8s.io": "ClusterRole ClusterRoleBinding",
+        "resource.k8s.io": "DeviceClass DeviceTaintRule ResourcePoolStatusRequest ResourceSlice",
+        "scheduling.k8s.io": "PriorityClass",
+        "storage.k8s.io": "CSIDriver CSINode StorageClass VolumeAttachment VolumeAttributesClass",
+        "storagemigration.k8s.io": "StorageVersionMigration",
+    }.items()
+}
 
 
 def resource_of(obj: Mapping[str, Any]) -> Resource:
@@ -76,7 +84,9 @@ def resource_of(obj: Mapping[str, Any]) -> Resource:
         plural = f"{lower[:-1]}ies"
     else:
         plural = f"{lower}es" if lower.endswith(("s", "x", "ch")) else f"{lower}s"
-    return Resource(str(obj["apiVersion"]), kind, plural, namespaced=kind not in _CLUSTER_SCOPED)
+    version = str(obj["apiVersion"])
+    group = version.rpartition("/")[0]
+    return Resource(version, kind, plural, namespaced=kind not in _CLUSTER_SCOPED.get(group, ()))
 
 
 class Kube(Protocol):

@@ -24,6 +24,8 @@ _AUTOSCALER = Resource("autoscaling/v2", "HorizontalPodAutoscaler", "horizontalp
 # that are fixed for the life of an object.
 _FIELD = re.compile(r"\b((?:metadata|spec|data|rules|roleRef)[\w.\[\]-]*): (?:Invalid value|Forbidden)")
 _FIXED = ("immutable", "may not change", "updates to", "cannot change roleRef", "can not be less than")
+# Admission's words (NamespaceLifecycle), which only the right path of a namespaced kind leads to.
+_NO_NAMESPACE = re.compile(r'\bnamespaces "[^"]*" not found')
 _REPLICAS: Keys = ("spec", "replicas")
 
 
@@ -133,11 +135,11 @@ def is_hook(obj: Mapping[str, Any]) -> bool:
 
 
 def cannot_compare(object_: ObjectId, error: KubeError) -> Drifted | None:
-    """What is told of an object that could not be compared: nothing where its kind is not known to us."""
-    group = object_.api_version.rpartition("/")[0]
-    ours = "." not in group or group.endswith(".k8s.io")
-    if isinstance(error, ObjectMissing) and not ours:
-        # `resource_of` guesses where a custom resource is; Helm asks the API server.
+    """What is told of an object that could not be compared: nothing where it is looked for in vain.
+
+    `resource_of` guesses where a kind is that it does not know; Helm asks the API server.
+    """
+    if isinstance(error, ObjectMissing) and not _NO_NAMESPACE.search(str(error)):
         return None
     return not_comparable(object_, error)
 

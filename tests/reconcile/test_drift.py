@@ -378,16 +378,31 @@ def test_what_may_not_be_compared_is_told_and_compared_once_the_right_is_there(w
     assert world.drift() == Drift()
 
 
-@pytest.mark.parametrize(("api_version", "told"), [("apps/v1", True), ("example.org/v1", False)])
-def test_a_custom_resource_that_is_not_found_where_it_is_looked_for_is_not_missed(
-    world: World, api_version: str, told: bool
+@pytest.mark.parametrize(
+    ("api_version", "kind", "text", "told"),
+    [
+        ("apps/v1", "Deployment", 'PATCH /x: 404 namespaces "away" not found', True),
+        ("example.org/v1", "Octopus", 'PATCH /x: 404 namespaces "away" not found', True),
+        ("example.org/v1", "Octopus", "the server could not find the requested resource", False),
+        (
+            "gateway.networking.k8s.io/v1",
+            "GatewayClass",
+            "the server could not find the requested resource",
+            False,
+        ),
+        ("storage.k8s.io/v9", "ClassOfTomorrow", "the server could not find the requested resource", False),
+    ],
+)
+def test_a_kind_that_is_not_found_where_it_is_looked_for_is_not_missed(
+    world: World, api_version: str, kind: str, text: str, told: bool
 ) -> None:
-    """Its plural is a guess: what Helm has made there would be called broken for ever."""
-    world.releases.deploy("web", 1, obj(api_version, "Deployment", "octopus"))
+    """Its plural, or that it lies in a namespace, is a guess: what Helm has made there would be called
+    broken for ever. A namespace that is gone is no guess."""
+    world.releases.deploy("web", 1, obj(api_version, kind, "octopus"))
 
     def not_there(request: Request) -> None:
         if request.verb == "apply":
-            raise ObjectMissing("the server could not find the requested resource")
+            raise ObjectMissing(text)
 
     world.kube.before_write = not_there
     world.settled()
