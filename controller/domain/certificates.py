@@ -4,24 +4,45 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 TLS_TYPE = "kubernetes.io/tls"
 # cert-manager's mark on each Secret that it writes (cert-manager: pkg/apis/certmanager/v1/types.go).
 ISSUED = "cert-manager.io/certificate-name"
 CERTIFICATE, AUTHORITY = "tls.crt", "ca.crt"
+_BEGIN = b"-----BEGIN "
 
 
-def named_secrets(spec: Mapping[str, Any]) -> tuple[str, ...]:
-    """Secrets with certificates that the spec of an osdpl names, whoever makes them."""
+@dataclass(frozen=True)
+class CertificateFacts:
+    """What a Secret holds: when that stops being valid, in seconds since the epoch, and what is wrong with
+    it. `end` is None where there is nothing that can be read."""
+
+    end: float | None
+    problem: str = ""
+
+
+@dataclass(frozen=True)
+class _Certificate:
+    subject: bytes
+    begin: float
+    end: float
+
+
+def named_secrets(spec: Mapping[str, Any]) -> dict[str, str]:
+    """Secrets with certificates that the spec of an osdpl names, and which of their keys has to hold them.
+
+    An operator makes them, or has somebody make them: of what an issuer makes the spec names no Secret.
+    """
     tls = (spec.get("features") or {}).get("tls") or {}
     public, internal = tls.get("public") or {}, tls.get("internal") or {}
-    found = (
-        public.get("enabled") and public.get("secretName"),
-        internal.get("enabled") and internal.get("caSecret"),
-    )
-    return tuple(str(name) for name in found if name)
+    found = {
+        internal.get("enabled") and internal.get("caSecret"): AUTHORITY,
+        public.get("enabled") and public.get("secretName"): CERTIFICATE,
+    }
+    return {str(name): key for name, key in found.items() if name}
 
 
 def is_issued(metadata: Mapping[str, Any]) -> bool:
@@ -29,28 +50,64 @@ def is_issued(metadata: Mapping[str, Any]) -> bool:
     return ISSUED in (metadata.get("annotations") or {})
 
 
-def certificate_end(data: Mapping[str, str]) -> float | None:
-    """When what a Secret holds (base64 by key) stops being valid, in seconds since the epoch.
+def certificate_facts(data: Mapping[str, str], key: str = "") -> CertificateFacts:
+    """What is known of the certificates in a Secret (base64 by key); `key` is the one that has to hold them,
+    empty where none has to.
 
-    Of a certificate with its chain that is the first end, since a break anywhere is one. Of authorities to
-    trust it is the last: an old one may well stay beside its successor. None where there is none that can be
-    read.
+    Of a certificate with its chain the first end counts, since a break anywhere is one; but of several of
+    one name the last, and none that had ended before the certificate itself began: it was no part of its
+    path then (as with authorities that an older one has signed too). Of authorities to trust the last end
+    counts: an old one may well stay beside its successor.
     """
-    ends = _ends(data.get(CERTIFICATE))
-    if ends:
-        return min(ends)
-    return max(_ends(data.get(AUTHORITY)), default=None)
+    if not key:
+        key = CERTIFICATE if data.get(CERTIFICATE) else AUTHORITY
+        if not data.get(key):
+            return CertificateFacts(None)
+    if not data.get(key):
+        return CertificateFacts(None, f'it has no "{key}"')
+    found, whole = _read(data[key])
+    if not found:
+        return CertificateFacts(None, f'its "{key}" cannot be read')
+    if key == AUTHORITY:
+        # Whoever trusts them passes over those that they cannot read.
+        return CertificateFacts(max(one.end for one in found))
+    authorities, _ = _read(data.get(AUTHORITY) or "")
+    leaf, *chain = found
+    last: dict[bytes, float] = {}
+    for one in (*chain, *authorities):
+        last[one.subject] = max(one.end, last.get(one.subject, one.end))
+    ends = [last[one.subject] for one in chain if last[one.subject] >= leaf.begin]
+    problem = "" if whole else f'its "{key}" cannot be read to the end'
+    return CertificateFacts(min([leaf.end, *ends]), problem)
 
 
-def _ends(encoded: object) -> list[float]:
-    if not isinstance(encoded, str) or not encoded:
-        return []
+def _read(encoded: object) -> tuple[list[_Certificate], bool]:
+    """The certificates in a text as of PEM, in base64, and whether all of them could be read."""
+    if not isinstance(encoded, str):
+        return [], False
+    try:
+        blocks = list(_blocks(base64.b64decode(encoded, validate=True)))
+    except (binascii.Error, ValueError):
+        return [], False
+    read = [_parsed(block) for block in blocks]
+    return [one for one in read if one is not None], None not in read
+
+
+def _blocks(text: bytes) -> Iterator[bytes]:
+    # Others, such as a key that was put there by mistake, are passed over.
+    for part in text.split(_BEGIN)[1:]:
+        if part.startswith((b"CERTIFICATE-----", b"X509 CERTIFICATE-----")):
+            yield _BEGIN + part
+
+
+def _parsed(block: bytes) -> _Certificate | None:
     # Here and not above: it takes time to load, and few processes need it.
     from cryptography import x509
 
     try:
-        found = x509.load_pem_x509_certificates(base64.b64decode(encoded, validate=True))
-        return [one.not_valid_after_utc.timestamp() for one in found]
-    except (binascii.Error, ValueError):
-        # Without the cause: the content may be a key that was put there by mistake.
-        return []
+        found = x509.load_pem_x509_certificate(block)
+        begin, end = found.not_valid_before_utc.timestamp(), found.not_valid_after_utc.timestamp()
+        return _Certificate(found.subject.public_bytes(), begin, end)
+    except (ValueError, x509.InvalidVersion):
+        # Without the cause, which may tell of the content.
+        return None

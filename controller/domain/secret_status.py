@@ -53,6 +53,23 @@ def secret_entries(
     return entries
 
 
+def with_certificates(
+    before: Mapping[str, Mapping[str, Any]], found: Mapping[str, Mapping[str, Any]]
+) -> dict[str, Mapping[str, Any]]:
+    """The entries as published `before`, but for what is `found` of certificates now.
+
+    Of a Secret with credentials only the end of its certificate is taken over.
+    """
+    merged = {name: entry for name, entry in before.items() if entry.get("digest") or "expires" not in entry}
+    for name, entry in found.items():
+        known = merged.get(name, {})
+        if not known.get("digest"):
+            merged[name] = entry
+        elif "expires" in entry:
+            merged[name] = {**known, "expires": entry["expires"]}
+    return merged
+
+
 def recorded_keys(status: Mapping[str, Any]) -> dict[str, Collection[str]]:
     """The keys that each Secret is known to have had, from the osdpl's status."""
     return {name: tuple(entry.get("keys") or ()) for name, entry in (status.get("secrets") or {}).items()}
@@ -63,14 +80,15 @@ def secrets_condition(
 ) -> Condition:
     """Whether everything is in place: `secrets` and `credentials` count what the region needs.
 
-    `later` of the Secrets are to be made or completed once a plan is approved that waits for it.
+    `later` of the Secrets are to be made or completed once a plan is approved, or a pause ends.
     """
     texts = [f'Secret "{trouble.secret}": {trouble.message}' for trouble in troubles]
     if texts:
         return Condition(CONDITION, "False", Reason.SECRET_MISSING, "; ".join(texts), generation)
     message = f"{credentials} credentials in {secrets} Secrets are in place"
     if later:
-        message = f"{secrets - later} of {secrets} Secrets are in place; the others come with the plan"
+        there = f"{secrets - later} of {secrets} Secrets are in place"
+        message = f"{there}; the others come once the spec is acted upon"
     return Condition(CONDITION, "True", Reason.SECRETS_READY, message, generation)
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from controller.domain.certificates import TLS_TYPE, certificate_end, is_issued
+from controller.domain.certificates import TLS_TYPE, CertificateFacts, certificate_facts, is_issued
 from controller.domain.secret_status import SecretView
 from controller.ports import SECRET, Clock, Kube
 
@@ -15,14 +16,14 @@ LOOK_EVERY = 60.0
 READ_AT_ONCE = 100
 # As many as the status is to hold beside the credentials: those that end first.
 SHOWN = 200
-MISSING = "it holds no certificate yet"
+MISSING = "it does not exist"
 
 
 @dataclass(frozen=True)
 class _Known:
     version: str
     keys: frozenset[str]
-    end: float | None
+    facts: CertificateFacts
 
 
 class Certificates:
@@ -32,23 +33,28 @@ class Certificates:
         self._kube = kube
         self._clock = clock
         self._known: dict[str, _Known] = {}
-        self._looked: tuple[float, tuple[str, tuple[str, ...]]] | None = None
+        self._looked: tuple[float, tuple[str, Mapping[str, str]]] | None = None
 
     @property
     def unfinished(self) -> bool:
-        """Whether contents are left that another look is to read."""
+        """Whether another look is due soon: contents are left, or one that is named is not in order."""
         return self._looked is None
 
-    def look(self, namespace: str, named: Iterable[str]) -> dict[str, SecretView]:
-        """Each Secret with a certificate, and those `named` without one. Raises KubeError."""
-        names = tuple(sorted(set(named)))
-        now, asked = self._clock.monotonic(), (namespace, names)
-        if self._looked is None or self._looked[1] != asked or now - self._looked[0] >= LOOK_EVERY:
-            complete = self._read(namespace, names)
-            self._looked = (now, asked) if complete else None
-        return self._views(names)
+    def look(self, namespace: str, named: Mapping[str, str]) -> dict[str, SecretView]:
+        """Each Secret with a certificate, and those `named` (with the key to look at) even without one.
 
-    def _read(self, namespace: str, named: tuple[str, ...]) -> bool:
+        Raises KubeError.
+        """
+        now, asked = self._clock.monotonic(), (namespace, dict(named))
+        if self._looked is None or self._looked[1] != asked or now - self._looked[0] >= LOOK_EVERY:
+            complete = self._read(namespace, named)
+            self._looked = (now, asked) if complete else None
+        views = self._views(named)
+        if any(views[name].troubles for name in named):
+            self._looked = None
+        return views
+
+    def _read(self, namespace: str, named: Mapping[str, str]) -> bool:
         """Brings what is known up to date; False while contents are left to be read."""
         listed = self._kube.list_metadata(SECRET, namespace, fields=f"type={TLS_TYPE}")
         issued = {
@@ -61,26 +67,30 @@ class Certificates:
         stale = [name for name, version in sorted(issued.items()) if self._version(name) != version]
         # Those that are named may be of any type, and are few.
         for name in {*named, *stale[:READ_AT_ONCE]}:
-            self._learn(name, namespace)
+            self._learn(name, namespace, named.get(name, ""))
         return len(stale) <= READ_AT_ONCE
 
     def _version(self, name: str) -> str | None:
         return self._known[name].version if name in self._known else None
 
-    def _learn(self, name: str, namespace: str) -> None:
+    def _learn(self, name: str, namespace: str, key: str) -> None:
         secret = self._kube.get(SECRET, name, namespace)
         if secret is None:
             self._known.pop(name, None)
             return
         data = secret.get("data") or {}
         version = str(secret["metadata"].get("resourceVersion"))
-        self._known[name] = _Known(version, frozenset(data), certificate_end(data))
+        self._known[name] = _Known(version, frozenset(data), certificate_facts(data, key))
 
-    def _views(self, named: tuple[str, ...]) -> dict[str, SecretView]:
-        ends = {name: one.end for name, one in self._known.items() if one.end is not None}
-        first = sorted(ends, key=lambda name: (name not in named, ends[name], name))[:SHOWN]
-        views = {name: SecretView(name, self._known[name].keys, "", expires=ends[name]) for name in first}
-        for name in set(named) - ends.keys():
-            keys = self._known[name].keys if name in self._known else frozenset[str]()
-            views[name] = SecretView(name, keys, "", (MISSING,))
+    def _views(self, named: Mapping[str, str]) -> dict[str, SecretView]:
+        def first(name: str) -> tuple[bool, float, str]:
+            end = self._known[name].facts.end
+            return name not in named, math.inf if end is None else end, name
+
+        views = {name: SecretView(name, frozenset(), "", (MISSING,)) for name in named}
+        told = (name for name, one in self._known.items() if one.facts != CertificateFacts(None))
+        for name in sorted(told, key=first)[:SHOWN]:
+            known = self._known[name]
+            troubles = (known.facts.problem,) if known.facts.problem else ()
+            views[name] = SecretView(name, known.keys, "", troubles, known.facts.end)
         return views

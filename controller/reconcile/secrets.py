@@ -29,6 +29,7 @@ from controller.domain.secret_status import (
     secret_entries,
     secrets_condition,
     waiting_condition,
+    with_certificates,
 )
 from controller.errors import Conflict, ObjectMissing, ObjectRefused, SpecInvalid
 from controller.ports import (
@@ -108,18 +109,21 @@ class SecretsReconciler:
         osdpl = self._kube.get(OSDPL, name, namespace)
         if osdpl is None:
             return None
-        if managed_region(self._kube, namespace) != name or _spec(osdpl).get("mode") == "Paused":
+        if managed_region(self._kube, namespace) != name:
             return self._resync
         store = CredentialStore(self._kube, self._randomness, osdpl)
         if osdpl["metadata"].get("deletionTimestamp"):
-            self._say_farewell(store, osdpl)
+            if _spec(osdpl).get("mode") != "Paused":
+                self._say_farewell(store, osdpl)
             return self._resync
         try:
             wanted = self._credentials_of(osdpl)
         except SpecInvalid as error:
-            # What was published stays: it says which keys there are.
+            # What was published stays: it says which keys there are. But certificates end meanwhile.
             known = (osdpl.get("status") or {}).get("secrets") or {}
-            self._publish(osdpl, known, waiting_condition(str(error), _generation(osdpl)))
+            found = secret_entries(self._certificates_of(osdpl).values(), known, self._clock.now())
+            published = with_certificates(known, found)
+            self._publish(osdpl, published, waiting_condition(str(error), _generation(osdpl)))
             return self._resync
         troubles = self._ensure(store, osdpl, wanted, only_look=holds_back(osdpl))
         return LOOK_AGAIN if troubles or self._certificates.unfinished else self._resync
@@ -134,7 +138,7 @@ class SecretsReconciler:
     ) -> list[Trouble]:
         """Makes what is missing, publishes what there is, removes what nobody needs any more.
 
-        `only_look`: the spec is only planned so far, and everything stays as it is.
+        `only_look`: the spec is only planned so far, or the region is paused, and everything stays as it is.
         """
         before = osdpl.get("status") or {}
         recorded = recorded_keys(before)
@@ -163,7 +167,10 @@ class SecretsReconciler:
         if later:
             there = store.stored()
             views = {name: view for name, view in views.items() if name in there or view.troubles}
-        views = self._with_certificates(osdpl, views)
+        certificates = self._certificates_of(osdpl)
+        for name in named_secrets(_spec(osdpl)):
+            troubles += [Trouble(name, text) for text in certificates[name].troubles]
+        views = _with_certificates(views, certificates)
         condition = secrets_condition(troubles, len(needed), credentials, _generation(osdpl), later=later)
         known = before.get("secrets") or {}
         # Published before anything is deleted: what is recorded and not there counts as lost.
@@ -209,13 +216,8 @@ class SecretsReconciler:
             for name, used in keys.items()
         }
 
-    def _with_certificates(self, osdpl: KubeObject, views: Mapping[str, SecretView]) -> dict[str, SecretView]:
-        """The views, with those of certificates; one of both kinds tells when it ends."""
-        found = self._certificates.look(osdpl["metadata"]["namespace"], named_secrets(_spec(osdpl)))
-        ends = {
-            name: replace(view, expires=found[name].expires) for name, view in views.items() if name in found
-        }
-        return {**found, **views, **ends}
+    def _certificates_of(self, osdpl: KubeObject) -> dict[str, SecretView]:
+        return self._certificates.look(osdpl["metadata"]["namespace"], named_secrets(_spec(osdpl)))
 
     def _say_farewell(self, store: CredentialStore, osdpl: KubeObject) -> None:
         """The region goes: only who goes with it is put right."""
@@ -266,6 +268,18 @@ def _volumes(osdpl: Mapping[str, Any]) -> VolumePolicy:
 
 def _generation(osdpl: Mapping[str, Any]) -> int:
     return int(osdpl["metadata"].get("generation") or 0)
+
+
+def _with_certificates(
+    views: Mapping[str, SecretView], found: Mapping[str, SecretView]
+) -> dict[str, SecretView]:
+    """The views, with those of certificates; one of both kinds tells when it ends."""
+    both = {
+        name: replace(view, expires=found[name].expires, troubles=view.troubles + found[name].troubles)
+        for name, view in views.items()
+        if name in found
+    }
+    return {**found, **views, **both}
 
 
 def _own_missing(secret: OwnSecret) -> Trouble:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from datetime import UTC, datetime
 from functools import cache
 from typing import Any
@@ -26,21 +27,32 @@ INTERNAL = {"features": {"tls": {"internal": {"enabled": True, "caSecret": "regi
 
 
 @cache
-def certificate(end: str) -> str:
+def certificate(end: str, *, begin: str = "2020-01-01", name: str = "test") -> str:
     """A certificate that ends on this day, as PEM."""
+    return _made(end, begin, name).public_bytes(serialization.Encoding.PEM).decode()
+
+
+def of_unknown_version(end: str) -> str:
+    """The same, but for a version that nobody has heard of."""
+    content = _made(end, "2020-01-01", "test").public_bytes(serialization.Encoding.DER)
+    odd = content.replace(bytes.fromhex("a003020102"), bytes.fromhex("a003020107"), 1)
+    lines = base64.encodebytes(odd).decode()
+    return f"-----BEGIN CERTIFICATE-----\n{lines}-----END CERTIFICATE-----\n"
+
+
+def _made(end: str, begin: str, common_name: str) -> x509.Certificate:
     key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "test")])
-    made = (
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common_name)])
+    return (
         x509.CertificateBuilder()
         .subject_name(name)
         .issuer_name(name)
         .public_key(key.public_key())
         .serial_number(1)
-        .not_valid_before(datetime(2020, 1, 1, tzinfo=UTC))
+        .not_valid_before(datetime.fromisoformat(f"{begin}T00:00:00+00:00"))
         .not_valid_after(datetime.fromisoformat(f"{end}T00:00:00+00:00"))
         .sign(key, hashes.SHA256())
     )
-    return made.public_bytes(serialization.Encoding.PEM).decode()
 
 
 def put(
@@ -106,15 +118,79 @@ def test_one_that_the_spec_names_counts_whoever_made_it_and_others_do_not(bed: B
 
 
 @pytest.mark.parametrize(
-    "texts", [None, {"tls.crt": "private", "tls.key": ""}, {"tls.crt": "", "tls.key": ""}]
+    ("texts", "told"),
+    [
+        (None, MISSING),
+        ({"tls.crt": "private", "tls.key": ""}, 'its "tls.crt" cannot be read'),
+        ({"tls.crt": "", "tls.key": ""}, 'it has no "tls.crt"'),
+        ({"ca.crt": "", "tls.key": ""}, 'it has no "tls.crt"'),
+    ],
 )
-def test_one_that_the_spec_names_and_that_holds_none_is_told(bed: Bed, texts: dict[str, str] | None) -> None:
+def test_one_that_the_spec_names_and_that_holds_none_is_told(
+    bed: Bed, texts: dict[str, str] | None, told: str
+) -> None:
     bed.edit(**PUBLIC)
     if texts is not None:
         put(bed, "public-tls", texts, issued=False)
     entry = secrets(bed)["public-tls"]
-    assert (entry["state"], entry["message"]) == ("Incomplete", MISSING)
+    assert (entry["state"], entry["message"]) == ("Incomplete", told)
     assert "expires" not in entry
+    condition = bed.condition()
+    assert (condition["status"], condition["reason"]) == ("False", "SecretMissing")
+    assert f'Secret "public-tls": {told}' in condition["message"]
+
+
+def test_one_that_the_spec_names_is_seen_within_seconds_once_it_is_there(bed: Bed) -> None:
+    bed.edit(**PUBLIC)
+    assert bed.look() == LOOK_AGAIN
+    put(bed, "public-tls", {"tls.crt": certificate("2027-03-04"), "tls.key": "private"}, issued=False)
+    bed.clock.advance(LOOK_AGAIN)
+    assert bed.look() == RESYNC
+    assert bed.condition()["status"] == "True"
+
+
+def test_one_odd_certificate_is_told_and_keeps_nothing_else_from_being_seen(bed: Bed) -> None:
+    put(bed, "odd", {"tls.crt": of_unknown_version("2027-03-04"), "tls.key": "private"})
+    put(bed, "sound", {"tls.crt": certificate("2027-03-04"), "tls.key": "private"})
+    found = secrets(bed)
+    assert found["odd"]["message"] == 'its "tls.crt" cannot be read'
+    assert found["sound"]["expires"] == "2027-03-04T00:00:00Z"
+    assert bed.condition()["status"] == "True"
+
+
+def test_of_authorities_those_that_can_be_read_count(bed: Bed) -> None:
+    bed.edit(**INTERNAL)
+    bundle = of_unknown_version("2046-12-01") + certificate("2036-12-01")
+    put(bed, "region-ca", {"ca.crt": bundle}, issued=False, type_="Opaque")
+    assert secrets(bed)["region-ca"] == {
+        "state": "Ready",
+        "keys": ["ca.crt"],
+        "expires": "2036-12-01T00:00:00Z",
+    }
+
+
+def test_an_authority_that_an_older_one_has_signed_too_does_not_end_the_chain(bed: Bed) -> None:
+    leaf = certificate("2027-03-04", begin="2026-06-01")
+    put(bed, "a", {"tls.crt": leaf + certificate("2026-05-01", name="root"), "tls.key": "private"})
+    chain = leaf + certificate("2026-12-01", name="root")
+    put(bed, "b", {"tls.crt": chain, "tls.key": "private", "ca.crt": certificate("2036-12-01", name="root")})
+    found = secrets(bed)
+    assert (found["a"]["expires"], found["b"]["expires"]) == ("2027-03-04T00:00:00Z",) * 2
+
+
+@pytest.mark.parametrize("spec", [{"mode": "Paused"}, {"broken": True}], ids=["paused", "not served"])
+def test_certificates_are_followed_also_while_nothing_is_done(bed: Bed, spec: dict[str, Any]) -> None:
+    put(bed, "a", {"tls.crt": certificate("2027-03-04"), "tls.key": "private"})
+    put(bed, "goes", {"tls.crt": certificate("2027-03-04"), "tls.key": "private"})
+    before = secrets(bed)
+    bed.edit(**spec)
+    there = bed.secret("a")
+    assert there is not None
+    bed.kube.replace({**there, "stringData": {"tls.crt": certificate("2027-06-04")}})
+    bed.kube.delete(SECRET, "goes", NS)
+    expected = {**before, "a": {**before["a"], "expires": "2027-06-04T00:00:00Z"}}
+    del expected["goes"]
+    assert secrets(bed) == expected
 
 
 def test_what_is_gone_is_not_told_any_more(bed: Bed) -> None:

@@ -436,7 +436,9 @@ def test_a_second_region_gets_nothing(bed: Bed) -> None:
 def test_a_paused_region_is_left_as_it_is() -> None:
     bed = Bed(mode="Paused")
     bed.look()
-    assert bed.kube.writes == []
+    assert {(one.kind, one.subresource) for one in bed.kube.writes} == {(OSDPL.kind, "status")}
+    assert bed.kube.objects("Secret") == []
+    assert "0 of 2 Secrets are in place" in bed.condition()["message"]
 
 
 def test_a_region_deleted_meanwhile_ends_the_look_quietly(bed: Bed) -> None:
@@ -488,7 +490,10 @@ def test_with_mode_plan_nothing_is_made_before_the_plan_is_approved() -> None:
     bed.look()
     assert {(one.kind, one.subresource) for one in bed.kube.writes} == {("OpenStackDeployment", "status")}
     assert bed.condition()["status"] == "True"
-    assert "0 of 2 Secrets are in place; the others come with the plan" in bed.condition()["message"]
+    assert (
+        "0 of 2 Secrets are in place; the others come once the spec is acted upon"
+        in bed.condition()["message"]
+    )
     assert bed.region()["status"]["secrets"] == {}
     approve(bed)
     bed.look()
