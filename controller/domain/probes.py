@@ -54,8 +54,10 @@ class Probe:
     trouble: str = ""
 
     def answered(self, verdict: Verdict, now: float) -> Probe:
-        """The probe after it was answered."""
-        patient = self.patient if verdict.health == Health.PROGRESSING else now
+        """The probe after it was answered. What was well and lacks something now may be growing."""
+        patient = now if verdict.health != Health.PROGRESSING else self.patient
+        if verdict.health == Health.PROGRESSING and self.verdict and self.verdict.health == Health.READY:
+            patient = now + FIRST_ANSWER_WITHIN
         return replace(self, patient=patient, heard=now, verdict=verdict, failures=0, trouble="")
 
     def failed(self, trouble: str, now: float) -> Probe:
@@ -94,7 +96,7 @@ def new_probe(now: float, entry: Mapping[str, Any]) -> Probe:
 def judge_compute_services(services: Iterable[ComputeService], expected: int) -> Verdict:
     """Enabled nova-computes that are up, of all enabled ones: who disabled one knows of it.
 
-    `expected`: how many there should be by the pods that run them, which counts while there is none.
+    `expected`: how many there should be by the pods that run them.
     """
     known = list(services)
     lost = [one.host for one in known if one.enabled and not one.up]
@@ -109,10 +111,15 @@ def judge_agents(agents: Iterable[Agent], expected: int) -> Verdict:
 
 
 def judge_volume_services(services: Iterable[VolumeService], expected: int) -> Verdict:
-    """Services of Cinder that are up, of the enabled ones. `expected` as of compute services."""
+    """Services of Cinder that are up, of the enabled ones.
+
+    `expected`: as of compute services, but all pods of a backend may register as one and the same service,
+    so that it counts only while there is none.
+    """
     known = list(services)
     lost = [f"{one.binary} {one.name}" for one in known if one.enabled and not one.up]
-    return _registered("volume services", [one.enabled for one in known], lost, expected)
+    least = expected if not known else 1
+    return _registered("volume services", [one.enabled for one in known], lost, least)
 
 
 def judge_endpoints(answers: Iterable[EndpointAnswer]) -> Verdict:
@@ -171,7 +178,13 @@ _ANSWERING: Mapping[str, tuple[str, Callable[[Workload], bool]]] = {
     "network-agents": (
         "neutron",
         lambda one: (
-            (one.kind == "DaemonSet" and one.release == "neutron" and "agent" in one.component)
+            # Those of BGP and VPN have other ways of reporting in some of their drivers.
+            (
+                one.kind == "DaemonSet"
+                and one.release == "neutron"
+                and "agent" in one.component
+                and not any(word in one.component for word in ("bgp", "vpn"))
+            )
             or (one.release == "ovn" and one.component == "ovn-controller")
         ),
     ),
@@ -214,8 +227,13 @@ def _registered(what: str, enabled: Sequence[bool], lost: Sequence[str], expecte
         return Verdict(
             Health.PROGRESSING, 0, expected, f"none of the {what} has registered, {expected} should"
         )
+    missing = expected - len(enabled)
+    if missing > 0 and not lost:
+        text = f"only {len(enabled)} of the {what} have registered, {expected} should"
+        return Verdict(Health.PROGRESSING, sum(enabled), sum(enabled) + missing, text)
     if not any(enabled):
-        return Verdict(Health.READY, 0, 0, f"all {len(enabled)} {what} are disabled")
+        text = f"all {len(enabled)} {what} are disabled: nothing new can be placed on them"
+        return Verdict(Health.READY, 0, 0, text)
     return _of(what, sum(enabled), lost)
 
 

@@ -126,9 +126,45 @@ def test_no_endpoint_and_no_service_are_never_ready() -> None:
         assert (verdict.health, verdict.ready, verdict.desired) == (Health.PROGRESSING, 0, 3)
 
 
+@pytest.mark.parametrize(
+    ("known", "verdict"),
+    [
+        ([compute("cmp1"), compute("cmp2")], (Health.PROGRESSING, 2, 3)),
+        ([compute("cmp1"), compute("cmp2", enabled=False)], (Health.PROGRESSING, 1, 2)),
+        ([compute("cmp1"), compute("cmp2", up=False)], (Health.UNHEALTHY, 1, 2)),
+        ([compute("cmp1", enabled=False)] * 2, (Health.PROGRESSING, 0, 1)),
+        ([compute(f"cmp{number}") for number in range(4)], (Health.READY, 4, 4)),
+    ],
+)
+def test_fewer_than_there_are_pods_for_are_not_ready(
+    known: list[ComputeService], verdict: tuple[Health, int, int]
+) -> None:
+    judged = judge_compute_services(known, 3)
+    assert (judged.health, judged.ready, judged.desired) == verdict
+
+
+def test_what_was_well_has_ten_minutes_to_register_one_more_and_no_longer() -> None:
+    fewer = judge_compute_services([compute("cmp1")], 2)
+    probe = new_probe(0, {}).answered(GOOD, 5000).answered(fewer, 5060)
+    assert shown(probe, 5060)[0] == Health.PROGRESSING
+    probe = probe.answered(fewer, 5060 + FIRST_ANSWER_WITHIN)
+    verdict = (Health.UNHEALTHY, "only 1 of the compute services have registered, 2 should")
+    assert shown(probe, 5060 + FIRST_ANSWER_WITHIN) == verdict
+    # A restart does not forgive it.
+    again = new_probe(6000, {"status": "Unhealthy", "ready": 1, "desired": 2}).answered(fewer, 6001)
+    assert shown(again, 6001) == verdict
+
+
+def test_all_pods_of_a_volume_backend_may_be_one_service() -> None:
+    one = VolumeService("cinder-volume", "cinder-volume-worker@rbd1", enabled=True, up=True)
+    assert judge_volume_services([one], 4) == Verdict(Health.READY, 1, 1)
+
+
 def test_that_all_are_disabled_is_told() -> None:
     verdict = judge_compute_services([compute("cmp1", enabled=False)], 1)
-    assert verdict == Verdict(Health.READY, 0, 0, "all 1 compute services are disabled")
+    assert verdict == Verdict(
+        Health.READY, 0, 0, "all 1 compute services are disabled: nothing new can be placed on them"
+    )
 
 
 # what is probed
@@ -160,8 +196,9 @@ def test_what_pods_should_register_is_asked_for_as_many() -> None:
     computes = made(daemonset(4), "nova", "compute")
     agents = made(daemonset(5), "neutron", "l3-agent")
     cron = made(daemonset(5), "neutron", "netns-cleanup-cron")
+    elsewhere = made(daemonset(5), "neutron", "bgp-dragent")
     volumes = made(deployment(2), "cinder", "volume")
-    asked = probed(facts(computes, agents, cron, volumes)).asked
+    asked = probed(facts(computes, agents, cron, elsewhere, volumes)).asked
     assert asked == {"endpoints": 1, "compute-services": 4, "network-agents": 5, "volume-services": 2}
 
 
