@@ -105,8 +105,16 @@ def test_a_release_that_comes_tells_its_objects_and_one_that_goes_too(written: W
     assert any(name.startswith("StatefulSet ") for name in broker["objects"]["deleted"])
 
 
-def test_another_size_says_that_the_volume_of_the_database_cannot_follow(written: Written):
-    result = osctl("diff", written("small", size="small"), written("medium", size="medium"))
+def test_a_region_grows_and_nothing_refuses_it(written: Written):
+    result = osctl("diff", written("single", size="single"), written("large", size="large"))
+    assert "mariadb" in result.stdout
+    assert "refused" not in result.stdout
+    assert "CANNOT BE UPGRADED" not in result.stdout
+
+
+def test_another_volume_of_the_database_says_that_what_is_there_cannot_follow(written: Written):
+    larger = written("larger", features={"database": {"volumeSize": "100Gi"}})
+    result = osctl("diff", str(EXAMPLE), larger)
     assert "refused   StatefulSet mariadb-server: claim mysql-data: size 50Gi → 100Gi" in result.stdout
     assert "kubectl -n openstack delete statefulset mariadb-server --cascade=orphan" in result.stdout
     assert "1 release CANNOT BE UPGRADED" in result.stdout
