@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from controller.domain.bundle import DEFAULT_TIMEOUT_SECONDS, BundleSpec, ChartRef, ReleaseSpec, Values
+from controller.domain.bundle import BundleSpec, ChartRef, ReleaseSpec, Values
 from controller.domain.catalogue import (
     CredentialSecret,
     ServiceEntry,
@@ -27,6 +27,7 @@ from controller.domain.merge import Layer, MergedValues, merge_layers, merge_ont
 from controller.domain.named_charts import name_problems, name_warnings, unused_charts
 from controller.domain.node_overrides import check_nodes, label_layers, node_layer
 from controller.domain.password_guard import password_problems
+from controller.domain.service_releases import ReleaseTemplate, read_releases, unmet_dependencies
 from controller.domain.service_template import RenderedTemplate, ServiceTemplates
 from controller.domain.template_input import RegionInput, ValueOf
 from controller.domain.tls_features import tls_problems, tls_warnings
@@ -120,6 +121,8 @@ def template_layers(
     """
     renderer = _RegionRenderer(deployment, library, charts, SpecSource(deployment.document))
     renderer.done = {one.spec.name: one for bundle in region.bundles for one in bundle.releases}
+    renderer.owners = {one.spec.name: bundle.service for bundle in region.bundles for one in bundle.releases}
+    renderer.owners.update({chart: s for s in region.missing for chart in library.catalogue[s].charts})
     return renderer.written_by_templates(release, value_of)
 
 
@@ -142,6 +145,8 @@ class _RegionRenderer:
     problems: list[Problem] = field(default_factory=list)
     warnings: list[Problem] = field(default_factory=list)
     done: dict[str, RegionRelease] = field(default_factory=dict)
+    wanted: dict[str, ReleaseTemplate] = field(default_factory=dict)
+    owners: dict[str, str] = field(default_factory=dict)  # the service of each release
     partial: bool = False
     missing: dict[str, ChartInvalid] = field(default_factory=dict)
     without_chart: dict[str, ChartInvalid] = field(default_factory=dict)  # by release
@@ -152,6 +157,8 @@ class _RegionRenderer:
         self._check_overrides(services, bundles)
         self._stop_on_problems()
         if not self.missing:
+            self.problems += unmet_dependencies(self.wanted)
+            self._stop_on_problems()
             spec, used = self.deployment.document, {one.spec.chart.name for one in self.done.values()}
             self.warnings += unknown_releases(spec, self.done)
             self.warnings += name_warnings(spec, used, region_input.claiming)
@@ -163,8 +170,9 @@ class _RegionRenderer:
         region_input.value_of = value_of or region_input.value_of
         for entry in services:
             template = self._service_template(entry, region_input)
-            if release in (template.value.get("releases") or {}):
-                return self._template_layers(entry, release, template, region_input)
+            wanted = read_releases(template, entry).get(release)
+            if wanted is not None:
+                return self._template_layers(entry, wanted, region_input)
         raise SpecInvalid([Problem("spec", f"has no release {release}")])
 
     def _prepared(self) -> tuple[tuple[ServiceEntry, ...], RegionInput]:
@@ -191,6 +199,7 @@ class _RegionRenderer:
             library=self.library,
             services=services,
             value_of=self._value_of,
+            owners=self.owners,
             knows=self._knows,
             warn=self.warnings.append,
             namespace=self.deployment.namespace,
@@ -215,6 +224,7 @@ class _RegionRenderer:
                     raise
                 self.missing[entry.name] = error
                 self.without_chart |= dict.fromkeys(entry.charts, error)
+                self.owners.update(dict.fromkeys(entry.charts, entry.name))
             except SpecInvalid as error:
                 self.problems += [p for p in error.problems if p not in self.problems]
                 self._check_overrides(services, bundles)
@@ -223,12 +233,14 @@ class _RegionRenderer:
 
     def _render_service(self, entry: ServiceEntry, region_input: RegionInput) -> RegionBundle:
         template = self._service_template(entry, region_input)
-        releases = template.value.get("releases", {})
+        releases = read_releases(template, entry)
+        self.wanted.update(releases)
+        self.owners.update(dict.fromkeys(releases, entry.name))
         problems: list[Problem] = []
         rendered: list[RegionRelease] = []
-        for release in releases:
+        for release, wanted in releases.items():
             try:
-                rendered.append(self._render_release(entry, release, template, region_input))
+                rendered.append(self._render_release(entry, wanted, region_input))
                 self.done[release] = rendered[-1]
             except ChartInvalid as error:
                 self.without_chart |= dict.fromkeys(releases, error)
@@ -249,31 +261,24 @@ class _RegionRenderer:
         return _TEMPLATES.render(name, self.library.templates[entry.name], region_input.context(entry))
 
     def _template_layers(
-        self, entry: ServiceEntry, release: str, template: RenderedTemplate, region_input: RegionInput
+        self, entry: ServiceEntry, wanted: ReleaseTemplate, region_input: RegionInput
     ) -> tuple[Layer, Layer, Layer]:
         """What templates write for a release: for all releases, for encryption, and for its service."""
-        body = template.value["releases"][release]
-        chart = self._chart(body["chart"])
-        context = region_input.release_context(entry, release, chart.name, self.charts.defaults(chart))
-        root: DocumentPath = ("releases", release, "values")
+        chart = self._chart(wanted.chart)
+        context = region_input.release_context(entry, wanted.name, chart.name, self.charts.defaults(chart))
         return (
             _template_layer("every release", "every-release", self.library.every_release, context),
             _template_layer("internal TLS", "internal-tls", self.library.internal_tls, context),
-            Layer(f"service {entry.name}", body.get("values") or {}, template.name, root, template.lines),
+            wanted.layer(entry.name),
         )
 
     def _render_release(
-        self,
-        entry: ServiceEntry,
-        release: str,
-        template: RenderedTemplate,
-        region_input: RegionInput,
+        self, entry: ServiceEntry, wanted: ReleaseTemplate, region_input: RegionInput
     ) -> RegionRelease:
-        body = template.value["releases"][release]
-        chart = self._chart(body["chart"])
+        release, chart = wanted.name, self._chart(wanted.chart)
         defaults = self.charts.defaults(chart)
         spec = self.deployment.document
-        every, encryption, service = self._template_layers(entry, release, template, region_input)
+        every, encryption, service = self._template_layers(entry, wanted, region_input)
         layers = [
             every,
             encryption,
@@ -298,8 +303,8 @@ class _RegionRenderer:
                 namespace=self.deployment.namespace,
                 chart=chart,
                 values=merged.overlay,
-                depends_on=tuple(body.get("dependsOn", ())),
-                timeout=int(body.get("timeout", DEFAULT_TIMEOUT_SECONDS)),
+                depends_on=wanted.depends_on,
+                timeout=wanted.timeout,
                 drift=drift,
                 drift_ignore=drift_ignore,
             ),

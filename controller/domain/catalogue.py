@@ -104,6 +104,17 @@ class Catalogue:
     def __contains__(self, service: object) -> bool:
         return service in self.services
 
+    def needed_by(self, service: str) -> frozenset[str]:
+        """The service and all that it requires, directly or through others."""
+        found: set[str] = set()
+        waiting = [service]
+        while waiting:
+            name = waiting.pop()
+            if name not in found:
+                found.add(name)
+                waiting += self.services[name].requires
+        return frozenset(found)
+
     def is_own(self, chart: str) -> bool:
         """Whether the chart is always the one shipped with the controller."""
         return any(

@@ -141,8 +141,13 @@ def _at_template_line(problem: Problem, name: str, origin: list[int]) -> Problem
     return _defect(name, origin[min(line, len(origin)) - 1], f"{problem.path}: {problem.message}")
 
 
+def template_defect(message: str, place: str) -> Problem:
+    """What is wrong with a template itself, and not with the operator's input; `place` is `file:line`."""
+    return Problem("$", f"template: {message}", DEFECT, place)
+
+
 def _defect(name: str, line: int, message: str) -> Problem:
-    return Problem("$", f"template: {message}", DEFECT, f"{name}:{line}")
+    return template_defect(message, f"{name}:{line}")
 
 
 def _failing_line(error: BaseException) -> int:

@@ -3,11 +3,12 @@
     main        the main fields of the spec, defaults filled in (main.region, main.publicDomainName …)
     features    spec.features with every known field; what is not set is as size and preset say, else none
     public_hosts  names of the public endpoints of this region, by key under `endpoints` of chart values
-    enabled(s)  whether the region has the service s
+    enabled(s)  whether the region has the service s of the catalogue
     credential(name, service=…)  the reference to a generated (or the operator's own) secret
     storage_class(service=…)     the StorageClass for a service's volumes, "default": the cluster's own
     knows(chart, path)             whether the chart has this key: not every source's chart has every part
-    value_of(release, path)      the final value of a release of a service that this one requires
+    value_of(release, path)      the final value of a release of a service that this one requires, directly
+                             or through others; None where the release has no such value
     region_namespace  namespace of the region
     image(name)    the image, in the registry of spec.images
     source         "embedded" or "upstream": where the charts come from
@@ -28,10 +29,12 @@ from typing import Any
 
 from controller.domain.bundle import Values
 from controller.domain.catalogue import (
+    Catalogue,
     CatalogueInvalid,
     CredentialSecret,
     ServiceEntry,
     chart_source,
+    suggestion,
     unknown_key,
 )
 from controller.domain.images import mirrored
@@ -65,13 +68,16 @@ MAIN_DEFAULTS: Mapping[str, Any] = {
 
 @dataclass
 class RegionInput:
-    """The inputs of all templates of one region. `claiming`: services that asked for a StorageClass."""
+    """The inputs of all templates of one region. `claiming`: services that asked for a StorageClass;
+    `owners`: the service of each release that is known so far, to be added to by whoever renders."""
 
     main: Mapping[str, Any]
     features: Mapping[str, Any]
     services: tuple[ServiceEntry, ...]
+    catalogue: Catalogue
     own_secrets: Mapping[str, Mapping[str, Mapping[str, str]]]
     value_of: ValueOf
+    owners: Mapping[str, str]
     knows: Knows
     warn: Callable[[Problem], None]
     source: str
@@ -88,6 +94,7 @@ class RegionInput:
         library: Library,
         services: tuple[ServiceEntry, ...],
         value_of: ValueOf,
+        owners: Mapping[str, str],
         knows: Knows,
         warn: Callable[[Problem], None],
         namespace: str,
@@ -103,8 +110,10 @@ class RegionInput:
             main=main,
             features=_filled(features, size.features, preset.features),
             services=services,
+            catalogue=library.catalogue,
             own_secrets=own,
             value_of=value_of,
+            owners=owners,
             knows=knows,
             warn=warn,
             source=chart_source(spec),
@@ -115,8 +124,22 @@ class RegionInput:
 
     def context(self, entry: ServiceEntry) -> dict[str, Any]:
         """What the template of one service sees."""
-        names = frozenset(service.name for service in self.services)
         by_name = {service.name: service for service in self.services}
+        needed = self.catalogue.needed_by(entry.name)
+
+        def enabled(service: str) -> bool:
+            if service not in self.catalogue:
+                raise LookupError(_no_service("enabled", service, self.catalogue.services))
+            return service in by_name
+
+        def value_of(release: str, path: str) -> Any:
+            if self.owners.get(release) not in needed:
+                known = [name for name, owner in self.owners.items() if owner in needed]
+                raise LookupError(
+                    f'value_of("{release}"): no release of a service that {entry.name} requires; '
+                    + suggestion(release, known)
+                )
+            return self.value_of(release, parse_path(path))
 
         def credential(name: str, service: str = entry.name) -> dict[str, Any]:
             return self._reference(by_name, service, name)
@@ -137,11 +160,11 @@ class RegionInput:
             "public_hosts": self._public_hosts(),
             "storage_class": storage_class,
             "features": self.features,
-            "enabled": lambda service: service in names,
+            "enabled": enabled,
             "credential": credential,
             "warn": lambda path, message, remedy="": self.warn(Problem(path, message, remedy)),
             "knows": lambda chart, path: self.knows(chart, parse_path(path)),
-            "value_of": lambda release, path: self.value_of(release, parse_path(path)),
+            "value_of": value_of,
         }
 
     def release_context(
@@ -191,6 +214,10 @@ class RegionInput:
         if own is not None:
             return secret_ref(own["name"], own["key"])
         return secret_ref(entry.secret_name, name)
+
+
+def _no_service(function: str, service: str, known: Mapping[str, ServiceEntry]) -> str:
+    return f'{function}("{service}"): no such service in the catalogue; {suggestion(service, known)}'
 
 
 _NOT_MAIN = frozenset(("features", "common", "services", "nodes"))
