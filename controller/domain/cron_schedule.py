@@ -4,6 +4,7 @@ from __future__ import annotations
 
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _DAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
+_LONGEST = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)  # days of each month, in a leap year
 # Name, first and last number, and words for numbers.
 _FIELDS: tuple[tuple[str, int, int, dict[str, int]], ...] = (
     ("minute", 0, 59, {}),
@@ -23,7 +24,35 @@ def schedule_problem(schedule: str) -> str:
         for item in text.split(","):
             if problem := _item_problem(item, *field):
                 return problem
-    return ""
+    return "" if _comes(*parts[2:]) else "is on days that no month of its has, and never comes"
+
+
+def _comes(days: str, months: str, weekdays: str) -> bool:
+    """Whether there is such a day in any year; with a day of the week that is said, either is enough."""
+    if not any(item in ("*", "?") for item in weekdays.split(",")):
+        return True
+    least = min(_first(item) for item in days.split(","))
+    _, first, last, words = _FIELDS[3]
+    return any(
+        least <= length
+        for month, length in zip(range(first, last + 1), _LONGEST, strict=True)
+        if any(_has(item, month, first, last, words) for item in months.split(","))
+    )
+
+
+def _first(item: str) -> int:
+    """The first day of the month that an item of right form has."""
+    start = item.partition("/")[0].partition("-")[0]
+    return 1 if start in ("*", "?") else int(start)
+
+
+def _has(item: str, number: int, first: int, last: int, words: dict[str, int]) -> bool:
+    """Whether a number is among those of an item of right form."""
+    span, slash, step = item.partition("/")
+    if span not in ("*", "?"):
+        ends = [words[end.lower()] if end.lower() in words else int(end) for end in span.split("-", 1)]
+        first, last = ends[0], ends[-1] if len(ends) > 1 or not slash else last
+    return first <= number <= last and (number - first) % int(step or 1) == 0
 
 
 def _item_problem(item: str, name: str, first: int, last: int, words: dict[str, int]) -> str:

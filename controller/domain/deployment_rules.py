@@ -14,12 +14,15 @@ Features = Mapping[str, Any]
 _ROOT: DocumentPath = ("spec", "features")
 # Keystone's domains of the administrator, of the services' accounts, and of Heat's users.
 _DOMAINS = ("default", "service", "heat")
+# Bridges that neutron's agents and OVN's controllers make for themselves.
+_OWN_BRIDGES = ("br-int", "br-tun")
 
 
 def feature_problems(features: Features) -> list[Problem]:
     """Every problem of the completed features (`ResourceSchema.completed`) of a valid object."""
     return [
         *_vlan_ranges(features),
+        *_bridges(features),
         *_floating_addresses(features),
         *_load_balancer(features),
         *_baremetal(features),
@@ -39,11 +42,35 @@ def _problem(path: DocumentPath, message: str, remedy: str = "") -> Problem:
 
 def _vlan_ranges(features: Features) -> Iterator[Problem]:
     for index, network in enumerate(features["networking"]["externalNetworks"]):
+        before: list[tuple[int, int, str]] = []
         for place, text in enumerate(network["vlanRanges"]):
             first, last = (int(number) for number in text.split(":"))
+            path = ("networking", "externalNetworks", index, "vlanRanges", place)
             if not 1 <= first <= last <= 4094:
-                path = ("networking", "externalNetworks", index, "vlanRanges", place)
                 yield _problem(path, "must be two VLANs from 1 to 4094, the lower one first")
+                continue
+            shared = next((other for start, end, other in before if start <= last and first <= end), None)
+            if shared is not None:
+                yield _problem(path, f"has VLANs of {shared}", "let each VLAN be in one range")
+            before.append((first, last, text))
+
+
+def _bridges(features: Features) -> Iterator[Problem]:
+    """An interface is a port of one bridge, and neutron's own bridges lead nowhere outside."""
+    holders: dict[str, str] = {}
+    for index, network in enumerate(features["networking"]["externalNetworks"]):
+        path: DocumentPath = ("networking", "externalNetworks", index)
+        bridge, interface = network["bridge"], network["interface"]
+        if bridge in _OWN_BRIDGES:
+            remedy = "name a bridge of its own, such as br-ex"
+            yield _problem((*path, "bridge"), f"{bridge} is a bridge that neutron keeps for itself", remedy)
+        if not interface:
+            continue
+        holder = holders.setdefault(interface, network["name"])
+        if holder != network["name"]:
+            remedy = "give each network an interface of its own, or use VLANs of one network"
+            message = f'{interface} is in the bridge of network "{holder}" already'
+            yield _problem((*path, "interface"), message, remedy)
 
 
 def _floating_addresses(features: Features) -> Iterator[Problem]:
@@ -133,11 +160,21 @@ def _image_stores(backends: Any) -> Iterator[Problem]:
 
 
 def _own_domains(domains: Any) -> Iterator[Problem]:
+    taken: dict[str, str] = {}
     for index, domain in enumerate(domains):
-        if domain["name"].lower() in _DOMAINS:
-            message = f'Keystone keeps accounts of its own in domain "{domain["name"].lower()}"'
+        path: DocumentPath = ("identity", "ldap", "domains", index, "name")
+        name = domain["name"].lower()
+        if name in _DOMAINS:
+            message = f'Keystone keeps accounts of its own in domain "{name}"'
             remedy = "give the domain another name: those accounts could not sign in any more"
-            yield _problem(("identity", "ldap", "domains", index, "name"), message, remedy)
+            yield _problem(path, message, remedy)
+        elif name in taken:
+            message = (
+                f'Keystone takes it for domain "{taken[name]}": it does not tell capitals from small letters'
+            )
+            yield _problem(path, message, "give the domain another name")
+        else:
+            taken[name] = domain["name"]
 
 
 def _schedules(database: Features) -> Iterator[Problem]:

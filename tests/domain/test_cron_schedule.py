@@ -33,3 +33,27 @@ def test_what_kubernetes_takes_is_right(text: str):
 )
 def test_what_kubernetes_refuses_is_told(text: str, said: str):
     assert schedule_problem(text) == said
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["0 0 31 2 *", "0 0 30 feb ?", "0 0 31 4,6,9,nov *", "0 0 30/1 2 *", "0 0 31 2/12 *", "0 0 31 4-6/2 *"],
+)
+def test_a_day_that_never_comes_is_told(text: str):
+    assert schedule_problem(text) == "is on days that no month of its has, and never comes"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "0 0 29 2 *",
+        "0 0 31 2,3 *",
+        "0 0 31 2 1",
+        "0 0 31 2-3 *",
+        "0 0 1,31 2 *",
+        "0 0 31 */2 *",
+        "0 0 31 2/1 *",
+    ],
+)
+def test_a_day_that_comes_in_some_year_or_by_the_week_is_right(text: str):
+    assert schedule_problem(text) == ""

@@ -1,4 +1,4 @@
-"""What a size may change: a region that grows must not meet what Kubernetes fixes for the life of an object."""
+"""What a size may change: nothing that Kubernetes fixes for the life of an object."""
 
 from __future__ import annotations
 
