@@ -98,9 +98,16 @@ class HelmRequest:
 
 
 class Cancellation(Protocol):
-    """A token that ends a Helm action early, from any thread."""
+    """A token that ends a Helm action early, from any thread.
 
-    def cancel(self) -> None: ...
+    `overdue` says how the action has failed where it is ended for that (`not done within 60 s`); it is empty
+    where what the action serves is not asked for any more. The first call counts.
+    """
+
+    def cancel(self, overdue: str = "") -> None: ...
+
+    @property
+    def overdue(self) -> str: ...
 
     @property
     def cancelled(self) -> bool: ...

@@ -64,7 +64,7 @@ def act(
         token.forget(wake.set)
     if outcome.done():
         return Ended(outcome)
-    cut = "cancelled" if token is not None and token.cancelled else f"not done within {timeout:g} s"
+    cut = token.cut if token is not None and token.cancelled else f"not done within {timeout:g} s"
     until = time.monotonic() + grace
     while not outcome.done() and time.monotonic() < until:
         with suppress(ControllerError):

@@ -15,14 +15,26 @@ class CancellationToken:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._cancelled = False
+        self._overdue = ""
         self._listeners: list[Callable[[], None]] = []
 
     @property
     def cancelled(self) -> bool:
         return self._cancelled
 
-    def cancel(self) -> None:
+    @property
+    def overdue(self) -> str:
+        return self._overdue
+
+    @property
+    def cut(self) -> str:
+        """What has ended the action, as `HelmCancelled.cut`."""
+        return self._overdue or "cancelled"
+
+    def cancel(self, overdue: str = "") -> None:
         with self._lock:
+            if not self._cancelled:
+                self._overdue = overdue
             self._cancelled = True
             listeners, self._listeners = self._listeners, []
         for listener in listeners:

@@ -221,7 +221,7 @@ class CliClient:
             cut = f"not done within {timeout:g} s"
             raise HelmCancelled(f"helm {arguments[0]}: {cut}: {cause}", cut)
         if token and token.cancelled:
-            raise HelmCancelled(f"helm {arguments[0]}: cancelled: {cause}")
+            raise HelmCancelled(f"helm {arguments[0]}: {token.cut}: {cause}", token.cut)
         raise failure(cause, chart)
 
     def _environment(self) -> dict[str, str]:

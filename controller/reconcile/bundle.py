@@ -38,7 +38,7 @@ from controller.reconcile.release_histories import ReleaseHistories
 from controller.reconcile.release_sizes import ReleaseSizes
 from controller.reconcile.release_view import release_view, resting_state
 from controller.reconcile.secret_values import SecretValues
-from controller.reconcile.superseded import is_superseded, seconds_left
+from controller.reconcile.superseded import is_superseded, seconds_allowed
 from controller.reconcile.waiting_bundles import WaitingBundles
 
 log = logging.getLogger(__name__)
@@ -242,20 +242,25 @@ class BundleReconciler:
         )
 
     def _follow(self, look: BundleLook, release: ObservedRelease, running: Running) -> HooksSeen:
-        """What an action of ours is at; ends it when what it serves is not asked for any more."""
+        """What an action of ours is at; ends it when what it serves is not asked for any more, or not for
+        so long."""
         key = look.key(release.name)
         wanted, suspended = release.wanted, look.suspended(release.name)
         superseded = is_superseded(running, wanted, look.requests(release.name), suspended=suspended)
-        left = seconds_left(running, wanted, self._clock.now(), suspended=suspended)
-        if superseded or left == 0:
+        allowed = seconds_allowed(running, wanted, suspended=suspended)
+        left = running.started + allowed - self._clock.now()
+        if superseded:
             running.cancellation.cancel()
-        elif left is not None:
+        elif allowed < running.timeout and left <= 0:
+            running.cancellation.cancel(f"not done within {allowed:g} s, as its spec says by now")
+        elif allowed < running.timeout:
             look.again.append(left)
-        seen = self._hooks.look(key, running)
+        seen = self._hooks.look(key, replace(running, timeout=allowed))
         for bundle in self._slots.note_waiting(key, seen.waiting):
             self._requeue(bundle)
         if running.cancellation.cancelled:
-            return HooksSeen(seen.hooks, seen.waiting, "is being ended, as something else is wanted now")
+            why = running.cancellation.overdue or "as something else is wanted now"
+            return HooksSeen(seen.hooks, seen.waiting, f"is being ended, {why}")
         return seen
 
     def _act(

@@ -136,7 +136,8 @@ class ReleaseActions:
         try:
             done = steps[job.action](job, cancellation) or ""
         except ControllerError as failure:
-            superseded = isinstance(failure, HelmCancelled) and cancellation.cancelled
+            ended = isinstance(failure, HelmCancelled) and cancellation.cancelled
+            superseded = ended and not cancellation.overdue
             error, hooks = self._explain(job, failure, superseded=superseded)
         duration = self._clock.monotonic() - began
         # What was ended because nobody wants it any more has not failed. What had to be unlocked has: its

@@ -36,15 +36,11 @@ def is_superseded(running: Running, wanted: Wanted | None, requests: Requests, *
             return False
 
 
-def seconds_left(running: Running, wanted: Wanted | None, now: float, *, suspended: str) -> float | None:
-    """Seconds after which the action is to be ended, as the newest spec gives it less time than it was given.
-
-    None where it ends by itself until then.
-    """
-    given = running.spec.timeout if running.spec else 0
-    if suspended or wanted is None or running.action not in MAKING or wanted.spec.timeout >= given:
-        return None
-    return max(running.started + wanted.spec.timeout - now, 0.0)
+def seconds_allowed(running: Running, wanted: Wanted | None, *, suspended: str) -> float:
+    """Seconds that the action may take in all: by the newest spec less than it was given, never more."""
+    if suspended or wanted is None or running.action not in MAKING:
+        return running.timeout
+    return min(running.timeout, float(wanted.spec.timeout))
 
 
 def _serves_another(running: Running, wanted: Wanted | None) -> bool:

@@ -69,6 +69,17 @@ def test_listeners_of_a_token_are_called_once() -> None:
     assert token.cancelled
 
 
+def test_why_a_token_was_cancelled_is_what_was_said_first() -> None:
+    late, unwanted = CancellationToken(), CancellationToken()
+    late.cancel("not done within 60 s")
+    late.cancel()
+    unwanted.cancel()
+    unwanted.cancel("not done within 60 s")
+
+    assert (late.overdue, late.cut) == ("not done within 60 s", "not done within 60 s")
+    assert (unwanted.overdue, unwanted.cut) == ("", "cancelled")
+
+
 def test_a_forgotten_listener_is_not_called() -> None:
     token, calls = CancellationToken(), []
 

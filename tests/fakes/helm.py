@@ -328,7 +328,8 @@ class FakeHelm:
             self._ended[uid] = "Succeeded" if outcome == "Succeeded" else "Failed"
             record.phases[hook.name] = self._ended[uid]
             if outcome == "cancelled":
-                raise HelmCancelled(f"{release}: cancelled: Job {hook.name} failed", "cancelled")
+                cut = cancellation.cut if isinstance(cancellation, CancellationToken) else "cancelled"
+                raise HelmCancelled(f"{release}: {cut}: Job {hook.name} failed", cut)
             if outcome == "TimedOut":
                 cut = "not done within 1800 s"
                 raise HelmCancelled(f"{release}: {cut}: context deadline exceeded", cut)

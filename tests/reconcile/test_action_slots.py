@@ -21,7 +21,9 @@ DEADLINE = 10.0
 class _Never:
     cancelled = False
 
-    def cancel(self) -> None:
+    overdue = ""
+
+    def cancel(self, overdue: str = "") -> None:
         raise AssertionError("nobody cancels it")
 
 

@@ -344,6 +344,30 @@ def test_an_action_that_is_given_less_time_by_an_edit_is_ended_when_that_is_up(
     bench.settle()
 
 
+def test_an_action_cut_by_an_edit_that_gives_it_less_time_fails_with_its_cause(bench: Bench) -> None:
+    bench.helm.hooks_of["nova"] = [Hook("nova-db-sync")]
+    bench.bundle("compute", {"name": "nova", "timeout": "24h"})
+    bench.look()
+    bench.wait(lambda: bench.hook_runs("nova-db-sync"), "the hook runs")
+    bench.bundle("compute", {"name": "nova", "timeout": "1m"})
+    bench.clock.advance(55)
+    bench.look()
+    bench.pod("nova-db-sync", PULLING)
+    # Just before the new time is up it is looked at once more, as before the old one.
+    again = bench.reconciler.reconcile((NAMESPACE, "compute"))
+    assert again is not None and again <= 2
+    bench.clock.advance(3)
+    bench.look()
+    bench.clock.advance(2)
+    bench.until(lambda: bench.release("compute", "nova")["state"] == "Failed", "it fails")
+    attempt = bench.release("compute", "nova")["lastAttempt"]
+    assert attempt["failures"] == 1
+    assert attempt["error"] == (
+        "not done within 60 s, as its spec says by now: its hook: Job nova-db-sync: pod nova-db-sync-x7k2p "
+        "ImagePullBackOff: image registry/nova:1 cannot be pulled (registry: not found)"
+    )
+
+
 def test_an_action_that_is_given_more_time_by_an_edit_goes_on(bench: Bench) -> None:
     bench.helm.hooks_of["nova"] = [Hook("nova-db-sync")]
     bench.bundle("compute", {"name": "nova", "timeout": "1m"})
