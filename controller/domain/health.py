@@ -151,8 +151,12 @@ def health_entries(
     before: Mapping[str, Any],
     now: float,
     redact: Callable[[str], str],
+    redact_output: Callable[[str], str],
 ) -> dict[str, Any]:
-    """`status.health`. `before` is what it says now: `since` moves only when a status changes."""
+    """`status.health`. `before` is what it says now: `since` moves only when a status changes.
+
+    `redact_output` is for what containers say, `redact` for everything else.
+    """
     result: dict[str, dict[str, Any]] = defaultdict(dict)
     for (application, component), judged in sorted(components.items()):
         verdict = judged.verdict
@@ -163,13 +167,15 @@ def health_entries(
             "ready": verdict.ready,
             "desired": verdict.desired,
             "since": (old.get("since") if old.get("status") == status else None) or timestamp(now),
-            "message": _message(verdict, str(old.get("message") or ""), redact),
+            "message": _message(verdict, str(old.get("message") or ""), redact, redact_output),
         }
         result[application][component] = {name: value for name, value in entry.items() if value != ""}
     return dict(result)
 
 
-def _message(verdict: Verdict, before: str, redact: Callable[[str], str]) -> str:
+def _message(
+    verdict: Verdict, before: str, redact: Callable[[str], str], redact_output: Callable[[str], str]
+) -> str:
     """Text and output, cut only after they were redacted: half a secret would be found by nobody.
 
     While the output of the same trouble is being read anew, what was said `before` stays.
@@ -177,7 +183,9 @@ def _message(verdict: Verdict, before: str, redact: Callable[[str], str]) -> str
     text = redact(verdict.text)
     if verdict.awaited and before.startswith(f'{shorten(text, TEXT_SHOWN)}: "'):
         return redact(before)
-    said = " ".join(redact(verdict.output).split()) if verdict.output else ""
+    # Why there are no pods is the cluster's word.
+    of_output = redact if verdict.lacking else redact_output
+    said = " ".join(of_output(verdict.output).split()) if verdict.output else ""
     if not said:
         return shorten(text, MESSAGE_LIMIT)
     if len(said) > OUTPUT_SHOWN:

@@ -168,7 +168,8 @@ class HealthReconciler:
         if self._probes is not None:
             judged.update(self._probes.components(probed(facts), said.get(APPLICATION) or {}))
         damped = damping.damped(judged, said, moment)
-        health = health_entries(damped, said, facts.now, self._redactor.redact)
+        redactor = self._redactor
+        health = health_entries(damped, said, facts.now, redactor.redact, redactor.redact_output)
         condition = workloads_condition(health, facts.releases, known, generation)
         status: dict[str, Any] = {"conditions": entries([condition], known, facts.now)}
         if health or said:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -87,14 +89,29 @@ def judged(health: Health = Health.READY, text: str = "", **more: Any) -> Compon
 
 
 def entry(
-    component: ComponentHealth, before: dict[str, Any] | None = None, now: float = NOW
+    component: ComponentHealth,
+    before: dict[str, Any] | None = None,
+    now: float = NOW,
+    redact_output: Callable[[str], str] = lambda text: text.replace("hunter2", "[x]"),
 ) -> dict[str, Any]:
     known = {"nova": {"api": before}} if before else {}
-    shown = health_entries(
-        {("nova", "api"): component}, known, now, lambda text: text.replace("hunter2", "[x]")
-    )
+
+    def redact(text: str) -> str:
+        return text.replace("hunter2", "[x]")
+
+    shown = health_entries({("nova", "api"): component}, known, now, redact, redact_output)
     found: dict[str, Any] = shown["nova"]["api"]
     return found
+
+
+def test_what_a_container_says_is_redacted_by_itself_and_the_clusters_word_is_not_its_own() -> None:
+    crashed = Verdict(Health.UNHEALTHY, 0, 1, "crashes", output="words")
+    refused = replace(crashed, lacking=("DaemonSet", "nova-compute"))
+    messages = [
+        entry(ComponentHealth(one, 1), redact_output=lambda _: "not shown")["message"]
+        for one in (crashed, refused)
+    ]
+    assert messages == ['crashes: "not shown"', 'crashes: "words"']
 
 
 def test_an_entry_has_counts_and_says_since_when() -> None:

@@ -6,8 +6,15 @@ from typing import Any
 
 import pytest
 
+from controller.domain.conditions import timestamp
 from controller.errors import ApiUnavailable
-from controller.reconcile.region_redactor import FORMER_KEPT, RegionRedactor
+from controller.reconcile.region_redactor import (
+    FORMER_KEPT,
+    LEARNT_EVERY,
+    WITHHELD,
+    WORDS_AFTER,
+    RegionRedactor,
+)
 from tests.fakes.kube import FakeKube
 from tests.fakes.world import FakeClock
 
@@ -30,7 +37,24 @@ class Secrets:
 
     def look(self, *texts: str, names: frozenset[str] = frozenset({"nova"})) -> list[str]:
         self.redactor.look_through(names)
-        return [self.redactor.redact(text) for text in texts]
+        return [self.redactor.redact_output(text) for text in texts]
+
+    def restart(self) -> None:
+        """health begins anew, and knows nothing."""
+        self.redactor = RegionRedactor(self.kube, self.clock, "openstack")
+
+    def changed(self, field: str, ago: float, *, made: float) -> None:
+        """The Secret was made and this field of it was changed so many seconds ago."""
+        now = self.clock.now()
+        entry = {"manager": "test", "time": timestamp(now - ago), "fieldsV1": {field: {}}}
+        meta = {"creationTimestamp": timestamp(now - made), "managedFields": [entry]}
+        get = self.kube.get
+
+        def with_times(*given: Any) -> Any:
+            found = get(*given)
+            return found and {**found, "metadata": {**found["metadata"], **meta}}
+
+        self.kube.get = with_times  # type: ignore[method-assign]
 
 
 @pytest.fixture
@@ -40,6 +64,7 @@ def secrets() -> Secrets:
 
 def test_a_rotated_password_is_known_at_the_next_look(secrets: Secrets) -> None:
     secrets.look(f"denied for {OLD}")
+    secrets.clock.advance(1)
     secrets.hold("nova", NEW)
     assert secrets.look(f"denied for {NEW}") == ["denied for [redacted]"]
 
@@ -64,6 +89,61 @@ def test_what_bundles_begin_to_refer_to_is_looked_for_in_texts_that_stay(secrets
     assert secrets.look(f"denied for {OLD}") == ["denied for [redacted]"]
 
 
+def test_what_was_rotated_before_anything_was_said_is_known(secrets: Secrets) -> None:
+    for _ in range(3):
+        secrets.look("")
+    secrets.hold("nova", NEW)
+    assert secrets.look(f"denied for {OLD} and {NEW}") == ["denied for [redacted] and [redacted]"]
+
+
+def test_what_is_rotated_while_nothing_is_said_is_learnt(secrets: Secrets) -> None:
+    secrets.look("")
+    for number in range(3):
+        secrets.hold("nova", f"password-number-{number}")
+        secrets.clock.advance(LEARNT_EVERY)
+        secrets.look("")
+    said = [f"denied for password-number-{number}" for number in range(3)]
+    assert secrets.look(*said) == ["denied for [redacted]"] * 3
+
+
+@pytest.mark.parametrize(
+    ("field", "ago", "made", "shown"),
+    [
+        ("f:data", 3600, 7200, WITHHELD),
+        ("f:data", FORMER_KEPT + 1, 2 * FORMER_KEPT, "words"),
+        ("f:metadata", 3600, 7200, "words"),
+        ("f:data", 7200, 7200, "words"),
+    ],
+    ids=["rotated", "rotated long ago", "labelled", "made"],
+)
+def test_after_a_restart_no_output_is_told_while_a_former_password_may_be_in_it(
+    secrets: Secrets, field: str, ago: float, made: float, shown: str
+) -> None:
+    secrets.changed(field, ago, made=made)
+    secrets.restart()
+    assert secrets.look("words") == [shown]
+    assert secrets.redactor.redact("a word of ours") == "a word of ours"
+    secrets.clock.advance(FORMER_KEPT)
+    assert secrets.look("words") == ["words"]
+
+
+def test_what_was_rotated_under_our_eyes_withholds_nothing(secrets: Secrets) -> None:
+    secrets.look("")
+    secrets.changed("f:data", 0, made=7200)
+    secrets.hold("nova", NEW)
+    assert secrets.look("words") == ["words"]
+
+
+def test_words_of_our_own_that_change_at_each_look_cost_a_list_now_and_then(secrets: Secrets) -> None:
+    secrets.look("")
+    secrets.kube.forget_requests()
+    for number in range(60):
+        secrets.clock.advance(1)
+        secrets.redactor.look_through(frozenset({"nova"}))
+        secrets.redactor.redact(f"{number} of 60 pods are still to be updated")
+    assert len(secrets.kube.requests) == 60 / WORDS_AFTER
+
+
 def test_texts_that_stay_cost_no_request(secrets: Secrets) -> None:
     secrets.look("one", "two")
     secrets.kube.forget_requests()
@@ -73,6 +153,7 @@ def test_texts_that_stay_cost_no_request(secrets: Secrets) -> None:
 
 def test_new_texts_cost_one_list_a_look_and_no_secret_is_read_again(secrets: Secrets) -> None:
     secrets.look("one")
+    secrets.clock.advance(1)
     secrets.kube.forget_requests()
     secrets.look("two", "three")
     assert [request.verb for request in secrets.kube.requests] == ["list"]
