@@ -105,6 +105,12 @@ class Redactor:
         more = frozenset(secrets)
         return self if more <= self._secrets else Redactor(self._secrets | more)
 
+    def sparing(self, names: Iterable[str]) -> Redactor:
+        """A redactor that leaves what is a name anyway, or words of one: what anybody sees is no secret."""
+        shown = "\n".join(names)
+        left = frozenset(text for text in self._secrets if not _is_word_of(text.strip(), shown))
+        return self if left == self._secrets else Redactor(left)
+
     def redact(self, text: str) -> str:
         """The text with each secret replaced by `[redacted]`; neighbouring ones become one mark."""
         if self._candidate is None:
@@ -140,6 +146,11 @@ class Redactor:
             else:
                 spans.append((start, end))
         return spans
+
+
+def _is_word_of(text: str, names: str) -> bool:
+    """Whether the text is one of the names, one to a line, or stands in one between `-`, `.` or `_`."""
+    return bool(text) and re.search(rf"(?<![^\n._-]){re.escape(text)}(?![^\n._-])", names) is not None
 
 
 def _alternatives(heads: list[str]) -> str:

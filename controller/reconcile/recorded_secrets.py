@@ -14,7 +14,7 @@ from controller.domain.release_state import Action
 from controller.domain.requests import Requests
 from controller.errors import HelmFailed
 from controller.helm_port import ReleaseRecords
-from controller.ports import SECRET, Kube
+from controller.ports import Kube, KubeObject
 from controller.reconcile.action_slots import ReleaseKey
 from controller.reconcile.secret_values import SecretValues
 
@@ -56,25 +56,38 @@ class RecordedSecrets:
         back = acting.action == Action.ROLLBACK
         version = acting.requests.rollback_revision if back else acting.version
         namespace, release = key
-        return acting.redactor.including(self._of(release, namespace, version))
-
-    def _of(self, release: str, namespace: str, version: int) -> frozenset[str]:
-        """The given values that somebody keeps in a Secret, or that the release does not show openly.
-
-        Which values were references is not recorded, and the Secret may be gone. A text that stands in the
-        release's own Deployments or ConfigMaps anybody may read who sees a status: its name, for one.
-        """
         try:
             given = set(_texts(self._records.given_values(release, namespace, version)))
             rendered = self._records.manifest(release, namespace, version)
         except HelmFailed:
             # No such revision, or one that nobody can read: no action can have had its values.
-            return frozenset()
+            return acting.redactor
+        # Which values were references is not recorded, and their Secrets may be gone: any may be a secret,
+        # also one that a ConfigMap of the chart quotes. But what has such a name is told by it.
+        objects = (*rendered.manifest, *rendered.hooks)
         kept = given & SecretValues(self._kube, namespace).of_no_release()
-        others = given - kept
-        shown = [obj for obj in (*rendered.manifest, *rendered.hooks) if obj.get("kind") != SECRET.kind]
-        openly = "\n".join(text for obj in shown for text in _texts(obj))
-        return frozenset(kept | {text for text in others if text not in openly})
+        images = {text for obj in objects for text in _images(obj)}
+        names = {release, namespace, *(text for obj in objects for text in _names(obj))}
+        return acting.redactor.including(kept | (given - images)).sparing(names)
+
+
+def _names(obj: KubeObject) -> Iterator[str]:
+    """Its kind, its name, and what its labels say of it."""
+    meta = obj.get("metadata") or {}
+    yield from (str(obj.get("kind")), str(meta.get("name")), *map(str, (meta.get("labels") or {}).values()))
+
+
+def _images(value: Any) -> Iterator[str]:
+    """The images of all containers, whatever kind has them."""
+    if isinstance(value, Mapping):
+        image = value.get("image")
+        if isinstance(image, str):
+            yield image
+        for part in value.values():
+            yield from _images(part)
+    elif isinstance(value, list | tuple):
+        for part in value:
+            yield from _images(part)
 
 
 def _texts(value: Any) -> Iterator[str]:

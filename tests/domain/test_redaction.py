@@ -108,3 +108,14 @@ def test_time_does_not_grow_with_the_number_of_secrets() -> None:
         return min(runs)
 
     assert seconds(many) < 10 * seconds(few) + 0.05
+
+
+@pytest.mark.parametrize("word", ["glance", "glance-clean", "glance\n", "keystone"])
+def test_what_is_a_name_or_words_of_one_is_no_secret(word: str) -> None:
+    redactor = Redactor([word, "clean-x", "glanc"]).sparing(["glance-clean", "keystone"])
+    assert redactor.redact(f"Job glance-clean of {word}") == f"Job glance-clean of {word}"
+
+
+def test_what_only_stands_within_a_word_of_a_name_is_a_secret() -> None:
+    redactor = Redactor(["planted", "stone.api"]).sparing(["implanted-word", "keystone.api", "plantedness"])
+    assert redactor.redact("planted stone.api") == "[redacted] [redacted]"

@@ -154,6 +154,41 @@ def test_a_secret_that_nobody_marked_as_ours_stays_out_of_the_error(gone: str) -
     assert "planted" not in str(bench.statuses()) and "planted" not in str(bench.events.emitted)
 
 
+def test_a_secret_that_a_config_of_the_release_quotes_stays_out_of_the_error() -> None:
+    bench = Bench()
+    bench.helm.hooks_of["glance"] = [CLEAN]
+    meta = {"name": "glance-etc", "namespace": NAMESPACE}
+    config = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": {"a": "p=planted-word\n"}}
+    bench.helm.objects_of["glance"] = [config]
+    bench.bundle("images", {"name": "glance", "values": {"password": "planted-word"}})
+    bench.settle()
+    assert failing(bench, "denied for planted-word\n").count("[redacted]") == 1
+
+
+@pytest.mark.parametrize("word", ["glance", "glance-clean", "glance\n"])
+def test_a_secret_that_is_a_word_of_a_name_hides_no_name(bench: Bench, word: str) -> None:
+    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "mine", "namespace": NAMESPACE}}
+    bench.kube.create({**secret, "stringData": {"username": word, "password": "planted-word"}})
+    values = {name: {"$secretRef": {"name": "mine", "key": name}} for name in ("username", "password")}
+    bench.bundle("images", {"name": "glance", "values": values})
+    bench.settle()
+    error = failing(bench, "denied for planted-word of glance\n")
+    assert "Job glance-clean: pod glance-clean-x7k2p" in error
+    assert '"denied for [redacted] of glance"' in error
+
+
+def failing(bench: Bench, said: str) -> str:
+    """The error of a deletion whose hook has said that, and failed."""
+    bench.bundle("images", "other")
+    bench.look()
+    bench.wait(lambda: bench.hook_runs(CLEAN.name), "the hook runs")
+    bench.pod(CLEAN.name, CRASHED)
+    bench.kube.logs[NAMESPACE, "glance-clean-x7k2p", "main"] = said
+    bench.helm.finish(CLEAN.name, "Failed")
+    bench.until(lambda: bench.release("images", "glance").get("lastAttempt", {}).get("error"), "it fails")
+    return str(bench.release("images", "glance")["lastAttempt"]["error"])
+
+
 def test_names_that_a_release_shows_openly_stay_in_the_error(bench: Bench) -> None:
     bench.helm.hooks_of["glance"] = [CLEAN]
     bench.helm.objects_of["glance"] = [
@@ -161,14 +196,7 @@ def test_names_that_a_release_shows_openly_stay_in_the_error(bench: Bench) -> No
     ]
     bench.bundle("images", {"name": "glance", "values": {"user": "glance", "key": "planted-word"}})
     bench.settle()
-    bench.bundle("images", "other")
-    bench.look()
-    bench.wait(lambda: bench.hook_runs(CLEAN.name), "the hook runs")
-    bench.pod(CLEAN.name, CRASHED)
-    bench.kube.logs[NAMESPACE, "glance-clean-x7k2p", "main"] = "denied for planted-word of glance\n"
-    bench.helm.finish(CLEAN.name, "Failed")
-    bench.until(lambda: bench.release("images", "glance").get("lastAttempt", {}).get("error"), "it fails")
-    error = bench.release("images", "glance")["lastAttempt"]["error"]
+    error = failing(bench, "denied for planted-word of glance\n")
     assert "Job glance-clean: pod glance-clean-x7k2p" in error
     assert '"denied for [redacted] of glance"' in error
 
