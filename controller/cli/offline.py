@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from typing import Any
@@ -18,6 +19,7 @@ from controller.domain.crd_schema import ResourceSchema
 from controller.domain.deployment import OpenStackDeployment, parse_deployment
 from controller.domain.library import Library
 from controller.domain.merge import Layer
+from controller.domain.metadata_rules import metadata_problems
 from controller.domain.names import DEPLOYMENT_LABEL, SERVICE_LABEL
 from controller.domain.object_meta import parse_meta
 from controller.domain.template_input import ValueOf
@@ -86,14 +88,12 @@ class OfflineRenderer:
 
     def render(self, item: InputObject) -> OfflineRegion:
         """Raises SpecInvalid, every problem with file and line, and ChartInvalid."""
-        try:
+        with _located(item):
             deployment = parse_deployment(item.obj, self.region_schema)
             deployment = replace(deployment, namespace=deployment.namespace or DEFAULT_NAMESPACE)
             region = render_region(
                 deployment, self.library, self.charts, lines=item.lines, source=item.source
             )
-        except SpecInvalid as error:
-            raise SpecInvalid(item.locate_all(error.problems)) from None
         return OfflineRegion(item, deployment, region)
 
     def template_layers(
@@ -122,19 +122,15 @@ class OfflineRenderer:
 
     def check_bundle(self, item: InputObject) -> None:
         """Raises SpecInvalid when a HelmBundle is wrong."""
-        try:
+        with _located(item):
             _check_schema(item, self._bundle_schema)
             parse_bundle(item.obj)
-        except SpecInvalid as error:
-            raise SpecInvalid(item.locate_all(error.problems)) from None
 
     def check_maintenance(self, item: InputObject) -> None:
         """Raises SpecInvalid when a NodeMaintenance is wrong."""
-        try:
+        with _located(item):
             parse_meta(item.obj)
             _check_schema(item, self._maintenance_schema)
-        except SpecInvalid as error:
-            raise SpecInvalid(item.locate_all(error.problems)) from None
 
     def render_all(self, items: Sequence[InputObject]) -> tuple[OfflineRegion, ...]:
         """All regions among the objects. Raises SpecInvalid with the problems of all, or if there is none."""
@@ -170,6 +166,19 @@ class OfflineRenderer:
 def offline_renderer() -> OfflineRenderer:
     """The one of this process: what it has read serves every file."""
     return OfflineRenderer()
+
+
+@contextmanager
+def _located(item: InputObject) -> Iterator[None]:
+    """Raises SpecInvalid with the lines of what is raised within, and with what is wrong in the metadata."""
+    problems = metadata_problems(item.obj)
+    try:
+        yield
+    except SpecInvalid as error:
+        told = {problem.path for problem in problems}
+        problems += [problem for problem in error.problems if problem.path not in told]
+    if problems:
+        raise SpecInvalid(item.locate_all(problems))
 
 
 def _check_schema(item: InputObject, schema: ResourceSchema) -> None:

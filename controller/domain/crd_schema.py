@@ -228,6 +228,8 @@ def _rule_problems(value: Any, node: Mapping[str, Any], path: DocumentPath) -> I
     for rule in node.get("x-kubernetes-validations", ()):
         if not is_transition(rule["rule"]) and not predicate(rule["rule"])(value):
             field = tuple(part for part in rule.get("fieldPath", "").split(".") if part)
+            if rule["rule"].startswith("self.metadata.name."):
+                field = ("metadata", "name")  # no fieldPath may say so: metadata has no schema
             yield Problem(format_path((*path, *field)) or "$", rule["message"])
     if isinstance(value, Mapping) and not node.get(_OPEN):
         properties = node.get("properties", {})

@@ -65,3 +65,29 @@ def test_the_same_kind_of_another_product_is_none_of_ours():
     text = example_text().replace("osctl.dev/v1alpha1", "lcm.example.com/v1alpha1")
     code, found = validated(text)
     assert (code, found["objects"][0]["checked"]) == (0, False)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "path"),
+    [
+        ("nodeName: n1", "nodeName: b c", "spec.nodeName"),
+        ("{name: n1}", "{name: N1}", "metadata.name"),
+        ("{name: n1}", "{name: n1, lables: {}}", "metadata.lables"),
+        ("{name: n1}", "{generateName: n}", "metadata.name"),
+    ],
+)
+def test_what_a_server_would_refuse_of_a_maintenance_is_told(old: str, new: str, path: str):
+    code, found = validated(NODE.replace(old, new))
+    assert code == 3
+    assert [problem["path"] for problem in found["problems"]] == [path]
+
+
+def test_metadata_and_spec_are_told_together_each_once_with_its_line():
+    long = "r" * 64
+    text = example_text(size="huge").replace("name: region-one", f"name: {long}\n  nmaespace: x")
+    code, found = validated(text)
+    assert code == 3
+    assert [problem["path"] for problem in found["problems"]] == ["metadata.nmaespace", "spec.size"]
+    _, found = validated(example_text().replace("name: region-one", f"name: {long}"))
+    (problem,) = found["problems"]
+    assert (problem["path"], problem["source"] != "stdin:1") == ("metadata.name", True)
