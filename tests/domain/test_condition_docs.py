@@ -53,6 +53,31 @@ def test_every_health_of_a_component_is_explained_and_no_other() -> None:
     assert set(rows("Health of components")) == {str(health) for health in Health}
 
 
+def test_every_reason_of_a_region_is_classed_for_argo_cd() -> None:
+    """A reason that its script does not know is shown as progress."""
+    script = (ROOT / "docs" / "integrations.md").read_text(encoding="utf-8")
+    sets = {
+        name: set(re.findall(r"(\w+) = true", body))
+        for name, body in re.findall(
+            r"^local (failing|waiting) = \{(.*?)\}", script, re.DOTALL | re.MULTILINE
+        )
+    }
+    good = {
+        "RegionReady", "SpecAccepted", "ReleasesDeployed", "WorkloadsHealthy", "SecretsReady", "NodesReady",
+        "PlanEmpty",
+    }  # fmt: skip
+    # Of conditions that Ready does not repeat.
+    beside = {"PausedBySpec", "NotPaused", "NotPlanned", "NotDeleting"}
+    moving = {
+        "Initializing", "Applying", "ReleasesPending", "WorkloadsProgressing", "Planning", "PlanApproved",
+        "Deleting",
+    }  # fmt: skip
+    classes = [sets["failing"], sets["waiting"], good, beside, moving]
+    assert sum(map(len, classes)) == len(set().union(*classes))
+    # The one reason of nodes that their condition gives for the region, too.
+    assert set().union(*classes) == {*rows("Reasons of a region"), Reason.AUTOMATION_BRAKED}
+
+
 def test_every_reason_is_given_somewhere() -> None:
     """A constant that nothing gives would be explained in vain."""
     sources = [path for folder in ("controller", "containers") for path in (ROOT / folder).rglob("*.py")]
