@@ -92,6 +92,10 @@ class Drifted:
             return f"{self.object} cannot be put right{where}: {self.message}"
         return f"{self.object} was changed{by}{where}"
 
+    def is_like(self, other: Drifted | None) -> bool:
+        """Whether the other one tells of the same difference."""
+        return other is not None and (self.change, self.paths) == (other.change, other.paths)
+
     def entry(self) -> dict[str, Any]:
         """As it stands in `status.releases[].drift`."""
         entry = {
@@ -110,13 +114,15 @@ class Drift:
 
     `corrections`: how often within the last hour the worst of these objects was put right already,
     `corrected` when that was last (seconds since the epoch), `rivals` who changed it back each time.
-    `trouble` says why nothing can be told.
+    `fresh`: some of them could be put right as far as is known, and no correction was tried at them as
+    they are. `trouble` says why nothing can be told.
     """
 
     objects: tuple[Drifted, ...] = ()
     corrections: int = 0
     corrected: float = 0.0
     rivals: tuple[str, ...] = ()
+    fresh: bool = False
     trouble: str = ""
 
     def entries(self) -> list[dict[str, Any]]:

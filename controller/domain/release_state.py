@@ -219,7 +219,9 @@ def _kept(situation: Situation, rest: Decision) -> Decision:
                 f"next correction at {timestamp(due + 1)}: {drift}"
             )
             return Decision(Action.WAIT, Reason.DRIFT_RECURS, text, again_after=due - situation.now)
-    return _backed_off(situation, Decision(Action.CORRECT, Reason.DRIFTED, str(drift)))
+    correct = Decision(Action.CORRECT, Reason.DRIFTED, str(drift))
+    # The backoff belongs to what could not be put right: that holds up nothing else of the release.
+    return correct if drift.fresh else _backed_off(situation, correct)
 
 
 def _is_held(situation: Situation, recorded: Recorded) -> bool:

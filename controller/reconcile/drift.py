@@ -38,6 +38,7 @@ from controller.reconcile.drift_check import (
     put_right,
 )
 from controller.reconcile.drift_index import BundleKey, DriftIndex, Followed, Tracked
+from controller.reconcile.unanswered import Unanswered
 
 log = logging.getLogger(__name__)
 
@@ -103,6 +104,7 @@ class DriftLookout:
         self._index = DriftIndex()
         self._touched: dict[ObjectId, float] = {}  # when to compare it, monotonic
         self._round: deque[ObjectId] = deque()
+        self._unanswered = Unanswered()
         self._not_before = 0.0
         self._failures = 0
 
@@ -170,12 +172,13 @@ class DriftLookout:
     def reconcile(self) -> float | None:
         """Compares what is due, one second's worth of it; the seconds until there is more to do.
 
-        Raises KubeError when the API server does not answer; what was due then is due still.
+        Raises KubeError when the API server is away; what was due then is due still.
         """
         now = self._clock.monotonic()
         with self._lock:
             if now < self._not_before:
                 return self._not_before - now
+            self._unanswered.begin_round()
             unread, batch = self._due(now)
         spent = 0
         try:
@@ -208,12 +211,21 @@ class DriftLookout:
             if tracked is None or tracked.followed.revision != revision:
                 return Correction()
             wanted = list(tracked.found)
+            tracked.tried = dict(tracked.found)
+        unanswered = Unanswered()
         done: list[Drifted] = []
         left: list[Drifted] = []
         for object_, obj in (self._objects(key, tracked, wanted) or {}).items():
             if cancellation.cancelled:
                 break
-            compared, remaining, seen = self._put_right(key, tracked, object_, obj)
+            try:
+                compared, remaining, seen = self._put_right(key, tracked, object_, obj)
+            except ApiUnavailable as error:
+                unanswered.note(object_)
+                if unanswered.is_away:
+                    raise
+                left.append(not_comparable(object_, error, tracked.found.get(object_)))
+                continue
             if remaining is not None:
                 left.append(remaining)
             elif compared.drifted is not None:
@@ -246,6 +258,8 @@ class DriftLookout:
         now = self._clock.monotonic()
         key = self._index.owner(object_)
         tracked = self._index.releases.get(key) if key else None
+        if object_ in self._unanswered and object_ in self._touched:
+            return self._touched[object_] - now
         last = tracked.compared.get(object_) if tracked else None
         due = now if last is None else max(now, last + QUIET)
         self._touched[object_] = min(due, self._touched.get(object_, due))
@@ -264,7 +278,8 @@ class DriftLookout:
             tracked.due = now + self._pace.resync * (0.8 + 0.4 * _spread(key))
             self._round.extend(tracked.prints)
             self._index.forget_old_corrections(self._clock.now())
-        chosen = [object_ for object_, due in self._touched.items() if due <= now][:budget]
+        touched = [object_ for object_, due in self._touched.items() if due <= now]
+        chosen = sorted(touched, key=lambda one: one in self._unanswered)[:budget]
         while self._round and len(chosen) < budget:
             chosen.append(self._round.popleft())
         batch: dict[ReleaseKey, list[ObjectId]] = {}
@@ -272,7 +287,8 @@ class DriftLookout:
             owner = self._index.owner(object_)
             if owner is None:
                 self._touched.pop(object_, None)
-            else:
+                self._unanswered.forget(object_)
+            elif self._touched.get(object_, now) <= now or object_ not in self._unanswered:
                 batch.setdefault(owner, []).append(object_)
         return unread[:budget], batch
 
@@ -308,28 +324,36 @@ class DriftLookout:
         if tracked is None:
             return 0
         found = self._objects(key, tracked, objects)
-        for object_ in objects:
+        asked = len(objects)
+        while objects:
+            object_ = objects.pop(0)  # whatever becomes of it, only the others go back to the round
             obj = (found or {}).get(object_)
             drifted, seen, again = None, "", 0.0
             if obj is not None:
                 try:
                     compared = compare(self._kube, obj, key[1], key[0], tracked.followed.rules)
                     drifted, seen = compared.drifted, compared.fingerprint
-                except ApiUnavailable:
-                    raise
+                except ApiUnavailable as error:
+                    log.warning("no answer on %s: %s", object_, error, extra={"release": key[1]})
+                    with self._lock:
+                        self._touched[object_] = self._clock.monotonic() + self._unanswered.note(object_)
+                        if self._unanswered.is_away:
+                            raise
+                    continue
                 except KubeError as error:
                     log.warning("cannot compare %s: %s", object_, error, extra={"release": key[1]})
                     # What was found before may well be so still.
                     drifted = tracked.found.get(object_) or cannot_compare(object_, error)
-                    again = self._clock.monotonic() + REFUSED_SECONDS
+                    again = self._clock.monotonic() + REFUSED_SECONDS if drifted else 0.0
             with self._lock:
+                (self._unanswered.answered if obj else self._unanswered.forget)(object_)
                 self._touched.pop(object_, None)
                 if again:
                     self._touched[object_] = again
                 tracked.compared[object_] = self._clock.monotonic()
                 if found is not None:
                     self._settle(key, tracked, object_, drifted, seen)
-        return len(objects)
+        return asked
 
     def _settle(
         self, key: ReleaseKey, tracked: Tracked, object_: ObjectId, drifted: Drifted | None, seen: str

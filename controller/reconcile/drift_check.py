@@ -65,7 +65,8 @@ def compare(
             # Also tells a missing object from a kind that the API server does not know.
             kube.apply(wanted, manager=HELM_FIELD_MANAGER, dry_run=True)
         except ObjectRefused as error:
-            return Compared(Drifted(identity, Change.REFUSED, message=cause_of(error)), "", wanted)
+            if not _may_not_be_asked(error):
+                return Compared(Drifted(identity, Change.REFUSED, message=cause_of(error)), "")
         return Compared(Drifted(identity, Change.DELETED), "", wanted)
     seen = drift.fingerprint(live["metadata"])
     if live["metadata"].get("deletionTimestamp"):
@@ -74,10 +75,11 @@ def compare(
     try:
         after = _tried(kube, identity, wanted, live, rules)
     except ObjectRefused as error:
-        if is_hook(obj):
+        if is_hook(obj) or _may_not_be_asked(error):
             # Made by another revision's hook: a Job cannot be changed, and is not to run for this.
+            # And where nobody can be asked, nothing is known to differ.
             return Compared(None, seen)
-        return Compared(Drifted(identity, Change.REFUSED, message=cause_of(error)), seen, wanted)
+        return Compared(Drifted(identity, Change.REFUSED, message=cause_of(error)), seen)
     changed = drift.changed_keys(live, after)
     others = [keys for keys in changed if _is_others(kube, identity, live, keys, rules)]
     left = [keys for keys in changed if keys not in others]
@@ -180,6 +182,12 @@ def _tried(
         if held is None or held == wanted:
             raise
         return kube.apply(held, manager=HELM_FIELD_MANAGER, dry_run=True)
+
+
+def _may_not_be_asked(error: ObjectRefused) -> bool:
+    """An admission webhook with side effects has every dry run refused, whatever would be sent
+    (k8s.io/apiserver/pkg/admission/plugin/webhook/errors, NewDryRunUnsupportedErr)."""
+    return "does not support dry run" in str(error)
 
 
 def _passes_away(obj: Mapping[str, Any]) -> bool:

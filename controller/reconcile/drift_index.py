@@ -9,7 +9,7 @@ from typing import Any
 
 from controller.domain import drift
 from controller.domain.bundle import DriftIgnore
-from controller.domain.drift import NO_DRIFT, Corrections, Drift, Drifted, ObjectId
+from controller.domain.drift import NO_DRIFT, Change, Corrections, Drift, Drifted, ObjectId
 from controller.reconcile.action_slots import ReleaseKey
 
 BundleKey = tuple[str, str]  # namespace, name
@@ -34,6 +34,7 @@ class Tracked:
 
     A print is the object's state when it was last as it should be, empty when it never was compared.
     `compared` is when each was last compared, `due` when all of them are to be (monotonic seconds);
+    `tried` is how those were found that a correction was last tried at, until they are as they should be;
     `trouble` says why the manifest cannot be had.
     """
 
@@ -44,6 +45,7 @@ class Tracked:
     prints: dict[ObjectId, str] = field(default_factory=dict)
     compared: dict[ObjectId, float] = field(default_factory=dict)
     found: dict[ObjectId, Drifted] = field(default_factory=dict)
+    tried: dict[ObjectId, Drifted] = field(default_factory=dict)
 
 
 class DriftIndex:
@@ -106,8 +108,10 @@ class DriftIndex:
         before = tracked.found.pop(object_, None)
         if found is not None:
             tracked.found[object_] = found
-        elif seen:
-            tracked.prints[object_] = _short(seen)
+        else:
+            tracked.tried.pop(object_, None)
+            if seen:
+                tracked.prints[object_] = _short(seen)
         return before != found
 
     def corrected(self, object_: ObjectId, now: float, by: Iterable[str]) -> None:
@@ -129,6 +133,10 @@ class DriftIndex:
             corrections=len(times),
             corrected=times[-1] if times else 0.0,
             rivals=worst.rivals,
+            fresh=any(
+                one.change != Change.REFUSED and not one.is_like(tracked.tried.get(object_))
+                for object_, one in found
+            ),
             trouble=tracked.trouble,
         )
 

@@ -52,9 +52,9 @@ def at(wanted: str | None = WANTED, there: Recorded | None = None, **more: objec
     )
 
 
-def drifted(corrections: int = 0, corrected: float = 0.0) -> Drift:
+def drifted(corrections: int = 0, corrected: float = 0.0, *, fresh: bool = False) -> Drift:
     one = Drifted(ObjectId("apps/v1", "Deployment", "openstack", "web"), Change.EDITED, ("/spec/replicas",))
-    return Drift((one,), corrections, corrected, ("someone",))
+    return Drift((one,), corrections, corrected, ("someone",), fresh)
 
 
 TABLE = {
@@ -94,6 +94,11 @@ TABLE = {
         at(there=recorded(), drift=drifted(), attempt=failed_attempt(digest="", action="Correct")),
         Action.WAIT,
         Reason.BACKING_OFF,
+    ),
+    "deployed as wanted, objects could not be put right a moment ago, others were changed since": (
+        at(there=recorded(), drift=drifted(fresh=True), attempt=failed_attempt(digest="", action="Correct")),
+        Action.CORRECT,
+        Reason.DRIFTED,
     ),
     "deployed as wanted, its record cannot be read": (
         at(there=recorded(), drift=Drift(trouble="Helm's record cannot be read")),

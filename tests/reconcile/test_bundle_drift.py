@@ -201,6 +201,49 @@ def test_what_cannot_be_put_right_is_told_with_the_field_and_tried_ever_less_oft
     assert bench.release("pages", "web")["state"] == "Deployed"
 
 
+def test_an_object_that_cannot_be_put_right_does_not_delay_the_others(bench: Bench) -> None:
+    bad = {**SETTINGS, "metadata": {"name": "bad"}}
+    bench.helm.objects_of["web"] = [bad, SETTINGS]
+    deployed(bench)
+
+    def refuse(request: Request) -> None:
+        if (request.verb, request.name) == ("apply", "bad"):
+            raise ObjectRefused("data.a: Invalid value: field is immutable")
+
+    bench.kube.merge_patch(CONFIGMAP, "bad", NAMESPACE, {"data": {"a": "9"}})
+    bench.kube.before_write = refuse
+    told(bench)
+    for _ in range(40):
+        bench.settle()
+        let_pass(bench, 60)
+    entry = bench.release("pages", "web")
+    assert (entry["reason"], entry["lastAttempt"]["failures"] > 3) == ("BackingOff", True)
+    bench.kube.delete(CONFIGMAP, "settings", NAMESPACE)
+    told(bench)
+    bench.settle()
+    assert data(bench) == {"a": "1", "b": "2"}
+    entry = bench.release("pages", "web")
+    assert [one["object"] for one in entry["drift"]] == ["ConfigMap/bad"]
+    assert entry["reason"] == "BackingOff"
+
+
+def test_a_webhook_that_takes_no_dry_runs_does_not_make_a_release_fail(bench: Bench) -> None:
+    deployed(bench)
+
+    def refuse(request: Request) -> None:
+        if request.kind == "ConfigMap" and request.dry_run:
+            raise ObjectRefused('admission webhook "x" does not support dry run')
+
+    bench.kube.before_write = refuse
+    edit(bench, a="9")
+    for _ in range(5):
+        bench.settle()
+        let_pass(bench, 1800)
+    assert bench.release("pages", "web")["reason"] == "InSync"
+    assert bench.condition("pages", "Ready")["status"] == "True"
+    assert bench.events.emitted == []
+
+
 def test_who_changes_it_back_again_and_again_is_named_and_waited_for(bench: Bench) -> None:
     deployed(bench)
     for _ in range(3):

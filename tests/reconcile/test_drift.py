@@ -39,7 +39,9 @@ HOOK = {
 class NotCancelled:
     cancelled = False
 
-    def cancel(self) -> None:
+    overdue = ""
+
+    def cancel(self, overdue: str = "") -> None:
         self.cancelled = True
 
 
@@ -540,33 +542,157 @@ def test_when_the_api_server_is_away_nothing_due_is_forgotten(world: World) -> N
             raise ApiUnavailable("down")
 
     world.kube.before_write = away
+    world.kube.delete(CONFIGMAP, "settings", NAMESPACE)
+    world.kube.delete(SECRET, "passwords", NAMESPACE)
     world.watch.deliver()
     with pytest.raises(ApiUnavailable):
         world.lookout.reconcile()
     world.kube.before_write = lambda request: None
     world.run(10)
-    assert world.found() == {"Deployment/web": ("/spec/replicas",)}
+    assert set(world.found()) == {"Deployment/web", "ConfigMap/settings", "Secret/passwords"}
 
 
 def test_while_the_api_server_is_away_events_do_not_make_it_asked_more_often(world: World) -> None:
     world.settled()
+    asked = 0
 
     def away(request: Request) -> None:
+        nonlocal asked
+        asked += 1
         raise ApiUnavailable("down")
 
-    world.kube.before_write = away
-    asked = 0
     for replicas in range(2, 62):
         world.kube.before_write = lambda request: None
         edit(world, replicas=replicas)
         world.kube.before_write = away
         world.watch.deliver()
         world.clock.advance(1)
-        try:
-            world.lookout.reconcile()
-        except ApiUnavailable:
-            asked += 1
+        world.lookout.reconcile()
     assert 3 <= asked <= 7
+
+
+def unanswered(*kinds: str) -> Callable[[Request], None]:
+    def fail(request: Request) -> None:
+        if request.verb == "apply" and request.kind in kinds:
+            raise ApiUnavailable('500 failed calling webhook "x": timeout')
+
+    return fail
+
+
+@pytest.mark.parametrize("kinds", [("ConfigMap",), ("ConfigMap", "Secret")])
+def test_an_object_without_an_answer_does_not_keep_others_from_being_looked_at(
+    world: World, kinds: tuple[str, ...]
+) -> None:
+    world.settled()
+    world.kube.delete(CONFIGMAP, "settings", NAMESPACE)
+    world.kube.delete(SECRET, "passwords", NAMESPACE)
+    edit(world, replicas=4)
+    world.kube.before_write = unanswered(*kinds)
+    world.events()
+    assert "Deployment/web" in world.found()
+    assert not any(one.startswith(kinds) for one in world.found())
+    world.kube.before_write = lambda request: None
+    world.run(10)
+    assert len(world.found()) == 3
+
+
+def test_many_objects_without_an_answer_let_the_others_have_their_turn(world: World) -> None:
+    """A webhook for all Secrets does not answer: that looks as if nothing did, until something does."""
+    many = [obj("v1", "Secret", f"password-{number}") for number in range(12)]
+    world.releases.deploy("web", 1, *many, SETTINGS)
+    world.settled()
+    for one in many:
+        world.kube.delete(SECRET, one["metadata"]["name"], NAMESPACE)
+    world.kube.delete(CONFIGMAP, "settings", NAMESPACE)
+    world.kube.before_write = unanswered("Secret")
+    world.watch.deliver()
+    for _ in range(60):
+        try:
+            world.run(10)
+        except ApiUnavailable:
+            world.clock.advance(10)
+    assert world.found() == {"ConfigMap/settings": ("Deleted",)}
+
+
+def test_an_object_without_an_answer_is_asked_for_more_and_more_rarely(world: World) -> None:
+    world.settled()
+    edit(world, replicas=4)
+    world.kube.before_write = unanswered("Deployment")
+    world.events()
+    world.kube.forget_requests()
+    world.run(3000)
+    # An object is read before its dry run.
+    asked = [one for one in world.kube.requests if (one.verb, one.kind) == ("get", "Deployment")]
+    assert 8 <= len(asked) <= 20
+
+
+def test_an_object_without_an_answer_does_not_keep_others_from_being_put_right(world: World) -> None:
+    world.settled()
+    edit(world, replicas=4)
+    world.kube.delete(CONFIGMAP, "settings", NAMESPACE)
+    world.events()
+    world.kube.before_write = unanswered("Deployment")
+    correction = world.correct()
+    assert [str(one.object) for one in correction.put_right] == ["ConfigMap/settings"]
+    assert [str(one.object) for one in correction.left] == ["Deployment/web"]
+    assert set(world.found()) == {"Deployment/web"}
+
+
+# -- what could not be put right
+
+
+def test_what_a_correction_could_not_put_right_is_not_fresh_but_another_finding_is(world: World) -> None:
+    world.settled()
+    edit(world, replicas=4)
+    world.events()
+    assert world.drift().fresh
+    world.kube.before_write = forbidding("Deployment")
+    world.correct()
+    world.kube.before_write = lambda request: None
+    edit(world, replicas=5)
+    world.events()
+    assert world.found() == {"Deployment/web": ("/spec/replicas",)}
+    assert not world.drift().fresh
+    world.kube.delete(CONFIGMAP, "settings", NAMESPACE)
+    world.events()
+    assert world.drift().fresh
+
+
+NO_DRY_RUN = '400 admission webhook "x" does not support dry run'
+
+
+def without_dry_run(request: Request) -> None:
+    if request.verb == "apply" and request.kind == "ConfigMap" and request.dry_run:
+        raise ObjectRefused(NO_DRY_RUN)
+
+
+def test_where_no_dry_run_may_be_asked_for_nothing_is_known_to_differ(world: World) -> None:
+    world.settled()
+    world.kube.before_write = without_dry_run
+    world.kube.merge_patch(CONFIGMAP, "settings", NAMESPACE, {"data": {"a": "mine"}})
+    world.events()
+    assert world.drift() == Drift()
+
+
+def test_where_no_dry_run_may_be_asked_for_a_missing_object_is_made_again(world: World) -> None:
+    world.settled()
+    world.kube.before_write = without_dry_run
+    world.kube.delete(CONFIGMAP, "settings", NAMESPACE)
+    world.events()
+    correction = world.correct()
+    assert str(correction) == "ConfigMap/settings is missing"
+    assert correction.left == ()
+    assert world.kube.get(CONFIGMAP, "settings", NAMESPACE)
+
+
+def test_what_the_dry_run_refuses_is_not_applied(world: World) -> None:
+    world.settled()
+    edit(world, replicas=4)
+    world.kube.before_write = refusing("Deployment", "spec.replicas: Invalid value: field is immutable")
+    world.events()
+    world.kube.forget_requests()
+    world.correct()
+    assert world.kube.writes == []
 
 
 def test_a_release_that_is_worked_on_is_nobodys_drift(world: World) -> None:

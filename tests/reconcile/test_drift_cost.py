@@ -23,7 +23,9 @@ SHAPES = json.loads(
 VERSIONS = {
     "Deployment": "apps/v1", "StatefulSet": "apps/v1", "DaemonSet": "apps/v1", "Job": "batch/v1",
     "CronJob": "batch/v1", "PodDisruptionBudget": "policy/v1", "Role": "rbac.authorization.k8s.io/v1",
-    "RoleBinding": "rbac.authorization.k8s.io/v1", "NetworkPolicy": "networking.k8s.io/v1",
+    "RoleBinding": "rbac.authorization.k8s.io/v1", "ClusterRole": "rbac.authorization.k8s.io/v1",
+    "ClusterRoleBinding": "rbac.authorization.k8s.io/v1", "NetworkPolicy": "networking.k8s.io/v1",
+    "CustomResourceDefinition": "apiextensions.k8s.io/v1",
 }  # fmt: skip
 RELEASES = 20
 
