@@ -63,7 +63,14 @@ class ReleaseRemoval:
         hooks = removal.hooks and removal.for_good and state.runs_hooks and not self._is_ending(namespace)
         if hooks:
             rendered = self._records.manifest(release, namespace, removal.version)
-            delete_last_runs(self._kube, rendered.hooks, Action.UNINSTALL, namespace)
+            delete_last_runs(
+                self._kube,
+                rendered.hooks,
+                Action.UNINSTALL,
+                namespace,
+                cancellation=cancellation,
+                timeout=removal.timeout,
+            )
         elif state.runs_hooks:
             # What an earlier try has left that ran them.
             self._records.delete_hooks(release, namespace, of_the_uninstall=True)

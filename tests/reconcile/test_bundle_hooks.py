@@ -380,3 +380,17 @@ def test_an_action_that_is_given_more_time_by_an_edit_goes_on(bench: Bench) -> N
     assert not running.cancellation.cancelled
     bench.helm.finish("nova-db-sync")
     bench.settle()
+
+
+def test_an_install_makes_way_for_a_hook_that_a_lost_release_has_left(bench: Bench) -> None:
+    once = Hook("nova-db-sync", policy="hook-succeeded")
+    bench.helm.hooks_of["nova"] = [once]
+    left = bench.kube.create(once.job(NAMESPACE))
+    bench.bundle("compute", "nova")
+    bench.look()
+    bench.wait(lambda: bench.hook_runs("nova-db-sync"), "the hook runs")
+    found = bench.kube.get(JOB, "nova-db-sync", NAMESPACE)
+    assert found is not None and found["metadata"]["uid"] != left["metadata"]["uid"]
+    bench.helm.finish("nova-db-sync")
+    bench.settle()
+    assert bench.release("compute", "nova")["state"] == "Deployed"
