@@ -132,6 +132,31 @@ def test_a_rollback_holds_while_the_repository_is_away(bench: Bench, charts: Rep
     assert bench.release("pages", "web")["reason"] == "RolledBack"
 
 
+def test_a_rollback_while_an_edit_waits_for_the_repository_does_not_count_as_the_edit(
+    bench: Bench, charts: Repository
+) -> None:
+    """What the edit asks for was never served: once the rollback is taken back, it waits again."""
+    apply(bench, b=2)
+    bench.settle()
+    charts.away = True
+    move(bench)
+    apply(bench, b=3)
+    bench.settle()
+    bench.annotate("pages", {f"{ROLLBACK_RELEASE_PREFIX}/web": "1 now"})
+    bench.settle()
+    assert bench.release("pages", "web")["reason"] == "RolledBack"
+    bench.annotate("pages", {f"{ROLLBACK_RELEASE_PREFIX}/web": None})
+    bench.settle()
+    waits = bench.release("pages", "web")
+    assert waits["reason"] != "InSync"
+    assert "https://charts.example does not answer" in waits["message"]
+    assert bench.condition("pages", "Ready")["status"] == "False"
+    charts.away = False
+    bench.settle()
+    assert bench.release("pages", "web")["reason"] == "InSync"
+    assert bench.helm.values("web") == {"a": 1, "b": 3}
+
+
 @pytest.mark.parametrize("repository", ["", "file:///charts"])
 def test_a_chart_of_a_directory_may_be_another_one_when_it_is_back(
     bench: Bench, charts: Repository, repository: str
