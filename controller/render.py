@@ -5,7 +5,7 @@ core, `osctl render`, `explain` and `diff` all call `render_region`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -24,7 +24,13 @@ from controller.domain.images import check_image_overrides, image_layer
 from controller.domain.layers import SpecSource, check_overrides, library_layers, spec_layers
 from controller.domain.library import Library, main_field_problems
 from controller.domain.merge import Layer, MergedValues, merge_layers, merge_onto, nearest_line
-from controller.domain.named_charts import name_problems, name_warnings, unused_charts
+from controller.domain.named_charts import (
+    chart_of,
+    name_problems,
+    name_warnings,
+    proxy_warnings,
+    unused_charts,
+)
 from controller.domain.node_overrides import check_nodes, label_layers, node_layer
 from controller.domain.password_guard import password_problems
 from controller.domain.service_releases import ReleaseTemplate, read_releases, unmet_dependencies
@@ -134,6 +140,15 @@ def _located(problem: Problem, spec: SpecSource) -> Problem:
     return Problem(problem.path, problem.message, problem.remedy, f"{spec.source}:{line or 1}")
 
 
+class _NotKnown(Exception):
+    """A template asks for a value of a service that has errors: nothing can be said of its own."""
+
+
+def _not_checked(services: Sequence[str], failed: Sequence[str]) -> Problem:
+    message = f"not checked because of errors in {', '.join(failed)}: {', '.join(services)}"
+    return Problem("spec", message, "mend those first, and validate again")
+
+
 @dataclass
 class _RegionRenderer:
     """One rendering. Services are rendered after those they require, whose final values they may read."""
@@ -147,6 +162,8 @@ class _RegionRenderer:
     done: dict[str, RegionRelease] = field(default_factory=dict)
     wanted: dict[str, ReleaseTemplate] = field(default_factory=dict)
     owners: dict[str, str] = field(default_factory=dict)  # the service of each release
+    failed: list[str] = field(default_factory=list)
+    unchecked: list[str] = field(default_factory=list)  # for want of values of those that failed
     partial: bool = False
     missing: dict[str, ChartInvalid] = field(default_factory=dict)
     without_chart: dict[str, ChartInvalid] = field(default_factory=dict)  # by release
@@ -221,14 +238,19 @@ class _RegionRenderer:
                 bundles[entry.name] = self._render_service(entry, region_input)
             except ChartInvalid as error:
                 if not self.partial:
+                    self._stop_on_problems()
                     raise
                 self.missing[entry.name] = error
                 self.without_chart |= dict.fromkeys(entry.charts, error)
                 self.owners.update(dict.fromkeys(entry.charts, entry.name))
             except SpecInvalid as error:
                 self.problems += [p for p in error.problems if p not in self.problems]
-                self._check_overrides(services, bundles)
-                self._stop_on_problems()
+                self.failed.append(entry.name)
+                self.owners.update(dict.fromkeys(entry.charts, entry.name))
+            except _NotKnown:
+                self.unchecked.append(entry.name)
+        if self.unchecked:
+            self.problems.append(_not_checked(self.unchecked, self.failed))
         return bundles
 
     def _render_service(self, entry: ServiceEntry, region_input: RegionInput) -> RegionBundle:
@@ -316,6 +338,8 @@ class _RegionRenderer:
         if release in self.without_chart:
             raise self.without_chart[release]
         known = self.done.get(release)
+        if known is None and self.owners.get(release) in (*self.failed, *self.unchecked):
+            raise _NotKnown
         if known is None:
             return None
         current: Any = known.merged.values
@@ -328,23 +352,7 @@ class _RegionRenderer:
         return lookup(self.charts.defaults(self._chart(chart)), path, _MISSING) is not _MISSING
 
     def _chart(self, name: str) -> ChartRef:
-        if self.library.catalogue.is_own(name):
-            return ChartRef(name=name, path=name)
-        charts = _mapping(self.deployment.document.get("charts"))
-        repository = charts.get("repository")
-        if not repository:
-            directory = str(charts.get("path") or "").rstrip("/")
-            return ChartRef(name=name, path=f"{directory}/{name}" if directory else name)
-        version = _mapping(charts.get("versions")).get(name, "")
-        if not version and not repository.startswith("file://"):
-            version = self.library.catalogue.tested_version
-        return ChartRef(
-            name=name,
-            version=version,
-            repository=repository,
-            credentials_secret=charts.get("credentialsSecret") or "",
-            ca_secret=charts.get("caSecret") or "",
-        )
+        return chart_of(self.deployment.document, self.library.catalogue, name)
 
     def _check_overrides(
         self, services: tuple[ServiceEntry, ...], bundles: Mapping[str, RegionBundle]
@@ -370,15 +378,7 @@ class _RegionRenderer:
         return frozenset(name for each in values for name in lookup(each, ("images", "tags")) or {})
 
     def _located_warnings(self) -> list[Problem]:
-        if any(_mapping(self.deployment.document.get("proxy")).values()):
-            self.warnings.append(
-                Problem(
-                    "spec.proxy",
-                    "is used by the controller only: no chart of OpenStack-Helm takes a proxy",
-                    "let nodes pull images through a proxy of their own",
-                )
-            )
-        unique = dict.fromkeys(self.warnings)
+        unique = dict.fromkeys((*self.warnings, *proxy_warnings(self.deployment.document)))
         return [_located(warning, self.spec) for warning in unique]
 
     def _stop_on_problems(self) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
+from controller.domain.bundle import ChartRef
 from controller.domain.catalogue import Catalogue, unknown_key
 from controller.domain.values import DocumentPath, format_path, lookup
 from controller.errors import Problem
@@ -70,3 +71,34 @@ def name_warnings(
             text = f"service {name} claims no volume in this region: its class has no effect"
             remedy = f"services that claim one: {', '.join(sorted(claiming))}"
             yield Problem(format_path((*_CLASSES, name)), text, remedy)
+
+
+def proxy_warnings(spec: Mapping[str, Any]) -> Iterator[Problem]:
+    """What a proxy of the region does not reach."""
+    if any((spec.get("proxy") or {}).values()):
+        yield Problem(
+            "spec.proxy",
+            "is used by the controller only: no chart of OpenStack-Helm takes a proxy",
+            "let nodes pull images through a proxy of their own",
+        )
+
+
+def chart_of(spec: Mapping[str, Any], catalogue: Catalogue, name: str) -> ChartRef:
+    """Where the chart of this name comes from, and which version of it, as `spec.charts` says."""
+    charts = spec.get("charts") or {}
+    repository = charts.get("repository")
+    if catalogue.is_own(name):
+        return ChartRef(name=name, path=name)
+    if not repository:
+        directory = str(charts.get("path") or "").rstrip("/")
+        return ChartRef(name=name, path=f"{directory}/{name}" if directory else name)
+    version = (charts.get("versions") or {}).get(name, "")
+    if not version and not repository.startswith("file://"):
+        version = catalogue.tested_version
+    return ChartRef(
+        name=name,
+        version=version,
+        repository=repository,
+        credentials_secret=charts.get("credentialsSecret") or "",
+        ca_secret=charts.get("caSecret") or "",
+    )

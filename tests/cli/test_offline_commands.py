@@ -45,6 +45,28 @@ def test_a_misspelt_service_is_told_with_file_line_and_the_word_meant(tmp_path: 
     assert result.stderr.endswith("1 error\n")
 
 
+def test_errors_of_one_service_do_not_hide_those_of_others(tmp_path: Path):
+    file = tmp_path / "region.yaml"
+    wrong = {"values": {"conf": 3}}
+    services = {"identity": {"keystone": wrong}, "image": {"glance": wrong}, "compute": {"nova": wrong}}
+    nodes = {"role::gpu": {"services": {"compute": {"nova": {"cmopute": {"values": {}}}}}}}
+    file.write_text(example_text(services=services, nodes=nodes))
+    result = osctl("validate", str(file))
+    assert result.exit_code == 3
+    for part in ("identity.keystone.values.conf:", "image.glance.values.conf:", "nova.values.conf:"):
+        assert part in result.stderr
+    assert "not checked" not in result.stderr
+
+
+def test_services_that_need_a_value_of_one_with_errors_are_said_to_be_not_checked(tmp_path: Path):
+    file = tmp_path / "region.yaml"
+    file.write_text(example_text(services={"messaging": {"rabbitmq": {"values": {"pod": 3}}}}))
+    result = osctl("validate", str(file))
+    assert "spec.services.messaging.rabbitmq.values.pod: " in result.stderr
+    assert "not checked because of errors in messaging: " in result.stderr
+    assert "Traceback" not in result.stderr
+
+
 def test_a_wrong_field_is_told_with_file_and_line(tmp_path: Path):
     file = tmp_path / "region.yaml"
     file.write_text(example_text().replace("preset: core", "presset: core"))
