@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from controller.adapters.clock import SystemClock
-from controller.cli.checking import NOT_COMPARED, check
+from controller.cli.checking import NOT_COMPARED, check_all
 from controller.cli.cluster import Cluster, open_cluster
 from controller.cli.input_files import InputObject, read_objects
 from controller.cli.offline import offline_renderer
@@ -133,7 +133,7 @@ def require_valid(items: Sequence[InputObject]) -> None:
     """
     renderer = offline_renderer()
     renderer.learn(items)
-    checked = [check(item, renderer) for item in items]
+    checked = check_all(items, renderer)
     problems = [problem for one in checked for problem in one.problems]
     if problems:
         raise SpecInvalid(problems)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from controller.cli.input_files import InputObject
 from controller.cli.manifests import offline_helm, render_release, size_problem
 from controller.cli.offline import OfflineRegion, OfflineRenderer
 from controller.cli.own_kinds import is_bundle, is_maintenance, is_region, misnamed
+from controller.cli.together import awaited_in_vain, collisions
 from controller.errors import ChartInvalid, Problem, SpecInvalid
 
 NOT_COMPARED = "its fields are valid; its values were not compared with the charts"
@@ -15,7 +17,8 @@ NOT_COMPARED = "its fields are valid; its values were not compared with the char
 
 @dataclass(frozen=True)
 class Checked:
-    """One object and what was found. `services` and `releases` are counted for a region only.
+    """One object and what was found. `services` and `releases` are counted for a region only,
+    and `region` is there if it is valid.
 
     `unread` says why a region's values could not be compared with its charts, empty when they could.
     """
@@ -28,6 +31,26 @@ class Checked:
     unread: str = ""
     services: int | None = None
     releases: int | None = None
+    region: OfflineRegion | None = None
+
+
+def check_all(
+    items: Sequence[InputObject], renderer: OfflineRenderer, *, manifests: bool = False
+) -> list[Checked]:
+    """What is wrong with each of several objects, and with one beside the others."""
+    checked = [
+        replace(one, problems=(*one.problems, *wrong))
+        for one, wrong in zip(
+            [check(item, renderer, manifests=manifests) for item in items], collisions(items), strict=True
+        )
+    ]
+    if any(one.problems or one.unread for one in checked):
+        return checked  # what a region has is not known
+    regions = [one.region for one in checked if one.region is not None]
+    return [
+        replace(one, warnings=(*one.warnings, *awaited))
+        for one, awaited in zip(checked, awaited_in_vain(items, regions), strict=True)
+    ]
 
 
 def check(item: InputObject, renderer: OfflineRenderer, *, manifests: bool = False) -> Checked:
@@ -63,6 +86,7 @@ def check(item: InputObject, renderer: OfflineRenderer, *, manifests: bool = Fal
         warnings=tuple(item.locate_all((*region.region.warnings, *large))),
         services=len(bundles),
         releases=sum(len(bundle.releases) for bundle in bundles),
+        region=region,
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -66,12 +67,20 @@ def diff(
         (lambda spec: render_release(spec, renderer.charts, helm)) if helm is not None else None,
         lambda spec, rendered: size_problem(spec, renderer.charts, rendered),
     )
+    if not filenames:  # what is found in the cluster was looked for by its name
+        found = replace(found, another=_another(before, after))
     if output == Format.TABLE:
         print_diff(stdout(), found)
     else:
         print_data(as_data(found), output)
     if not found.empty:
         raise typer.Exit(ExitCode.DIFFERENT)
+
+
+def _another(before: OfflineRegion, after: OfflineRegion) -> str:
+    """That the files have regions of different names or namespaces, which live side by side."""
+    old, new = (f"{one.deployment.namespace}/{one.deployment.name}" for one in (before, after))
+    return "" if old == new else f"another region: {new} does not replace {old}"
 
 
 def _from_cluster(
@@ -85,6 +94,8 @@ def _from_cluster(
 
 def print_diff(console: Console, found: RegionDiff) -> None:
     """What changes for the whole region, a block for each release that is touched, and the sum."""
+    if found.another:
+        console.print(Text(found.another, "bold red"), soft_wrap=True)
     for setting in found.settings:
         console.print(_setting_line(setting, "~ spec."), soft_wrap=True)
         if setting.path == VOLUMES and setting.after == "Delete":
@@ -182,6 +193,7 @@ def _change_line(change: ValueChange) -> Text:
 def as_data(found: RegionDiff) -> dict[str, Any]:
     """The difference as plain data; secrets are references."""
     return {
+        **({"another": found.another} if found.another else {}),
         "unchanged": found.unchanged,
         **({"settings": _settings(found.settings)} if found.settings else {}),
         **({"dataLost": list(found.losses)} if found.losses else {}),

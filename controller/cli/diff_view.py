@@ -58,16 +58,18 @@ class ReleaseDiff:
 class RegionDiff:
     """All releases that are touched, and the number of those that are not.
 
-    `settings` are changes of how all of the region is kept."""
+    `settings` are changes of how all of the region is kept. `another` says that the two are not one region
+    before and after, empty where they are."""
 
     releases: tuple[ReleaseDiff, ...]
     unchanged: int
     settings: tuple[SettingChange, ...] = ()
+    another: str = ""
 
     @property
     def empty(self) -> bool:
         """Whether nothing at all differs."""
-        return not (self.releases or self.settings)
+        return not (self.releases or self.settings or self.another)
 
     @property
     def losses(self) -> tuple[str, ...]:

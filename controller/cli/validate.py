@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from controller.cli.checking import NOT_COMPARED, Checked, check
+from controller.cli.checking import NOT_COMPARED, Checked, check_all
 from controller.cli.exit_codes import ExitCode
 from controller.cli.input_files import read_objects
 from controller.cli.offline import offline_renderer
@@ -41,7 +41,7 @@ def validate(
         raise typer.Exit(ExitCode.INVALID) from None
     renderer = offline_renderer()
     renderer.learn(items)
-    checked = [check(item, renderer, manifests=manifests) for item in items]
+    checked = check_all(items, renderer, manifests=manifests)
     problems = [problem for one in checked for problem in one.problems]
     if output == Format.TABLE:
         for one in checked:

@@ -1,0 +1,70 @@
+"""Files that are right one by one, and cannot be beside each other."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.objects import example_text, osctl
+
+BUNDLE = """apiVersion: osctl.dev/v1alpha1
+kind: HelmBundle
+metadata: {name: %s}
+spec:
+  releases:
+  - name: %s
+    chart: {name: mariadb, path: mariadb}
+    dependsOn: [%s]
+"""
+
+
+def validated(*texts: str) -> tuple[int, dict[str, Any]]:
+    result = osctl("validate", "-", "-o", "json", input="---\n".join(texts))
+    return result.exit_code, json.loads(result.stdout)
+
+
+def named(name: str, namespace: str = "openstack") -> str:
+    text = example_text().replace("name: region-one", f"name: {name}")
+    return text.replace("namespace: openstack", f"namespace: {namespace}")
+
+
+def test_a_namespace_has_one_region():
+    code, found = validated(named("one"), named("two"))
+    assert code == 3
+    (problem,) = found["problems"]
+    assert problem["path"] == "metadata.namespace"
+    assert problem["message"] == "its namespace has region one already, of stdin:1"
+    assert problem["source"] != "stdin:1"
+    assert validated(named("one"), named("two", "other"))[0] == 0
+
+
+def test_an_object_is_given_once():
+    for text in (example_text(), BUNDLE % ("b", "x", ""), BUNDLE % ("b", "x", "")):
+        code, found = validated(text, text)
+        assert code == 3
+        (problem,) = found["problems"]
+        assert problem["path"] == "metadata.name"
+        assert "is given twice: also in stdin:1" in problem["message"]
+
+
+def test_a_release_that_no_file_has_is_warned_of():
+    code, found = validated(BUNDLE % ("one", "x", "other, zz"), BUNDLE % ("two", "other", "x"))
+    assert code == 0
+    (warning,) = found["warnings"]
+    assert warning["path"] == "spec.releases[0].dependsOn[1]"
+    assert 'no release "zz" among the files' in warning["message"]
+    code, found = validated(example_text(), BUNDLE % ("own", "x", "keystone"))
+    assert (code, found["warnings"]) == (0, [])
+
+
+@pytest.mark.parametrize("output", ["table", "json"])
+def test_another_region_does_not_replace_one(tmp_path: Path, output: str):
+    for file, text in {"a": named("one"), "b": named("two"), "c": named("one", "other")}.items():
+        (tmp_path / file).write_text(text)
+    for new, title in (("b", "openstack/two"), ("c", "other/one")):
+        result = osctl("diff", str(tmp_path / "a"), str(tmp_path / new), "--no-manifests", "-o", output)
+        assert result.exit_code == 1
+        assert f"another region: {title} does not replace openstack/one" in result.stdout
