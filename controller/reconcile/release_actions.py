@@ -151,11 +151,14 @@ class ReleaseActions:
         return Outcome(attempt, started, duration, error, hooks, superseded, done)
 
     def _install(self, job: Job, cancellation: Cancellation) -> None:
-        self._helm.install(self._request(job), cancellation)
+        request = self._request(job)
+        # A release whose records are lost may have left runs of its hooks.
+        self._delete_last_runs(job, self._helm.render(request), cancellation)
+        self._helm.install(request, cancellation)
 
     def _upgrade(self, job: Job, cancellation: Cancellation) -> None:
         request = self._request(job)
-        self._make_way(job, self._helm.render(request))
+        self._make_way(job, self._helm.render(request), cancellation)
         self._helm.upgrade(request, cancellation)
 
     def _rollback(self, job: Job, cancellation: Cancellation) -> None:
@@ -163,7 +166,7 @@ class ReleaseActions:
         target = job.requests.rollback_revision
         if not self._is_back(job, target):
             before = self._records.manifest(job.release, job.namespace, target)
-            self._make_way(job, before)
+            self._make_way(job, before, cancellation)
             try:
                 self._helm.rollback(
                     job.release, job.namespace, target, timeout=job.timeout, cancellation=cancellation
@@ -184,11 +187,21 @@ class ReleaseActions:
         }
         self._records.relabel(job.release, job.namespace, newest.version, labels)
 
-    def _make_way(self, job: Job, rendered: RenderedRelease) -> None:
+    def _make_way(self, job: Job, rendered: RenderedRelease, cancellation: Cancellation) -> None:
         """Before an action of Helm's that would fail at objects that cannot be changed."""
         refuse_fixed_changes(self._kube, rendered, job.release, job.namespace)
         replace_immutable_jobs(self._kube, rendered, job.release, job.namespace)
-        delete_last_runs(self._kube, rendered.hooks, str(job.action), job.namespace)
+        self._delete_last_runs(job, rendered, cancellation)
+
+    def _delete_last_runs(self, job: Job, rendered: RenderedRelease, cancellation: Cancellation) -> None:
+        delete_last_runs(
+            self._kube,
+            rendered.hooks,
+            str(job.action),
+            job.namespace,
+            cancellation=cancellation,
+            timeout=job.timeout,
+        )
 
     def _give_up_rollback(self, job: Job) -> None:
         """Helm leaves a rollback whose hook failed as pending, which it is not any more."""
