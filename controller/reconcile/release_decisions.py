@@ -26,6 +26,9 @@ _RESTING = (
     Reason.RECORD_UNREADABLE,
 )
 
+# How long at the least somebody else's Helm may be at a release that nobody wants any more.
+FOREIGN_REMOVAL_SECONDS = 1800.0
+
 
 class ReleaseDecisions:
     """What a look cannot tell from its own bundle alone is asked of the other bundles here."""
@@ -85,7 +88,7 @@ class ReleaseDecisions:
                 dependents=dependents,
                 requests=look.requests(release.name),
                 retry_cap=self._retry_cap,
-                foreign_grace=float(spec.timeout) if spec else 1800.0,
+                foreign_grace=_foreign_grace(release),
                 drift=look.drifts[release.name],
                 drift_mode=spec.drift if spec else "Ignore",
             )
@@ -143,6 +146,13 @@ class ReleaseDecisions:
             return ()
         installed = self._records.observe(look.bundle.namespace, releases=found)
         return tuple(sorted(name for name in found if installed.get(name)))
+
+
+def _foreign_grace(release: ObservedRelease) -> float:
+    """Seconds after which somebody else's Helm counts as dead. What is to go for good is given more: a short
+    timeout says how long an install may take, and not how long a removal by hand does."""
+    timeout = float(release.spec.timeout) if release.spec else 0.0
+    return timeout if release.spec and release.wanted is not None else max(timeout, FOREIGN_REMOVAL_SECONDS)
 
 
 def _with_obstacle(decision: Decision, release: ObservedRelease) -> Decision:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from controller.domain.names import SKIP_HOOKS_ANNOTATION, SKIP_HOOKS_RELEASE_PREFIX
 from controller.errors import ApiUnavailable
+from controller.helm_port import Revision
 from controller.ports import HELMBUNDLE, JOB, SECRET
 from controller.ports import NAMESPACE as NAMESPACE_RESOURCE
 from tests.fakes.helm import Hook
@@ -312,3 +315,24 @@ def test_the_way_out_is_taken_where_a_hook_fails_once_all_is_gone(bench: Bench) 
     bench.until(lambda: is_gone(bench), "the bundle is gone")
     assert bench.helm.status("glance") == ""
     assert bench.kube.get(JOB, AFTERWARDS.name, NAMESPACE) is None
+
+
+@pytest.mark.parametrize(("timeout", "grace"), [("1m", 1800), ("1h", 3600)])
+def test_somebody_elses_helm_is_given_time_when_a_bundle_is_deleted(timeout: str, grace: int) -> None:
+    bench = Bench()
+    bench.bundle("images", {"name": "glance", "timeout": timeout})
+    bench.settle()
+    began, read = bench.clock.now(), bench.helm.observe
+
+    def observe(namespace: str, **chosen: Any) -> dict[str, tuple[Revision, ...]]:
+        found = read(namespace, **chosen)
+        return {name: tuple(replace(one, modified=began) for one in revs) for name, revs in found.items()}
+
+    bench.helm.record("glance", 2, "pending-upgrade", **bench.helm.labels("glance"))
+    bench.helm.observe = observe  # type: ignore[method-assign, assignment]
+    bench.kube.delete(HELMBUNDLE, "images", NAMESPACE)
+    bench.clock.advance(grace - 1)
+    bench.settle()
+    assert bench.release("images", "glance")["reason"] == "BusyElsewhere"
+    bench.clock.advance(2)
+    bench.until(lambda: is_gone(bench), "the bundle is gone")
