@@ -12,9 +12,10 @@ from typing import Any
 
 import pytest
 
+from controller.domain.catalogue import UPSTREAM
 from controller.domain.values import Path, is_map
 from controller.errors import SpecInvalid
-from tests.render.region import core_spec, render
+from tests.render.region import core_spec, library, render
 from tests.render.specs import EMBEDDED, FEATURES, PAIRS, UPSTREAM_ONLY
 
 pytestmark = pytest.mark.slow
@@ -92,7 +93,7 @@ def check(spec: dict[str, Any]) -> None:
 @pytest.mark.parametrize("version", ["2025.1", "2025.2", "2026.1"])
 @pytest.mark.parametrize("size", ["single", "tiny", "small", "medium", "large"])
 def test_every_key_sent_to_upstream_charts_is_in_their_values(version: str, size: str) -> None:
-    every = ["shared-file-system", "object-storage", "instance-ha", "metering", "gateway"]
+    every = [name for name, entry in library().catalogue.services.items() if entry.offered_by(UPSTREAM)]
     more = {"services": {"enabled": every}, "gateway": {"className": "envoy"}}
     check(core_spec(openstackVersion=version, size=size, preset="compute-baremetal", features=more))
 
@@ -124,7 +125,7 @@ def test_what_our_own_charts_cannot_serve_is_refused(feature: str) -> None:
 
 
 def test_every_image_tag_of_a_version_is_one_that_upstream_knows() -> None:
-    from tests.render.region import library, upstream_defaults
+    from tests.render.region import upstream_defaults
 
     unknown = [
         f"{version}: {chart}.{tag}"
