@@ -25,7 +25,9 @@ def hook(outcome: str, events: str = "pre-upgrade") -> dict[str, Any]:
 def upgrade(bench: Bench, outcome: str, cancellation: Cancellation | None = None) -> None:
     """As an upgrade of ours: first what the hooks have left, then Helm."""
     request = bench.request("web", hook(outcome), timeout=300)
-    delete_last_runs(bench.kube, bench.helm.render(request).hooks, "Upgrade", bench.namespace)
+    token = cancellation or bench.helm.new_cancellation()
+    hooks = bench.helm.render(request).hooks
+    delete_last_runs(bench.kube, hooks, "Upgrade", bench.namespace, cancellation=token, timeout=60)
     bench.helm.upgrade(request, cancellation)
 
 
@@ -113,5 +115,24 @@ def test_a_removal_without_hooks_leaves_nothing_of_an_earlier_try(bench: Bench, 
     (seen,) = bench.records.observe(bench.namespace)["web"]
     assert (seen.status, seen.removing) == ("uninstalling", True)
     remove(bench, **way)
+    wait_until(lambda: not bench.kube.list(JOB, bench.namespace), "no Job is left")
+    assert bench.kube.list_metadata(SECRET, bench.namespace, labels="owner=helm") == []
+
+
+def test_a_hook_that_fails_once_all_is_gone_keeps_the_record_and_runs_anew(bench: Bench) -> None:
+    values = hook("job-fails", "post-delete")
+    values["hook"]["policy"] = "before-hook-creation,hook-succeeded"
+    bench.helm.install(bench.request("web", values))
+    for _ in range(2):
+        with pytest.raises(HelmFailed):
+            remove(bench)
+        (seen,) = bench.records.observe(bench.namespace)["web"]
+        assert (seen.status, seen.removing) == ("uninstalled", True)
+        assert bench.config("web") == {}
+    before = uid(bench)
+    with pytest.raises(HelmFailed):
+        remove(bench)
+    assert uid(bench) != before
+    remove(bench, hooks=False)
     wait_until(lambda: not bench.kube.list(JOB, bench.namespace), "no Job is left")
     assert bench.kube.list_metadata(SECRET, bench.namespace, labels="owner=helm") == []
