@@ -50,7 +50,7 @@ def test_a_new_region_has_every_condition_and_default(api: Api) -> None:
 
 def test_a_new_bundle_has_its_condition_and_defaults(api: Api) -> None:
     stored = _created(api, bundle())
-    assert _conditions(stored) == {"Ready": "Unknown"}
+    assert _conditions(stored) == {"Ready": "Unknown", "Paused": "Unknown"}
     assert stored["spec"]["releases"][0]["timeout"] == "30m"
 
 
