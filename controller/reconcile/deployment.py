@@ -261,7 +261,8 @@ class DeploymentReconciler:
         if volumes == "Delete" or "secrets" not in self._containers:
             return False
         meta = osdpl["metadata"]
-        ours = f"{DEPLOYMENT_LABEL}={meta['name']},{MANAGED_BY}={MANAGED_BY_US}"
+        # Credentials have the label of their service; what is exported of them may go with the region.
+        ours = f"{DEPLOYMENT_LABEL}={meta['name']},{MANAGED_BY}={MANAGED_BY_US},{SERVICE_LABEL}"
         secrets = self._kube.list_metadata(SECRET, meta["namespace"], labels=ours)
         owners = [owner for secret in secrets for owner in secret["metadata"].get("ownerReferences") or []]
         return any(owner.get("uid") == meta["uid"] for owner in owners)
