@@ -18,6 +18,7 @@ from controller.domain.names import (
     DEPLOYMENT_LABEL,
     RECONCILE_ANNOTATION,
     REGION_RECONCILE_ANNOTATION,
+    SERVICE_LABEL,
 )
 from controller.errors import ObjectRefused
 from controller.ports import HELMBUNDLE, OSDPL, SECRET
