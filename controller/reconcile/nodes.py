@@ -23,8 +23,9 @@ MANAGER = field_manager("node")
 WRITE_EVERY = 1.0
 CATCHING_UP = 0.3
 # How long a container that has just begun waits for the first look at compute hosts, in seconds: what the
-# one before it said stays true until then, and a slow OpenStack must not hide what Kubernetes tells.
-FIRST_LOOK = 15.0
+# one before it said stays true until then, but for a loss that Kubernetes tells. A look at an OpenStack that
+# does not answer ends after 20 (controller/adapters/cloud_calls.py).
+FIRST_LOOK = 30.0
 
 RegionKey = tuple[str, str]  # namespace, name of the osdpl
 
@@ -67,8 +68,6 @@ class NodesReconciler:
             return pause
         if not self._store.is_complete(not_older_than=self._resync):
             return CATCHING_UP
-        if self._awaits_first_look():
-            return CATCHING_UP
         namespace, name = key
         osdpl = self._kube.get(OSDPL, name, namespace)
         if osdpl is None:
@@ -85,6 +84,9 @@ class NodesReconciler:
         condition = nodes_condition(
             nodes, generation, braked=board.braked, unknown=board.unknown, reports=board.reports
         )
+        lost = condition.status == "False" and find(known, CONDITION).get("status") != "False"
+        if self._awaits_first_look() and not lost:
+            return CATCHING_UP
         status: dict[str, Any] = {"conditions": entries([condition], known, now)}
         shown = node_entries(nodes, before.get("nodes") or {}, now, board.reports)
         if shown or before.get("nodes"):

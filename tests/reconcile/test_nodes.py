@@ -144,3 +144,10 @@ def test_a_second_osdpl_is_left_alone(nodes: Nodes) -> None:
     nodes.cluster.kube.forget_requests()
     nodes.reconciler.reconcile(("openstack", "other"))
     assert nodes.cluster.kube.writes == []
+
+
+def test_a_loss_is_told_before_the_first_look_at_compute_hosts() -> None:
+    nodes = Nodes(HostBoard())
+    nodes.put("cmp1", "Unknown")
+    nodes.look()
+    assert nodes.cluster.condition("NodesReady")["status"] == "False"
