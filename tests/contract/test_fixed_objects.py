@@ -20,6 +20,8 @@ def check(bench: Bench, values: dict[str, object], chart: str) -> None:
 
 def test_a_statefulset_takes_no_other_volumes_until_it_is_made_anew_over_its_pods(bench: Bench) -> None:
     bench.helm.install(bench.request("web", chart="stateful"))
+    both = ("data-web-0", "data-web-1")
+    wait_until(lambda: bench.records.claims("web", bench.namespace) == both, "every pod has its claim")
     check(bench, {"replicas": 3}, "stateful")
     with pytest.raises(FieldsFixed, match="claim data: size 1Gi → 2Gi") as refused:
         check(bench, {"size": "2Gi"}, "stateful")
@@ -30,8 +32,7 @@ def test_a_statefulset_takes_no_other_volumes_until_it_is_made_anew_over_its_pod
     check(bench, {"size": "2Gi"}, "stateful")
     bench.helm.upgrade(bench.request("web", {"size": "2Gi"}, chart="stateful"))
     assert bench.object("statefulset", "web") is not None
-    claims = bench.records.claims("web", bench.namespace)
-    assert claims == ("data-web-0", "data-web-1")
+    assert bench.records.claims("web", bench.namespace) == both
 
 
 def test_a_claim_that_was_bound_takes_neither_another_class_nor_less(bench: Bench) -> None:
