@@ -13,7 +13,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from controller.domain.clouds_file import IDENTITY, KEYSTONE, KeyOfSecret, administrator, clouds_yaml
+from controller.domain.clouds_file import (
+    IDENTITY,
+    KEYSTONE,
+    Administrator,
+    KeyOfSecret,
+    administrator,
+    clouds_yaml,
+)
 from controller.domain.names import (
     API_VERSION,
     CLOUDS_CA_KEY,
@@ -90,7 +97,8 @@ class CloudsExport:
             return None
 
 
-def _administrator(bundles: Iterable[KubeObject], namespace: str) -> Any:
+def _administrator(bundles: Iterable[KubeObject], namespace: str) -> Administrator | None:
+    """As the bundle of Keystone asks for it; None before there is one."""
     for bundle in bundles:
         if bundle["metadata"]["name"] != IDENTITY:
             continue

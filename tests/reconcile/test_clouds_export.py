@@ -101,6 +101,7 @@ def test_deleted_by_hand_it_comes_back(bed: Bed) -> None:
 
 def test_a_spec_that_is_only_planned_exports_nothing() -> None:
     bed = Bed(mode="Plan")
+    bed.put_secret("identity-credentials", {"admin-password": "there already"})
     put_keystone(bed)
     bed.look()
     assert bed.secret(CLOUDS) is None
