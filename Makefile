@@ -48,6 +48,7 @@ test-openstack: setup ## with a real OpenStack on loopback, too (needs Debian's 
 test-exhaustive: setup ## the long sweeps
 	@$(BIN)/python -m sandbox build
 	@$(BIN)/python -m sandbox openstack prepare
+	@$(BIN)/python -m sandbox openstack prepare --series 2026.1
 	@$(BIN)/python -m pytest -q -n 2 --dist loadgroup -m exhaustive
 	@OPENSTACK_SERIES=2026.1 $(BIN)/python -m pytest -q -m openstack tests/openstack
 	@HYPOTHESIS_PROFILE=searching $(BIN)/python -m pytest -q -n 2 -m hypothesis

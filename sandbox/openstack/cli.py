@@ -19,7 +19,9 @@ app = typer.Typer(
     no_args_is_help=True,
     help="A real OpenStack control plane on loopback, with three simulated hypervisors.",
 )
-SeriesName = Annotated[str, typer.Option("--series", "-s", help=f"Which release: {', '.join(KNOWN)}.")]
+SeriesName = Annotated[
+    str, typer.Option("--series", "-s", envvar="OPENSTACK_SERIES", help=f"Which release: {', '.join(KNOWN)}.")
+]
 
 
 @app.command()
