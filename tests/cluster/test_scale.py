@@ -203,12 +203,15 @@ def test_two_thousand_nodes_and_five_thousand_pods(private_sandbox: Sandbox, tmp
         watched = region.get("deployment", f"{RELEASE}-c0")
 
         def latency(number: int) -> float:
-            """Seconds from a change of a Deployment until the region's status tells of it."""
-            left = REPLICAS - 1 - number % 2
+            """Seconds from a change of a Deployment until health writes it into the region's status."""
+            left, changed = REPLICAS - 1 - number % 2, audit.now()
             writer.set_status(watched, counts("Deployment", REPLICAS, left))
-            began = time.monotonic()
             wait_until("told", lambda: workloads.health("c0").get("ready") == left, timeout=60)
-            return round(time.monotonic() - began, 2)
+            # By the server's own record: to read a status of two thousand nodes takes a while of its own.
+            user = f"system:serviceaccount:{region.namespace}:osctl-{region.namespace}"
+            written = audit.writes(region.sandbox.audit_log, changed, user, refused=False)
+            told = next(one for one in written if one.agent.endswith("/health"))
+            return round((told.time - changed).total_seconds(), 2)
 
         seconds = [latency(number) for number in range(8)]
         writer.set_status(watched, counts("Deployment", REPLICAS, REPLICAS))
@@ -241,4 +244,4 @@ def test_two_thousand_nodes_and_five_thousand_pods(private_sandbox: Sandbox, tmp
     assert max(cost.memory for part in phases.values() for cost in part.values()) < 150
     assert calm["health"].writes == 0
     assert max(part["health"].writes for part in phases.values()) <= 60
-    assert statistics.median(seconds) < 10
+    assert statistics.median(seconds) <= TOLD_WITHIN
