@@ -72,8 +72,8 @@ def judge_components(facts: Facts) -> dict[ComponentKey, ComponentHealth]:
     """Every component that counts, judged."""
     counted = [one for one in facts.workloads if _counts(one, facts)]
     counted += missing_workloads(facts.workloads, facts.manifests)
-    finished = frozenset(f"Job/{one.name}" for one in facts.workloads if one.kind == "Job" and one.done)
-    around = Surroundings(facts.claims, finished, facts.now)
+    met = frozenset(f"{one.kind}/{one.name}" for one in facts.workloads if _is_met(one))
+    around = Surroundings(facts.claims, met, facts.now)
 
     def judge(one: Workload) -> Verdict:
         return judge_workload(one, facts.pods.get((one.kind, one.name), ()), around)
@@ -84,6 +84,14 @@ def judge_components(facts: Facts) -> dict[ComponentKey, ComponentHealth]:
         generation = sum(one.generation for one in workloads)
         result[key] = ComponentHealth(_together(verdicts), generation)
     return result
+
+
+def _is_met(workload: Workload) -> bool:
+    """Whether who waits for it need not any more. Of a DaemonSet only the pod beside it is waited for."""
+    rollout = workload.rollout
+    if workload.kind == "DaemonSet":
+        return rollout.ready >= rollout.desired > 0
+    return workload.kind == "Job" and workload.done
 
 
 def _counts(workload: Workload, facts: Facts) -> bool:
@@ -186,6 +194,9 @@ def _message(
     # Why there are no pods is the cluster's word.
     of_output = redact if verdict.lacking else redact_output
     said = " ".join(of_output(verdict.output).split()) if verdict.output else ""
+    if verdict.bereft and verdict.bereft in before:
+        known = before[before.index(verdict.bereft) :]
+        return f"{shorten(text, MESSAGE_LIMIT - len(known) - 2)}; {redact(known)}"
     if not said:
         return shorten(text, MESSAGE_LIMIT)
     if len(said) > OUTPUT_SHOWN:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -119,7 +120,7 @@ def parse_pod(obj: Mapping[str, Any]) -> PodFacts | None:
     labels = meta.get("labels") or {}
     revision = labels.get("pod-template-hash") or labels.get("controller-revision-hash") or ""
     deleting = seconds_of(meta.get("deletionTimestamp"))
-    cause = _cause(spec, status, deleting)
+    cause = _cause(spec, status, deleting, str(meta.get("namespace") or ""))
     if cause is not None and cause.since == 0.0:
         cause = replace(cause, since=seconds_of(meta.get("creationTimestamp")))
     return PodFacts(
@@ -156,7 +157,9 @@ def _claims(spec: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(sorted(str(claim["claimName"]) for claim in named if claim.get("claimName")))
 
 
-def _cause(spec: Mapping[str, Any], status: Mapping[str, Any], deleting: float) -> PodCause | None:
+def _cause(
+    spec: Mapping[str, Any], status: Mapping[str, Any], deleting: float, namespace: str
+) -> PodCause | None:
     phase = status.get("phase")
     if phase == "Succeeded":
         return None
@@ -178,12 +181,14 @@ def _cause(spec: Mapping[str, Any], status: Mapping[str, Any], deleting: float) 
         words = _words(scheduled.get("message") or scheduled.get("reason") or "no node was found")
         since = seconds_of(scheduled.get("lastTransitionTime"))
         return PodCause(CauseKind.UNSCHEDULABLE, f"Unschedulable: {words}", since=since)
-    initialized = find(conditions, "Initialized").get("status") == "True"
-    init_containers = [] if initialized else spec.get("initContainers")
-    for container in _by_name(init_containers, status.get("initContainerStatuses")):
-        found = _init_cause(*container)
-        if found is not None:
-            return found
+    init_containers = list(_by_name(spec.get("initContainers"), status.get("initContainerStatuses")))
+    if find(conditions, "Initialized").get("status") == "True":
+        # Those that go on running beside the others count as one of them.
+        containers += [one for one in init_containers if _is_sidecar(one[0])]
+    else:
+        causes = (_init_cause(*container, namespace) for container in init_containers)
+        if (met := next(filter(None, causes), None)) is not None:
+            return met
     found = next(filter(None, (_trouble(*container) for container in containers)), None)
     return found or _unready(spec, containers, ready)
 
@@ -212,12 +217,15 @@ def _failed(status: Mapping[str, Any]) -> PodCause:
     return PodCause(CauseKind.FAILED, f"failed: {_words(words) or 'no reason is given'}")
 
 
-def _init_cause(spec: Mapping[str, Any], status: Mapping[str, Any]) -> PodCause | None:
+def _is_sidecar(spec: Mapping[str, Any]) -> bool:
+    return bool(spec.get("restartPolicy") == "Always")
+
+
+def _init_cause(spec: Mapping[str, Any], status: Mapping[str, Any], namespace: str) -> PodCause | None:
     """Why the pod is still in this init container; None when it is past it."""
     state = status.get("state") or {}
     ended = state.get("terminated")
-    sidecar = spec.get("restartPolicy") == "Always"
-    if (ended and not ended.get("exitCode")) or (sidecar and status.get("started")):
+    if (ended and not ended.get("exitCode")) or (_is_sidecar(spec) and status.get("started")):
         return None
     found = _trouble(spec, status)
     if found is not None:
@@ -225,7 +233,7 @@ def _init_cause(spec: Mapping[str, Any], status: Mapping[str, Any]) -> PodCause 
     name = str(spec.get("name"))
     if "running" in state:
         since = seconds_of(state["running"].get("startedAt"))
-        waits = _entrypoint_dependencies(spec)
+        waits = _entrypoint_dependencies(spec, namespace)
         text = f"is in init container {name}"
         cause = PodCause(CauseKind.WAITING, text, since=since, container=name, waits_for=waits)
         return _after_crash(cause, status)
@@ -334,9 +342,10 @@ def _lost(
     return PodCause(CauseKind.NODE, f"its node {spec.get('nodeName', '')} does not answer", since=since)
 
 
-def _entrypoint_dependencies(spec: Mapping[str, Any]) -> tuple[str, ...]:
+def _entrypoint_dependencies(spec: Mapping[str, Any], namespace: str) -> tuple[str, ...]:
     """What kubernetes-entrypoint waits for, from its environment (openstack-helm: helm-toolkit,
-    snippets/_kubernetes_entrypoint_init_container.tpl): comma lists of names or namespace:name."""
+    snippets/_kubernetes_entrypoint_init_container.tpl): comma lists of names or namespace:name, and Jobs
+    in JSON, by name or by labels. A namespace is told only if it is another than the pod's."""
     texts = {str(one.get("name")): str(one.get("value") or "") for one in spec.get("env") or []}
     found = []
     for variable, kind in (
@@ -344,8 +353,30 @@ def _entrypoint_dependencies(spec: Mapping[str, Any]) -> tuple[str, ...]:
         ("DEPENDENCY_DAEMONSET", "DaemonSet"),
         ("DEPENDENCY_SERVICE", "Service"),
     ):
-        names = (part.strip() for part in texts.get(variable, "").split(","))
+        names = (part.strip().removeprefix(f"{namespace}:") for part in texts.get(variable, "").split(","))
         found += [f"{kind}/{name.replace(':', '/')}" for name in names if name]
+    found += _jobs_in_json(texts.get("DEPENDENCY_JOBS_JSON", ""), namespace)
     if texts.get("DEPENDENCY_POD_JSON", "").strip() not in ("", "[]", '""'):
         found.append("pods beside it on the node")
     return tuple(found)
+
+
+def _jobs_in_json(text: str, namespace: str) -> list[str]:
+    """As `Job/<name>`, or with the labels of those that are not named; nothing of what cannot be read."""
+    try:
+        listed = json.loads(text or "[]")
+    except ValueError:
+        return []
+    found = []
+    for one in listed if isinstance(listed, list) else []:
+        if not isinstance(one, Mapping):
+            continue
+        labels = one.get("labels")
+        labelled = (
+            ",".join(f"{key}={value}" for key, value in labels.items()) if isinstance(labels, Mapping) else ""
+        )
+        name = str(one.get("name") or "") or (f"with labels {labelled}" if labelled else "")
+        place = str(one.get("namespace") or namespace)
+        if name:
+            found.append(f"Job/{name}" if place == namespace else f"Job/{place}/{name}")
+    return found

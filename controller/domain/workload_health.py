@@ -56,12 +56,12 @@ class Claim:
 class Surroundings:
     """What else is known when a workload is judged.
 
-    `claims` by name; `finished` names the Jobs that have succeeded, as `Job/<name>`; `now` in seconds
-    since the epoch.
+    `claims` by name; `met` names what others wait for and need not: the Jobs that have succeeded, as
+    `Job/<name>`, and the DaemonSets all of whose pods are ready; `now` in seconds since the epoch.
     """
 
     claims: Mapping[str, Claim]
-    finished: frozenset[str]
+    met: frozenset[str]
     now: float
 
 
@@ -72,7 +72,7 @@ class Verdict:
     `unseen`: its own controller has not taken up the newest spec. `silent` is the pod and container
     that died without a word: what they last logged may tell why. `lacking` is kind and name of a
     workload some of whose pods are not there, while none that is there tells why. `awaited`: its output
-    is being read.
+    is being read. `bereft` begins what was said of pods that are gone, and still tells why.
     """
 
     health: Health
@@ -84,6 +84,7 @@ class Verdict:
     silent: tuple[str, str] | None = None
     lacking: tuple[str, str] | None = None
     awaited: bool = False
+    bereft: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,8 +133,8 @@ def judge_workload(workload: Workload, pods: Iterable[PodFacts], around: Surroun
     if worst and worst.hard:
         return verdict(Health.UNHEALTHY, why=True)
     absent = rollout.desired - rollout.current
-    # A Deployment has a deadline of its own, and says itself why it cannot make pods.
-    if absent > 0 and not worst and workload.kind in ("StatefulSet", "DaemonSet"):
+    # A Deployment has a deadline of its own while it rolls out, and says itself why it cannot make pods.
+    if absent > 0 and not worst and (workload.kind != "Deployment" or workload.rolled_out):
         text = f"{absent} of {rollout.desired} pods of {workload.kind} {workload.name} do not exist"
         return replace(verdict(Health.PROGRESSING, text), lacking=(workload.kind, workload.name))
     if workload.paused and (pending or old):
@@ -219,7 +220,9 @@ def _job(job: Workload, worst: _Worst | None, around: Surroundings) -> Verdict:
         return Verdict(health, job.rollout.ready, desired, whole, output, silent=silent)
 
     if job.stuck:
-        return verdict(Health.UNHEALTHY, f"Job {job.name}: {job.stuck}")
+        # With restartPolicy OnFailure the Job's controller takes the pod away when it gives up.
+        bereft = "" if worst else f"pod {job.name}-"
+        return replace(verdict(Health.UNHEALTHY, f"Job {job.name}: {job.stuck}"), bereft=bereft)
     if job.failed:
         return verdict(Health.UNHEALTHY, f"Job {job.name} failed and is tried again")
     if worst and worst.hard:
@@ -235,18 +238,53 @@ def _relevant(workload: Workload, pods: list[PodFacts]) -> list[PodFacts]:
     """The pods whose trouble is the workload's.
 
     While a Deployment rolls out, those of the newest revision: the others are being replaced, and what
-    they suffer from may be what the rollout cures. Of a Job, the newest pod.
+    they suffer from may be what the rollout cures. Of a Job, the newest pod, and after a failure the
+    newest that tells of one.
     """
     if not pods:
         return []
-    newest = max(pods, key=lambda pod: (pod.created, pod.name))
     if workload.kind == "Job":
-        return [newest]
-    rolling = workload.kind == "Deployment" and workload.rollout.updated > 0
-    chosen = [pod for pod in pods if not rolling or pod.revision == newest.revision]
-    # A controller replaces a pod that failed for good (an evicted one); its remains tell nothing then.
-    living = [pod for pod in chosen if pod.cause is None or pod.cause.kind != CauseKind.FAILED]
-    return living if any(pod.cause for pod in living) else chosen
+        failed = [pod for pod in pods if pod.cause is not None and pod.cause.kind in _AT_ONCE]
+        return [max(failed if workload.failed and failed else pods, key=_age)]
+    if workload.kind != "Deployment":
+        return _living(pods) or pods
+    if workload.rollout.updated > 0:
+        newest = _newest_revision(pods, workload.rollout.updated)
+        pods = [pod for pod in pods if pod.revision == newest]
+    # The remains of an evicted pod tell nothing when another has taken its place.
+    replaced = workload.rollout.current >= workload.rollout.desired
+    return _living(pods) or ([] if replaced else pods)
+
+
+def _age(pod: PodFacts) -> tuple[float, str]:
+    return pod.created, pod.name
+
+
+def _living(pods: list[PodFacts]) -> list[PodFacts]:
+    """Without those that failed for good, which their controller replaces; nothing if no other suffers."""
+    living = [pod for pod in pods if pod.cause is None or pod.cause.kind != CauseKind.FAILED]
+    return living if any(pod.cause for pod in living) else []
+
+
+def _newest_revision(pods: list[PodFacts], updated: int) -> str:
+    """The revision of which a Deployment has `updated` pods; if that fits several, the one begun last.
+
+    A pod of an earlier revision that is made anew is younger than all of the newest, and a rollback makes
+    a revision the newest whose first pods are old.
+    """
+    by_revision: dict[str, list[PodFacts]] = {}
+    for pod in pods:
+        by_revision.setdefault(pod.revision, []).append(pod)
+    counts = {
+        revision: sum(
+            1
+            for pod in group
+            if not pod.deleting and (pod.cause is None or pod.cause.kind != CauseKind.FAILED)
+        )
+        for revision, group in by_revision.items()
+    }
+    fitting = [revision for revision, count in counts.items() if count == updated] or list(by_revision)
+    return max(fitting, key=lambda revision: min(_age(pod) for pod in by_revision[revision]))
 
 
 def _worst(pods: Sequence[PodFacts], around: Surroundings) -> _Worst | None:
@@ -299,10 +337,10 @@ def _unbound(pod: PodFacts, around: Surroundings) -> str:
 
 def _waiting(cause: PodCause, around: Surroundings) -> str:
     """What the pod still waits for: of its dependencies, those not known to be met."""
-    unmet = [name for name in cause.waits_for if name not in around.finished]
+    unmet = [name for name in cause.waits_for if name not in around.met]
     if not cause.waits_for:
         return cause.text
     if not unmet:
-        return f"{cause.text}; the Jobs it waits for have finished"
+        return f"{cause.text}; what it waits for is there"
     shown = ", ".join(unmet[:5]) + (f" and {len(unmet) - 5} more" if len(unmet) > 5 else "")
     return f"{cause.text}: it waits for {shown}"

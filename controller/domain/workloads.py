@@ -45,7 +45,9 @@ class Workload:
     `stuck` says why its controller cannot go on, in its words; empty while it can. `off`: it is
     switched off (scaled to zero, suspended, being deleted) and does not count. `missing`: its release
     has it, and the API server has not. `cron` names the CronJob that made a Job. `started` is when a Job
-    began, of others when they were created (seconds since the epoch).
+    began, of others when they were created (seconds since the epoch). `rolled_out`: a Deployment's newest
+    revision was complete once, and no deadline of its controller runs any more (kubernetes:
+    pkg/controller/deployment/progress.go).
     """
 
     kind: str
@@ -64,6 +66,7 @@ class Workload:
     off: bool = False
     missing: bool = False
     cron: str = ""
+    rolled_out: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +142,8 @@ def parse_workload(obj: Mapping[str, Any]) -> Workload | None:
         done=complete.get("status") == "True",
         failed=int(status.get("failed") or 0) if kind == "Job" else 0,
         paused=kind == "Deployment" and bool(spec.get("paused")),
+        rolled_out=find(status.get("conditions") or [], "Progressing").get("reason")
+        == "NewReplicaSetAvailable",
         hook=bool(hook),
         cron=cron,
         off=bool(meta.get("deletionTimestamp")) or bool(spec.get("suspend")) or _is_zero(kind, obj, rollout),

@@ -155,6 +155,17 @@ def test_what_was_said_stays_while_it_is_read_anew() -> None:
     assert entry(other, told)["message"] == "pod y crashes"
 
 
+def test_what_a_pod_of_a_job_said_stays_when_the_job_gives_up_and_takes_it_away() -> None:
+    tried = entry(judged(Health.UNHEALTHY, "pod sync-x1 CrashLoopBackOff: exit code 1", output="no such db"))
+    gone = judged(Health.UNHEALTHY, "Job sync: BackoffLimitExceeded", bereft="pod sync-")
+    told = entry(gone, tried)
+    assert told["message"] == (
+        'Job sync: BackoffLimitExceeded; pod sync-x1 CrashLoopBackOff: exit code 1: "no such db"'
+    )
+    assert entry(gone, told)["message"] == told["message"]
+    assert entry(gone)["message"] == "Job sync: BackoffLimitExceeded"
+
+
 HEALTHY = {"nova": {"api": {"status": "Ready", "ready": 2, "desired": 2}}}
 STARTS = {"nova": {"api": {"status": "Progressing", "ready": 1, "desired": 2, "message": "a pod starts"}}}
 BROKEN = {

@@ -40,14 +40,14 @@ def judge(
     obj: Mapping[str, Any],
     *pods: Mapping[str, Any],
     claims: Mapping[str, Claim] | None = None,
-    finished: frozenset[str] = frozenset(),
+    met: frozenset[str] = frozenset(),
     now: float = NOW,
 ) -> Verdict:
     facts = parse_workload(obj)
     assert facts is not None
     assert not facts.off
     known: list[PodFacts] = [one for one in map(parse_pod, pods) if one is not None]
-    return judge_workload(facts, known, Surroundings(claims or {}, finished, now))
+    return judge_workload(facts, known, Surroundings(claims or {}, met, now))
 
 
 def blocked(type_: str, reason: str, message: str, status: str) -> dict[str, Any]:
@@ -144,10 +144,46 @@ VERDICTS: dict[str, tuple[dict[str, Any], list[dict[str, Any]], Health, str]] = 
         "pod b container api runs and is not ready yet",
     ),
     "deployment, nothing but the remains of an evicted pod": (
-        deployment(1, availableReplicas=0),
+        deployment(1, replicas=0, updatedReplicas=0, readyReplicas=0, availableReplicas=0),
         [pod("a", NEW, phase="Failed", reason="Evicted")],
         Health.UNHEALTHY,
         "pod a failed: Evicted",
+    ),
+    "deployment, stuck rollout, and a pod of the earlier revision made anew": (
+        deployment(3, replicas=4, updatedReplicas=1),
+        [
+            pod("nova-api-aaa-1", OLD, age=500),
+            pod("nova-api-aaa-2", OLD, age=500),
+            pod("nova-api-bbb-1", NEW, age=300, **crashing()),
+            pod("nova-api-aaa-9", OLD, age=5),
+        ],
+        Health.UNHEALTHY,
+        "pod nova-api-bbb-1 CrashLoopBackOff: container api ended with exit code 1",
+    ),
+    "deployment, rolled back to what crashes": (
+        deployment(3, replicas=4, updatedReplicas=3, readyReplicas=1, availableReplicas=1),
+        [
+            *(pod(f"nova-api-aaa-{number}", OLD, age=500, **crashing()) for number in (1, 2, 3)),
+            pod("nova-api-bbb-1", NEW, age=300),
+        ],
+        Health.UNHEALTHY,
+        "pod nova-api-aaa-1 CrashLoopBackOff: container api ended with exit code 1; 2 more like it",
+    ),
+    "deployment, a rollout begins beside the remains of an evicted pod": (
+        deployment(2, updatedReplicas=0),
+        [
+            pod("nova-api-aaa-0", OLD, phase="Failed", reason="Evicted"),
+            pod("nova-api-aaa-1", OLD),
+            pod("nova-api-aaa-2", OLD),
+        ],
+        Health.PROGRESSING,
+        "2 of 2 pods are still to be updated",
+    ),
+    "deployment, rolled out once and its pods not made anew": (
+        deployment(3, replicas=0, updatedReplicas=0, readyReplicas=0, availableReplicas=0),
+        [],
+        Health.PROGRESSING,
+        "3 of 3 pods of Deployment nova-api do not exist",
     ),
     "deployment, rollout paused": (
         {**deployment(2, updatedReplicas=0), "spec": {"replicas": 2, "paused": True}},
@@ -258,7 +294,13 @@ VERDICTS: dict[str, tuple[dict[str, Any], list[dict[str, Any]], Health, str]] = 
             pod("b", ("Job", "nova-db-sync"), age=5, **STARTING),
         ],
         Health.UNHEALTHY,
-        "Job nova-db-sync failed and is tried again; pod b container api runs and is not ready yet",
+        "Job nova-db-sync failed and is tried again; pod a failed: Evicted",
+    ),
+    "job, given up, its pods gone with it": (
+        job(failed=1, conditions=[condition("Failed", "True", "BackoffLimitExceeded", "Job has reached it")]),
+        [],
+        Health.UNHEALTHY,
+        "Job nova-db-sync: BackoffLimitExceeded: Job has reached it",
     ),
     "job, given up": (
         job(
@@ -399,7 +441,7 @@ def test_a_waiting_pod_names_only_what_is_not_met() -> None:
         "initContainerStatuses": [container_status("init")],
     }
     waits = pod("p", NEW, spec={"initContainers": [init]}, **status)
-    verdict = judge(deployment(1, availableReplicas=0), waits, finished=frozenset({"Job/nova-db-sync"}))
+    verdict = judge(deployment(1, availableReplicas=0), waits, met=frozenset({"Job/nova-db-sync"}))
     assert verdict.health == Health.PROGRESSING
     assert verdict.text == "pod p is in init container init: it waits for Job/nova-ks-user"
 

@@ -247,7 +247,35 @@ def test_an_init_container_tells_what_it_waits_for() -> None:
     assert facts is not None
     assert facts.cause is not None
     assert facts.cause.kind == CauseKind.WAITING
-    assert facts.cause.waits_for == ("Job/nova-db-sync", "Job/nova-ks-user", "Service/openstack/keystone-api")
+    assert facts.cause.waits_for == ("Job/nova-db-sync", "Job/nova-ks-user", "Service/keystone-api")
+
+
+def test_jobs_to_wait_for_are_read_from_json_with_a_namespace_that_is_not_its_own() -> None:
+    text = '[{"namespace": "ceph", "name": "keys"}, {"labels": {"job": "ks"}}, {"name": "sync"}, 7]'
+    init = {"name": "init", "image": "entrypoint", "env": [{"name": "DEPENDENCY_JOBS_JSON", "value": text}]}
+    facts = parse_pod(pod("x", spec={"initContainers": [init]}, **in_init(container_status("init"))))
+    assert facts is not None
+    assert facts.cause is not None
+    assert facts.cause.waits_for == ("Job/ceph/keys", "Job/with labels job=ks", "Job/sync")
+
+
+def test_a_sidecar_that_crashes_after_the_start_is_told_like_any_container() -> None:
+    status = unready(container_status("api", ready=True))
+    status["conditions"].append(condition("Initialized", "True"))
+    agent = container_status("agent", waiting("CrashLoopBackOff"), restarts=5, last=ended(1, "no vault"))
+    status["initContainerStatuses"] = [agent]
+    spec = {
+        "initContainers": [{"name": "agent", "image": "agent", "restartPolicy": "Always"}],
+        "containers": [{"name": "api", "image": "nova"}],
+    }
+    facts = parse_pod(pod("x", spec=spec, **status))
+    assert facts is not None
+    assert facts.cause is not None
+    assert (facts.cause.kind, facts.cause.container, facts.cause.output) == (
+        CauseKind.CRASH,
+        "agent",
+        "no vault",
+    )
 
 
 def test_a_finished_init_container_is_passed_over() -> None:
