@@ -128,9 +128,17 @@ class OpenStackCloud:
         return tuple(sorted(read_each(listed, _migration, "/os-migrations"), key=lambda one: one.id))
 
     def allocations(self, host: str) -> tuple[str, ...] | None:
-        provider = self._provider(host)
-        if provider is None:
-            return None
+        known = self._providers.get(host)
+        held = self._held(known) if known is not None else None
+        if held is None:
+            # One that was known may be another's by now: another machine took the host's name.
+            self._providers.pop(host, None)
+            provider = self._provider(host)
+            held = self._held(provider) if provider is not None else None
+        return held
+
+    def _held(self, provider: str) -> tuple[str, ...] | None:
+        """The consumers of a provider; None where Placement says that there is no such provider."""
         path = f"/resource_providers/{provider}/allocations"
         answer = self._calls.get("placement", path, microversion=PLACEMENT)
         if answer is None:

@@ -60,6 +60,34 @@ def retry_after(text: str | None, now: float) -> float | None:
     return min(max(asked, 0.0), LONGEST_PAUSE) if math.isfinite(asked) else None
 
 
+def says_absent(service: str, content: bytes) -> bool:
+    """Whether a 404 is the service's own word that there is no such thing.
+
+    An ingress without a backend, a proxy and a path that nobody serves answer 404, too, and know nothing.
+    Shapes: `Fault` in nova/api/openstack/wsgi.py and cinder/api/openstack/wsgi.py, `json_error_formatter` in
+    placement/util.py, pecan_wsgi/hooks/translation.py in Neutron.
+    """
+    try:
+        body = json.loads(content)
+    except ValueError:
+        return False
+    if not isinstance(body, dict):
+        return False
+    if service == "placement":
+        listed = body.get("errors")
+        return isinstance(listed, list) and any(
+            isinstance(one, dict) and one.get("status") == 404 for one in listed
+        )
+    if service == "network":
+        fault = body.get("NeutronError")
+        # That type is of a path which Neutron does not serve.
+        return isinstance(fault, dict) and fault.get("type") not in (None, "", "HTTPNotFound")
+    if service in ("compute", "block_storage"):
+        fault = body.get("itemNotFound")
+        return isinstance(fault, dict) and fault.get("code") == 404
+    return False
+
+
 def fault_of(content: bytes) -> str:
     """The sentence in an error answer, in the shape of any service."""
     try:

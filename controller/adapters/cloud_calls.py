@@ -7,8 +7,10 @@ is sent once. After a 429 or 503 that says when to come back nothing is asked of
 from __future__ import annotations
 
 import contextlib
+import copy
 import json
 import logging
+import math
 import tempfile
 import threading
 import time
@@ -20,7 +22,7 @@ import yaml
 from urllib3.exceptions import HTTPError
 
 from controller.adapters.bounded_http import BoundedAdapter
-from controller.adapters.cloud_answer import CloudAnswer, fault_of, read_answer, retry_after
+from controller.adapters.cloud_answer import CloudAnswer, fault_of, read_answer, retry_after, says_absent
 from controller.domain import backoff
 from controller.errors import CloudRefused, CloudUnavailable
 from controller.ports import Clock, Randomness
@@ -81,14 +83,31 @@ class CloudCalls:
         self._randomness = randomness
         self._sleep = sleep
         self._local = threading.local()
+        # A library's registry keeps a connection alive after its thread is gone, until it is closed.
+        self._opened: list[Any] = []
         self._quiet: dict[str, float] = {}
+        self._until = math.inf
         self.count = 0
+
+    def until(self, deadline: float) -> CloudCalls:
+        """The same calls for work that has to end: nothing is sent after `deadline`, on the clock's time."""
+        bounded = copy.copy(self)
+        bounded._until = deadline
+        return bounded
+
+    @property
+    def late(self) -> bool:
+        """Whether nothing is sent any more."""
+        return self._clock.monotonic() >= self._until
 
     def get(
         self, service: str, path: str, params: Mapping[str, Any] | None = None, microversion: str = ""
     ) -> Any:
-        """The parsed answer, None on 404. Raises CloudUnavailable, CloudRefused."""
-        deadline = self._clock.monotonic() + READ_WITHIN
+        """The parsed answer, None where the service says that there is none.
+
+        Raises CloudUnavailable, CloudRefused.
+        """
+        deadline = min(self._clock.monotonic() + READ_WITHIN, self._until)
         attempt = 0
         while True:
             attempt += 1
@@ -160,6 +179,11 @@ class CloudCalls:
                 raise CloudUnavailable("Timeout")
             return int(response.status_code)
 
+    def close(self) -> None:
+        """Gives back every thread's connection; whoever still asks is answered."""
+        while self._opened:
+            self._opened.pop().close()
+
     @property
     def interface(self) -> str:
         """The interface of the catalogue that the credentials name: public, internal or admin."""
@@ -180,6 +204,8 @@ class CloudCalls:
         body: Mapping[str, Any] | None = None,
         microversion: str = "",
     ) -> Any:
+        if self.late:
+            raise CloudUnavailable(f"{service} {method} {path}: not asked, the time for this look is over")
         wait = self._quiet.get(service, 0.0) - self._clock.monotonic()
         if wait > 0:
             raise CloudUnavailable(f"{service} asked to be left alone for a while", wait)
@@ -197,6 +223,9 @@ class CloudCalls:
 
         what = f"{service} {method} {path}"
         deadline = self._clock.monotonic() + ANSWER_WITHIN
+        if method == "GET":
+            # Of a write that was cut off nobody would know the outcome.
+            deadline = min(deadline, self._until)
         try:
             proxy = getattr(self._connection(), service)
             response = proxy.request(path, method, stream=True, **_ONCE, **more)
@@ -224,6 +253,8 @@ class CloudCalls:
             raise CloudUnavailable(f"{what}: {code}", asked)
         if code == 401:
             raise CloudUnavailable(f"{what}: the credentials are not accepted")
+        if code == 404 and not says_absent(service, answer.content):
+            raise CloudUnavailable(f"{what}: 404, and not in the words of the service itself")
         if code == 404 and method in ("GET", "DELETE"):
             return None
         if code >= 400:
@@ -251,6 +282,7 @@ class CloudCalls:
                 **{key: value for key, value in self._cloud.items() if key != "profile"},
             )
             self._local.connection = found
+            self._opened.append(found)
         return found
 
 

@@ -9,7 +9,7 @@ from controller.cloud_port import Cloud
 from controller.domain.cloud_facts import MARK, CloudView
 from controller.domain.compute_node import Decision, HostFacts, Step
 from controller.domain.reasons import Reason
-from controller.errors import CloudRefused
+from controller.errors import CloudRefused, CloudUnavailable
 
 log = logging.getLogger(__name__)
 
@@ -46,7 +46,8 @@ def remove_host(facts: HostFacts, decision: Decision, cloud: Cloud, view: CloudV
     """Removes the host; Step.FORGET once nothing of it is left.
 
     The compute service goes first: Nova refuses that while a move to or from the host is not over, and it
-    frees what evacuated servers held there. Only then what no server needs is taken out of Placement.
+    frees what evacuated servers held there. Only then, and once Nova lists it no more, what no server needs is
+    taken out of Placement.
     Raises CloudUnavailable, CloudRefused.
     """
     host = facts.host
@@ -62,6 +63,9 @@ def remove_host(facts: HostFacts, decision: Decision, cloud: Cloud, view: CloudV
                     raise
                 return Decision(Step.BLOCKED, Reason.SERVERS_LEFT, f"Nova keeps its service: {error}")
             log.info("host %s: compute service removed", host)
+        if cloud.compute_service(host) is not None:
+            # Placement's part is safe to take only after Nova's own check, which comes with the deletion.
+            raise CloudUnavailable("Nova still lists its compute service: Placement is left as it is")
         for consumer in cloud.allocations(host) or ():
             if cloud.server(consumer) is None:
                 cloud.delete_allocations(consumer)

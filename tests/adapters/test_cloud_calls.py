@@ -18,6 +18,8 @@ from controller.adapters.randomness import SystemRandomness
 from controller.errors import CloudRefused, CloudUnavailable
 from tests.fakes.world import FakeClock
 
+SERVICES = ("compute", "network", "block_storage", "placement", "identity")
+
 
 class Body(io.BytesIO):
     def read1(self, size: int | None = -1, /, *, decode_content: bool = False) -> bytes:
@@ -63,7 +65,7 @@ class Calls(CloudCalls):
         self.service = service
 
     def _connection(self) -> Any:
-        return type("Connection", (), {"compute": self.service, "network": self.service})()
+        return type("Connection", (), dict.fromkeys(SERVICES, self.service))()
 
 
 BROKEN = [
@@ -128,10 +130,70 @@ def test_refusals_carry_the_words_of_the_service() -> None:
     assert error.value.code == 409
 
 
-def test_what_is_not_there_is_none_only_for_reads_and_deletions() -> None:
-    assert Calls(Service(Answer(404))).get("compute", "/x") is None
+# As the services word it, and as others do.
+ABSENT: dict[str, Any] = {
+    "compute": {"itemNotFound": {"code": 404, "message": "Instance x could not be found."}},
+    "block_storage": {"itemNotFound": {"code": 404, "message": "The resource could not be found."}},
+    "network": {"NeutronError": {"type": "AgentNotFound", "message": "Agent x could not be found"}},
+    "placement": {"errors": [{"status": 404, "title": "Not Found", "detail": "No resource provider"}]},
+}
+NOT_OF_THE_SERVICE = [
+    Answer(404, content=b"default backend - 404", Content_Type="text/html"),
+    Answer(404, content=b"<html>404 Not Found</html>"),
+    Answer(404),
+    Answer(404, ["itemNotFound"]),
+    Answer(404, {"error": {"code": 404, "message": "no route"}}),
+    Answer(404, {"message": "no Route matched with those values"}),
+    Answer(404, {"itemNotFound": "x", "errors": [], "NeutronError": {"type": "HTTPNotFound"}}),
+]
+
+
+@pytest.mark.parametrize("service", ABSENT)
+def test_what_the_service_says_is_not_there_is_none_for_reads_and_deletions_only(service: str) -> None:
+    absent = Answer(404, ABSENT[service])
+    assert Calls(Service(absent)).get(service, "/x") is None
+    assert Calls(Service(absent)).send("DELETE", service, "/x", None) is None
     with pytest.raises(CloudRefused):
-        Calls(Service(Answer(404))).send("POST", "compute", "/x", {})
+        Calls(Service(absent)).send("POST", service, "/x", {})
+
+
+@pytest.mark.parametrize("answer", NOT_OF_THE_SERVICE, ids=lambda one: repr(one.raw.getvalue())[:30])
+@pytest.mark.parametrize("service", ABSENT)
+def test_a_404_of_something_else_says_nothing(service: str, answer: Answer) -> None:
+    with pytest.raises(CloudUnavailable, match="404, and not in the words"):
+        Calls(Service(answer)).get(service, "/x")
+    for method in ("DELETE", "POST"):
+        with pytest.raises(CloudUnavailable, match="404, and not in the words"):
+            Calls(Service(answer)).send(method, service, "/x", None)
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda cloud: cloud.server("x"),
+        lambda cloud: cloud.allocations("cmp1"),
+        lambda cloud: cloud.delete_compute_service("x"),
+        lambda cloud: cloud.delete_provider("cmp1"),
+    ],
+)
+def test_an_ingress_without_a_backend_makes_no_server_and_no_allocation_disappear(ask: Any) -> None:
+    with pytest.raises(CloudUnavailable):
+        ask(OpenStackCloud(Calls(Service(NOT_OF_THE_SERVICE[0]))))
+
+
+def test_a_provider_that_is_gone_is_looked_for_by_name_before_it_is_said_that_there_is_none() -> None:
+    """Another machine took the host's name: its provider has another id."""
+    hypervisors = {"hypervisors": [{"id": "old", "service": {"host": "cmp1"}}]}
+    service = Service(
+        Answer(body=hypervisors),
+        Answer(404, ABSENT["placement"]),
+        Answer(body={"resource_providers": [{"uuid": "new"}]}),
+        Answer(body={"allocations": {"server": {}}}),
+    )
+    cloud = OpenStackCloud(Calls(service))
+    cloud.hypervisors()
+    assert cloud.allocations("cmp1") == ("server",)
+    assert service.asked[-1][1] == "/resource_providers/new/allocations"
 
 
 def page(*ids: str, more: bool) -> Answer:
@@ -148,7 +210,14 @@ def test_all_pages_of_a_list_are_read() -> None:
 
 @pytest.mark.parametrize(
     "second",
-    [Answer(404), Answer(body={}), Answer(body={"items": None}), page("b", more=True), page(more=True)],
+    [
+        Answer(404, ABSENT["compute"]),
+        Answer(404),
+        Answer(body={}),
+        Answer(body={"items": None}),
+        page("b", more=True),
+        page(more=True),
+    ],
 )
 def test_a_list_that_does_not_come_whole_is_no_list(second: Answer) -> None:
     calls = Calls(Service(page("a", "b", more=True), second))

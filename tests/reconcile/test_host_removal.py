@@ -251,3 +251,21 @@ def test_a_compute_that_becomes_a_network_node_keeps_its_agents(network_node: No
     assert "cmp2" not in world.cloud.services
     assert "L3 agent cmp2" in world.cloud.agents
     assert world.status("cmp2")["state"] == "Ready" and "compute" not in world.status("cmp2")
+
+
+def test_placement_is_left_alone_while_nova_still_lists_the_service(world: NodeWorld) -> None:
+    """A deletion that was answered by something else than Nova: its own check was never made."""
+    kept = world.cloud.services["cmp1"]
+
+    def never_arrived(name: str, subject: str) -> None:
+        if name == "delete_compute_service":
+            world.cloud.services["cmp1"] = replace(kept, up=False)
+            world.cloud.held["cmp1"] = {"id-of-a-move"}
+
+    world.cloud.after = never_arrived
+    remove(world)
+    world.look(10, after=10)
+    written = {name for name, _ in world.cloud.writes}
+    assert "delete_compute_service" in written
+    assert written.isdisjoint({"delete_allocations", "delete_provider"})
+    assert "still lists" in world.status("cmp1")["message"]
