@@ -22,13 +22,23 @@ def node_rows(nodes: Mapping[str, Any]) -> list[Row]:
             (
                 name,
                 Cell(state, _STYLES.get(state, "")),  # type: ignore[call-overload]
-                entry.get("compute") or "-",
+                _compute(entry),
                 "-" if servers is None else str(servers),
                 entry.get("maintenance") or "-",
                 entry.get("reason") or "-",
             )
         )
     return rows
+
+
+def _compute(entry: Mapping[str, Any]) -> str:
+    words, age = str(entry.get("compute") or "-"), _age(entry)
+    return f"{words} ({age})" if entry.get("compute") and age else words
+
+
+def _age(entry: Mapping[str, Any]) -> str:
+    """Of when is what OpenStack said of the host, empty while it is of now."""
+    return f"as of {entry['asOf']}" if entry.get("asOf") else ""
 
 
 def node_causes(node: str, entry: Mapping[str, Any], maintenances: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -39,7 +49,8 @@ def node_causes(node: str, entry: Mapping[str, Any], maintenances: Sequence[Mapp
     elif entry.get("message"):
         lines.append(f"  {entry['message']}")
     if entry.get("compute"):
-        lines.append(f"  compute service {entry['compute']}; {entry.get('servers', '?')} servers")
+        age = f", {_age(entry)}" if _age(entry) else ""
+        lines.append(f"  compute service {entry['compute']}; {entry.get('servers', '?')} servers{age}")
     if entry.get("drainLocked"):
         lines.append(f"  drains are held back: {entry['drainLocked']}")
     for one in maintenances:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
@@ -105,7 +105,8 @@ class HostReport:
     """What the care for compute hosts has to say of one node, for `status.nodes`.
 
     `uid`: of the Node whose compute service is known. `host`: as OpenStack calls it. `servers` is None
-    where it is not known. `forget`: nothing of a node that is gone is left in OpenStack.
+    where it is not known. `forget`: nothing of a node that is gone is left in OpenStack. `stale`: it was so
+    when OpenStack was last looked at.
     """
 
     reason: str = ""
@@ -117,6 +118,7 @@ class HostReport:
     maintenance: str = ""
     drain_locked: str = ""
     forget: bool = False
+    stale: bool = False
 
 
 def parse_node(obj: Mapping[str, Any]) -> NodeFacts | None:
@@ -219,8 +221,14 @@ def node_entries(
     before: Mapping[str, Any],
     now: float,
     reports: Mapping[str, HostReport] | None = None,
+    *,
+    unknown: str = "",
+    as_of: float = 0.0,
 ) -> dict[str, Any]:
     """`status.nodes`. `before` is what it says now: `since` moves only when a state changes.
+
+    `unknown`: why OpenStack cannot be looked at, empty while it can. Then what it said of compute hosts is
+    kept, and told to be of `as_of` (seconds since the epoch; 0.0: of before this process began).
 
     What no report speaks of stays as it was said before: after a restart nothing is known of a host until
     OpenStack has been looked at. The entry of a compute node that is gone stays until its report says
@@ -232,13 +240,42 @@ def node_entries(
         began = node.since if node.state == NodeState.NOT_READY and node.since else now
         entry = {"roles": list(node.roles), "state": str(node.state), "message": node.message}
         old = before.get(node.name) or {}
-        result[node.name] = _entry(entry, old, told.get(node.name), began, now)
+        report = told.get(node.name)
+        if unknown:
+            report = _said_before(report, old, unknown, is_compute=node.is_compute)
+        result[node.name] = _entry(entry, old, report, began, now) | _age(report, old, as_of or now)
     for name in sorted(before.keys() - result.keys()):
         report, old = told.get(name), before[name] or {}
         if old.get("uid") and not (report is not None and report.forget):
             gone = {"roles": old.get("roles") or [], "state": str(NodeState.REMOVED), "message": ""}
-            result[name] = _entry(gone, old, report, now, now)
+            if unknown:
+                report = _said_before(report, old, unknown, is_compute=False)
+            result[name] = _entry(gone, old, report, now, now) | _age(report, old, as_of or now)
     return result
+
+
+def _said_before(
+    report: HostReport | None, old: Mapping[str, Any], why: str, *, is_compute: bool
+) -> HostReport | None:
+    """What was said of a host before OpenStack fell silent, with `why` in the place of what followed."""
+    if report is None:
+        report = HostReport(
+            compute=str(old.get("compute") or ""),
+            servers=old.get("servers"),
+            maintenance=str(old.get("maintenance") or ""),
+            drain_locked=str(old.get("drainLocked") or ""),
+        )
+    if not is_compute and not report.compute:
+        return report
+    return replace(report, reason=str(Reason.CLOUD_UNKNOWN), message=why, stale=True)
+
+
+def _age(report: HostReport | None, old: Mapping[str, Any], as_of: float) -> dict[str, Any]:
+    """Of when what is said of a host is, while it is not of now."""
+    if report is None or not report.stale or not report.compute:
+        return {}
+    # What was told to be old once does not grow younger by a restart.
+    return {"asOf": old.get("asOf") or timestamp(as_of)}
 
 
 _REPORTED = ("reason", "uid", "host", "compute", "servers", "maintenance", "drainLocked")
@@ -303,6 +340,7 @@ def nodes_condition(
         shown = "; ".join(f"{name}: {message}" for name, message in failing[:SHOWN])
         more = f"; and {len(failing) - SHOWN} more" if len(failing) > SHOWN else ""
         text = f"{len(failing)} hosts fail: {shown}{more}"
+        text += f"; that was so before OpenStack fell silent: {unknown}" if unknown else ""
         return Condition(CONDITION, "False", Reason.HOSTS_FAILING, shorten(text, 4000), generation)
     text = f"{len(known)} nodes are ready"
     if cordoned:

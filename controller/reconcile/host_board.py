@@ -11,11 +11,15 @@ from controller.domain.nodes import HostReport
 
 @dataclass(frozen=True)
 class BoardContent:
-    """`braked`: why automatic action is stopped. `unknown`: why OpenStack cannot be looked at."""
+    """`braked`: why automatic action is stopped. `unknown`: why OpenStack cannot be looked at.
+
+    While it cannot, the reports are of `as_of`, the last look (seconds since the epoch; 0.0: of none yet).
+    """
 
     reports: Mapping[str, HostReport] = field(default_factory=dict)
     braked: str = ""
     unknown: str = ""
+    as_of: float = 0.0
 
 
 class HostBoard:

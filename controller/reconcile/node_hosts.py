@@ -8,6 +8,7 @@ read that very moment before it is taken.
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from dataclasses import replace
 
 from controller.cloud_port import Cloud, Fencing
@@ -90,6 +91,8 @@ class HostsReconciler:
         )
         self._told: dict[str, tuple[str, str]] = {}
         self._looked = -AT_LEAST
+        # When OpenStack was last looked at, in seconds since the epoch.
+        self._known = 0.0
 
     def reconcile(self) -> float:
         """One look; seconds until the next. Raises KubeError."""
@@ -108,11 +111,11 @@ class HostsReconciler:
             cloud = self._access.cloud()
             view = self._access.look(cloud)
         except CloudUnavailable as error:
-            self._guard.look(scene, self._region.facts(STATEFULSET), None, None)
-            before = self._board.read()
-            self._board.write(replace(before, unknown=str(error)))
+            locks = self._guard.look(scene, self._region.facts(STATEFULSET), None, None)
+            self._tell_unknown(str(error), locks)
             log.info("OpenStack is not looked at: %s", error)
             return max(AGAIN_AFTER, error.retry_after or 0.0)
+        self._known = self._clock.now()
         # What was done shows in the next look, and so does what it makes room for.
         return AT_LEAST if self._care(scene, cloud, view) else EVERY
 
@@ -212,6 +215,14 @@ class HostsReconciler:
                 log.warning("aggregates of %s: %s", name, error)
 
     # -- what is told -------------------------------------------------------------------------------
+
+    def _tell_unknown(self, why: str, locks: Mapping[str, str]) -> None:
+        """OpenStack cannot be looked at: what it said last stays, and is told to be of then."""
+        before = self._board.read()
+        reports = {
+            name: replace(one, drain_locked=locks.get(name, "")) for name, one in before.reports.items()
+        }
+        self._board.write(replace(before, reports=reports, unknown=why, as_of=self._known))
 
     def _tell(self, host: HostFacts, decision: Decision, scene: HostScene) -> None:
         """An event on the Node when what is done with its host changes."""

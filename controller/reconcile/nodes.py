@@ -88,7 +88,14 @@ class NodesReconciler:
         if self._awaits_first_look() and not lost:
             return CATCHING_UP
         status: dict[str, Any] = {"conditions": entries([condition], known, now)}
-        shown = node_entries(nodes, before.get("nodes") or {}, now, board.reports)
+        shown = node_entries(
+            nodes,
+            before.get("nodes") or {},
+            now,
+            board.reports,
+            unknown=board.unknown,
+            as_of=board.as_of,
+        )
         if shown or before.get("nodes"):
             status["nodes"] = shown
         try:
