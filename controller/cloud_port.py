@@ -13,6 +13,7 @@ from controller.domain.cloud_facts import (
     Agent,
     Aggregate,
     ComputeService,
+    ControlService,
     Hypervisor,
     Migration,
     Server,
@@ -24,9 +25,30 @@ from controller.domain.probes import ServiceEndpoint
 class Cloud(Protocol):
     """One region's OpenStack, as an administrator. Safe from several threads."""
 
+    def until(self, deadline: float) -> Cloud:
+        """The same for one piece of work that has to end: nothing is asked after the clock's `deadline`.
+
+        `deadline` is of the monotonic clock. A call after it raises CloudUnavailable at once, and no read
+        is waited for beyond it; a write that was sent before has its own time.
+        """
+        ...
+
+    @property
+    def late(self) -> bool:
+        """Whether that deadline has passed."""
+        ...
+
+    def close(self) -> None:
+        """Gives back its connections; a call that is under way ends as it would."""
+        ...
+
     # -- looks: a list is complete or not given at all
 
     def compute_services(self) -> tuple[ComputeService, ...]: ...
+
+    def compute_control(self) -> tuple[ControlService, ...]:
+        """Nova's conductors and schedulers, also entries of those that are no more."""
+        ...
 
     def compute_service(self, host: str) -> ComputeService | None:
         """That of one host as it is now; None where there is none."""
@@ -70,6 +92,14 @@ class Cloud(Protocol):
 
     def served_by(self, agent: str) -> tuple[str, ...]:
         """Networks on a DHCP agent."""
+        ...
+
+    def agents_of_router(self, router: str) -> tuple[str, ...]:
+        """The L3 agents that have a router; none where there is no such router."""
+        ...
+
+    def agents_of_network(self, network: str) -> tuple[str, ...]:
+        """The DHCP agents that have a network; none where there is no such network."""
         ...
 
     # -- writes that may be repeated

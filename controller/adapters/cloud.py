@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from controller.adapters.cloud_calls import CloudCalls, items_of, parse_clouds, read_each
+from controller.adapters.cloud_calls import CloudCalls, items_of, read_each
+from controller.adapters.clouds_yaml import parse_clouds
 from controller.domain.cloud_facts import (
     Agent,
     Aggregate,
     ComputeService,
+    ControlService,
     Hypervisor,
     Migration,
     Server,
     VolumeService,
 )
-from controller.domain.probes import ServiceEndpoint
+from controller.domain.probes import CONTROL, ServiceEndpoint
 from controller.errors import CloudRefused, CloudUnavailable
 from controller.ports import Clock, Randomness
 
@@ -37,9 +39,20 @@ AGGREGATE_KEY = "osctl.dev/managed"
 class OpenStackCloud:
     """One region's OpenStack, as an administrator."""
 
-    def __init__(self, calls: CloudCalls) -> None:
+    def __init__(self, calls: CloudCalls, providers: dict[str, str] | None = None) -> None:
         self._calls = calls
-        self._providers: dict[str, str] = {}
+        self._providers = providers if providers is not None else {}
+
+    def until(self, deadline: float) -> OpenStackCloud:
+        return OpenStackCloud(self._calls.until(deadline), self._providers)
+
+    @property
+    def late(self) -> bool:
+        return self._calls.late
+
+    def close(self) -> None:
+        """Gives back its connections."""
+        self._calls.close()
 
     # -- looks --------------------------------------------------------------------------------------
 
@@ -53,13 +66,22 @@ class OpenStackCloud:
         return next((one for one in found if one.host == host), None)
 
     def _compute_services(self, wanted: Mapping[str, str]) -> tuple[ComputeService, ...]:
+        listed = self._nova_services(wanted)
+        return read_each(
+            (one for one in listed if one.get("binary") == "nova-compute"), _service, "/os-services"
+        )
+
+    def compute_control(self) -> tuple[ControlService, ...]:
+        """Nova's conductors and schedulers, also those that are no more. Raises CloudUnavailable."""
+        listed = [one for binary in CONTROL for one in self._nova_services({"binary": binary})]
+        return read_each(listed, _control_service, "/os-services")
+
+    def _nova_services(self, wanted: Mapping[str, str]) -> list[dict[str, Any]]:
         answer = self._calls.get("compute", "/os-services", wanted, microversion=SERVICES)
         listed = items_of(answer, "services", "/os-services")
         if any(one.get("status") == UNKNOWN or "id" not in one for one in listed):
             raise CloudUnavailable("a cell of Nova is down: its services are not known")
-        return read_each(
-            (one for one in listed if one.get("binary") == "nova-compute"), _service, "/os-services"
-        )
+        return listed
 
     def endpoints(self) -> tuple[ServiceEndpoint, ...]:
         """The catalogue, of the interface and the region that the credentials name."""
@@ -155,6 +177,16 @@ class OpenStackCloud:
     def served_by(self, agent: str) -> tuple[str, ...]:
         path = f"/agents/{agent}/dhcp-networks"
         return read_each(items_of(self._calls.get("network", path), "networks", path), _id, path)
+
+    def agents_of_router(self, router: str) -> tuple[str, ...]:
+        return self._agents_of(f"/routers/{router}/l3-agents")
+
+    def agents_of_network(self, network: str) -> tuple[str, ...]:
+        return self._agents_of(f"/networks/{network}/dhcp-agents")
+
+    def _agents_of(self, path: str) -> tuple[str, ...]:
+        answer = self._calls.get("network", path)
+        return () if answer is None else read_each(items_of(answer, "agents", path), _id, path)
 
     def _provider(self, host: str) -> str | None:
         known = self._providers.get(host)
@@ -259,12 +291,20 @@ class OpenStackClouds:
         self._randomness = randomness
 
     def open(self, clouds: bytes, authority: bytes = b"") -> OpenStackCloud:
-        calls = CloudCalls(parse_clouds(clouds), self._clock, self._randomness, authority=authority)
+        calls = CloudCalls(
+            parse_clouds(clouds, trusted=bool(authority)), self._clock, self._randomness, authority=authority
+        )
         return OpenStackCloud(calls)
 
 
 def _region(endpoint: Mapping[str, Any]) -> str:
     return str(endpoint.get("region_id") or endpoint.get("region") or "")
+
+
+def _control_service(one: Mapping[str, Any]) -> ControlService:
+    return ControlService(
+        str(one["binary"]), str(one["host"]), one["status"] == "enabled", one["state"] == "up"
+    )
 
 
 def _service(one: Mapping[str, Any]) -> ComputeService:
@@ -279,7 +319,12 @@ def _service(one: Mapping[str, Any]) -> ComputeService:
     )
 
 
+# What agents count in their reports (neutron/agent/dhcp/agent.py, neutron/agent/l3/agent.py, _report_state).
+_LOADS = {"L3 agent": "routers", "DHCP agent": "networks"}
+
+
 def _agent(one: Mapping[str, Any]) -> Agent:
+    configured = one.get("configurations") or {}
     return Agent(
         id=one["id"],
         host=one["host"],
@@ -287,7 +332,8 @@ def _agent(one: Mapping[str, Any]) -> Agent:
         alive=bool(one["alive"]),
         enabled=bool(one["admin_state_up"]),
         description=one.get("description") or "",
-        mode=str((one.get("configurations") or {}).get("agent_mode") or ""),
+        mode=str(configured.get("agent_mode") or ""),
+        load=int(configured.get(_LOADS.get(one["agent_type"], "")) or 0),
     )
 
 
@@ -339,6 +385,7 @@ def _server(one: Mapping[str, Any]) -> Server:
         host=one.get("OS-EXT-SRV-ATTR:host") or "",
         status=one["status"],
         task=one.get("OS-EXT-STS:task_state") or "",
+        state=one.get("OS-EXT-STS:vm_state") or "",
         memory=int(flavor.get("ram") or 0),
         disk=(int(flavor.get("disk") or 0) if boots_local else 0) + extra,
         local_disk=boots_local or extra > 0 or swap > 0,

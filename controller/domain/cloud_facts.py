@@ -63,8 +63,21 @@ class ComputeService:
 
 
 @dataclass(frozen=True, slots=True)
+class ControlService:
+    """One of Nova's services that serve no host: `binary` is nova-conductor or nova-scheduler."""
+
+    binary: str
+    host: str
+    enabled: bool
+    up: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Agent:
-    """One network agent; `kind` as Neutron calls it, such as `L3 agent`; `mode` of an L3 agent."""
+    """One network agent; `kind` as Neutron calls it, such as `L3 agent`; `mode` of an L3 agent.
+
+    `load`: how many routers or networks it said last that it serves; agents say so every half minute.
+    """
 
     id: str
     host: str
@@ -73,6 +86,7 @@ class Agent:
     enabled: bool = True
     description: str = ""
     mode: str = ""
+    load: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +116,7 @@ class Hypervisor:
 class Server:
     """One server. `task` is empty while nothing is done to it. Memory in MiB, disks in GiB.
 
+    `state` is Nova's vm_state, such as `active`; `status` is made of that and of the task.
     `extra_specs` are of its flavor, `image` the properties of the image that it was made from.
     """
 
@@ -110,6 +125,7 @@ class Server:
     host: str
     status: str
     task: str = ""
+    state: str = ""
     memory: int = 0
     disk: int = 0
     local_disk: bool = False

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from controller.domain.cloud_facts import Agent, ComputeService, VolumeService
+from controller.domain.cloud_facts import Agent, ComputeService, ControlService, VolumeService
 from controller.domain.health import Facts
 from controller.domain.quorum import describe, has_quorum
-from controller.domain.workload_health import PROGRESS_DEADLINE, Health, Verdict, quorum_group
+from controller.domain.workload_health import PROGRESS_DEADLINE, WORSE, Health, Verdict, quorum_group
 from controller.domain.workloads import Workload
 
 # The application under which probes stand in `status.health`.
@@ -19,6 +19,8 @@ SHOWN = 5
 FAILURES = 2
 # As long as a workload may take to come up.
 FIRST_ANSWER_WITHIN = 600.0
+# Of these Nova needs one each.
+CONTROL = ("nova-conductor", "nova-scheduler")
 # The probes that are judged by the pods of all members, and the release of each.
 QUORUMS = {"database": "mariadb", "message-broker": "rabbitmq"}
 
@@ -93,14 +95,30 @@ def new_probe(now: float, entry: Mapping[str, Any]) -> Probe:
     return Probe(patient=now, heard=now, verdict=known)
 
 
-def judge_compute_services(services: Iterable[ComputeService], expected: int) -> Verdict:
+def judge_compute_services(
+    services: Iterable[ComputeService], control: Iterable[ControlService], expected: int
+) -> Verdict:
     """Enabled nova-computes that are up, of all enabled ones: who disabled one knows of it.
 
-    `expected`: how many there should be by the pods that run them.
+    `expected`: how many there should be by the pods that run them. Of `control`, one of each kind must be
+    up: a pod that is replaced leaves its entry behind, and it is down for ever.
     """
     known = list(services)
     lost = [one.host for one in known if one.enabled and not one.up]
-    return _registered("compute services", [one.enabled for one in known], lost, expected)
+    verdict = _registered("compute services", [one.enabled for one in known], lost, expected)
+    there = list(control)
+    serving = {one.binary for one in there if one.enabled and one.up}
+    if missing := [f"no {binary} is up" for binary in CONTROL if binary not in serving]:
+        # What has registered once and is down is lost; what has not may be on its way.
+        lost_one = any(one.binary not in serving for one in there)
+        health = (
+            Health.UNHEALTHY if lost_one else max(verdict.health, Health.PROGRESSING, key=WORSE.__getitem__)
+        )
+        text = "; ".join(
+            filter(None, ("no server can be made or moved: " + ", ".join(missing), verdict.text))
+        )
+        return replace(verdict, health=health, text=text)
+    return verdict
 
 
 def judge_agents(agents: Iterable[Agent], expected: int) -> Verdict:
@@ -150,26 +168,27 @@ class Probed:
 
 
 def probed(facts: Facts) -> Probed:
-    """What the deployed releases can answer; nothing that no pod is there to answer."""
-    deployed = {name for name, release in facts.releases.items() if release.deployed}
+    """What the releases can answer that were deployed once, whatever is done to them now; nothing that no
+    pod is there to answer."""
+    served = {name for name, release in facts.releases.items() if release.deployed or name in facts.manifests}
     asked: dict[str, int] = {}
-    if "keystone" in deployed:
+    if "keystone" in served:
         asked = {"endpoints": 1}
         for name, (release, answers) in _ANSWERING.items():
-            if release in deployed:
+            if release in served:
                 asked[name] = sum(
                     one.rollout.desired for one in facts.workloads if not one.off and answers(one)
                 )
     quorums = {
         name: verdict
         for name, release in QUORUMS.items()
-        if release in deployed
+        if release in served
         for verdict in _quorums(release, facts)
     }
     return Probed({name: count for name, count in asked.items() if count}, quorums)
 
 
-# By probe: the release that must be deployed, and the workloads whose pods register with its API.
+# By probe: the release that must have been deployed, and the workloads whose pods register with its API.
 _ANSWERING: Mapping[str, tuple[str, Callable[[Workload], bool]]] = {
     "compute-services": (
         "nova",

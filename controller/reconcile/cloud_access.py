@@ -46,10 +46,12 @@ class CloudAccess:
         with self._lock:
             if self._cloud is None or digest != self._digest:
                 try:
-                    self._cloud = self._clouds.open(content, authority)
+                    opened = self._clouds.open(content, authority)
                 except CloudRefused as error:
                     raise CloudUnavailable(str(error)) from None
-                self._digest = digest
+                if self._cloud is not None:
+                    self._cloud.close()
+                self._cloud, self._digest = opened, digest
             return self._cloud
 
     def look(self, cloud: Cloud) -> CloudView:

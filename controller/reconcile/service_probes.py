@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import logging
+import queue
 import threading
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from controller.domain import metrics
-from controller.domain.cloud_facts import Agent, ComputeService, VolumeService
+from controller.domain.cloud_facts import Agent, ComputeService, ControlService, VolumeService
 from controller.domain.health import ComponentHealth, ComponentKey
 from controller.domain.probes import (
     APPLICATION,
@@ -41,6 +42,10 @@ class ProbedCloud(Protocol):
 
     def compute_services(self) -> tuple[ComputeService, ...]: ...
 
+    def compute_control(self) -> tuple[ControlService, ...]:
+        """Nova's conductors and schedulers."""
+        ...
+
     def network_agents(self) -> tuple[Agent, ...]: ...
 
     def volume_services(self) -> tuple[VolumeService, ...]: ...
@@ -56,6 +61,8 @@ class ProbedCloud(Protocol):
 
 class ServiceProbes:
     """One region's probes, a round every `every` seconds on a thread of its own.
+
+    It is one and the same thread: a cloud's connections belong to the thread that asks.
 
     `cloud()` opens the region's OpenStack; `told()` is called when a round may have changed something.
     """
@@ -80,6 +87,8 @@ class ServiceProbes:
         self._quorums: frozenset[str] = frozenset()
         self._next = 0.0
         self._running = False
+        self._rounds: queue.SimpleQueue[Mapping[str, int]] = queue.SimpleQueue()
+        self._thread: threading.Thread | None = None
 
     def components(self, wanted: Probed, known: Mapping[str, Any]) -> dict[ComponentKey, ComponentHealth]:
         """The wanted probes as components, as they were last answered; begins a round where one is due.
@@ -93,7 +102,9 @@ class ServiceProbes:
                 self._measures.forget(probe=gone)
             for name in asked:
                 if name not in self._probes:
-                    self._probes[name] = new_probe(now, known.get(name) or {})
+                    self._probes[name] = probe = new_probe(now, known.get(name) or {})
+                    # Of what nobody has said anything yet, the answer is not put off.
+                    self._next = self._next if probe.verdict else now
             due = bool(asked) and not self._running and now >= self._next
             self._running = self._running or due
             shown = {
@@ -109,15 +120,25 @@ class ServiceProbes:
         return {(APPLICATION, name): ComponentHealth(verdict, 0) for name, verdict in shown.items()}
 
     def _begin(self, asked: Mapping[str, int]) -> None:
-        round_ = threading.Thread(target=self._round, args=(asked,), name="probes", daemon=True)
+        self._rounds.put(asked)
+        if self._thread is not None:
+            return
+        thread = threading.Thread(target=self._work, name="probes", daemon=True)
         try:
-            round_.start()
+            thread.start()
         except RuntimeError as error:
             # No thread can be started now: a later round may be.
             log.warning("services cannot be probed: %s", error)
+            self._rounds.get_nowait()
             with self._lock:
                 self._running = False
                 self._next = self._clock.monotonic() + self._every
+            return
+        self._thread = thread
+
+    def _work(self) -> None:
+        while True:
+            self._round(self._rounds.get())
 
     def _measure_quorums(self, quorums: Mapping[str, Verdict]) -> None:
         for gone in self._quorums - quorums.keys():
@@ -151,7 +172,8 @@ class ServiceProbes:
         finally:
             with self._lock:
                 self._running = False
-                self._next = self._clock.monotonic() + self._every
+                come = self._probes.keys() - asked.keys()
+                self._next = self._clock.monotonic() + (0.0 if come else self._every)
             self._told()
 
     def _probe(self, name: str, expected: int, deadline: float) -> None:
@@ -186,7 +208,7 @@ class ServiceProbes:
 
     def _ask(self, name: str, expected: int, cloud: ProbedCloud, deadline: float) -> Verdict:
         if name == "compute-services":
-            return judge_compute_services(cloud.compute_services(), expected)
+            return judge_compute_services(cloud.compute_services(), cloud.compute_control(), expected)
         if name == "network-agents":
             return judge_agents(cloud.network_agents(), expected)
         if name == "volume-services":

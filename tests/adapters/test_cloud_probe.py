@@ -10,9 +10,11 @@ import pytest
 
 from controller.adapters import cloud_calls
 from controller.adapters.clock import SystemClock
+from controller.adapters.cloud import OpenStackClouds
 from controller.adapters.cloud_calls import CloudCalls
 from controller.adapters.randomness import SystemRandomness
 from controller.errors import CloudUnavailable
+from tests.fakes.identity import served_identity
 
 # It loads openstacksdk.
 pytestmark = pytest.mark.slow
@@ -88,3 +90,27 @@ def test_an_answer_that_does_not_come_is_not_waited_for(
 
 def test_the_interface_is_that_of_the_credentials(calls: CloudCalls) -> None:
     assert calls.interface == "internal"
+
+
+def test_a_cloud_gives_back_the_connection_of_every_thread_and_answers_all_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from openstack.connection import Connection
+
+    closed: list[Connection] = []
+    close = Connection.close
+
+    def noted(connection: Connection) -> None:
+        closed.append(connection)
+        close(connection)
+
+    monkeypatch.setattr(Connection, "close", noted)
+    with served_identity() as identity:
+        cloud = OpenStackClouds(SystemClock(), SystemRandomness()).open(identity.clouds())
+        thread = threading.Thread(target=cloud.endpoints)
+        thread.start()
+        thread.join(30)
+        known = cloud.endpoints()
+        cloud.close()
+        assert len({id(one) for one in closed}) == 2
+        assert cloud.endpoints() == known

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from controller.domain.cloud_facts import Agent, ComputeService, VolumeService
+from controller.domain.cloud_facts import Agent, ComputeService, ControlService, VolumeService
 from controller.domain.health import Facts, Release
 from controller.domain.pods import parse_pod
 from controller.domain.probes import (
@@ -23,7 +24,7 @@ from controller.domain.probes import (
     probed,
 )
 from controller.domain.workload_health import PROGRESS_DEADLINE, Health, Verdict
-from controller.domain.workloads import parse_workload
+from controller.domain.workloads import Manifest, parse_workload
 from tests.domain.health_objects import (
     NOW,
     at,
@@ -43,19 +44,43 @@ def compute(host: str, *, enabled: bool = True, up: bool = True) -> ComputeServi
     return ComputeService(id=host, host=host, enabled=enabled, up=up)
 
 
+CONTROL = [
+    ControlService("nova-conductor", "nova-conductor-1", enabled=True, up=True),
+    ControlService("nova-conductor", "nova-conductor-0", enabled=True, up=False),
+    ControlService("nova-scheduler", "nova-scheduler-1", enabled=True, up=True),
+]
+
+
+def test_without_a_scheduler_or_a_conductor_that_is_up_no_server_can_be_made() -> None:
+    verdict = judge_compute_services([compute("cmp1")], CONTROL[1:], 1)
+    assert (verdict.health, verdict.text) == (
+        Health.UNHEALTHY,
+        "no server can be made or moved: no nova-conductor is up",
+    )
+    begins = judge_compute_services([compute("cmp1")], CONTROL[:1], 1)
+    assert (begins.health, begins.text) == (
+        Health.PROGRESSING,
+        "no server can be made or moved: no nova-scheduler is up",
+    )
+
+
+def test_what_a_replaced_conductor_left_behind_does_not_count() -> None:
+    assert judge_compute_services([compute("cmp1")], CONTROL, 1).health == Health.READY
+
+
 def test_a_compute_service_that_is_down_is_named() -> None:
-    verdict = judge_compute_services([compute("cmp1"), compute("cmp2", up=False)], 2)
+    verdict = judge_compute_services([compute("cmp1"), compute("cmp2", up=False)], CONTROL, 2)
     assert (verdict.health, verdict.ready, verdict.desired) == (Health.UNHEALTHY, 1, 2)
     assert verdict.text == "1 of 2 compute services down: cmp2"
 
 
 def test_one_that_somebody_disabled_does_not_count() -> None:
-    verdict = judge_compute_services([compute("cmp1"), compute("cmp2", enabled=False, up=False)], 2)
+    verdict = judge_compute_services([compute("cmp1"), compute("cmp2", enabled=False, up=False)], CONTROL, 2)
     assert (verdict.health, verdict.ready, verdict.desired) == (Health.READY, 1, 1)
 
 
 def test_of_many_a_few_are_named() -> None:
-    verdict = judge_compute_services((compute(f"cmp{number}", up=False) for number in range(9)), 9)
+    verdict = judge_compute_services((compute(f"cmp{number}", up=False) for number in range(9)), CONTROL, 9)
     assert verdict.text == "9 of 9 compute services down: cmp0, cmp1, cmp2, cmp3, cmp4 and 4 more"
 
 
@@ -121,8 +146,7 @@ def test_an_old_answer_is_no_answer() -> None:
 
 def test_no_endpoint_and_no_service_are_never_ready() -> None:
     assert judge_endpoints([]).health == Health.UNHEALTHY
-    for judge in (judge_compute_services, judge_agents, judge_volume_services):
-        verdict = judge([], 3)  # type: ignore[operator]
+    for verdict in (judge_compute_services([], [], 3), judge_agents([], 3), judge_volume_services([], 3)):
         assert (verdict.health, verdict.ready, verdict.desired) == (Health.PROGRESSING, 0, 3)
 
 
@@ -139,12 +163,12 @@ def test_no_endpoint_and_no_service_are_never_ready() -> None:
 def test_fewer_than_there_are_pods_for_are_not_ready(
     known: list[ComputeService], verdict: tuple[Health, int, int]
 ) -> None:
-    judged = judge_compute_services(known, 3)
+    judged = judge_compute_services(known, CONTROL, 3)
     assert (judged.health, judged.ready, judged.desired) == verdict
 
 
 def test_what_was_well_has_ten_minutes_to_register_one_more_and_no_longer() -> None:
-    fewer = judge_compute_services([compute("cmp1")], 2)
+    fewer = judge_compute_services([compute("cmp1")], CONTROL, 2)
     probe = new_probe(0, {}).answered(GOOD, 5000).answered(fewer, 5060)
     assert shown(probe, 5060)[0] == Health.PROGRESSING
     probe = probe.answered(fewer, 5060 + FIRST_ANSWER_WITHIN)
@@ -161,7 +185,7 @@ def test_all_pods_of_a_volume_backend_may_be_one_service() -> None:
 
 
 def test_that_all_are_disabled_is_told() -> None:
-    verdict = judge_compute_services([compute("cmp1", enabled=False)], 1)
+    verdict = judge_compute_services([compute("cmp1", enabled=False)], CONTROL, 1)
     assert verdict == Verdict(
         Health.READY, 0, 0, "all 1 compute services are disabled: nothing new can be placed on them"
     )
@@ -187,9 +211,20 @@ def facts(*objects: dict[str, Any], pods: tuple[dict[str, Any], ...] = (), deplo
     return Facts(releases, workloads, {("StatefulSet", "mariadb-server"): known}, {}, NOW)
 
 
-def test_only_what_is_deployed_is_probed() -> None:
+def test_what_was_never_deployed_is_not_probed() -> None:
     assert probed(facts(deployed=False)).asked == {}
     assert probed(facts()).asked == {"endpoints": 1}
+
+
+def test_what_was_deployed_once_is_probed_while_it_is_upgraded_fails_or_waits_for_somebody() -> None:
+    known = facts(made(daemonset(4), "nova", "compute"), made(statefulset(3), "mariadb", "server"))
+    under_way = replace(
+        known,
+        releases={name: Release(name, deployed=False, revision=2) for name in known.releases},
+        manifests={name: Manifest((), frozenset()) for name in ("keystone", "nova", "mariadb")},
+    )
+    assert probed(under_way).asked == {"endpoints": 1, "compute-services": 4}
+    assert set(probed(under_way).quorums) == {"database"}
 
 
 def test_what_pods_should_register_is_asked_for_as_many() -> None:

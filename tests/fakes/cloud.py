@@ -1,8 +1,9 @@
 """An OpenStack in memory: `FakeCloud` implements `controller.cloud_port.Cloud`.
 
 It keeps what the reconcilers rely on: a server has one task at a time (409 otherwise), a migration shows
-first as a task, then on another host, then as ended; a host that was forced down is not freed before its
-compute was restarted; a service that has servers is not deleted. `tests/openstack/test_cloud_contract.py`
+first as a task, then on another host, then as ended; an evacuation asks for no task, so that a second one
+begins beside the first; a host that was forced down is not freed before its compute was restarted; a service
+that has servers is not deleted. `tests/openstack/test_cloud_contract.py`
 holds it, and the real one, to that. What happens in time happens here when a test calls `pass_time()`.
 
 `before` and `after` are called with the name of each call, reads too; they may raise.
@@ -18,16 +19,19 @@ from controller.domain.cloud_facts import (
     Agent,
     Aggregate,
     ComputeService,
+    ControlService,
     Hypervisor,
     Migration,
     Server,
     VolumeService,
 )
+from controller.domain.probes import CONTROL
 from controller.errors import CloudRefused
 
 READS = frozenset(
     (
         "compute_services",
+        "compute_control",
         "compute_service",
         "hypervisors",
         "network_agents",
@@ -43,6 +47,8 @@ READS = frozenset(
 )
 
 
+# Where Nova's vm_state is not the status in small letters.
+STATES = {"SHUTOFF": "stopped", "VERIFY_RESIZE": "resized"}
 # As Nova counts moves that are not over: one that waits to be confirmed is not.
 UNFINISHED = ("accepted", "preparing", "running", "post-migrating", "finished")
 
@@ -93,12 +99,17 @@ class FakeCloud:
         ids = [f"{host}-{len(self.hosted) + number:04}" for number in range(count)]
         for id_ in ids:
             server = Server(id_, f"vm-{id_}", host, "ACTIVE", memory=512, disk=1)
-            self.hosted[id_] = replace(server, **more)  # type: ignore[arg-type]
+            made = replace(server, **more)  # type: ignore[arg-type]
+            self.hosted[id_] = replace(made, state=made.state or STATES.get(made.status, made.status.lower()))
             self.held[host].add(id_)
         return ids
 
     def die(self, host: str) -> None:
         self.services[host] = replace(self.services[host], up=False)
+
+    def catch(self, server: str, task: str = "rebooting_hard", status: str = "HARD_REBOOT") -> None:
+        """Its host died in the middle of a task, which never ends."""
+        self.hosted[server] = replace(self.hosted[server], task=task, status=status)
 
     def restart(self, host: str) -> None:
         """The compute starts again, and cleans up what was evacuated."""
@@ -145,11 +156,18 @@ class FakeCloud:
         self.before(name, subject)
         self.calls.append((name, subject))
 
+    def close(self) -> None:
+        """There is no connection."""
+
     # -- looks
 
     def compute_services(self) -> tuple[ComputeService, ...]:
         self._called("compute_services")
         return tuple(replace(one, up=one.up and not one.forced_down) for one in self.services.values())
+
+    def compute_control(self) -> tuple[ControlService, ...]:
+        self._called("compute_control")
+        return tuple(ControlService(binary, "ctl1", enabled=True, up=True) for binary in CONTROL)
 
     def compute_service(self, host: str) -> ComputeService | None:
         self._called("compute_service", host)
@@ -301,10 +319,13 @@ class FakeCloud:
         server = self.hosted.get(id_)
         if server is None:
             raise CloudRefused("no such server", 404)
-        if server.task or server.status == "VERIFY_RESIZE":
+        evacuated = kind == "evacuation"
+        if evacuated and server.state not in ("active", "stopped", "error"):
+            raise CloudRefused(f"Cannot evacuate while it is in vm_state {server.state}", 409)
+        if not evacuated and (server.task or server.status == "VERIFY_RESIZE"):
             raise CloudRefused("Cannot do that while it is in another task", 409)
         source = self.services[server.host]
-        if (kind == "evacuation") == (source.up and not source.forced_down):
+        if evacuated == (source.up and not source.forced_down):
             raise CloudRefused("the compute service of the host is in the wrong state", 400)
         targets = [
             one.host

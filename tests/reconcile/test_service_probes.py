@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from controller.domain import metrics
-from controller.domain.cloud_facts import Agent, ComputeService, VolumeService
-from controller.domain.probes import FIRST_ANSWER_WITHIN, Probed, ServiceEndpoint
+from controller.domain.cloud_facts import Agent, ComputeService, ControlService, VolumeService
+from controller.domain.probes import CONTROL, FIRST_ANSWER_WITHIN, Probed, ServiceEndpoint
 from controller.domain.workload_health import Health, Verdict
 from controller.errors import CloudUnavailable, KubeError
 from controller.reconcile.service_probes import MISSED, ROUND_WITHIN, ServiceProbes
@@ -51,6 +51,9 @@ class _Cloud:
         if self.broken:
             raise KeyError("host")
         return (ComputeService("1", "cmp1", enabled=True, up=self.up),)
+
+    def compute_control(self) -> tuple[ControlService, ...]:
+        return tuple(ControlService(binary, "ctl1", enabled=True, up=True) for binary in CONTROL)
 
     def network_agents(self) -> tuple[Agent, ...]:
         self._ask("network")
@@ -187,7 +190,37 @@ def test_an_api_server_that_is_away_does_not_end_the_probes(region: _Region) -> 
     assert region.round("endpoints") == {"endpoints": (Health.READY, "")}
 
 
-def test_what_is_not_deployed_any_more_is_not_shown_any_more(region: _Region) -> None:
+def test_what_comes_to_be_asked_is_asked_at_once(region: _Region) -> None:
+    region.round("endpoints")
+    region.clock.advance(5)
+    assert region.round("endpoints", "compute-services")["compute-services"] == (Health.READY, "")
+
+
+def test_what_comes_to_be_asked_during_a_round_is_asked_right_after_it(region: _Region) -> None:
+    region.cloud.hangs = threading.Event()
+    region.shown("volume-services")
+    region.shown("volume-services", "compute-services")
+    region.cloud.hangs.set()
+    assert region.told.wait(DEADLINE)
+    assert region.probes.due_in() == 0.0
+
+
+def test_one_thread_asks_for_ever(region: _Region) -> None:
+    threads = set()
+    ask = region.cloud._ask
+
+    def noted(what: str) -> None:
+        threads.add(threading.get_ident())
+        ask(what)
+
+    region.cloud._ask = noted  # type: ignore[method-assign]
+    for _ in range(5):
+        region.round()
+        region.clock.advance(61)
+    assert len(threads) == 1
+
+
+def test_what_is_not_wanted_any_more_is_not_shown_any_more(region: _Region) -> None:
     region.round()
     assert set(region.shown("endpoints")) == {"endpoints"}
     assert region.measures.value(metrics.PROBE_SUCCESS, probe="compute-services") is None
