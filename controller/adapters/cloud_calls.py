@@ -18,7 +18,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, TypeVar
 
 import requests
-import yaml
 from urllib3.exceptions import HTTPError
 
 from controller.adapters.bounded_http import BoundedAdapter
@@ -43,22 +42,8 @@ _BUSY = frozenset((429, 502, 503, 504))
 # Of the answers that are a failure of the server and not of the request.
 _BROKEN = frozenset((408, 425, 500)) | _BUSY
 
-
-def parse_clouds(content: bytes) -> Mapping[str, Any]:
-    """The one cloud of a clouds.yaml, or the one named `default`. Raises CloudRefused."""
-    try:
-        document = yaml.load(content, Loader=yaml.CSafeLoader)
-        clouds = document["clouds"]
-        chosen = clouds["default"] if "default" in clouds or len(clouds) != 1 else next(iter(clouds.values()))
-        if not chosen["auth"]["auth_url"]:
-            raise KeyError("auth_url")
-    except (yaml.YAMLError, UnicodeDecodeError, TypeError, KeyError, AttributeError):
-        # Without the cause: the text of a parser's error may quote what it could not read.
-        raise CloudRefused(
-            'the credentials are no clouds.yaml with one cloud, or one named "default"'
-        ) from None
-    found: Mapping[str, Any] = chosen
-    return found
+# What libraries make of what they did not expect: a value of another type, half an answer.
+_STUMBLED = (ValueError, LookupError, TypeError, AttributeError, RuntimeError, OSError)
 
 
 class CloudCalls:
@@ -83,7 +68,7 @@ class CloudCalls:
         self._randomness = randomness
         self._sleep = sleep
         self._local = threading.local()
-        # A library's registry keeps a connection alive after its thread is gone, until it is closed.
+        # The library keeps a connection and its sockets alive after its thread is gone.
         self._opened: list[Any] = []
         self._quiet: dict[str, float] = {}
         self._until = math.inf
@@ -219,7 +204,7 @@ class CloudCalls:
 
     def _answer(self, method: str, service: str, path: str, more: Mapping[str, Any]) -> CloudAnswer:
         import keystoneauth1.exceptions as failures
-        from openstack.exceptions import SDKException
+        from openstack.exceptions import SDKException, ServiceDisabledException
 
         what = f"{service} {method} {path}"
         deadline = self._clock.monotonic() + ANSWER_WITHIN
@@ -229,8 +214,9 @@ class CloudCalls:
         try:
             proxy = getattr(self._connection(), service)
             response = proxy.request(path, method, stream=True, **_ONCE, **more)
-        except failures.EndpointNotFound:
-            raise CloudRefused(f"the region has no {service} service", 404) from None
+        except (failures.EndpointNotFound, ServiceDisabledException):
+            # Of the catalogue, and so Keystone's word. What discovery does not find is NotSupported.
+            raise CloudRefused(f"the region has no {service} service at that interface", 404) from None
         except (failures.Unauthorized, failures.http.Forbidden):
             raise CloudUnavailable(f"{what}: the credentials are not accepted") from None
         except failures.http.HttpError as error:
@@ -238,7 +224,7 @@ class CloudCalls:
         except (failures.ClientException, SDKException) as error:
             # Their texts quote requests; the kind of the failure says enough.
             raise CloudUnavailable(f"{what}: {type(error).__name__}") from None
-        except (ValueError, KeyError, TypeError, OSError) as error:
+        except _STUMBLED as error:
             # What discovery makes of an answer that was cut short.
             raise CloudUnavailable(f"{what}: {type(error).__name__}") from None
 
@@ -269,21 +255,32 @@ class CloudCalls:
     def _connection(self) -> Any:
         found = getattr(self._local, "connection", None)
         if found is None:
-            import openstack
-
             # At level DEBUG they write whole answers into the log, and servers' metadata are in them.
             for name in ("keystoneauth", "openstack", "urllib3"):
                 logging.getLogger(name).setLevel(logging.WARNING)
-            found = openstack.connect(
-                load_yaml_config=False,
-                load_envvars=False,
-                app_name="openstack-controller",
-                api_timeout=REQUEST_TIMEOUT,
-                **{key: value for key, value in self._cloud.items() if key != "profile"},
-            )
+            found = self._connect()
             self._local.connection = found
             self._opened.append(found)
         return found
+
+    def _connect(self) -> Any:
+        """A connection that has sent nothing yet. Raises CloudUnavailable where the file has to be edited."""
+        import openstack
+        from keystoneauth1.exceptions import ClientException
+        from openstack.exceptions import SDKException
+
+        try:
+            return openstack.connect(
+                load_yaml_config=False,
+                load_envvars=False,
+                # `_cloud` holds neither (clouds_yaml).
+                app_name="openstack-controller",
+                api_timeout=REQUEST_TIMEOUT,
+                **self._cloud,
+            )
+        except (ClientException, SDKException, ImportError, *_STUMBLED) as error:
+            # Their texts quote values.
+            raise CloudUnavailable(f"the clouds.yaml cannot be used: {type(error).__name__}") from None
 
 
 def items_of(answer: Any, name: str, path: str) -> list[dict[str, Any]]:
