@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+
 FIRST = 5.0
 CAP = 300.0
 
@@ -18,3 +20,8 @@ def delay(failures: int, jitter: float, *, first: float = FIRST, cap: float = CA
     # 2**30 s is beyond any cap; without the bound a float overflows after 1,024 failures.
     full = min(cap, first * float(2 ** min(failures - 1, 30)))
     return full * (0.5 + jitter / 2)
+
+
+def steady_jitter(seed: str) -> float:
+    """A number in [0, 1) that differs between seeds, not between looks."""
+    return int.from_bytes(hashlib.sha256(seed.encode()).digest()[:4], "big") / 2**32

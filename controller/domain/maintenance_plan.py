@@ -6,10 +6,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from controller.domain.cloud_facts import Aggregate, Server
+from controller.domain.cloud_facts import Aggregate, Migration, Server
 
 # Of a server's metadata or of its flavor's extra specs: live, cold, leave.
 POLICY_KEY = "maintenance"
+# What Nova calls the migration of an evacuation.
+EVACUATION = "evacuation"
 
 
 class Mode(StrEnum):
@@ -66,7 +68,8 @@ class ServerPlan:
 
 # What Nova's API allows (nova/compute/api.py: live_migrate, resize, evacuate check the vm_state).
 _LIVE = frozenset(("ACTIVE", "PAUSED"))
-_EVACUATED = frozenset(("ACTIVE", "SHUTOFF", "ERROR"))
+# Whatever task is on them: evacuate() has task_state=None.
+_EVACUATED = frozenset(("active", "stopped", "error"))
 _OBSTACLES = {
     "SUSPENDED": "it is suspended: resume or stop it",
     "ERROR": "it is in ERROR: repair or delete it",
@@ -76,15 +79,19 @@ _OBSTACLES = {
 }
 _PASSING = frozenset(("BUILD", "REBUILD", "RESIZE", "REVERT_RESIZE", "MIGRATING", "REBOOT", "HARD_REBOOT"))
 _GOING = frozenset(("DELETED", "SOFT_DELETED"))
+_DELETING = frozenset(("deleting", "soft-deleting"))
 # Of hw:cpu_policy of a flavor, and hw_cpu_policy of an image.
 _PINNED = frozenset(("dedicated", "mixed"))
 
 
-def plan_server(server: Server, mode: Mode, rules: Rules) -> ServerPlan:
-    """How this server leaves the node."""
+def plan_server(server: Server, mode: Mode, rules: Rules, moves: Iterable[Migration] = ()) -> ServerPlan:
+    """How this server leaves the node.
+
+    `moves`: its migrations, which decide only where a server with a task is to be evacuated.
+    """
     if mode == Mode.CORDON:
         return ServerPlan(server.id, server.name, Way.LEAVE, "mode Cordon moves no server")
-    way, why = _evacuated(server, rules) if mode == Mode.EVACUATE else _migrated(server, rules)
+    way, why = _evacuated(server, rules, moves) if mode == Mode.EVACUATE else _migrated(server, rules)
     return ServerPlan(server.id, server.name, way, why)
 
 
@@ -97,21 +104,31 @@ def _policy(server: Server) -> str:
     return ""
 
 
-def _evacuated(server: Server, rules: Rules) -> tuple[Way, str]:
+def _evacuated(server: Server, rules: Rules, moves: Iterable[Migration]) -> tuple[Way, str]:
+    """A task that was on it when its host died never ends, so only an evacuation is waited for."""
     if _policy(server) == "leave":
         return Way.LEAVE, f"its owner asks for that ({POLICY_KEY}=leave)"
-    if server.status in _GOING:
+    if server.status in _GOING or server.task in _DELETING:
+        # Nova goes on with that when the host is back (nova/compute/manager.py: _init_instance).
         return Way.LEAVE, "it is being deleted"
-    if server.task:
-        return Way.BUSY, f"Nova is at work on it ({server.task})"
-    if server.status not in _EVACUATED:
-        return Way.BLOCKED, f"Nova evacuates no server that is {server.status}"
+    if server.task and _leaves_dead_host(server, moves):
+        return Way.BUSY, f"Nova evacuates it already ({server.task})"
+    if server.state not in _EVACUATED:
+        return Way.BLOCKED, f"Nova evacuates no server that is {server.state or server.status}"
     if server.local_disk and not (rules.shared_disks or rules.rebuild_local):
         return (
             Way.BLOCKED,
             "its local disk would be made anew from its image; allow it with localDisks: Rebuild",
         )
     return Way.EVACUATE, ""
+
+
+def _leaves_dead_host(server: Server, moves: Iterable[Migration]) -> bool:
+    """Whether Nova is evacuating it from where it is; one to its host died with that."""
+    newest = max(moves, key=lambda one: one.id, default=None)
+    return (
+        newest is not None and newest.kind == EVACUATION and newest.source == server.host and not newest.ended
+    )
 
 
 def _migrated(server: Server, rules: Rules) -> tuple[Way, str]:

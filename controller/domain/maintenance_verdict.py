@@ -67,7 +67,15 @@ def _under_way(entries: Sequence[Entry], open_: Sequence[Entry], blocked: int) -
     waiting = sum(one.way == Way.BUSY for one in open_)
     text = f"{progress(entries)} servers moved, {sum(one.under_way for one in open_)} under way"
     text += f", {waiting} busy with something else" if waiting else ""
-    return text + (f", {blocked} blocked" if blocked else "")
+    text += f", {blocked} blocked" if blocked else ""
+    told = [f"{one.name}: {one.message}" for one in open_ if _is_held_up(one)]
+    return f"{text}; {_shown(told)}" if told else text
+
+
+def _is_held_up(entry: Entry) -> bool:
+    """Whether its message says why it has not begun yet, or again."""
+    tells = entry.way == Way.BUSY or entry.attempts > 0
+    return bool(entry.message) and not entry.under_way and tells
 
 
 def _network(stand: Progress, moved: str) -> Verdict:

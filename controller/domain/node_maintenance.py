@@ -3,7 +3,8 @@
 All progress is in the status, so that any process can go on from it. What is asked of Nova is noted before
 it is asked for, with the newest migration that the server had; afterwards Nova's own records tell whether
 the request arrived: a newer migration, a task, another host. Without any of them, and after a while, it did
-not arrive, and is asked for again.
+not arrive, and is asked for again. That counts as no attempt of the server's: the way to Nova was broken, or
+the process was.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
+from controller.domain import backoff
 from controller.domain.cloud_facts import Migration, Server
 from controller.domain.conditions import timestamp
 from controller.domain.durations import parse_duration
@@ -21,6 +23,8 @@ from controller.domain.times import seconds_of
 
 # Within so many seconds what was asked of Nova is to be seen there, and an abort is to have an effect.
 SETTLE, ABORT_WITHIN = 10.0, 120.0
+# Nova begins a second evacuation beside the first, so one that may still arrive is given more time.
+SETTLE_EVACUATION = 60.0
 RETRY_FIRST, RETRY_CAP = 10.0, 120.0
 
 
@@ -107,7 +111,9 @@ def parse_spec(obj: Mapping[str, Any], *, shared_disks: bool = False) -> Mainten
 class Entry:
     """One server in `status.servers`. Times in seconds since the epoch, 0.0 for never.
 
-    `after`: the newest migration that the server had before ours was asked for.
+    `after`: the newest migration that the server had before ours was asked for. `unseen`: of the
+    `attempts` those of which Nova never showed anything. `refused`: Nova answered the last one with a
+    conflict, which `message` quotes: our own of before that it is at work on, or a refusal.
     """
 
     id: str
@@ -120,6 +126,13 @@ class Entry:
     after: int = 0
     target: str = ""
     message: str = ""
+    unseen: int = 0
+    refused: bool = False
+
+    @property
+    def failures(self) -> int:
+        """Attempts that count."""
+        return self.attempts - self.unseen
 
     @property
     def ended(self) -> bool:
@@ -132,7 +145,12 @@ class Entry:
     def written(self) -> dict[str, Any]:
         """As it stands in the status."""
         times = {"requestedAt": self.requested, "notBefore": self.not_before}
-        plain = {"attempts": self.attempts, "afterMigration": self.after}
+        plain = {
+            "attempts": self.attempts,
+            "unseen": self.unseen,
+            "refused": self.refused,
+            "afterMigration": self.after,
+        }
         texts = {"target": self.target, "message": self.message}
         return {
             "id": self.id,
@@ -158,32 +176,39 @@ def read_entry(entry: Mapping[str, Any]) -> Entry:
         after=int(entry.get("afterMigration") or 0),
         target=str(entry.get("target") or ""),
         message=str(entry.get("message") or ""),
+        unseen=int(entry.get("unseen") or 0),
+        refused=bool(entry.get("refused")),
     )
 
 
 def plan_entry(plan: ServerPlan, known: Entry | None, retries: int) -> Entry:
     """The entry of a server that is on the node: what is under way stays, anything else follows the plan.
 
-    So does what was given up, while Nova is at work on it or no attempt is left.
+    So does what was given up, while Nova is at work on it or no attempt is left for that way. With
+    another way attempts count anew.
     """
     if known is not None and known.under_way:
         return known
     if known is not None and known.state == Stand.BLOCKED and known.way in _COMMANDS:
-        spent = known.attempts > retries and plan.way in _COMMANDS
+        spent = known.failures > retries and plan.way == known.way
         if spent or plan.way == Way.BUSY:
             return known
-    base = known if known is not None else Entry(plan.id, plan.name, plan.way)
+    base = known if known is not None else Entry(plan.id, plan.name, plan.way, message=plan.why)
     state = {Way.LEAVE: Stand.LEFT, Way.BLOCKED: Stand.BLOCKED}.get(plan.way, Stand.PENDING)
     if state == base.state and plan.way == base.way:
         return replace(base, name=plan.name)
-    return replace(base, name=plan.name, way=plan.way, state=state, message=plan.why)
+    found = replace(base, name=plan.name, way=plan.way, state=state, message=plan.why)
+    # A task in between is no other way.
+    if plan.way == base.way or Way.BUSY in (plan.way, base.way):
+        return found
+    return replace(found, attempts=0, unseen=0, not_before=0.0)
 
 
 def tried_anew(entry: Entry) -> Entry:
     """The entry after the spec was edited, which is an answer to what was blocked: attempts count anew."""
     if entry.under_way or entry.ended:
         return entry
-    return replace(entry, state=Stand.PENDING, attempts=0, not_before=0.0)
+    return replace(entry, state=Stand.PENDING, attempts=0, unseen=0, not_before=0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,8 +232,19 @@ def begin(entry: Entry, sight: Sight, now: float) -> tuple[Entry, Command]:
         after=sight.newest,
         attempts=entry.attempts + 1,
         message="",
+        refused=False,
     )
     return noted, _COMMANDS[entry.way]
+
+
+def unknown(entry: Entry, why: str) -> Entry:
+    """The entry of what was asked for where the answer did not come; what Nova shows decides."""
+    return replace(entry, message=why)
+
+
+def conflicting(entry: Entry, why: str) -> Entry:
+    """The entry of what Nova answered with a conflict; unless it shows a task, that was a refusal."""
+    return replace(entry, message=why, refused=True)
 
 
 def advance(
@@ -222,21 +258,50 @@ def advance(
     if server is None:
         return replace(entry, state=Stand.DONE, message="deleted meanwhile"), None
     newest = _ours(entry, sight)
+    if newest is not None and entry.message:
+        # It did arrive.
+        entry = replace(entry, message="", refused=False)
     late = now - entry.requested > spec.server_deadline
     if server.status == "VERIFY_RESIZE" and not server.task:
         return _unconfirmed(entry, server, newest, source=source, late=late)
-    if server.task or server.status == "MIGRATING" or (newest is not None and not newest.ended):
+    if _at_work(entry, server, newest, source):
         moving = replace(entry, state=Stand.MOVING, target=_elsewhere(server, source))
         return _overdue(moving, server, newest, spec=spec, now=now) if late else (moving, None)
     if server.host != source:
         return _arrived(entry, server, newest), None
     if newest is not None and newest.failed:
         return failed(entry, f"Nova: its migration ended as {newest.status}", spec, now), None
-    if now - entry.requested < SETTLE:
+    if now - entry.requested < _settles_in(entry, newest):
         return entry, None
     if newest is not None:
         return failed(entry, "Nova: its migration ended, and it is still here", spec, now), None
-    return failed(entry, "Nova shows nothing of what was asked for", spec, now), None
+    return _without_trace(entry, spec, now), None
+
+
+def _settles_in(entry: Entry, newest: Migration | None) -> float:
+    may_come = entry.way == Way.EVACUATE and newest is None and not entry.refused
+    return SETTLE_EVACUATION if may_come else SETTLE
+
+
+def _at_work(entry: Entry, server: Server, newest: Migration | None, source: str) -> bool:
+    """Whether Nova moves the server, or does something else with it."""
+    if newest is not None and not newest.ended:
+        return True
+    if entry.way == Way.EVACUATE and server.host == source:
+        # The task that its host died in does not end. Nova notes that of an evacuation (REBUILDING,
+        # nova/compute/api.py) just before the migration.
+        return server.task.startswith("rebuild")
+    return bool(server.task) or server.status == "MIGRATING"
+
+
+def _without_trace(entry: Entry, spec: MaintenanceSpec, now: float) -> Entry:
+    """The entry of a server on which nothing is under way, and that has no newer migration."""
+    if entry.refused:
+        return failed(entry, entry.message, spec, now)
+    if entry.state == Stand.MOVING:
+        return failed(entry, "Nova: a task ended without a migration, and it is still here", spec, now)
+    why = entry.message or "Nova shows nothing of what was asked for"
+    return _later(replace(entry, unseen=entry.unseen + 1), f"{why}; it is asked for again", now)
 
 
 def look_for(entry: Entry, sight: Sight, source: str) -> tuple[Entry, Command | None]:
@@ -311,11 +376,17 @@ def _arrived(entry: Entry, server: Server, newest: Migration | None) -> Entry:
 
 def failed(entry: Entry, why: str, spec: MaintenanceSpec, now: float) -> Entry:
     """The entry after an attempt that came to nothing."""
-    if entry.attempts > spec.retries:
-        text = f"{why}; {entry.attempts} attempts failed: migrate it by hand, or edit the spec"
+    entry = replace(entry, refused=False)
+    if entry.failures > spec.retries:
+        text = f"{why}; {entry.failures} attempts failed: migrate it by hand, or edit the spec"
         return replace(entry, state=Stand.BLOCKED, message=text)
-    pause = min(RETRY_CAP, RETRY_FIRST * float(2 ** min(entry.attempts - 1, 10)))
-    return replace(entry, state=Stand.PENDING, not_before=now + pause, message=f"{why}; it is tried again")
+    return _later(entry, f"{why}; it is tried again", now)
+
+
+def _later(entry: Entry, why: str, now: float) -> Entry:
+    jitter = backoff.steady_jitter(f"{entry.id} {entry.attempts}")
+    pause = backoff.delay(entry.attempts, jitter, first=RETRY_FIRST, cap=RETRY_CAP)
+    return replace(entry, state=Stand.PENDING, not_before=now + pause, message=why)
 
 
 def may_begin(entry: Entry, now: float) -> bool:

@@ -219,7 +219,7 @@ class MaintenancesReconciler:
 
     def _plan(self, work: Work, cloud: Cloud, view: CloudView) -> None:
         servers = cloud.servers_on(work.host)
-        plan = {one.id: planned(one, work) for one in servers}
+        plan = {one.id: planned(one, work, cloud) for one in servers}
         outlook = outlook_of(
             work.host, cloud, view, now=self._clock.now(), deadline=work.spec.server_deadline
         )

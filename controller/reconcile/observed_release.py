@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from controller.domain import backoff
 from controller.domain.bundle import ReleaseSpec
 from controller.domain.bundle_status import attempt_entry
 from controller.domain.digests import spec_digest, values_digest
@@ -154,8 +154,7 @@ def _copied_from(last: Revision, earlier: Sequence[Revision]) -> frozenset[int]:
 
 def steady_jitter(release: str, attempt: Attempt | None) -> float:
     """A number in [0, 1) that differs between releases and failures, not between looks."""
-    seed = f"{release} {attempt.finished if attempt else 0}".encode()
-    return int.from_bytes(hashlib.sha256(seed).digest()[:4], "big") / 2**32
+    return backoff.steady_jitter(f"{release} {attempt.finished if attempt else 0}")
 
 
 def _obstacle(reason: Reason, error: Exception, again_after: float = LOOK_AGAIN) -> Decision:

@@ -12,19 +12,26 @@ from controller.domain.maintenance_plan import Mode, plan_server
 from controller.domain.node_maintenance import (
     Command,
     Entry,
+    MaintenanceSpec,
     Sight,
     Stand,
     advance,
     begin,
+    conflicting,
     failed,
     look_for,
     may_begin,
     plan_entry,
+    unknown,
 )
 from controller.errors import CloudRefused, CloudUnavailable
 from controller.reconcile.maintenance_status import Work
 
 log = logging.getLogger(__name__)
+
+Trouble = CloudRefused | CloudUnavailable
+CONFLICT = 409
+_BEGINNING = frozenset((Command.LIVE, Command.COLD, Command.EVACUATE))
 
 
 @dataclass(frozen=True)
@@ -39,9 +46,11 @@ class Commands:
     asked: tuple[tuple[Entry, Command, Sight], ...] = ()
 
 
-def planned(server: Server, work: Work) -> Entry:
+def planned(server: Server, work: Work, cloud: Cloud) -> Entry:
     """The entry of a server on the node."""
-    plan = plan_server(server, work.spec.mode, work.spec.rules)
+    in_task = work.spec.mode == Mode.EVACUATE and server.task
+    moves = cloud.migrations(server.id) if in_task else ()
+    plan = plan_server(server, work.spec.mode, work.spec.rules, moves)
     return plan_entry(plan, work.entries.get(server.id), work.spec.retries)
 
 
@@ -67,11 +76,15 @@ def follow_servers(work: Work, cloud: Cloud, slots: int, now: float) -> Commands
     for server in present.values():
         before = work.entries.get(server.id)
         if before is None or not before.under_way:
-            known[server.id] = planned(server, work)
+            known[server.id] = planned(server, work, cloud)
     waiting = sorted((one for one in known.values() if may_begin(one, now)), key=lambda one: one.attempts)
     for entry in waiting[:slots]:
         sight = see(entry.id, cloud)
-        if sight.server is None or sight.server.host != work.host or sight.server.task:
+        if sight.server is None or sight.server.host != work.host:
+            continue
+        now_planned = plan_server(sight.server, work.spec.mode, work.spec.rules, sight.migrations)
+        if now_planned.way != entry.way:
+            # Something has happened to it since the list was taken.
             continue
         known[entry.id], command = begin(entry, sight, now)
         asked.append((known[entry.id], command, sight))
@@ -79,13 +92,21 @@ def follow_servers(work: Work, cloud: Cloud, slots: int, now: float) -> Commands
 
 
 def send(commands: Commands, work: Work, cloud: Cloud, now: float) -> dict[str, Entry]:
-    """Asks Nova for what is noted; the entries of those that it refused."""
-    refused = {
-        entry.id: why
-        for entry, command, sight in commands.asked
-        if (why := ask(entry, command, sight, cloud))
-    }
-    return {id_: failed(commands.entries[id_], why, work.spec, now) for id_, why in refused.items()}
+    """Asks Nova for what is noted; the entries of those that it did not take on."""
+    told = {}
+    for entry, command, sight in commands.asked:
+        trouble = ask(entry, command, sight, cloud)
+        if trouble is not None and command in _BEGINNING:
+            told[entry.id] = _answered(entry, trouble, work.spec, now)
+    return told
+
+
+def _answered(entry: Entry, trouble: Trouble, spec: MaintenanceSpec, now: float) -> Entry:
+    if isinstance(trouble, CloudUnavailable):
+        return unknown(entry, str(trouble))
+    if trouble.code == CONFLICT:
+        return conflicting(entry, str(trouble))
+    return failed(entry, str(trouble), spec, now)
 
 
 def remaining(work: Work, commands: Commands, cloud: Cloud) -> tuple[str, ...]:
@@ -106,8 +127,8 @@ def see(server: str, cloud: Cloud) -> Sight:
     return Sight(cloud.server(server), migrations)
 
 
-def ask(entry: Entry, command: Command, sight: Sight, cloud: Cloud) -> str:
-    """Asks Nova; why it refused, empty where it did not or nothing is known of the outcome."""
+def ask(entry: Entry, command: Command, sight: Sight, cloud: Cloud) -> Trouble | None:
+    """Asks Nova; the refusal, or why nothing is known of the outcome. None where Nova took it on."""
     try:
         if command == Command.LIVE:
             cloud.live_migrate(entry.id)
@@ -121,11 +142,9 @@ def ask(entry: Entry, command: Command, sight: Sight, cloud: Cloud) -> str:
             cloud.abort_migration(entry.id, sight.newest)
     except CloudUnavailable as error:
         log.info("server %s, %s: the outcome is not known: %s", entry.id, command, error)
-        return ""
+        return error
     except CloudRefused as error:
         log.info("server %s, %s: %s", entry.id, command, error)
-        # A conflict is another task on the server, perhaps our own of before; it will be seen.
-        begun = command in (Command.LIVE, Command.COLD, Command.EVACUATE)
-        return str(error) if begun and error.code != 409 else ""
+        return error
     log.info("server %s: %s", entry.id, command)
-    return ""
+    return None

@@ -52,6 +52,17 @@ def test_an_entry_that_is_no_object_makes_the_list_unknown(what: str) -> None:
         ask(OpenStackCloud(cast(CloudCalls, _Calls(name, "broken"))))
 
 
+def test_the_state_of_a_server_is_told_beside_what_is_done_to_it() -> None:
+    entry = {
+        "id": "1",
+        "status": "HARD_REBOOT",
+        "OS-EXT-STS:vm_state": "active",
+        "OS-EXT-STS:task_state": "rebooting_hard",
+    }
+    [found] = OpenStackCloud(cast(CloudCalls, _Calls("servers", entry))).servers_on("cmp1")
+    assert (found.state, found.task, found.status) == ("active", "rebooting_hard", "HARD_REBOOT")
+
+
 class _Catalogue:
     """A Keystone that several regions share."""
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from controller.domain.cloud_facts import Aggregate, Server
+from controller.domain.cloud_facts import Aggregate, Migration, Server
 from controller.domain.maintenance_plan import (
     Availability,
     Claim,
@@ -20,7 +20,7 @@ from controller.domain.maintenance_plan import (
     share_slots,
 )
 
-SERVER = Server("id", "vm", "cmp1", "ACTIVE", memory=1024, disk=20, local_disk=True)
+SERVER = Server("id", "vm", "cmp1", "ACTIVE", state="active", memory=1024, disk=20, local_disk=True)
 PINNED = replace(SERVER, extra_specs={"hw:cpu_policy": "dedicated"})
 VGPU = replace(SERVER, extra_specs={"resources:VGPU": "1"})
 PCI = replace(SERVER, extra_specs={"pci_passthrough:alias": "nic:1"})
@@ -102,15 +102,39 @@ def test_cordon_leaves_everything() -> None:
         (SERVER, Rules(), Way.BLOCKED),
         (SERVER, Rules(rebuild_local=True), Way.EVACUATE),
         (SERVER, Rules(shared_disks=True), Way.EVACUATE),
-        (replace(SERVER, status="SHUTOFF"), Rules(shared_disks=True), Way.EVACUATE),
-        (replace(SERVER, status="ERROR"), Rules(shared_disks=True), Way.EVACUATE),
-        (replace(SERVER, status="PAUSED"), Rules(shared_disks=True), Way.BLOCKED),
-        (replace(SERVER, task="rebuilding"), Rules(shared_disks=True), Way.BUSY),
+        (replace(SERVER, state="stopped"), Rules(shared_disks=True), Way.EVACUATE),
+        (replace(SERVER, state="error"), Rules(shared_disks=True), Way.EVACUATE),
+        (replace(SERVER, state="paused"), Rules(shared_disks=True), Way.BLOCKED),
+        (replace(SERVER, state="building", status="BUILD", task="spawning"), Rules(), Way.BLOCKED),
+        (replace(SERVER, state="", status="UNKNOWN"), Rules(shared_disks=True), Way.BLOCKED),
+        (replace(SERVER, status="REBUILD", task="rebuilding"), Rules(shared_disks=True), Way.EVACUATE),
+        (replace(SERVER, status="REBOOT", task="reboot_started"), Rules(shared_disks=True), Way.EVACUATE),
+        (replace(SERVER, task="deleting"), Rules(shared_disks=True), Way.LEAVE),
+        (replace(SERVER, task="soft-deleting"), Rules(shared_disks=True), Way.LEAVE),
         (replace(SERVER, metadata={"maintenance": "leave"}), Rules(shared_disks=True), Way.LEAVE),
     ],
 )
 def test_an_evacuation_loses_no_disk_unasked(server: Server, rules: Rules, expected: Way) -> None:
     assert way(server, Mode.EVACUATE, rules)[0] == expected
+
+
+@pytest.mark.parametrize(
+    ("kind", "status", "source", "task", "expected"),
+    [
+        ("evacuation", "accepted", "cmp1", "rebuilding", Way.BUSY),
+        ("evacuation", "error", "cmp1", "rebuilding", Way.EVACUATE),
+        ("evacuation", "accepted", "cmp0", "rebuild_spawning", Way.EVACUATE),
+        ("live-migration", "running", "cmp1", "migrating", Way.EVACUATE),
+        # Somebody reset the state of a server whose evacuation is stuck.
+        ("evacuation", "accepted", "cmp1", "", Way.EVACUATE),
+    ],
+)
+def test_an_evacuation_waits_only_for_one_from_the_same_host(
+    kind: str, status: str, source: str, task: str, expected: Way
+) -> None:
+    moves = [Migration(3, "id", "evacuation", "accepted", "cmp1"), Migration(4, "id", kind, status, source)]
+    found = plan_server(replace(SERVER, task=task), Mode.EVACUATE, Rules(shared_disks=True), moves)
+    assert found.way == expected
 
 
 def claim(name: str, created: float, waiting: int, moving: int = 0, host: int = 2, region: int = 8) -> Claim:

@@ -10,8 +10,10 @@ from controller.domain.cloud_facts import Migration, Server
 from controller.domain.maintenance_plan import Mode, ServerPlan, Unmovable, Way
 from controller.domain.maintenance_verdict import Progress, progress, verdict
 from controller.domain.node_maintenance import (
+    RETRY_CAP,
     RETRY_FIRST,
     SETTLE,
+    SETTLE_EVACUATION,
     Command,
     Entry,
     MaintenanceSpec,
@@ -20,6 +22,7 @@ from controller.domain.node_maintenance import (
     Stand,
     advance,
     begin,
+    conflicting,
     failed,
     look_for,
     may_begin,
@@ -27,6 +30,7 @@ from controller.domain.node_maintenance import (
     plan_entry,
     read_entry,
     tried_anew,
+    unknown,
 )
 
 NOW = 1_780_000_000.0
@@ -165,15 +169,54 @@ def test_a_request_notes_what_was_there_before() -> None:
 
 def test_attempts_grow_apart_and_end_in_blocked() -> None:
     first = failed(ASKED, "why", SPEC, NOW)
-    assert not may_begin(first, NOW + RETRY_FIRST - 1) and may_begin(first, NOW + RETRY_FIRST)
+    assert not may_begin(first, NOW + RETRY_FIRST / 2 - 1) and may_begin(first, NOW + RETRY_FIRST)
     third = failed(replace(ASKED, attempts=3), "why", SPEC, NOW)
-    assert third.not_before - NOW == 4 * RETRY_FIRST
+    assert 2 * RETRY_FIRST <= third.not_before - NOW <= 4 * RETRY_FIRST
     last = failed(replace(ASKED, attempts=4), "why", SPEC, NOW)
     assert last.state == Stand.BLOCKED and "4 attempts" in last.message
 
 
+def test_servers_that_failed_together_do_not_come_back_together() -> None:
+    again = {failed(replace(ASKED, id=f"id{n}"), "why", SPEC, NOW).not_before for n in range(20)}
+    assert len(again) == 20
+
+
+def test_a_request_that_nova_never_showed_is_no_attempt_of_the_server() -> None:
+    asked = unknown(replace(ASKED, attempts=9, unseen=8), "compute POST: 503")
+    lost, _ = advance(asked, Sight(HERE, moves()), "cmp1", replace(SPEC, retries=0), NOW + SETTLE)
+    assert (lost.state, lost.unseen, lost.failures) == (Stand.PENDING, 9, 0)
+    assert "503" in lost.message
+    assert RETRY_CAP / 2 <= lost.not_before - NOW - SETTLE <= RETRY_CAP
+
+
+def test_a_task_that_ended_without_a_migration_is_an_attempt() -> None:
+    moving, _ = advance(ASKED, Sight(replace(HERE, task="migrating"), moves()), "cmp1", SPEC, NOW)
+    ended, _ = advance(moving, Sight(HERE, moves()), "cmp1", SPEC, NOW + SETTLE)
+    assert (ended.state, ended.failures) == (Stand.PENDING, 1)
+
+
+def test_a_conflict_is_an_attempt_with_its_text_where_nova_shows_nothing() -> None:
+    asked = conflicting(replace(ASKED, attempts=4), "409 not for vTPM")
+    assert advance(asked, Sight(HERE, moves()), "cmp1", SPEC, NOW)[0] == asked
+    blocked, _ = advance(asked, Sight(HERE, moves()), "cmp1", SPEC, NOW + SETTLE)
+    assert blocked.state == Stand.BLOCKED and "409 not for vTPM; 4 attempts" in blocked.message
+    moving, _ = advance(asked, Sight(HERE, moves("running")), "cmp1", SPEC, NOW + SETTLE)
+    assert (moving.state, moving.message, moving.refused) == (Stand.MOVING, "", False)
+
+
+def test_a_task_on_a_dead_host_is_no_sign_of_an_evacuation() -> None:
+    asked = replace(ASKED, way=Way.EVACUATE)
+    caught = replace(HERE, task="rebooting_hard", status="HARD_REBOOT")
+    assert after(asked, caught) == (Stand.REQUESTED, None)
+    assert after(asked, caught, later=SETTLE_EVACUATION) == (Stand.PENDING, None)
+    assert after(asked, caught, "accepted") == (Stand.MOVING, None)
+    # Nova notes this one before there is a migration.
+    assert after(asked, replace(HERE, task="rebuilding")) == (Stand.MOVING, None)
+    assert after(asked, replace(THERE, task="powering-off"), "done") == (Stand.MOVING, None)
+
+
 def test_an_entry_reads_as_it_was_written() -> None:
-    entry = replace(ASKED, not_before=NOW + 10, target="cmp2", message="said")
+    entry = replace(ASKED, not_before=NOW + 10, target="cmp2", message="said", unseen=1, refused=True)
     assert read_entry(entry.written()) == entry
 
 
@@ -184,6 +227,31 @@ def test_a_plan_does_not_disturb_what_is_under_way_or_given_up() -> None:
     assert plan_entry(replace(plan, way=Way.LIVE), tired, 3) == tired
     assert plan_entry(plan, None, 3).state == Stand.BLOCKED
     assert plan_entry(replace(plan, way=Way.LEAVE), None, 3).state == Stand.LEFT
+
+
+def test_attempts_that_are_spent_are_so_for_their_way_only() -> None:
+    spent = replace(ASKED, state=Stand.BLOCKED, attempts=5, unseen=1)
+    assert plan_entry(ServerPlan("id", "vm", Way.LIVE), spent, 3) == spent
+    cold = plan_entry(ServerPlan("id", "vm", Way.COLD, "asked for"), spent, 3)
+    assert (cold.way, cold.state, cold.attempts, cold.unseen) == (Way.COLD, Stand.PENDING, 0, 0)
+
+
+def test_attempts_outlast_a_task_in_between() -> None:
+    tried = replace(ASKED, state=Stand.PENDING, attempts=2, not_before=NOW)
+    busy = plan_entry(ServerPlan("id", "vm", Way.BUSY, "Nova is at work on it"), tried, 3)
+    assert plan_entry(ServerPlan("id", "vm", Way.LIVE), busy, 3).attempts == 2
+
+
+def test_a_plan_says_why_from_the_first_look_on() -> None:
+    assert plan_entry(ServerPlan("id", "vm", Way.COLD, "it is stopped"), None, 3).message == "it is stopped"
+
+
+def test_what_holds_servers_up_is_in_the_sentence() -> None:
+    lost = replace(ASKED, state=Stand.PENDING, message="503; it is asked for again")
+    assert "vm: 503" in verdict(Progress((lost,)))[2]
+    assert "vm: 503" in verdict(Progress((lost,), over=True))[2]
+    stopped = replace(lost, attempts=0, message="it is stopped")
+    assert "stopped" not in verdict(Progress((stopped,)))[2]
 
 
 def test_a_blocked_server_goes_on_when_the_plan_changes() -> None:

@@ -40,6 +40,12 @@ class Real:
         self.bed.cloud.kill(compute_name(host))
         self.bed.wait_service(host, state="down")
 
+    def die_in_task(self, host: str, server: str) -> None:
+        self.bed.cloud.kill(compute_name(host))
+        # Nova takes it for up a while yet, and the request goes to a queue that nobody reads.
+        self.bed.sdk.compute.reboot_server(server, "HARD")
+        self.bed.wait_service(host, state="down")
+
     def restart(self, host: str) -> None:
         self.bed.cloud.start(compute_name(host))
 
@@ -62,6 +68,10 @@ class Fake:
 
     def die(self, host: str) -> None:
         self.port.die(host)
+
+    def die_in_task(self, host: str, server: str) -> None:
+        self.port.die(host)
+        self.port.catch(server)
 
     def restart(self, host: str) -> None:
         self.port.restart(host)
@@ -176,6 +186,19 @@ def test_an_evacuated_host_is_not_freed_before_it_cleaned_up(world: Any) -> None
         return True
 
     world.until(freed)
+
+
+def test_a_server_whose_host_died_in_a_task_is_evacuated(world: Any) -> None:
+    id_ = world.boot("cmp3")
+    world.die_in_task("cmp3", id_)
+    caught = server(world, id_)
+    assert (caught.task, caught.state, caught.status) == ("rebooting_hard", "active", "HARD_REBOOT")
+    world.port.force_down(service(world, "cmp3").id, down=True)
+    world.port.evacuate(id_)
+    world.until(lambda: newest(world, id_).status == "done" and not server(world, id_).task)
+    moved = server(world, id_)
+    assert (moved.state, moved.status, moved.host != "cmp3") == ("active", "ACTIVE", True)
+    assert [(one.kind, one.source) for one in world.port.migrations(id_)] == [("evacuation", "cmp3")]
 
 
 def test_what_runs_is_not_evacuated(world: Any) -> None:

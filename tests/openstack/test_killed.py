@@ -35,7 +35,7 @@ def killed_at_every_write(bed: Bed, count: int) -> int:
 
         proxy.lost = before
         bed.give_credentials(proxy.clouds())
-        bed.maintain("work", "cmp1", retries=20, budgets={"serversPerNode": 3})
+        bed.maintain("work", "cmp1", budgets={"serversPerNode": 3})
 
         def done() -> bool:
             node.start("node")
