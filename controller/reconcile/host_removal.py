@@ -46,9 +46,8 @@ def remove_host(facts: HostFacts, decision: Decision, cloud: Cloud, view: CloudV
     """Removes the host; Step.FORGET once nothing of it is left.
 
     The compute service goes first: Nova refuses that while a move to or from the host is not over, and it
-    frees what evacuated servers held there. Only then, and once Nova lists it no more, what no server needs is
-    taken out of Placement.
-    Raises CloudUnavailable, CloudRefused.
+    frees what evacuated servers held there. Only then, and once Nova lists it no more, what no server needs
+    is taken out of Placement. Raises CloudUnavailable, CloudRefused.
     """
     host = facts.host
     if facts.was_compute:

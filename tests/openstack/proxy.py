@@ -19,10 +19,16 @@ PATHS["block_storage"] = ("cinder", "/v3")
 
 @dataclass(frozen=True)
 class Fault:
-    """What becomes of a request. `status` instead of the answer; `cut`: half of it; `hang`: seconds."""
+    """What becomes of a request.
+
+    `status`, `headers` and `content` instead of the answer; `acted`: after the service did what it was asked
+    for, which it otherwise never hears of; `cut`: half of the answer; `hang`: seconds before any of it comes.
+    """
 
     status: int = 0
     headers: Mapping[str, str] = field(default_factory=dict)
+    content: bytes = b'{"error": {"message": "made up"}}'
+    acted: bool = False
     cut: bool = False
     hang: float = 0.0
     edit: Callable[[bytes], bytes] | None = None
@@ -43,6 +49,8 @@ class Proxy:
         self.cloud = cloud
         self.rule: Rule = no_rule
         self.lost: Callable[[str, str], bool] = lambda method, path: False
+        # What came, and what of it was passed on.
+        self.asked: list[tuple[str, str]] = []
         self.seen: list[tuple[str, str]] = []
         self.ended = threading.Event()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
@@ -78,21 +86,26 @@ def _handler(proxy: Proxy) -> type[BaseHTTPRequestHandler]:
         def do_GET(self) -> None:
             length = int(self.headers.get("Content-Length") or 0)
             body = self.rfile.read(length)
-            fault = proxy.rule(self.command, self.path)
-            if fault is not None and fault.hang:
+            proxy.asked.append((self.command, self.path))
+            fault = proxy.rule(self.command, self.path) or Fault()
+            if not fault.acted:
                 proxy.ended.wait(fault.hang)
-            if fault is not None and fault.status:
-                self._answer(fault.status, fault.headers, b'{"error": {"message": "made up"}}')
-                return
+                if fault.status:
+                    self._answer(fault.status, fault.headers, fault.content)
+                    return
             write = self.command != "GET" and "/auth/" not in self.path
             if write and proxy.lost(self.command, self.path):
                 self._answer(502, {}, b"")
                 return
             proxy.seen.append((self.command, self.path))
             status, headers, content = self._forward(body)
-            if fault is not None and fault.edit is not None:
+            if fault.acted:
+                proxy.ended.wait(fault.hang)
+                if fault.status:
+                    status, headers, content = fault.status, dict(fault.headers), fault.content
+            if fault.edit is not None:
                 content = fault.edit(content)
-            if fault is not None and fault.cut:
+            if fault.cut:
                 content = content[: len(content) // 2]
             self._answer(status, headers, content)
 

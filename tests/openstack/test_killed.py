@@ -50,6 +50,10 @@ def killed_at_every_write(bed: Bed, count: int) -> int:
     return len(kills)
 
 
+def test_a_maintenance_of_one_server_survives_a_kill_at_every_write(bed: Bed) -> None:
+    assert killed_at_every_write(bed, 1) >= 4
+
+
 @pytest.mark.exhaustive
 def test_a_maintenance_of_two_servers_survives_a_kill_at_every_write(bed: Bed) -> None:
     assert killed_at_every_write(bed, 2) >= 6
