@@ -58,6 +58,7 @@ def test_argo_cd_shows_a_bundle_as_it_is() -> None:
         "being installed": "Progressing",
         "failed": "Degraded",
         "deployed": "Healthy",
+        "waits for somebody": "Suspended",
         "being removed": "Progressing",
     }
 
@@ -90,6 +91,13 @@ def test_argo_cd_shows_a_region_without_one_of_its_containers_as_degraded() -> N
     assert argo({**found, "status": {**found["status"], "conditions": [*others, silent]}}) == "Degraded"
 
 
+def test_argo_cd_shows_what_fails_in_a_paused_region_as_degraded() -> None:
+    found = dict(region_states()["a workload fails"])
+    paused = {"type": "Paused", "status": "True", "reason": "PausedBySpec", "message": "mode is Paused"}
+    conditions = [one for one in found["status"]["conditions"] if one["type"] != "Paused"]
+    assert argo({**found, "status": {**found["status"], "conditions": [*conditions, paused]}}) == "Degraded"
+
+
 def test_argo_cd_shows_an_object_without_a_status_as_progressing() -> None:
     assert argo({"metadata": {"name": "one"}}) == "Progressing"
 
@@ -119,6 +127,7 @@ def test_kstatus_judges_a_bundle_as_the_page_says() -> None:
         "being installed": "InProgress",
         "failed": "InProgress",
         "deployed": "Current",
+        "waits for somebody": "InProgress",
         "being removed": "Terminating",
     }
 
@@ -172,6 +181,7 @@ def test_flux_and_kstatus_judge_a_maintenance_as_the_page_says() -> None:
         "planned only": ("Current", "current"),
         "edited, not looked at yet": ("InProgress", "inProgress"),
         "may be worked on": ("Current", "current"),
+        "waits for somebody": "inProgress",
         "being removed": ("Terminating", "inProgress"),
     }
 

@@ -23,6 +23,7 @@ from tests.reconcile.test_deployment import (
     SilentEvents,
     deploy_all,
     edit,
+    health_of,
     osdpl,
     render,
 )
@@ -65,13 +66,14 @@ class _Stage:
             status,  # type: ignore[arg-type]
             reason,
             f"so says {reason}",
-            found["status"]["observedGeneration"],
+            found["status"]["appliedGeneration"],
         )
+        known = found["status"]["conditions"]
         body = {
             "apiVersion": found["apiVersion"],
             "kind": found["kind"],
             "metadata": {"name": KEY[1], "namespace": KEY[0]},
-            "status": {"conditions": entries([condition], found["status"]["conditions"], 1.8e9)},
+            "status": {"conditions": entries([condition], known, 1.8e9), "healthOf": health_of(self.kube)},
         }
         self.kube.apply(body, manager="osctl-health", subresource="status")
         self.look()
@@ -140,6 +142,7 @@ def bundle_states() -> Mapping[str, KubeObject]:
         "being installed": shown(ReleaseState.INSTALLING, Reason.INSTALLING),
         "failed": shown(ReleaseState.FAILED, Reason.BACKING_OFF),
         "deployed": shown(ReleaseState.DEPLOYED, Reason.IN_SYNC),
+        "waits for somebody": shown(ReleaseState.SUSPENDED, Reason.PLAN_PENDING),
         "being removed": shown(ReleaseState.UNINSTALLING, Reason.UNINSTALLING, deleting=True),
     }
 
