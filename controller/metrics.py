@@ -1,6 +1,6 @@
 """The port through which anything is measured, and one that measures nothing.
 
-    self._metrics.count(metrics.UNLOCKS, release="nova")
+    self._metrics.count(metrics.DRIFT_FOUND, release="nova")
     self._metrics.observe(metrics.HELM_DURATION, 12.5, release="nova", action="Upgrade", result="success")
 
 `controller.domain.metrics` defines what there is to record. No call raises, waits or asks a server.

@@ -72,10 +72,23 @@ class _Tenure:
 
     def late(self, container: Container) -> str:
         """What is wrong with the container's work, nothing when all is well."""
-        if not self.held.is_set():
-            return ""
-        age = min(container.queue.oldest(), time.monotonic() - self.since)
+        age = self.waited(container)
         return f"the oldest work waits for {age:.0f} s" if age > STUCK_AFTER else ""
+
+    def waited(self, container: Container) -> float:
+        """Seconds for which the oldest work has been waiting, or under way, that could have been done."""
+        return min(container.queue.oldest(), self._age())
+
+    def blind(self, signs: SignsOfLife) -> str:
+        """Which watches are dead, nothing when none is, or none is needed yet.
+
+        What keeps a process from the Lease may keep it from the watches: the API server is away. A new one
+        would hear no more, and be late when the API server is back, for it is not started at once.
+        """
+        return signs.watches_are_dead(within=self._age())
+
+    def _age(self) -> float:
+        return time.monotonic() - self.since if self.held.is_set() else 0.0
 
 
 def run_container(
@@ -153,7 +166,7 @@ def _endpoint(
     return Endpoint(
         alive={
             "loop": signs.loop_stands,
-            "watches": signs.watches_are_dead,
+            "watches": lambda: tenure.blind(signs),
             "queue": lambda: tenure.late(container),
         },
         ready={
@@ -182,10 +195,13 @@ def _measure(
         python=platform.python_version(),
     )
     measures.track(metrics.QUEUE_KEYS, lambda: float(queue.overdue()))
-    measures.track(metrics.QUEUE_OLDEST, queue.oldest)
+    measures.track(metrics.QUEUE_OLDEST, lambda: tenure.waited(container))
     measures.track(metrics.LEASE_HELD, lambda: float(tenure.held.is_set()))
     for plural in signs.resources:
         measures.track(metrics.WATCH_SILENCE, partial(signs.silence, plural), resource=plural)
+    for kind in container.reconcilers:
+        # From the beginning, for `increase` to see the first one.
+        measures.count(metrics.QUEUE_RETRIES, 0, kind=kind)
 
 
 def _start(name: str, target: Callable[..., None], *given: object) -> None:

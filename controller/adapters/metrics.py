@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterable, Mapping
 import prometheus_client as prometheus
 from prometheus_client.exposition import choose_encoder
 
+from controller.domain import metrics
 from controller.domain.metrics import (
     BY_CONTAINER,
     EVERY_CONTAINER,
     LABEL_LIMIT,
-    OTHER,
     SERIES_LIMIT,
     Counter,
     Gauge,
@@ -30,8 +30,8 @@ _Instrument = prometheus.Counter | prometheus.Gauge | prometheus.Histogram
 class PrometheusMetrics:
     """Measures of one process, with those of the process itself (memory, CPU, open files).
 
-    A label that is missing is empty and one that the metric does not have is left out; what comes after
-    `limit` series of a metric is gathered in one series with the labels `other`.
+    A label that is missing is empty and one that the metric does not have is left out. Of what comes after
+    `limit` series of a metric nothing is recorded but that it was left out (METRICS_DROPPED).
     """
 
     def __init__(self, container: str, *, limit: int = SERIES_LIMIT) -> None:
@@ -44,40 +44,41 @@ class PrometheusMetrics:
         self._instruments: dict[str, _Instrument] = {}
         self._metrics: dict[str, Metric] = {}
         self._series: dict[str, SeriesSet] = {}
-        for metric in (*EVERY_CONTAINER, *BY_CONTAINER.get(container, ())):
+        for metric in (metrics.METRICS_DROPPED, *EVERY_CONTAINER, *BY_CONTAINER.get(container, ())):
             self._instrument(metric)
 
     def count(self, metric: Counter, amount: float = 1.0, **labels: str) -> None:
         """As the port says; a negative amount is none."""
         with self._lock:
-            one, _ = self._find(metric, labels)
+            one = self._find(metric, _series(metric, labels))
             if isinstance(one, prometheus.Counter) and amount > 0:
                 one.inc(amount)
 
     def set(self, metric: Gauge, value: float, **labels: str) -> None:
         """As the port says."""
         with self._lock:
-            one, _ = self._find(metric, labels)
+            one = self._find(metric, _series(metric, labels))
             if isinstance(one, prometheus.Gauge):
                 one.set(value)
 
     def observe(self, metric: Histogram, value: float, **labels: str) -> None:
         """As the port says."""
         with self._lock:
-            one, _ = self._find(metric, labels)
+            one = self._find(metric, _series(metric, labels))
             if isinstance(one, prometheus.Histogram):
                 one.observe(value)
 
     def replace(self, metric: Gauge, rows: Iterable[Row], **labels: str) -> None:
         """As the port says. The new ones come before the old ones go: no scrape sees neither."""
         with self._lock:
-            kept = SeriesSet()
-            for more, value in rows:
-                one, series = self._find(metric, {**labels, **more})
+            self._instrument(metric)
+            wanted = {_series(metric, {**labels, **more}): value for more, value in rows}
+            ending = self._matching(metric, labels) - wanted.keys()
+            for series, value in wanted.items():
+                one = self._find(metric, series, freed=len(ending))
                 if isinstance(one, prometheus.Gauge):
                     one.set(value)
-                kept.add(series)
-            for series in self._matching(metric, labels) - kept:
+            for series in ending:
                 self._end(metric.name, series)
 
     def forget(self, **labels: str) -> None:
@@ -91,7 +92,7 @@ class PrometheusMetrics:
     def track(self, metric: Gauge, value: Callable[[], float], **labels: str) -> None:
         """From now on every scrape asks `value`, which must neither raise nor wait."""
         with self._lock:
-            one, _ = self._find(metric, labels)
+            one = self._find(metric, _series(metric, labels))
             if isinstance(one, prometheus.Gauge):
                 one.set_function(value)
 
@@ -115,18 +116,29 @@ class PrometheusMetrics:
         self._instruments[metric.name] = made
         self._metrics[metric.name] = metric
         self._series[metric.name] = SeriesSet()
+        # From the beginning, for `increase` to see the first one.
+        self._count_dropped(metric, 0)
         return made
 
-    def _find(self, metric: Metric, labels: Mapping[str, str]) -> tuple[_Instrument, Series]:
-        """The series with these labels: what records into it, and the values of its labels."""
+    def _find(self, metric: Metric, series: Series, *, freed: int = 0) -> _Instrument | None:
+        """What records into the series; None, and counted, where the metric has no room for another.
+
+        `freed` series are about to end: their room can be had already.
+        """
         instrument = self._instrument(metric)
         if not metric.labels:
-            return instrument, ()
-        series, known = _series(metric, labels), self._series[metric.name]
-        if series not in known and len(known) >= self._limit:
-            series = (OTHER,) * len(metric.labels)
+            return instrument
+        known = self._series[metric.name]
+        if series not in known and len(known) - freed >= self._limit:
+            self._count_dropped(metric, 1)
+            return None
         known.add(series)
-        return instrument.labels(*series), series
+        return instrument.labels(*series)
+
+    def _count_dropped(self, metric: Metric, amount: float) -> None:
+        counter = self._instruments[metrics.METRICS_DROPPED.name]
+        if isinstance(counter, prometheus.Counter):
+            counter.labels(metric.name).inc(amount)
 
     def _matching(self, metric: Metric, labels: Mapping[str, str]) -> SeriesSet:
         asked = [(place, _text(labels[name])) for place, name in enumerate(metric.labels) if name in labels]

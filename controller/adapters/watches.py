@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from types import SimpleNamespace
@@ -88,12 +89,12 @@ class SignsOfLife:
         age = self._clock.monotonic() - self._loop
         return f"the event loop stands still for {age:.0f} s" if age > LOOP_STILL_AFTER else ""
 
-    def watches_are_dead(self) -> str:
-        """Which watches are dead, nothing when none is."""
+    def watches_are_dead(self, within: float = math.inf) -> str:
+        """Which watches are dead, nothing when none is. Only the last `within` seconds count."""
         dead = [
             f"{plural} for {age:.0f} s"
             for plural in self._heard
-            if (age := self.silence(plural)) > SILENT_AFTER
+            if (age := min(self.silence(plural), within)) > SILENT_AFTER
         ]
         return f"nothing was heard of {', '.join(dead)}" if dead else ""
 

@@ -35,6 +35,7 @@ class ReleaseView:
 
     `last_attempt` is the status entry as written (time, duration, action, error, failures …), and so
     are the entries of `hooks` and `drift`. `octets` is the size of the revision's record, 0 while unknown.
+    `unlocks` is how often an action on the release was found cut off.
     """
 
     name: str
@@ -47,6 +48,7 @@ class ReleaseView:
     digest: str = ""
     last_attempt: Mapping[str, Any] = field(default_factory=dict)
     octets: int = 0
+    unlocks: int = 0
     hooks: Sequence[Mapping[str, Any]] = ()
     drift: Sequence[Mapping[str, Any]] = ()
 
@@ -62,6 +64,7 @@ class ReleaseView:
             "chartVersion": self.chart_version or None,
             "valuesDigest": self.digest or None,
             "bytes": self.octets or None,
+            "unlocks": self.unlocks or None,
             "lastAttempt": dict(self.last_attempt) or None,
             "hooks": [dict(hook) for hook in self.hooks] or None,
             "drift": [dict(one) for one in self.drift] or None,

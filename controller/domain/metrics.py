@@ -43,9 +43,9 @@ class Histogram:
 Metric = Counter | Gauge | Histogram
 
 # So many series of one metric at the most, whatever names come: with four states for each of 500
-# components there is still room. What comes later is gathered under one label.
+# components there is still room. What comes later is left out and counted, not gathered in one series: that
+# would have a value that is true of none, and no end.
 SERIES_LIMIT = 3000
-OTHER = "other"
 # Kubernetes' own names are at most so long.
 LABEL_LIMIT = 253
 
@@ -66,7 +66,7 @@ RECONCILE_DURATION = Histogram(
 QUEUE_KEYS = Gauge("osctl_queue_keys", "Objects that are due to be looked at and wait for a free worker.")
 QUEUE_OLDEST = Gauge(
     "osctl_queue_oldest_seconds",
-    "Seconds by which the most overdue object or the longest look has been waiting.",
+    "Seconds by which the most overdue object or the longest look has been waiting, 0 without the Lease.",
 )
 QUEUE_RETRIES = Counter(
     "osctl_queue_retries_total", "Looks that failed and were put off to be tried again.", ("kind",)
@@ -76,6 +76,11 @@ WATCH_SILENCE = Gauge(
     "osctl_watch_silence_seconds",
     "Seconds since the watch of a resource last gave a sign of life: an object, a list or a new request.",
     ("resource",),
+)
+METRICS_DROPPED = Counter(
+    "osctl_metrics_dropped_total",
+    "Values of a metric left out because it had as many series as it may have.",
+    ("name",),
 )
 
 # core
@@ -115,11 +120,6 @@ DIGEST_SKIPS = Counter(
     "Looks at a release that needed no action, as chart and values are those already deployed.",
     ("release",),
 )
-UNLOCKS = Counter(
-    "osctl_release_unlocks_total",
-    "Revisions marked failed because their writer had ended while at work.",
-    ("release",),
-)
 DRIFT_FOUND = Counter(
     "osctl_release_drift_found_total",
     "Objects of a release found to differ from its manifest, or missing.",
@@ -142,6 +142,13 @@ RELEASE_DEPLOYED = Gauge(
 )
 RELEASE_FAILURES = Gauge(
     "osctl_release_failures", "Attempts on a release that failed in a row.", ("bundle", "release")
+)
+# No counter: what it counts is the end of the very process that would count it, and a counter that is born
+# with 1 in each process has never increased.
+RELEASE_UNLOCKS = Gauge(
+    "osctl_release_unlocks",
+    "Actions on a release found cut off, and their revisions marked failed, since it was first installed.",
+    ("bundle", "release"),
 )
 
 # health
@@ -218,6 +225,7 @@ EVERY_CONTAINER: tuple[Metric, ...] = (
     QUEUE_RETRIES,
     LEASE_HELD,
     WATCH_SILENCE,
+    METRICS_DROPPED,
 )
 BY_CONTAINER: dict[str, tuple[Metric, ...]] = {
     "core": (CONDITION_STATUS, CONDITION_SINCE, REGION_INFO, REGION_RELEASES, REGION_RELEASES_DEPLOYED),
@@ -225,12 +233,12 @@ BY_CONTAINER: dict[str, tuple[Metric, ...]] = {
         HELM_DURATION,
         HELM_RETRIES,
         DIGEST_SKIPS,
-        UNLOCKS,
         DRIFT_FOUND,
         DRIFT_OBJECTS,
         RELEASE_SIZE,
         RELEASE_DEPLOYED,
         RELEASE_FAILURES,
+        RELEASE_UNLOCKS,
     ),
     "health": (
         COMPONENT_STATUS,

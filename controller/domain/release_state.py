@@ -67,7 +67,8 @@ class Attempt:
     """Our last action on the release. `failures` counts those in a row that ended badly for `digest`: an
     Unlock tells of one that was cut off.
 
-    `finished` is in seconds since the epoch. `requests` are those that were there when it began.
+    `finished` is in seconds since the epoch. `requests` are those that were there when it began. `unlocks`
+    is how often an action on the release was found cut off, this one included, since it was first installed.
     """
 
     action: str
@@ -75,6 +76,7 @@ class Attempt:
     finished: float
     failures: int
     requests: Requests = NOTHING_ASKED
+    unlocks: int = 0
 
 
 @dataclass(frozen=True)

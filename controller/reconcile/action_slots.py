@@ -19,7 +19,7 @@ from controller.domain import metrics
 from controller.domain.bundle import ReleaseSpec
 from controller.domain.hooks import HookView
 from controller.domain.redaction import Redactor
-from controller.domain.release_state import Action, Attempt
+from controller.domain.release_state import Attempt
 from controller.domain.requests import NOTHING_ASKED, Requests
 from controller.errors import ControllerError
 from controller.helm_port import Cancellation
@@ -203,5 +203,3 @@ class ActionSlots:
         )
         if repeated:
             self._measures.count(metrics.HELM_RETRIES, release=release)
-        if action == Action.UNLOCK and not outcome.error:
-            self._measures.count(metrics.UNLOCKS, release=release)

@@ -24,6 +24,7 @@ def last_attempt(release_entry: Mapping[str, Any]) -> Attempt | None:
             finished=finished,
             failures=int(entry.get("failures") or 0),
             requests=Requests(**{name: str(entry.get(name) or "") for name in REQUESTS}),
+            unlocks=int(release_entry.get("unlocks") or 0),
         )
     except (KeyError, ValueError, TypeError):
         return None

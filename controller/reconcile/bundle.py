@@ -364,11 +364,13 @@ def _job(look: BundleLook, release: ObservedRelease, decision: Decision, secrets
         requests=look.requests(release.name),
         volumes=look.bundle.spec.volumes,
         skip_hooks=look.skips_hooks(release.name),
+        unlocks=attempt.unlocks if attempt else 0,
     )
 
 
 def _crash(job: Job, error: Exception, now: float) -> Outcome:
-    attempt = Attempt(str(job.action), job.digest, float(int(now)), job.failures + 1, job.requests)
+    finished, failures = float(int(now)), job.failures + 1
+    attempt = Attempt(str(job.action), job.digest, finished, failures, job.requests, job.unlocks)
     return Outcome(
         attempt, now, 0.0, f"internal error ({type(error).__name__}); the container's log has the stack"
     )

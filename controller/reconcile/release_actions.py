@@ -67,7 +67,7 @@ class Job:
     `version` is the revision that an install, upgrade or rollback will make, or the one that others work
     on. `values` are resolved and hold secrets; `redactor` knows them. `failures` is the number in a row
     before this action, `requests` what the operator asks for. `spec` is None for what is to go for good;
-    `skip_hooks`: without the hooks of its deletion.
+    `skip_hooks`: without the hooks of its deletion. `unlocks` is how many actions were cut off before.
     """
 
     action: Action
@@ -84,6 +84,7 @@ class Job:
     requests: Requests = NOTHING_ASKED
     volumes: VolumePolicy = "Retain"
     skip_hooks: bool = False
+    unlocks: int = 0
 
     @property
     def timeout(self) -> int:
@@ -146,7 +147,8 @@ class ReleaseActions:
         failures = job.failures + (not superseded) if failed else 0
         # Whole seconds, as the status keeps it: what a restart reads back must be the same.
         finished = float(int(self._clock.now()))
-        attempt = Attempt(str(job.action), job.digest, finished, failures, job.requests)
+        unlocks = job.unlocks + (job.action == Action.UNLOCK and not error)
+        attempt = Attempt(str(job.action), job.digest, finished, failures, job.requests, unlocks)
         _log_end(job, error, duration, superseded=superseded)
         return Outcome(attempt, started, duration, error, hooks, superseded, done)
 

@@ -67,6 +67,7 @@ def release_view(
         chart_version=last.chart_version if last else "",
         digest=last.digest if last else "",
         last_attempt=release.attempt_entry,
+        unlocks=release.attempt.unlocks if release.attempt else 0,
         hooks=[hook.entry() for hook in hooks] or release.hook_entries,
         drift=look.drifts[release.name].entries() if release.name in look.drifts else (),
     )

@@ -149,14 +149,16 @@ _RELEASE_VALUES: Mapping[Gauge, Callable[[Mapping[str, Any]], float]] = {
     metrics.RELEASE_DEPLOYED: lambda entry: float(entry.get("state") == ReleaseState.DEPLOYED),
     metrics.RELEASE_FAILURES: lambda entry: float((entry.get("lastAttempt") or {}).get("failures") or 0),
     metrics.RELEASE_SIZE: lambda entry: float(entry.get("bytes") or 0),
+    metrics.RELEASE_UNLOCKS: lambda entry: float(entry.get("unlocks") or 0),
     metrics.DRIFT_OBJECTS: lambda entry: float(len(entry.get("drift") or [])),
 }
+_RELEASE_COUNTERS = (metrics.HELM_RETRIES, metrics.DIGEST_SKIPS, metrics.DRIFT_FOUND)
 
 
 def measured_bundle(measures: Metrics) -> Seen:
     """What to do with each HelmBundle that a watch shows, to have its releases measured.
 
-    A release that a bundle shows no more is forgotten with all that was ever counted of it.
+    A release that no bundle shows any more is forgotten with all that was ever counted of it.
     """
     known: dict[str, set[str]] = {}
 
@@ -164,9 +166,15 @@ def measured_bundle(measures: Metrics) -> Seen:
         bundle = str(obj["metadata"]["name"])
         shown = [] if event == "DELETED" else (obj.get("status") or {}).get("releases") or []
         names = {str(entry.get("name")) for entry in shown}
-        for name in known.get(bundle, set()) - names:
-            measures.forget(release=name)
+        before = known.get(bundle, set())
         known[bundle] = names
+        # One that has gone over to another bundle is measured there, and may have been for long.
+        for name in before.difference(*known.values()):
+            measures.forget(release=name)
+        for name in names - before:
+            for counter in _RELEASE_COUNTERS:
+                # From the beginning, for `increase` to see the first one.
+                measures.count(counter, 0, release=name)
         for metric, value in _RELEASE_VALUES.items():
             rows: list[Row] = [({"release": str(entry.get("name"))}, value(entry)) for entry in shown]
             measures.replace(metric, rows, bundle=bundle)

@@ -64,11 +64,11 @@ def test_what_is_not_alive_is_not_ready() -> None:
 
 def test_a_scrape_gets_what_was_measured() -> None:
     recorder = PrometheusMetrics("helmbundle")
-    recorder.count(metrics.UNLOCKS, release="nova")
+    recorder.count(metrics.HELM_RETRIES, release="nova")
     with served(Endpoint(exposition=recorder.exposition)) as port:
         status, text = ask(port, "/metrics")
     assert status == 200
-    assert 'osctl_release_unlocks_total{release="nova"} 1.0' in text
+    assert 'osctl_helm_retries_total{release="nova"} 1.0' in text
 
 
 def test_other_paths_are_not_found() -> None:

@@ -32,9 +32,9 @@ def value(recorder: PrometheusMetrics, name: str, **labels: str) -> float | None
 
 def test_a_counter_adds_up() -> None:
     recorder = PrometheusMetrics("helmbundle")
-    recorder.count(metrics.UNLOCKS, release="nova")
-    recorder.count(metrics.UNLOCKS, 2, release="nova")
-    assert value(recorder, "osctl_release_unlocks_total", release="nova") == 3
+    recorder.count(metrics.HELM_RETRIES, release="nova")
+    recorder.count(metrics.HELM_RETRIES, 2, release="nova")
+    assert value(recorder, "osctl_helm_retries_total", release="nova") == 3
 
 
 def test_a_gauge_says_what_was_set_last() -> None:
@@ -73,7 +73,7 @@ def test_rows_replace_only_those_that_share_the_given_labels() -> None:
 
 def test_what_is_forgotten_is_gone_from_every_metric_that_names_it() -> None:
     recorder = PrometheusMetrics("helmbundle")
-    recorder.count(metrics.UNLOCKS, release="nova")
+    recorder.count(metrics.HELM_RETRIES, release="nova")
     recorder.set(SIZE, 10, release="nova")
     recorder.set(SIZE, 10, release="glance")
     recorder.observe(metrics.HELM_DURATION, 2, release="nova", action="Install", result="success")
@@ -91,13 +91,52 @@ def test_a_tracked_value_is_asked_for_at_each_scrape() -> None:
     assert value(recorder, "osctl_queue_keys") == 5
 
 
-def test_more_series_than_the_limit_are_gathered_in_one() -> None:
+def shown(recorder: PrometheusMetrics, metric: Gauge | Counter, label: str) -> dict[str, float]:
+    """Values of the metric by one of its labels."""
+    return {dict(key[1])[label]: found for key, found in scraped(recorder).items() if key[0] == metric.name}
+
+
+def left_out(recorder: PrometheusMetrics, metric: Gauge) -> float | None:
+    return shown(recorder, metrics.METRICS_DROPPED, "name").get(metric.name)
+
+
+def test_what_comes_after_the_limit_is_left_out_and_counted() -> None:
     recorder = PrometheusMetrics("node", limit=3)
     for number in range(50):
-        recorder.set(NODE, 1, node=f"cmp{number}")
-    names = {key[1] for key in scraped(recorder) if key[0] == "test_node"}
-    assert len(names) == 4
-    assert value(recorder, "test_node", node="other") == 1
+        recorder.set(NODE, number, node=f"cmp{number}")
+    assert shown(recorder, NODE, "node") == {"cmp0": 0, "cmp1": 1, "cmp2": 2}
+    assert left_out(recorder, NODE) == 47
+
+
+def test_nothing_left_out_is_said_from_the_beginning() -> None:
+    assert left_out(PrometheusMetrics("node"), metrics.NODE_READY) == 0
+
+
+def test_a_series_that_was_there_before_the_limit_goes_on() -> None:
+    recorder = PrometheusMetrics("node", limit=1)
+    recorder.set(NODE, 1, node="cmp1")
+    recorder.set(NODE, 1, node="cmp2")
+    recorder.set(NODE, 7, node="cmp1")
+    assert shown(recorder, NODE, "node") == {"cmp1": 7}
+
+
+def test_what_ends_makes_room_for_what_was_left_out() -> None:
+    recorder = PrometheusMetrics("node", limit=2)
+    nodes = [({"node": f"cmp{number}"}, float(number)) for number in range(3)]
+    recorder.replace(metrics.NODE_READY, nodes, region="one")
+    assert shown(recorder, metrics.NODE_READY, "node") == {"cmp0": 0, "cmp1": 1}
+    recorder.replace(metrics.NODE_READY, nodes[1:], region="one")
+    assert shown(recorder, metrics.NODE_READY, "node") == {"cmp1": 1, "cmp2": 2}
+    recorder.forget(region="one")
+    assert shown(recorder, metrics.NODE_READY, "node") == {}
+
+
+def test_a_full_metric_whose_series_all_change_loses_none() -> None:
+    recorder = PrometheusMetrics("node", limit=2)
+    recorder.replace(NODE, [({"node": "a"}, 1), ({"node": "b"}, 1)])
+    recorder.replace(NODE, [({"node": "c"}, 2), ({"node": "d"}, 2)])
+    assert shown(recorder, NODE, "node") == {"c": 2, "d": 2}
+    assert left_out(recorder, NODE) == 0
 
 
 def test_labels_that_a_metric_does_not_have_and_those_that_lack_do_no_harm() -> None:
@@ -109,9 +148,9 @@ def test_labels_that_a_metric_does_not_have_and_those_that_lack_do_no_harm() -> 
 
 def test_a_counter_never_falls() -> None:
     recorder = PrometheusMetrics("helmbundle")
-    recorder.count(metrics.UNLOCKS, 2, release="nova")
-    recorder.count(metrics.UNLOCKS, -1, release="nova")
-    assert value(recorder, "osctl_release_unlocks_total", release="nova") == 2
+    recorder.count(metrics.HELM_RETRIES, 2, release="nova")
+    recorder.count(metrics.HELM_RETRIES, -1, release="nova")
+    assert value(recorder, "osctl_helm_retries_total", release="nova") == 2
 
 
 def test_a_name_that_is_no_text_can_still_be_scraped() -> None:

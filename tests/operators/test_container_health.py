@@ -87,6 +87,30 @@ def test_a_dead_watch_is_no_life(running: _Running) -> None:
     assert running.ask("/healthz") == (503, "watches: nothing was heard of openstackdeployments for 181 s")
 
 
+def test_a_standby_lives_on_while_the_api_server_is_away_and_is_ready_once_it_is_back(
+    running: _Running,
+) -> None:
+    """A new process would hear no more, and Kubernetes lets it wait up to five minutes after each end."""
+    running.clock.advance(3600)
+    running.signs.turned()
+    assert running.ask("/healthz") == (200, "ok")
+    running.tenure.begin()
+    assert running.ask("/healthz") == (200, "ok")
+    running.alive()
+    assert running.ask("/readyz") == (200, "ok")
+
+
+def test_watches_that_are_not_heard_of_with_the_lease_are_no_life(running: _Running) -> None:
+    running.clock.advance(3600)
+    running.tenure.begin()
+    running.clock.advance(SILENT_AFTER + 1)
+    running.signs.turned()
+    assert running.ask("/healthz") == (
+        503,
+        "watches: nothing was heard of openstackdeployments for 181 s, helmbundles for 181 s",
+    )
+
+
 def test_a_stuck_queue_is_no_life(running: _Running) -> None:
     running.begin()
     running.queue.add(KEY)

@@ -159,9 +159,3 @@ def test_what_follows_a_failure_is_a_retry(slots: ActionSlots, measures: FakeMet
     act(slots, Action.INSTALL)
     act(slots, Action.UPGRADE)
     assert measures.value(metrics.HELM_RETRIES, release="nova") == 1
-
-
-def test_a_lock_that_was_removed_is_counted(slots: ActionSlots, measures: FakeMetrics) -> None:
-    act(slots, Action.UNLOCK)
-    act(slots, Action.UNLOCK, error="conflict")
-    assert measures.value(metrics.UNLOCKS, release="nova") == 1

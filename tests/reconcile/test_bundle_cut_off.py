@@ -138,3 +138,36 @@ def test_a_release_whose_upgrade_ends_the_container_again_backs_off(bench: Bench
     entry = bench.release("pages", "web")
     assert (entry["reason"], entry["lastAttempt"]["failures"]) == ("InSync", 0)
     assert bench.helm.calls == [("Upgrade", "web")]
+
+
+def cut_off(bench: Bench) -> None:
+    """The container is killed in the middle of an upgrade, and the next one is as it should be again."""
+    labels = bench.helm.labels("web")
+    version = bench.helm.observe(NAMESPACE)["web"][-1].version + 1
+    bench.helm.record("web", version, "pending-upgrade", **{**labels, "osctl.dev/revision": str(version)})
+    bench.restart()
+    bench.settle()
+
+
+def test_how_often_a_release_was_unlocked_outlives_the_container(bench: Bench) -> None:
+    assert "unlocks" not in bench.release("pages", "web")
+    for times in (1, 2, 3):
+        cut_off(bench)
+        bench.clock.advance(600)
+        bench.settle()
+        entry = bench.release("pages", "web")
+        assert (entry["reason"], entry["unlocks"]) == ("InSync", times)
+    # What is done to it afterwards neither adds to the count nor takes from it.
+    apply(bench, 3)
+    bench.settle()
+    assert bench.release("pages", "web")["unlocks"] == 3
+
+
+def test_a_release_installed_anew_begins_with_no_unlocks(bench: Bench) -> None:
+    cut_off(bench)
+    assert bench.release("pages", "web")["unlocks"] == 1
+    bench.bundle("pages")
+    bench.settle()
+    apply(bench)
+    bench.settle()
+    assert "unlocks" not in bench.release("pages", "web")

@@ -168,6 +168,7 @@ def test_releases_of_a_bundle() -> None:
         bundle(
             {
                 **{"name": "nova", "state": "Failed", "lastAttempt": {"failures": 4}, "bytes": 300000},
+                "unlocks": 2,
                 "drift": [{"object": "Deployment/nova-api", "change": "Edited"}],
             },
             {"name": "libvirt", "state": "Deployed"},
@@ -177,6 +178,8 @@ def test_releases_of_a_bundle() -> None:
     assert measures.value(metrics.RELEASE_DEPLOYED, bundle="compute", release="libvirt") == 1
     assert measures.value(metrics.RELEASE_FAILURES, bundle="compute", release="nova") == 4
     assert measures.value(metrics.RELEASE_SIZE, bundle="compute", release="nova") == 300000
+    assert measures.value(metrics.RELEASE_UNLOCKS, bundle="compute", release="nova") == 2
+    assert measures.value(metrics.RELEASE_UNLOCKS, bundle="compute", release="libvirt") == 0
     assert measures.value(metrics.DRIFT_OBJECTS, bundle="compute", release="nova") == 1
     assert measures.value(metrics.DRIFT_OBJECTS, bundle="compute", release="libvirt") == 0
 
@@ -185,9 +188,36 @@ def test_a_release_that_is_gone_is_forgotten_everywhere() -> None:
     measures = FakeMetrics()
     seen = measured_bundle(measures)
     seen(None, bundle({"name": "nova", "state": "Deployed"}, {"name": "libvirt", "state": "Deployed"}))
-    measures.count(metrics.UNLOCKS, release="nova")
+    measures.count(metrics.HELM_RETRIES, release="nova")
     seen("MODIFIED", bundle({"name": "libvirt", "state": "Deployed"}))
-    assert measures.value(metrics.UNLOCKS, release="nova") is None
+    assert measures.value(metrics.HELM_RETRIES, release="nova") is None
     assert measures.value(metrics.RELEASE_DEPLOYED, bundle="compute", release="libvirt") == 1
     seen("DELETED", bundle())
     assert measures.values[metrics.RELEASE_DEPLOYED.name] == {}
+
+
+def test_a_release_that_goes_over_to_another_bundle_stays_measured_there() -> None:
+    measures = FakeMetrics()
+    seen = measured_bundle(measures)
+    nova = {"name": "nova", "state": "Deployed"}
+    other = {"metadata": {"name": "cloud"}, "status": {"releases": [nova]}}
+    seen(None, bundle(nova))
+    measures.count(metrics.HELM_RETRIES, release="nova")
+    seen("ADDED", other)
+    seen("MODIFIED", bundle())
+    assert measures.value(metrics.RELEASE_DEPLOYED, bundle="cloud", release="nova") == 1
+    assert measures.value(metrics.RELEASE_DEPLOYED, bundle="compute", release="nova") is None
+    assert measures.value(metrics.HELM_RETRIES, release="nova") == 1
+    seen("DELETED", other)
+    assert measures.value(metrics.HELM_RETRIES, release="nova") is None
+
+
+def test_what_is_counted_of_a_release_begins_with_nought() -> None:
+    """An alert sees what a counter grows by: one that is born with 8 has not grown."""
+    measures = FakeMetrics()
+    seen = measured_bundle(measures)
+    seen(None, bundle({"name": "nova", "state": "Deployed"}))
+    assert measures.value(metrics.DRIFT_FOUND, release="nova") == 0
+    measures.count(metrics.DRIFT_FOUND, 8, release="nova")
+    seen("MODIFIED", bundle({"name": "nova", "state": "Failed"}))
+    assert measures.value(metrics.DRIFT_FOUND, release="nova") == 8
