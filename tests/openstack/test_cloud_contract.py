@@ -122,6 +122,15 @@ def test_what_is_not_there_is_none(world: Any) -> None:
     assert world.port.compute_service("cmp1") == service(world, "cmp1")
 
 
+def test_what_is_not_there_is_deleted_already(world: Any) -> None:
+    """Each service says so in words of its own; a 404 without them would be no answer."""
+    nothing = "00000000-0000-0000-0000-000000000000"
+    world.port.delete_compute_service(nothing)
+    world.port.delete_agent(nothing)
+    world.port.delete_allocations(nothing)
+    world.port.delete_provider("nowhere")
+
+
 def test_a_live_migration_takes_one_task_and_leaves_one_record(world: Any) -> None:
     id_ = world.boot("cmp1")
     world.port.live_migrate(id_)
