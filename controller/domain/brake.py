@@ -29,7 +29,8 @@ def brake(hosts: Iterable[HostFacts], policy: NodePolicy) -> str:
 
     One host may always be bad, or a small cloud could never be helped.
     """
-    known = [one for one in hosts if one.was_compute]
+    # A Node beside the one that has the host is no machine of its own.
+    known = [one for one in hosts if one.was_compute and not one.taken_over]
     bad = sorted(one.name for one in known if is_bad(one))
     allowed = max(1, int(len(known) * policy.brake))
     if len(bad) <= allowed:

@@ -127,7 +127,7 @@ class HostFacts:
     that the present compute service belonged to. `unready_pods`: those of the region on this node.
     `maintenance`: the NodeMaintenance at work on it. `agents_expected`: other computes have network agents.
     `automatic`: the maintenance is our own answer to a node that was lost. `host`: as OpenStack calls it.
-    `taken_over`: the Node that has the host now, where this one is gone.
+    `taken_over`: the Node that has the host now, where this one is gone or only stands beside it.
     """
 
     name: str
@@ -160,6 +160,16 @@ class Decision:
     after: float | None = None
 
 
+def is_plan(maintenance: Mapping[str, Any]) -> bool:
+    """Whether a NodeMaintenance only plans. One that has begun does not become a plan again."""
+    return bool(maintenance["spec"].get("dryRun")) and not has_begun(maintenance)
+
+
+def has_begun(maintenance: Mapping[str, Any]) -> bool:
+    """Whether a NodeMaintenance looks after its host, or did: one that waits for its turn does not yet."""
+    return bool((maintenance.get("status") or {}).get("startedAt"))
+
+
 def is_automatic(maintenance: Mapping[str, Any]) -> bool:
     """Whether the controller made this NodeMaintenance by itself."""
     return AUTOMATIC_LABEL in (maintenance["metadata"].get("labels") or {})
@@ -167,9 +177,10 @@ def is_automatic(maintenance: Mapping[str, Any]) -> bool:
 
 def decide_host(facts: HostFacts, policy: NodePolicy, braked: str, now: float) -> Decision:
     """The next step. `braked` says why automatic action is stopped, empty while it is not."""
-    if facts.node is None and facts.taken_over:
+    if facts.taken_over:
         text = f"its host belongs to the node {facts.taken_over} now"
-        return Decision(Step.FORGET, Reason.NODE_REPLACED, text)
+        step = Step.FORGET if facts.node is None else Step.NOTHING
+        return Decision(step, Reason.NODE_REPLACED, text)
     if facts.node is None:
         return _without_node(facts, braked)
     if facts.service is None:
@@ -303,12 +314,9 @@ def _left_alone(service: ComputeService) -> Decision:
 def _ready(facts: HostFacts, node: ComputeNode, service: ComputeService, now: float) -> Decision:
     if facts.maintenance:
         return Decision(Step.NOTHING, Reason.IN_MAINTENANCE, f"in maintenance by {facts.maintenance}")
-    if node.cordoned:
-        if service.enabled:
-            text = "the node is cordoned: its compute service takes no new servers"
-            return Decision(Step.DISABLE, Reason.NODE_CORDONED, text, mark=MARK + "node cordoned")
-        return Decision(Step.NOTHING, Reason.NODE_CORDONED, "cordoned; its compute service is disabled")
     held = service.forced_down and forced_by_us(service.reason)
+    if node.cordoned:
+        return _cordoned(facts, node, service, held=held, now=now)
     if service.forced_down and not held:
         text = "its compute service was forced down by someone else: left as it is"
         return Decision(Step.NOTHING, Reason.DISABLED_BY_OTHERS, text)
@@ -321,6 +329,24 @@ def _ready(facts: HostFacts, node: ComputeNode, service: ComputeService, now: fl
     if not held and not is_ours(service.reason):
         return _left_alone(service)
     return _return(facts, node, service, now)
+
+
+def _cordoned(
+    facts: HostFacts, node: ComputeNode, service: ComputeService, *, held: bool, now: float
+) -> Decision:
+    """It takes no servers; but a compute that we hold down may clean up and report."""
+    if service.enabled:
+        text = "the node is cordoned: its compute service takes no new servers"
+        return Decision(Step.DISABLE, Reason.NODE_CORDONED, text, mark=MARK + "node cordoned")
+    back = _return(facts, node, service, now) if held else None
+    if back is not None and back.step == Step.UNFORCE:
+        return back
+    text = "cordoned; its compute service is disabled"
+    if back is not None:
+        return Decision(
+            back.step if back.step == Step.WAIT else Step.NOTHING, back.reason, f"{text}; {back.message}"
+        )
+    return Decision(Step.NOTHING, Reason.NODE_CORDONED, text)
 
 
 def _serving(facts: HostFacts, node: ComputeNode, service: ComputeService, now: float) -> Decision:

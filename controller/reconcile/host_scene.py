@@ -7,7 +7,14 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from controller.domain.cloud_facts import CloudView
-from controller.domain.compute_node import HostFacts, NodePolicy, is_automatic, parse_policy
+from controller.domain.compute_node import (
+    HostFacts,
+    NodePolicy,
+    has_begun,
+    is_automatic,
+    is_plan,
+    parse_policy,
+)
 from controller.domain.host_names import host_of
 from controller.domain.node_pods import NodePod, daemons_by_node, unready_daemons
 from controller.domain.nodes import COMPUTE_ROLE, HostReport, NodeFacts
@@ -91,7 +98,7 @@ class HostScenes:
         listed: list[NodeFacts] = self._nodes.facts(NODE)
         maintenances: dict[str, list[KubeObject]] = {}
         for one in self._kube.list(NODE_MAINTENANCE):
-            if not one["spec"].get("dryRun"):
+            if not is_plan(one):
                 maintenances.setdefault(str(one["spec"]["nodeName"]), []).append(one)
         status = (osdpl.get("status") or {}).get("nodes") or {}
         return HostScene(
@@ -105,7 +112,13 @@ class HostScenes:
     def facts(self, scene: HostScene, view: CloudView) -> list[HostFacts]:
         """Compute nodes, and those that were nodes and of which OpenStack may still know."""
         computes = {name for name, node in scene.nodes.items() if node.is_compute}
-        owners = {scene.host(name, view): name for name in sorted(computes)}
+        # The last one of a host has it: of several Nodes one that is ready, and of those the newest.
+        owners = {
+            scene.host(name, view): name
+            for name in sorted(
+                computes, key=lambda one: (scene.nodes[one].is_ready, scene.nodes[one].created, one)
+            )
+        }
         gone = {*scene.former_computes(), *scene.gone()}
         heirs = {owners[host]: name for name in sorted(gone) if (host := scene.host(name, view)) in owners}
         names = sorted(computes | gone)
@@ -114,7 +127,8 @@ class HostScenes:
         found = []
         for name in names:
             before = scene.known.get(name) or scene.known.get(heirs.get(name, "")) or KnownHost()
-            taken = owners.get(scene.host(name, view), "") if name in gone else ""
+            owner = owners.get(scene.host(name, view), "")
+            taken = owner if owner != name else ""
             facts = self._host(name, scene, view, known=before, taken_over=taken)
             found.append(replace(facts, unready_pods=unready_daemons(daemons, name)))
         return found
@@ -130,8 +144,9 @@ class HostScenes:
         hypervisor = view.hypervisor(host) if was_compute else None
         missing = self._seen.look((name, "service"), service is None, now)
         unmapped = self._seen.look((name, "cell"), service is not None and hypervisor is None, now)
-        planned = [one for one in scene.maintenances.get(name, ()) if not is_automatic(one)]
-        maintenance = next(iter([*planned, *scene.maintenances.get(name, ())]), None)
+        listed = scene.maintenances.get(name, ())
+        planned = [one for one in listed if not is_automatic(one) and has_begun(one)]
+        maintenance = next(iter([*planned, *(one for one in listed if is_automatic(one))]), None)
         # The agents of a node with another role than computes are in use.
         agents = view.agents_on(host) if node is None or is_compute else ()
         return HostFacts(

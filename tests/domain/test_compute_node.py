@@ -75,6 +75,21 @@ CASES: dict[str, tuple[HostFacts, Step, Reason]] = {
         Step.UNFORCE,
         Reason.CLEANUP_AWAITED,
     ),
+    "back and cordoned, forced down by us": (
+        replace(HOST, node=replace(NODE, cordoned=True), service=HELD),
+        Step.UNFORCE,
+        Reason.CLEANUP_AWAITED,
+    ),
+    "back and cordoned, no longer forced down": (
+        replace(HOST, node=replace(NODE, cordoned=True), service=replace(HELD, forced_down=False)),
+        Step.NOTHING,
+        Reason.NODE_CORDONED,
+    ),
+    "another Node has its host": (
+        replace(HOST, node=LOST, service=DEAD, taken_over="renamed1"),
+        Step.NOTHING,
+        Reason.NODE_REPLACED,
+    ),
     "back, disabled by us and forced down by a person": (
         replace(HOST, service=replace(DEAD, forced_down=True)),
         Step.NOTHING,

@@ -398,3 +398,17 @@ def test_why_openstack_cannot_be_looked_at_is_told(world: NodeWorld) -> None:
     world.cloud.before = lambda *_: None
     world.look(10)
     assert "503" not in world.condition("NodesReady")["message"]
+
+
+def test_a_maintenance_that_waits_for_its_turn_keeps_nobody_from_caring_for_its_node(
+    world: NodeWorld,
+) -> None:
+    world.cloud.boot(1, "cmp1")
+    world.maintain("first", "cmp1")
+    world.maintain("second", "cmp2")
+    world.look(3)
+    assert world.maintenance("second")["phase"] == "Waiting"
+    world.cordon("cmp2")
+    world.look(3)
+    assert not world.cloud.services["cmp2"].enabled
+    assert world.status("cmp2")["reason"] == "NodeCordoned"
