@@ -6,8 +6,8 @@ the two is known from the status alone: such a one is never let go.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
@@ -17,6 +17,8 @@ from controller.domain.times import seconds_of
 
 L3, DHCP = "L3 agent", "DHCP agent"
 MOVES_PER_LOOK = 10
+# An agent's own count has what it was given so many seconds ago: it reports every 30 (report_interval).
+COUNTED_AFTER = 60.0
 # L3 agents that route only for servers of their own host, and take no router
 # (neutron/db/l3_agentschedulers_db.py, validate_agent_router_combination).
 LOCAL_ONLY = ("dvr", "dvr_no_external")
@@ -45,6 +47,8 @@ AGENTS = {kind: agent for agent, kind in KINDS.items()}
 
 Served = Callable[[str, str], Sequence[str]]
 """What an agent (its id, its kind) serves."""
+Holders = Callable[[str, Kind], Sequence[str]]
+"""The agents that have a router or a network (its id, its kind)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,13 +105,19 @@ def asked_anew(move: NetworkMove) -> NetworkMove:
 
 @dataclass(frozen=True)
 class Outlook:
-    """What is known of agents. `host`: the one that is taken out; `served` may ask OpenStack."""
+    """What is known of agents. `host`: the one that is taken out; `served` and `holders` may ask OpenStack.
+
+    There is an agent on every host of some regions: no question is asked of each of them. `given`: what was
+    given to each agent and is not in its own count yet; whoever chooses a target adds to it.
+    """
 
     agents: Sequence[Agent]
     host: str
     served: Served
+    holders: Holders
     now: float
     deadline: float
+    given: MutableMapping[str, int] = field(default_factory=dict)
 
     def present(self) -> list[NetworkMove]:
         """What the agents of the host serve now."""
@@ -128,24 +138,33 @@ class Outlook:
 
     def is_served(self, move: NetworkMove) -> bool:
         """Whether any agent but the one that it leaves has it."""
-        fellows = [one.id for one in self.agents if one.kind == AGENTS[move.kind]]
-        # The likeliest first: each of them is a request.
-        ranked = sorted(fellows, key=lambda agent: agent != move.target)
-        return any(
-            move.id in self.served(one, AGENTS[move.kind]) for one in ranked if one not in ("", move.source)
-        )
+        # An agent that is gone serves nothing.
+        fellows = {one.id for one in self.agents if one.kind == AGENTS[move.kind]} - {move.source}
+        return any(one in fellows for one in self.holders(move.id, move.kind))
 
     def target(self, move: NetworkMove) -> str | None:
         """The agent to go to; empty where others serve it already, None where there is none.
 
         One that refused it is the last to be asked again.
         """
-        loads = {one.id: self.served(one.id, one.kind) for one in self.others(move.kind)}
-        if any(move.id in served for served in loads.values()):
+        loads = {one.id: one.load + self.given.get(one.id, 0) for one in self.others(move.kind)}
+        if any(one in loads for one in self.holders(move.id, move.kind)):
             return ""
         refused = move.target if move.message else ""
-        ranked = sorted(loads, key=lambda agent: (agent == refused, len(loads[agent]), agent))
-        return ranked[0] if ranked else None
+        ranked = sorted(loads, key=lambda agent: (agent == refused, loads[agent], agent))
+        if not ranked:
+            return None
+        self.given[ranked[0]] = self.given.get(ranked[0], 0) + 1
+        return ranked[0]
+
+
+def given_lately(moves: Iterable[NetworkMove], now: float) -> dict[str, int]:
+    """How much each agent (by id) was given that its own count cannot have yet."""
+    given: dict[str, int] = {}
+    for move in moves:
+        if move.target and move.requested > now - COUNTED_AFTER:
+            given[move.target] = given.get(move.target, 0) + 1
+    return given
 
 
 def follow(
@@ -204,7 +223,8 @@ def between_agents(known: Iterable[NetworkMove], outlook: Outlook) -> list[Netwo
     for move in known:
         if move.kind != Kind.ROUTER or not move.requested or move.state == MoveState.DONE:
             continue
-        if move.id in outlook.served(move.source, L3) or outlook.is_served(move):
+        routing = {one.id for one in outlook.agents if one.kind == L3}
+        if any(one in routing for one in outlook.holders(move.id, move.kind)):
             continue
         fit = {one.id for one in outlook.agents if _takes(one, L3)}
         ranked = [one for one in (move.target, move.source, *sorted(fit)) if one in fit]

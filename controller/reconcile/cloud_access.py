@@ -13,6 +13,10 @@ from controller.domain.names import CLOUDS_CA_KEY, CLOUDS_KEY, CLOUDS_SECRET
 from controller.errors import CloudRefused, CloudUnavailable
 from controller.ports import SECRET, Clock, Kube
 
+# In one look nothing more is asked after so many seconds. What was sent by then ends within its own time, so
+# that no look lasts longer than about a minute, whatever OpenStack does; 120 are too long for a container.
+LOOK_WITHIN = 40.0
+
 
 class CloudAccess:
     """Gives the cloud of one region's namespace. Safe from several threads."""
@@ -53,6 +57,10 @@ class CloudAccess:
                     self._cloud.close()
                 self._cloud, self._digest = opened, digest
             return self._cloud
+
+    def for_a_look(self) -> Cloud:
+        """The cloud for one look. Raises as `cloud` does."""
+        return self.cloud().until(self._clock.monotonic() + LOOK_WITHIN)
 
     def look(self, cloud: Cloud) -> CloudView:
         """All hosts, anew. Raises CloudUnavailable where any part of it is not known."""

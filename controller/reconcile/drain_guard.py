@@ -13,6 +13,7 @@ from controller.domain.workloads import Workload
 from controller.errors import CloudRefused, CloudUnavailable
 from controller.ports import NODE, Clock, Kube
 from controller.reconcile.drain_lock import DrainLocks
+from controller.reconcile.fair_order import FairOrder
 from controller.reconcile.first_seen import FirstSeen
 from controller.reconcile.host_removal import what_is_left
 from controller.reconcile.host_scene import HostScene
@@ -26,6 +27,7 @@ class DrainGuard:
         self._clock = clock
         self._locks = locks
         self._empty = FirstSeen()
+        self._order = FairOrder()
 
     def release_all(self) -> None:
         """There is no region any more. Raises KubeError."""
@@ -53,7 +55,11 @@ class DrainGuard:
                 wanted[name] = f"{hypervisor.servers} servers are on it"
         for name in wanted:
             self._empty.look(name, False, self._clock.now())
-        return self._locks.ensure(wanted, lambda name: self._why_still(name, scene, view, cloud))
+        return self._locks.ensure(
+            wanted,
+            lambda name: self._why_still(name, scene, view, cloud),
+            lambda names: self._order.of(names, str),
+        )
 
     @staticmethod
     def _concerns(name: str, scene: HostScene) -> bool:
@@ -74,6 +80,9 @@ class DrainGuard:
             return "it is not known whether servers are on it"
         if self._empty.look(name, True, self._clock.now()).looks < LOOKS:
             return "it is made sure that no server is on it"
+        if cloud.late:
+            return "it is made sure in the next look that no server is on it"
+        self._order.reached(name)
         try:
             left = what_is_left(host, cloud)
         except (CloudUnavailable, CloudRefused) as error:

@@ -8,7 +8,7 @@ Node, and it is removed as soon as the node may be drained.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from controller.domain.names import DRAIN_LOCK_LABEL, MANAGED_BY, MANAGED_BY_US
@@ -31,11 +31,16 @@ class DrainLocks:
         self._namespace = namespace
         self._image = image
 
-    def ensure(self, wanted: Mapping[str, str], unless: Callable[[str], str] = _released) -> dict[str, str]:
+    def ensure(
+        self,
+        wanted: Mapping[str, str],
+        unless: Callable[[str], str] = _released,
+        order: Callable[[Iterable[str]], Iterable[str]] = sorted,
+    ) -> dict[str, str]:
         """Exactly these nodes are locked, each with its reason; gives those that are, with their reasons.
 
-        A lock that is there and not wanted is released, `unless` there is a reason for it to stay.
-        Raises KubeError.
+        A lock that is there and not wanted is released, `unless` there is a reason for it to stay; that is
+        asked for in this `order`. Raises KubeError.
         """
         pods = self._by_node(POD)
         budgets = self._by_node(PDB)
@@ -50,7 +55,7 @@ class DrainLocks:
             elif node not in pods:
                 self._lock(node, reason)
         locked = dict(wanted)
-        for node in sorted((pods.keys() | budgets.keys()) - wanted.keys()):
+        for node in order((pods.keys() | budgets.keys()) - wanted.keys()):
             why = unless(node)
             if why:
                 locked[node] = why

@@ -34,17 +34,21 @@ class HostFencing:
         self._namespace = namespace
         self._asked: dict[str, float] = {}
 
-    def ask(self, awaiting: Sequence[tuple[HostFacts, Decision]], policy: NodePolicy) -> dict[str, Decision]:
+    def ask(
+        self, awaiting: Sequence[tuple[HostFacts, Decision]], policy: NodePolicy, *, hurried: bool = False
+    ) -> dict[str, Decision]:
         """What is to be told of those hosts that were asked for; who was asked for longest ago comes first.
 
-        Raises KubeError.
+        `hurried`: the look has taken its time already; only one is asked for. Raises KubeError.
         """
         if not policy.fencing:
             return {}
         began = self._clock.monotonic()
         self._asked = {host.name: self._asked.get(host.name, 0.0) for host, _ in awaiting}
         told: dict[str, Decision] = {}
-        for host, decision in sorted(awaiting, key=lambda one: self._asked[one[0].name])[:ASKED]:
+        for host, decision in sorted(awaiting, key=lambda one: self._asked[one[0].name])[
+            : 1 if hurried else ASKED
+        ]:
             if self._clock.monotonic() - began > WITHIN:
                 break
             self._asked[host.name] = self._clock.monotonic()

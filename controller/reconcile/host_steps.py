@@ -126,13 +126,17 @@ class HostSteps:
             return replace(decision, step=Step.BLOCKED, message=text)
         return replace(decision, step=Step.WAIT, message=f'the Job "{name}" maps it')
 
-    def place(self, node: NodeFacts, host: str, cloud: Cloud, view: CloudView) -> None:
-        """Puts the host into the aggregates of its labels, and takes it out of others that we made."""
-        wanted = dict(node.aggregates)
+    def place(self, node: NodeFacts, host: str, cloud: Cloud, view: CloudView) -> int:
+        """Puts the host into the aggregates of its labels, and takes it out of others that we made.
+
+        Gives how many changes that took. Raises CloudUnavailable, CloudRefused.
+        """
+        wanted, changes = dict(node.aggregates), 0
         for name, zone in sorted(wanted.items()):
             known = next((one for one in view.aggregates if one.name == name), None)
             if known is not None and host in known.hosts:
                 continue
+            changes += 1
             aggregate = known or cloud.ensure_aggregate(name, zone=zone)
             try:
                 cloud.place_host(aggregate, host, member=True)
@@ -143,4 +147,6 @@ class HostSteps:
                 log.warning("host %s, aggregate %s: %s", host, name, error)
         for aggregate in view.aggregates:
             if aggregate.ours and host in aggregate.hosts and aggregate.name not in wanted:
+                changes += 1
                 cloud.place_host(aggregate, host, member=False)
+        return changes

@@ -17,7 +17,7 @@ from controller.errors import CloudRefused
 from controller.ports import NODE, NODE_MAINTENANCE, Clock, Events, Kube
 from controller.reconcile.host_out import HostOut
 from controller.reconcile.maintenance_status import FINALIZER, StatusWriter, Work
-from controller.reconcile.network_moves import is_gone, outlook_of
+from controller.reconcile.network_moves import AskedAgents, is_gone
 from controller.reconcile.server_moves import ask, see
 
 log = logging.getLogger(__name__)
@@ -37,7 +37,7 @@ class MaintenanceEnd:
         self._out = out
         self._status = status
 
-    def roll_back(self, work: Work, cloud: Cloud, view: CloudView) -> float:
+    def roll_back(self, work: Work, cloud: Cloud, view: CloudView, agents: AskedAgents) -> float:
         """Ends what is under way, puts back what is ours to put back, and lets the object go."""
         if not work.held:
             return IDLE_EVERY
@@ -46,7 +46,7 @@ class MaintenanceEnd:
         if self._end_moves(work, cloud, overdue=overdue):
             return BUSY_EVERY
         self._out.put_back(work, cloud, view)
-        lost = self._lost_routers(work, cloud, view)
+        lost = between_agents(work.network, agents.outlook(work.host, deadline=work.spec.server_deadline))
         if lost:
             self._give_back(work, lost, cloud, overdue=overdue)
             return BUSY_EVERY
@@ -71,10 +71,6 @@ class MaintenanceEnd:
         standing = work.standing(Phase.ROLLING_BACK, Reason.ROLLING_BACK, text)
         self._status.write(work, replace(standing, entries=known))
         return True
-
-    def _lost_routers(self, work: Work, cloud: Cloud, view: CloudView) -> list[NetworkMove]:
-        now, deadline = self._clock.now(), work.spec.server_deadline
-        return between_agents(work.network, outlook_of(work.host, cloud, view, now=now, deadline=deadline))
 
     def _give_back(self, work: Work, lost: Sequence[NetworkMove], cloud: Cloud, *, overdue: bool) -> None:
         """Routers that we took off one agent are put on another, or on the one that they came from."""

@@ -9,31 +9,51 @@ from dataclasses import replace
 from controller.cloud_port import Cloud
 from controller.domain.cloud_facts import CloudView
 from controller.domain.network_move import (
-    DHCP,
     L3,
     Kind,
     MoveState,
     NetworkMove,
     Outlook,
+    given_lately,
 )
 from controller.errors import CloudRefused, CloudUnavailable
 
 log = logging.getLogger(__name__)
 
 
-def outlook_of(host: str, cloud: Cloud, view: CloudView, *, now: float, deadline: float) -> Outlook:
-    """What is known of agents in one look; each is asked once for what it serves, and only if need be."""
-    known: dict[str, Sequence[str]] = {}
+class AskedAgents:
+    """What Neutron says of agents in one look: each question is asked once, for all maintenances together.
 
-    def served(agent: str, kind: str) -> Sequence[str]:
-        if all(one.id != agent for one in view.agents):
+    `moves`: what stands in the status of all of them, so that they do not all choose the same agent.
+    """
+
+    def __init__(self, cloud: Cloud, view: CloudView, moves: Iterable[NetworkMove], now: float) -> None:
+        self._cloud = cloud
+        self._agents = view.agents
+        self._ids = frozenset(one.id for one in view.agents)
+        self._served: dict[str, Sequence[str]] = {}
+        self._holders: dict[tuple[str, Kind], Sequence[str]] = {}
+        self._given = given_lately(moves, now)
+        self._now = now
+
+    def outlook(self, host: str, *, deadline: float) -> Outlook:
+        """For the maintenance of a host; asks when it is asked."""
+        return Outlook(self._agents, host, self._ask_agent, self._ask_item, self._now, deadline, self._given)
+
+    def _ask_agent(self, agent: str, kind: str) -> Sequence[str]:
+        if agent not in self._ids:
             # An agent that is gone serves nothing.
             return ()
-        if agent not in known:
-            known[agent] = cloud.routed_by(agent) if kind == L3 else cloud.served_by(agent)
-        return known[agent]
+        if agent not in self._served:
+            ask = self._cloud.routed_by if kind == L3 else self._cloud.served_by
+            self._served[agent] = ask(agent)
+        return self._served[agent]
 
-    return Outlook(view.agents, host, served, now, deadline)
+    def _ask_item(self, item: str, kind: Kind) -> Sequence[str]:
+        if (item, kind) not in self._holders:
+            ask = self._cloud.agents_of_router if kind == Kind.ROUTER else self._cloud.agents_of_network
+            self._holders[item, kind] = ask(item)
+        return self._holders[item, kind]
 
 
 def write_moves(due: Iterable[NetworkMove], outlook: Outlook, cloud: Cloud) -> list[NetworkMove]:
@@ -64,7 +84,7 @@ def _write(move: NetworkMove, outlook: Outlook, cloud: Cloud) -> None:
         cloud.remove_from_agent(move.source, router=move.id)
         if move.target:
             cloud.add_to_agent(move.target, router=move.id)
-    elif move.target and move.id not in outlook.served(move.target, DHCP):
+    elif move.target and move.target not in outlook.holders(move.id, move.kind):
         cloud.add_to_agent(move.target, network=move.id)
     else:
         cloud.remove_from_agent(move.source, network=move.id)

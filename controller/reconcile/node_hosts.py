@@ -8,7 +8,7 @@ read that very moment before it is taken.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from controller.cloud_port import Cloud, Fencing
@@ -30,6 +30,7 @@ from controller.ports import NODE, NODE_MAINTENANCE, POD, STATEFULSET, Clock, Ev
 from controller.reconcile.cloud_access import CloudAccess
 from controller.reconcile.drain_guard import DrainGuard
 from controller.reconcile.drain_lock import DrainLocks
+from controller.reconcile.fair_order import FairOrder
 from controller.reconcile.host_board import BoardContent, HostBoard
 from controller.reconcile.host_fencing import HostFencing
 from controller.reconcile.host_reports import host_reports
@@ -48,7 +49,7 @@ AT_LEAST = 2.0
 AGAIN_AFTER = 15.0
 CATCHING_UP = 0.5
 NO_REGION = 30.0
-# Steps taken in one look, so that it stays short; what is left over is taken in the next.
+# Steps and changes of aggregates in one look, so that it stays short; the next goes on where it ended.
 STEPS_PER_LOOK = 20
 _PASSIVE = (Step.NOTHING, Step.WAIT, Step.BLOCKED, Step.FORGET)
 
@@ -90,6 +91,7 @@ class HostsReconciler:
             kube=kube, clock=clock, fencing=fencing, notes=self._notes, namespace=namespace
         )
         self._told: dict[str, tuple[str, str]] = {}
+        self._turns, self._places = FairOrder(), FairOrder()
         self._looked = -AT_LEAST
         # When OpenStack was last looked at, in seconds since the epoch.
         self._known = 0.0
@@ -108,7 +110,7 @@ class HostsReconciler:
             return NO_REGION
         self._notes.bring_up_to_date(scene.nodes.values(), scene.maintenances)
         try:
-            cloud = self._access.cloud()
+            cloud = self._access.for_a_look()
             view = self._access.look(cloud)
         except CloudUnavailable as error:
             locks = self._guard.look(scene, self._region.facts(STATEFULSET), None, None)
@@ -129,26 +131,39 @@ class HostsReconciler:
         hosts = self._scenes.facts(scene, view)
         braked = brake(hosts, scene.policy)
         now = self._clock.now()
-        decided: list[tuple[HostFacts, Decision]] = []
-        taken = 0
-        for host in hosts:
-            decision = decide_host(host, scene.policy, braked, now)
-            if decision.step not in _PASSIVE and taken < STEPS_PER_LOOK:
-                taken += 1
-                decided.append(self._take(host, decision, scene, cloud, view=view, braked=braked))
-            else:
-                decided.append((host, decision))
+        decided = [(host, decide_host(host, scene.policy, braked, now)) for host in hosts]
+        taken = self._take_steps(decided, scene, cloud, view=view, braked=braked)
+        decided = [taken.get(host.name, (host, decision)) for host, decision in decided]
         self._return_automatic(scene)
-        self._place(scene, cloud, view)
+        self._place(scene, cloud, view, max(1, STEPS_PER_LOOK - len(taken)))
         locks = self._guard.look(scene, self._region.facts(STATEFULSET), view, cloud)
         # Asked for last: while the service thinks, what was looked at grows old.
         awaiting = [one for one in decided if one[1].reason == Reason.FENCING_AWAITED]
-        answers = self._fencing.ask(awaiting, scene.policy)
+        answers = self._fencing.ask(awaiting, scene.policy, hurried=cloud.late)
         decided = [(host, answers.get(host.name, decision)) for host, decision in decided]
         for host, decision in decided:
             self._tell(host, decision, scene)
         self._board.write(BoardContent(host_reports(scene, view, decided, locks, now), braked))
-        return taken > 0
+        return bool(taken)
+
+    def _take_steps(
+        self,
+        decided: Sequence[tuple[HostFacts, Decision]],
+        scene: HostScene,
+        cloud: Cloud,
+        *,
+        view: CloudView,
+        braked: str,
+    ) -> dict[str, tuple[HostFacts, Decision]]:
+        """Takes steps while there is time; what came of them, by name of the host."""
+        taken: dict[str, tuple[HostFacts, Decision]] = {}
+        due = [one for one in decided if one[1].step not in _PASSIVE]
+        for host, decision in self._turns.of(due, lambda one: one[0].name)[:STEPS_PER_LOOK]:
+            if cloud.late:
+                break
+            self._turns.reached(host.name)
+            taken[host.name] = self._take(host, decision, scene, cloud, view=view, braked=braked)
+        return taken
 
     def _take(
         self,
@@ -203,16 +218,29 @@ class HostsReconciler:
             return node.is_ready
         return self._kube.get(NODE, name) is None
 
-    def _place(self, scene: HostScene, cloud: Cloud, view: CloudView) -> None:
-        """Aggregates and availability zones as the labels of the nodes say."""
-        for name, node in scene.nodes.items():
-            host = scene.host(name, view)
+    def _place(self, scene: HostScene, cloud: Cloud, view: CloudView, most: int) -> None:
+        """Aggregates and availability zones as the labels of the nodes say.
+
+        At most `most` changes, and none after one whose outcome is not known: the others would fare no
+        better, and each of them takes its time.
+        """
+        changes = 0
+        for name in self._places.of(scene.nodes, str):
+            node, host = scene.nodes[name], scene.host(name, view)
             if not node.is_compute or view.hypervisor(host) is None:
                 continue
+            if changes >= most or cloud.late:
+                break
             try:
-                self._steps.place(node, host, cloud, view)
-            except (CloudUnavailable, CloudRefused) as error:
+                changes += self._steps.place(node, host, cloud, view)
+            except CloudUnavailable as error:
                 log.warning("aggregates of %s: %s", name, error)
+                self._places.reached(name)
+                return
+            except CloudRefused as error:
+                log.warning("aggregates of %s: %s", name, error)
+                changes += 1
+            self._places.reached(name)
 
     # -- what is told -------------------------------------------------------------------------------
 

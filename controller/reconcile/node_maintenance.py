@@ -37,6 +37,7 @@ from controller.errors import (
 )
 from controller.ports import NODE, NODE_MAINTENANCE, OSDPL, Clock, Events, Kube, KubeObject
 from controller.reconcile.cloud_access import CloudAccess
+from controller.reconcile.fair_order import FairOrder
 from controller.reconcile.host_board import HostBoard
 from controller.reconcile.host_out import HostOut
 from controller.reconcile.maintenance_end import MaintenanceEnd
@@ -49,7 +50,7 @@ from controller.reconcile.maintenance_status import (
     read_work,
 )
 from controller.reconcile.managed_region import managed_region
-from controller.reconcile.network_moves import outlook_of, write_moves
+from controller.reconcile.network_moves import AskedAgents, write_moves
 from controller.reconcile.server_moves import Commands, follow_servers, planned, remaining, send
 
 log = logging.getLogger(__name__)
@@ -83,6 +84,7 @@ class MaintenancesReconciler:
         self._board = board
         self._out = HostOut(kube, clock)
         self._status = StatusWriter(kube, clock, events)
+        self._order = FairOrder()
         self._end = MaintenanceEnd(kube=kube, clock=clock, events=events, out=self._out, status=self._status)
 
     def reconcile(self) -> float | None:
@@ -98,7 +100,7 @@ class MaintenancesReconciler:
                 self._without_region(work)
             return AGAIN_AFTER
         try:
-            cloud = self._access.cloud()
+            cloud = self._access.for_a_look()
             view = self._access.last_view(younger_than=VIEW_GOOD_FOR) or self._access.look(cloud)
         except CloudUnavailable as error:
             for work in works:
@@ -107,11 +109,16 @@ class MaintenancesReconciler:
         works = [self._located(work, osdpl, view) for work in works]
         turns = self._turns(works, view)
         slots = share_slots(self._claim(work, turns) for work in works)
-        ordered = sorted(works, key=lambda one: (one.created, one.name))
-        pauses = [
-            self._try(work, cloud, view, turn=turns.get(work.name, ""), slots=slots[work.name])
-            for work in ordered
-        ]
+        moves = [move for work in works for move in work.network]
+        self._agents = AskedAgents(cloud, view, moves, self._clock.now())
+        pauses = []
+        for work in self._order.of(works, lambda one: (one.created, one.name)):
+            if cloud.late:
+                # The next look begins with those that were not reached.
+                pauses.append(BUSY_EVERY)
+                break
+            self._order.reached((work.created, work.name))
+            pauses.append(self._try(work, cloud, view, turn=turns.get(work.name, ""), slots=slots[work.name]))
         return min([IDLE_EVERY, *pauses])
 
     def _try(self, work: Work, cloud: Cloud, view: CloudView, *, turn: str, slots: int) -> float:
@@ -186,7 +193,7 @@ class MaintenancesReconciler:
 
     def _serve(self, work: Work, cloud: Cloud, view: CloudView, *, turn: str, slots: int) -> float:
         if work.going:
-            return self._end.roll_back(work, cloud, view)
+            return self._end.roll_back(work, cloud, view, self._agents)
         missing = _missing(work, view)
         if missing is not None and not work.started:
             self._status.write(work, work.standing(Phase.BLOCKED, Reason.NODE_REMOVED, missing))
@@ -220,9 +227,7 @@ class MaintenancesReconciler:
     def _plan(self, work: Work, cloud: Cloud, view: CloudView) -> None:
         servers = cloud.servers_on(work.host)
         plan = {one.id: planned(one, work, cloud) for one in servers}
-        outlook = outlook_of(
-            work.host, cloud, view, now=self._clock.now(), deadline=work.spec.server_deadline
-        )
+        outlook = self._agents.outlook(work.host, deadline=work.spec.server_deadline)
         standing = Standing(
             phase=Phase.PLANNED,
             reason=Reason.PLANNED,
@@ -244,7 +249,7 @@ class MaintenancesReconciler:
         now, spec = self._clock.now(), work.spec
         over = now - work.started > spec.deadline
         commands = follow_servers(work, cloud, 0 if over else slots, now)
-        outlook = outlook_of(work.host, cloud, view, now=now, deadline=spec.server_deadline)
+        outlook = self._agents.outlook(work.host, deadline=spec.server_deadline)
         network, due = follow(work.network, outlook, moves=spec.mode == Mode.MIGRATE)
         standing = self._standing(work, commands, network, cloud=cloud, over=over)
         self._status.write(work, standing)

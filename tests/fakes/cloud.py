@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any, cast
 
 from controller.domain.cloud_facts import (
     Agent,
@@ -26,7 +27,8 @@ from controller.domain.cloud_facts import (
     VolumeService,
 )
 from controller.domain.probes import CONTROL
-from controller.errors import CloudRefused
+from controller.errors import CloudRefused, CloudUnavailable
+from controller.ports import Clock
 
 READS = frozenset(
     (
@@ -43,6 +45,8 @@ READS = frozenset(
         "allocations",
         "routed_by",
         "served_by",
+        "agents_of_router",
+        "agents_of_network",
     )
 )
 
@@ -79,6 +83,8 @@ class FakeCloud:
         self.before: Callable[[str, str], None] = _nothing
         self.after: Callable[[str, str], None] = _nothing
         self.failing: set[str] = set()
+        # For what is to end in time; without it nothing has to.
+        self.clock: Clock | None = None
         self._under_way: list[_Move] = []
         self._next = 0
         for host in hosts:
@@ -161,6 +167,14 @@ class FakeCloud:
 
     # -- looks
 
+    def until(self, deadline: float) -> FakeCloud:
+        """The same, on `clock`."""
+        return cast(FakeCloud, _InTime(self, deadline))
+
+    @property
+    def late(self) -> bool:
+        return False
+
     def compute_services(self) -> tuple[ComputeService, ...]:
         self._called("compute_services")
         return tuple(replace(one, up=one.up and not one.forced_down) for one in self.services.values())
@@ -180,8 +194,9 @@ class FakeCloud:
         return tuple(Hypervisor(host, counts[host]) for host in self.services)
 
     def network_agents(self) -> tuple[Agent, ...]:
+        """Agents here report whenever they are asked for."""
         self._called("network_agents")
-        return tuple(self.agents.values())
+        return tuple(replace(one, load=len(self.on_agents.get(one.id, ()))) for one in self.agents.values())
 
     def volume_services(self) -> tuple[VolumeService, ...]:
         self._called("volume_services")
@@ -214,6 +229,18 @@ class FakeCloud:
     def served_by(self, agent: str) -> tuple[str, ...]:
         self._called("served_by", agent)
         return tuple(self.on_agents.get(agent, ()))
+
+    def agents_of_router(self, router: str) -> tuple[str, ...]:
+        self._called("agents_of_router", router)
+        return self._agents_of(router, "L3 agent")
+
+    def agents_of_network(self, network: str) -> tuple[str, ...]:
+        self._called("agents_of_network", network)
+        return self._agents_of(network, "DHCP agent")
+
+    def _agents_of(self, item: str, kind: str) -> tuple[str, ...]:
+        having = (agent for agent, items in self.on_agents.items() if item in items)
+        return tuple(one for one in having if one in self.agents and self.agents[one].kind == kind)
 
     # -- writes that may be repeated
 
@@ -376,6 +403,24 @@ class FakeCloud:
         if (router or network) in served:
             served.remove(router or network)
         self.after("remove_from_agent", agent)
+
+
+class _InTime:
+    """A FakeCloud of which nothing is asked after a time."""
+
+    def __init__(self, cloud: FakeCloud, deadline: float) -> None:
+        self._cloud = cloud
+        self._deadline = deadline
+
+    @property
+    def late(self) -> bool:
+        clock = self._cloud.clock
+        return clock is not None and clock.monotonic() >= self._deadline
+
+    def __getattr__(self, name: str) -> Any:
+        if self.late:
+            raise CloudUnavailable("not asked, the time for this look is over")
+        return getattr(self._cloud, name)
 
 
 class FakeClouds:

@@ -36,6 +36,7 @@ class NodeWorld:
         for definition in DEFINITIONS:
             self.kube.serve(definition)
         self.cloud = FakeCloud(*hosts)
+        self.cloud.clock = self.clock
         self.clouds = FakeClouds(self.cloud)
         self.fencing = FakeFencing()
         self.events = SilentEvents()

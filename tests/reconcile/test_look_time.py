@@ -1,0 +1,124 @@
+"""A look ends in about a minute whatever OpenStack does, and the next one goes on where it ended."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+import controller.domain.names as names
+from controller.errors import CloudUnavailable
+from controller.reconcile.cloud_access import LOOK_WITHIN
+from controller.reconcile.fair_order import FairOrder
+from controller.reconcile.node_hosts import STEPS_PER_LOOK
+from tests.reconcile.node_world import NodeWorld
+
+# What a request takes that nobody answers, and the longest that a look may take with one of them at its end.
+TIMEOUT = 15.0
+ABOUT_A_MINUTE = LOOK_WITHIN + TIMEOUT + 5
+HOSTS = [f"cmp{number:02}" for number in range(60)]
+SITES = {"metadata": {"labels": {names.AGGREGATE_LABEL: "fast"}}}
+
+
+def silent(world: NodeWorld, *calls: str) -> list[str]:
+    """From now on these calls end after a timeout; for which hosts or servers they were tried."""
+    tried: list[str] = []
+
+    def before(name: str, subject: str) -> None:
+        if name in calls:
+            tried.append(subject)
+            world.clock.advance(TIMEOUT)
+            raise CloudUnavailable("no answer within 15 s")
+
+    world.cloud.before = before
+    return tried
+
+
+def lasts(world: NodeWorld, look: Callable[[], object]) -> float:
+    world.clock.advance(10)
+    world.watch()
+    began = world.clock.monotonic()
+    look()
+    return world.clock.monotonic() - began
+
+
+@pytest.fixture
+def world() -> NodeWorld:
+    world = NodeWorld(*HOSTS)
+    world.look(2)
+    return world
+
+
+def test_aggregates_that_nobody_answers_for_are_left_to_the_next_look(world: NodeWorld) -> None:
+    world.cloud.ensure_aggregate("fast", zone="")
+    for host in HOSTS:
+        world.edit_node(host, SITES)
+    tried = silent(world, "place_host")
+    assert [lasts(world, world.hosts.reconcile) for _ in range(3)] == [TIMEOUT] * 3
+    assert tried == HOSTS[:3], "not the same host first in every look"
+
+
+def test_a_look_changes_so_many_aggregates_and_the_next_one_goes_on(world: NodeWorld) -> None:
+    for host in HOSTS:
+        world.edit_node(host, SITES)
+    placed = []
+    for _ in range(3):
+        lasts(world, world.hosts.reconcile)
+        placed.append(sum(len(one.hosts) for one in world.cloud.groups.values()))
+    assert placed == [STEPS_PER_LOOK, 2 * STEPS_PER_LOOK, 3 * STEPS_PER_LOOK]
+
+
+def test_steps_that_nobody_answers_end_in_time_and_every_host_has_its_turn(world: NodeWorld) -> None:
+    for host in HOSTS[:12]:
+        world.cordon(host)
+    tried = silent(world, "set_compute_service")
+    for _ in range(4):
+        assert lasts(world, world.hosts.reconcile) <= ABOUT_A_MINUTE
+    assert sorted(tried) == HOSTS[:12]
+
+
+def test_drain_locks_are_looked_at_in_turn(world: NodeWorld) -> None:
+    for host in HOSTS[:6]:
+        world.cloud.boot(1, host)
+    world.look(2)
+    world.cloud.hosted.clear()
+    world.look(2)
+    tried = silent(world, "servers_on")
+    for _ in range(2):
+        assert lasts(world, world.hosts.reconcile) <= ABOUT_A_MINUTE
+    assert sorted(tried) == HOSTS[:6]
+
+
+def test_maintenances_end_in_time_and_each_has_its_turn(world: NodeWorld) -> None:
+    for host in HOSTS[:6]:
+        world.cloud.boot(1, host)
+        world.maintain(f"work-{host}", host, budgets={"nodesPerAggregate": 6})
+    world.look(1)
+    tried = silent(world, "set_compute_service")
+    for _ in range(4):
+        assert lasts(world, world.maintenances.reconcile) <= ABOUT_A_MINUTE
+    assert set(tried) == set(HOSTS[:6])
+
+
+def test_the_fencing_service_is_asked_once_when_the_look_took_its_time(world: NodeWorld) -> None:
+    world = NodeWorld(*HOSTS, nodes={"evacuation": "Auto", "fencing": {"url": "https://f.example/"}})
+    world.look(2)
+    for host in HOSTS[:8]:
+        world.set_ready(host, False)
+        world.cloud.die(host)
+    world.look(20, after=10)
+    world.fencing.asked.clear()
+    for host in HOSTS[30:40]:
+        world.cordon(host)
+    silent(world, "set_compute_service")
+    assert lasts(world, world.hosts.reconcile) <= ABOUT_A_MINUTE
+    assert len(world.fencing.asked) == 1
+
+
+def test_an_order_goes_on_after_whoever_was_reached_last() -> None:
+    order = FairOrder()
+    assert order.of("abcd", str) == ["a", "b", "c", "d"]
+    order.reached("b")
+    assert order.of("abcd", str) == ["c", "d", "a", "b"]
+    order.reached("d")
+    assert order.of("abcd", str) == ["a", "b", "c", "d"]
