@@ -8,8 +8,9 @@ from typing import Any
 
 from controller.domain.bundle_status import ReleaseState
 from controller.domain.conditions import is_true
+from controller.domain.digests import fingerprint
 from controller.domain.health import Release
-from controller.domain.names import DEPLOYMENT_LABEL
+from controller.domain.names import DEPLOYMENT_LABEL, MANAGED_BY, MANAGED_BY_US
 from controller.domain.secret_refs import secret_names
 from controller.errors import SpecInvalid
 
@@ -18,14 +19,15 @@ from controller.errors import SpecInvalid
 class BundleFacts:
     """One HelmBundle of a region.
 
-    `settled`: its status is about its present spec, and every release is deployed. `secrets` names the
-    Secrets that its values refer to.
+    `settled`: its status is about its present spec, and every release is deployed. `mark` as `bundle_mark`.
+    `secrets` names the Secrets that its values refer to.
     """
 
     name: str
     deployment: str
     releases: tuple[Release, ...]
     settled: bool
+    mark: str
     secrets: frozenset[str]
 
 
@@ -52,8 +54,27 @@ def parse_bundle(obj: Mapping[str, Any]) -> BundleFacts | None:
         deployment=str(deployment),
         releases=releases,
         settled=current and is_true(status.get("conditions") or [], "Ready"),
+        mark=bundle_mark(obj),
         secrets=frozenset().union(*(_secrets(one.get("values")) for one in wanted)),
     )
+
+
+def bundle_mark(obj: Mapping[str, Any]) -> str:
+    """What a bundle has brought about, as one digest: it moves with its spec and with any revision of Helm.
+
+    Of the object itself, so that one that was made anew under its name is another. Empty for a bundle that
+    core did not make, or that is being removed.
+    """
+    meta, status = obj["metadata"], obj.get("status") or {}
+    if (meta.get("labels") or {}).get(MANAGED_BY) != MANAGED_BY_US or meta.get("deletionTimestamp"):
+        return ""
+    revisions = {str(one.get("name")): one.get("revision") for one in status.get("releases") or []}
+    return fingerprint({"uid": meta.get("uid"), "spec": meta.get("generation"), "revisions": revisions})
+
+
+def marks_digest(marks: Iterable[str]) -> str:
+    """`status.healthOf` for the marks of all bundles of a region, in any order."""
+    return fingerprint({"bundles": sorted(mark for mark in marks if mark)})
 
 
 def _secrets(values: Any) -> frozenset[str]:

@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from controller.domain.bundle_status import ReleaseState
 from controller.domain.conditions import Condition, Status, find, shorten
 from controller.domain.reasons import Reason, known_reason
 from controller.domain.region_plan import Approval, RegionPlan, planned_condition
+from controller.domain.region_progress import Progress, healthy_text, region_progress, service_entry
+from controller.domain.region_releases import bundle_mark, marks_digest
 
 # Which condition each container answers for. Ready needs those of the containers that are deployed.
 ANSWERED_BY = {
@@ -22,8 +23,16 @@ ANSWERED_BY = {
 PASSING = (Reason.CHART_PENDING, Reason.REPOSITORY_UNAVAILABLE, Reason.SECRET_MISSING)
 # Nothing follows from these for a spec that was seen with its charts before.
 UNSEEN = (Reason.CHART_PENDING, Reason.REPOSITORY_UNAVAILABLE)
-OWN_FIELDS = ("healthy", "openstackVersion", "fingerprint", "services", "initialization", "plan")
+OWN_FIELDS = (
+    *("appliedGeneration", "healthy", "openstackVersion", "fingerprint"),
+    *("services", "initialization", "plan"),
+)
 OWN_CONDITIONS = ("Ready", "Reconciling", "Stalled", "SpecValid", "Planned", "Paused", "Deleting")
+
+_HELD = (
+    "spec.mode is Paused, and the spec asks for something else than what runs: it is left as it is until "
+    "spec.mode is Apply; with Plan, status.plan tells first what would be done"
+)
 
 
 @dataclass(frozen=True)
@@ -41,14 +50,15 @@ class RegionFacts:
 
     `before` is the osdpl's status as read; `bundles` the HelmBundles as read after they were applied;
     `wanted` the names of those that the spec asks for; `problem` why the spec cannot be served, empty
-    when it can, and `problem_reason` the word for it; `containers` those that the chart deploys. `plan`
+    when it can, and `problem_reason` the word for it; `fingerprint` is empty unless the bundles are what
+    the spec asks for, and `openstack_version` with it; `containers` those that the chart deploys. `plan`
     is what a region with mode Plan waits with, `approval` the approval that holds or was the last,
     `approved` is `spec.approvedPlan`; `keeps_plan`: the status goes on showing the plan that it has.
+    `held`: the region is paused, and its bundles are not what the spec asks for.
     `silence`: which of the other containers do not live, so that what they said counts no more.
     """
 
     name: str
-
     generation: int
     version: str
     openstack_version: str
@@ -61,6 +71,7 @@ class RegionFacts:
     problem_reason: Reason = Reason.SPEC_INVALID
     warnings: str = ""
     paused: bool = False
+    held: bool = False
     deleting: bool = False
     remaining: tuple[str, ...] = field(default=())
     plan: RegionPlan | None = None
@@ -79,6 +90,12 @@ class RegionFacts:
         """Whether the spec is planned, and not acted upon."""
         return self.plan is not None and not self.plan.empty
 
+    @property
+    def applied(self) -> int:
+        """The newest generation that the bundles were what was asked for."""
+        before = int(self.before.get("appliedGeneration") or 0)
+        return self.generation if self.fingerprint else before
+
 
 @dataclass(frozen=True)
 class RegionSummary:
@@ -88,23 +105,10 @@ class RegionSummary:
     conditions: tuple[Condition, ...]
 
 
-@dataclass(frozen=True)
-class _Progress:
-    done: int
-    total: int
-    failing: int
-    moving: int
-    current: bool  # every bundle's status is about its present spec
-
-    @property
-    def complete(self) -> bool:
-        return self.current and self.done == self.total
-
-
 def summarize(facts: RegionFacts) -> RegionSummary:
     """State, progress, versions and conditions of the region."""
     facts = _as_accepted(facts)
-    progress = _progress(facts)
+    progress = region_progress(facts.bundles, facts.wanted)
     ready = _ready(facts, progress)
     provisioned = bool((facts.before.get("initialization") or {}).get("provisioned"))
     running_version = str(facts.before.get("openstackVersion") or "")
@@ -112,15 +116,16 @@ def summarize(facts: RegionFacts) -> RegionSummary:
         running_version = facts.openstack_version
     fields: dict[str, Any] = {
         "observedGeneration": facts.generation,
+        "appliedGeneration": facts.applied or None,
         "state": _state(facts, progress, running_version),
         "deployed": progress.complete and progress.total > 0,
         "version": facts.version,
         "openstackVersion": running_version,
         "fingerprint": facts.fingerprint or str(facts.before.get("fingerprint") or ""),
         "progress": f"{progress.done}/{progress.total}",
-        "healthy": _healthy(facts.before.get("health") or {}),
+        "healthy": healthy_text(facts.before.get("health") or {}),
         "services": {
-            str(bundle["metadata"]["name"]): _service(bundle, facts.before, facts.openstack_version)
+            str(bundle["metadata"]["name"]): service_entry(bundle, facts.before, facts.openstack_version)
             for bundle in facts.bundles
         },
         # Latched: once true it is repeated for ever, and the CRD refuses a status without it.
@@ -152,7 +157,10 @@ def _as_accepted(facts: RegionFacts) -> RegionFacts:
     version = str(facts.before.get("openstackVersion") or "")
     text = _unseen(facts, str(valid.get("message") or ""))
     keeps = facts.keeps_plan or planned
-    return replace(facts, problem="", warnings=text, openstack_version=version, keeps_plan=keeps)
+    # What a pause held back it holds back still.
+    behind = facts.applied != facts.generation or find(known, "Ready").get("reason") == Reason.PAUSED
+    held = facts.paused and behind
+    return replace(facts, problem="", warnings=text, openstack_version=version, keeps_plan=keeps, held=held)
 
 
 def _unseen(facts: RegionFacts, before: str) -> str:
@@ -179,7 +187,7 @@ def refusal(managed: str, generation: int, before: Mapping[str, Any]) -> RegionS
         Condition(type_, said.get(type_, "Unknown"), Reason.ANOTHER_DEPLOYMENT_MANAGED, text, generation)
         for type_ in OWN_CONDITIONS
     )
-    latched = {name: before[name] for name in ("initialization",) if before.get(name)}
+    latched = {name: before[name] for name in ("initialization", "appliedGeneration") if before.get(name)}
     return RegionSummary({"observedGeneration": generation, **latched}, conditions)
 
 
@@ -209,36 +217,54 @@ def _planned(facts: RegionFacts) -> Condition:
     )
 
 
-def _ready(facts: RegionFacts, progress: _Progress) -> Condition:
-    def no(reason: Reason, message: str) -> Condition:
-        return Condition("Ready", "False", reason, shorten(message, 4000), facts.generation)
-
+def _ready(facts: RegionFacts, progress: Progress) -> Condition:
     if facts.deleting:
-        return no(Reason.DELETING, _remaining(facts))
+        return _not_ready(facts, Reason.DELETING, _remaining(facts))
     if facts.problem:
-        return no(facts.problem_reason, facts.problem)
-    silent = facts.silence.silent
-    if not progress.current and "helmbundle" not in silent:
-        return no(Reason.APPLYING, "bundles are taking up the spec")
+        return _not_ready(facts, facts.problem_reason, facts.problem)
+    if not progress.current and "helmbundle" not in facts.silence.silent:
+        return _not_ready(facts, Reason.APPLYING, "bundles are taking up the spec")
+    if obstacle := _objection(facts) or _unknown(facts):
+        return obstacle
+    if facts.waits:
+        planned = _planned(facts)
+        return _not_ready(facts, planned.reason, planned.message)
+    if facts.held:
+        return _not_ready(facts, Reason.PAUSED, _HELD)
+    if not progress.complete:
+        return _not_ready(facts, Reason.APPLYING, f"{progress.done} of {progress.total} releases deployed")
+    text = f"{progress.total} releases deployed"
+    return Condition("Ready", "True", Reason.READY, text, facts.generation)
+
+
+def _not_ready(facts: RegionFacts, reason: Reason, message: str) -> Condition:
+    return Condition("Ready", "False", reason, shorten(message, 4000), facts.generation)
+
+
+def _objection(facts: RegionFacts) -> Condition | None:
+    """Why the word of another container that lives makes it not Ready; None if all of them agree."""
     known = facts.before.get("conditions") or []
     for container, type_ in ANSWERED_BY.items():
-        if container not in facts.containers or container in silent:
+        if container not in facts.containers or container in facts.silence.silent:
             continue
         entry = find(known, type_)
         status, reason = entry.get("status"), str(entry.get("reason") or Reason.INITIALIZING)
         if status != "True":
-            return no(known_reason(reason, Reason.APPLYING), _words(type_, entry))
+            return _not_ready(facts, known_reason(reason, Reason.APPLYING), _words(type_, entry))
+        if facts.waits or facts.held:
+            continue  # It speaks of what runs, which is of an older generation.
         if entry.get("observedGeneration") != facts.generation:
-            return no(Reason.APPLYING, f"{container} has not looked at this generation of the spec yet")
-    if unknown := _unknown(facts):
-        return unknown
-    if facts.waits:
-        planned = _planned(facts)
-        return no(planned.reason, planned.message)
-    if not progress.complete:
-        return no(Reason.APPLYING, f"{progress.done} of {progress.total} releases deployed")
-    text = f"{progress.total} releases deployed"
-    return Condition("Ready", "True", Reason.READY, text, facts.generation)
+            text = f"{container} has not looked at this generation of the spec yet"
+            return _not_ready(facts, Reason.APPLYING, text)
+        if container == "health" and facts.before.get("healthOf") != _brought_about(facts):
+            # Bundles change without the spec: with a Secret that they refer to, or with a version of ours.
+            text = "health has not seen yet what the newest releases have brought about"
+            return _not_ready(facts, Reason.APPLYING, text)
+    return None
+
+
+def _brought_about(facts: RegionFacts) -> str:
+    return marks_digest(bundle_mark(bundle) for bundle in facts.bundles)
 
 
 def _unknown(facts: RegionFacts) -> Condition | None:
@@ -260,7 +286,7 @@ def _words(type_: str, entry: Mapping[str, Any]) -> str:
     return message or f"{type_} is {entry.get('status') or 'Unknown'}"
 
 
-def _others(facts: RegionFacts, progress: _Progress) -> list[Condition]:
+def _others(facts: RegionFacts, progress: Progress) -> list[Condition]:
     generation = facts.generation
     deleting: Status = "True" if facts.deleting else "False"
     paused: Status = "True" if facts.paused and not facts.deleting else "False"
@@ -295,7 +321,7 @@ def _others(facts: RegionFacts, progress: _Progress) -> list[Condition]:
             "Paused",
             paused,
             Reason.PAUSED if paused == "True" else Reason.NOT_PAUSED,
-            "spec.mode is Paused: nothing is changed" if paused == "True" else "",
+            (_HELD if facts.held else "spec.mode is Paused: nothing is changed") if paused == "True" else "",
             generation,
         ),
         Condition(
@@ -312,7 +338,7 @@ def _remaining(facts: RegionFacts) -> str:
     return f"still there: {', '.join(facts.remaining)}" if facts.remaining else "all releases are gone"
 
 
-def _state(facts: RegionFacts, progress: _Progress, running_version: str) -> str:
+def _state(facts: RegionFacts, progress: Progress, running_version: str) -> str:
     if facts.deleting:
         return "Deleting"
     if facts.problem:
@@ -328,50 +354,3 @@ def _state(facts: RegionFacts, progress: _Progress, running_version: str) -> str
     if running_version and running_version != facts.openstack_version:
         return "Upgrading"
     return "Applying" if progress.done or progress.moving else "Waiting"
-
-
-def _progress(facts: RegionFacts) -> _Progress:
-    done = total = failing = moving = 0
-    names = {str(bundle["metadata"]["name"]) for bundle in facts.bundles}
-    # A bundle that goes away, or that has not been seen yet, is work that is left.
-    current = names == facts.wanted
-    for bundle in facts.bundles:
-        status = bundle.get("status") or {}
-        wanted = {str(item["name"]) for item in (bundle.get("spec") or {}).get("releases") or []}
-        total += len(wanted)
-        if status.get("observedGeneration") != bundle["metadata"].get("generation"):
-            current = False
-        for release in status.get("releases") or []:
-            state = release.get("state")
-            if release.get("name") in wanted:
-                done += state == ReleaseState.DEPLOYED
-            else:
-                current = False
-            failing += state == ReleaseState.FAILED
-            moving += state in (ReleaseState.INSTALLING, ReleaseState.UPGRADING)
-    return _Progress(done, total, failing, moving, current)
-
-
-def _healthy(health: Mapping[str, Any]) -> str:
-    components = [item for application in health.values() for item in application.values()]
-    good = sum(1 for item in components if item.get("status") == "Ready")
-    return f"{good}/{len(components)}" if components else ""
-
-
-def _service(bundle: Mapping[str, Any], before: Mapping[str, Any], target: str) -> dict[str, str]:
-    name = str(bundle["metadata"]["name"])
-    status = bundle.get("status") or {}
-    current = status.get("observedGeneration") == bundle["metadata"].get("generation")
-    ready = find(status.get("conditions") or [], "Ready")
-    deployed = current and ready.get("status") == "True"
-    known = str(((before.get("services") or {}).get(name) or {}).get("openstackVersion") or "")
-    state = (
-        "Applied" if deployed else "Failed" if ready.get("reason") == Reason.RELEASES_FAILING else "Applying"
-    )
-    spec = bundle.get("spec") or {}
-    if spec.get("planned") and not spec.get("releases"):
-        state = "Planned"
-    if bundle["metadata"].get("deletionTimestamp"):
-        state = "Deleting"
-    version = target if deployed and target else known
-    return {"state": state, "openstackVersion": version} if version else {"state": state}

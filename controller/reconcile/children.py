@@ -27,12 +27,14 @@ class ChildrenReporter:
         before = osdpl.get("status") or {}
         bundles = self._kube.list(HELMBUNDLE, namespace, labels=f"{DEPLOYMENT_LABEL}={name}")
         children = {bundle["metadata"]["name"]: child_entry(bundle) for bundle in bundles}
+        known = find(before.get("conditions") or [], "ReleasesReady")
         # The generation that core has turned into bundles: to speak of a newer one would be a guess.
-        generation = int(before.get("observedGeneration") or 0)
+        applied = int(before.get("appliedGeneration") or 0)
+        generation = max(applied, int(known.get("observedGeneration") or 0))
         if generation == 0 and not children:
             return None
         condition = releases_condition(children, generation)
-        if not children and find(before.get("conditions") or [], "ReleasesReady").get("status") == "Unknown":
+        if not children and known.get("status") == "Unknown":
             return None
         status = {
             "children": children,

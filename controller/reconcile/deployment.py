@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import logging
-import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from controller.domain.bundle_object import Owner, bundle_object
@@ -22,7 +21,7 @@ from controller.domain.names import (
     finalizer,
 )
 from controller.domain.reasons import Reason
-from controller.domain.region_plan import Approval, RegionPlan, approval_in
+from controller.domain.region_plan import Approval, approval_in
 from controller.domain.region_summary import (
     OWN_CONDITIONS,
     OWN_FIELDS,
@@ -47,8 +46,10 @@ from controller.ports import (
 from controller.reconcile.bundle_writer import MANAGER, BundleWriter, name_of
 from controller.reconcile.chart_obstacles import LOOK_AGAIN, chart_reason, look_again
 from controller.reconcile.managed_region import managed_region
+from controller.reconcile.region_look import Found, lacking, used_up, without_charts
 from controller.reconcile.region_plan import (
     applied_object,
+    is_as_wished,
     is_idle,
     is_settled,
     leaving_object,
@@ -67,7 +68,7 @@ FINALIZER = finalizer("core")
 # An approval is written into the status first; what it allows is begun at the look after that.
 AT_ONCE = 0.1
 # Reasons of Ready being False that are no cause for alarm.
-_UNDER_WAY = (Reason.APPLYING, Reason.PLANNING, Reason.PLAN_PENDING)
+_UNDER_WAY = (Reason.APPLYING, Reason.PLANNING, Reason.PLAN_PENDING, Reason.PAUSED)
 
 RegionKey = tuple[str, str]  # namespace, name of the osdpl
 
@@ -120,19 +121,18 @@ class DeploymentReconciler:
         bundles = self._bundles(osdpl)
         if paused:
             bundles = self._writer.pause(bundles)
-        found = _Found(bundles=bundles, paused=paused, approval=self._remembered(osdpl))
+        found = Found(bundles=bundles, paused=paused, approval=self._remembered(osdpl))
         try:
             found = replace(found, region=self._render(osdpl))
             if FINALIZER not in (osdpl["metadata"].get("finalizers") or []):
                 self._set_finalizers(osdpl, [FINALIZER])
-            if not paused:
-                found = self._follow(osdpl, found)
+            found = self._held_back(osdpl, found) if paused else self._follow(osdpl, found)
         except SpecInvalid as error:
             found = replace(found, region=None, problem=str(error))
         except ChartInvalid as error:
-            found = _without_charts(found, chart_reason(error), error, look_again(error))
+            found = without_charts(found, chart_reason(error), error, look_again(error))
         except SecretMissing as error:
-            found = _without_charts(found, Reason.SECRET_MISSING, error, LOOK_AGAIN)
+            found = without_charts(found, Reason.SECRET_MISSING, error, LOOK_AGAIN)
         except ObjectRefused as error:
             found = replace(found, problem=f"a HelmBundle was refused: {error}")
         self._sum_up(osdpl, found)
@@ -145,7 +145,15 @@ class DeploymentReconciler:
             return None
         return approval if approval.digest == _approved(osdpl) or approval.done else None
 
-    def _follow(self, osdpl: KubeObject, found: _Found) -> _Found:
+    def _held_back(self, osdpl: KubeObject, found: Found) -> Found:
+        """Touches nothing, and finds out whether the spec asks for something else than what there is."""
+        assert found.region is not None  # noqa: S101 - rendered by the caller
+        if found.region.missing:
+            return lacking(found, found.region.missing)
+        wanted = [self._object(osdpl, bundle) for bundle in found.region.bundles]
+        return replace(found, held=not is_as_wished(wanted, found.bundles))
+
+    def _follow(self, osdpl: KubeObject, found: Found) -> Found:
         """Brings the bundles to what the spec asks for, or to a plan of it."""
         assert found.region is not None  # noqa: S101 - rendered by the caller
         wanted = [self._object(osdpl, bundle) for bundle in found.region.bundles]
@@ -157,7 +165,7 @@ class DeploymentReconciler:
             for warning in renames(found.region, found.bundles):
                 self._events.emit(osdpl, type_="Warning", reason=Reason.DAEMON_SETS_RENAMED, message=warning)
             applied = replace(found, bundles=self._apply(osdpl, wanted, found.bundles, missing))
-            return _lacking(applied, missing) if missing else applied
+            return lacking(applied, missing) if missing else applied
         wishes = wish_digests(wanted, found.region, self._charts)
         desired = fingerprint(wishes)
         approval = found.approval
@@ -169,11 +177,11 @@ class DeploymentReconciler:
             approval = Approval(plan.digest, desired, 0).again(osdpl)
             log.info("plan %s is approved", plan.digest, extra={"action": "approve"})
             return replace(found, bundles=bundles, plan=plan, approval=approval, begins=True)
-        return replace(found, bundles=bundles, plan=plan, approval=_used_up(approval, desired, osdpl))
+        return replace(found, bundles=bundles, plan=plan, approval=used_up(approval, desired, osdpl))
 
     def _carry_on(
-        self, osdpl: KubeObject, found: _Found, wanted: KubeObjects, wishes: Mapping[str, str]
-    ) -> _Found:
+        self, osdpl: KubeObject, found: Found, wanted: KubeObjects, wishes: Mapping[str, str]
+    ) -> Found:
         """Applies an approved plan until nothing of it is left; the status goes on showing all of it."""
         assert found.region is not None and found.approval is not None  # noqa: S101 - given by the caller
         there = {name_of(bundle): bundle for bundle in found.bundles}
@@ -249,7 +257,7 @@ class DeploymentReconciler:
         if not bundles and not self._credentials_would_go(osdpl, volumes):
             self._set_finalizers(osdpl, [])
             return None
-        self._sum_up(osdpl, _Found(bundles=bundles, deleting=True))
+        self._sum_up(osdpl, Found(bundles=bundles, deleting=True))
         # No event tells when the last Secret is out.
         return self._resync if bundles else LOOK_AGAIN
 
@@ -277,31 +285,26 @@ class DeploymentReconciler:
         generation = int(osdpl["metadata"].get("generation") or 0)
         self._publish(osdpl, refusal(managed, generation, osdpl.get("status") or {}))
 
-    def _sum_up(self, osdpl: KubeObject, found: _Found) -> None:
+    def _sum_up(self, osdpl: KubeObject, found: Found) -> None:
         before = osdpl.get("status") or {}
         spec = osdpl.get("spec") or {}
-        unserved = bool(found.problem or found.waits)
-        region_names = (
-            frozenset(b.name for b in found.region.bundles) | found.region.missing.keys()
-            if found.region
-            else None
-        )
         facts = RegionFacts(
             name=str(osdpl["metadata"]["name"]),
             generation=int(osdpl["metadata"].get("generation") or 0),
             version=self._version,
-            openstack_version="" if unserved else str(spec.get("openstackVersion") or ""),
-            fingerprint=fingerprint(spec) if found.region and not unserved else "",
+            openstack_version=str(spec.get("openstackVersion") or "") if found.served else "",
+            fingerprint=fingerprint(spec) if found.served else "",
             containers=self._containers,
             before=before,
             bundles=found.bundles,
-            wanted=region_names if region_names is not None and not found.waits else _names(found.bundles),
+            wanted=found.wanted,
             problem=found.problem,
             problem_reason=found.problem_reason,
             warnings="; ".join(str(warning) for warning in found.region.warnings) if found.region else "",
             paused=found.paused,
+            held=found.held,
             deleting=found.deleting,
-            remaining=tuple(sorted(_names(found.bundles))) if found.deleting else (),
+            remaining=tuple(sorted(found.names)) if found.deleting else (),
             plan=found.plan,
             approval=found.approval,
             approved=_approved(osdpl),
@@ -335,50 +338,6 @@ class DeploymentReconciler:
         self._events.emit(osdpl, type_=kind, reason=new["reason"], message=new["message"])
 
 
-@dataclass(frozen=True)
-class _Found:
-    """What one look has found and done. `begins`: an approval was taken up and waits to be acted upon;
-    `applying`: it is being acted upon. `again`: seconds until another look may find what is missing. Of
-    `plan` None means that the mode is not Plan, or that the plan in the status stays."""
-
-    bundles: KubeObjects
-    region: Region | None = None
-    problem: str = ""
-    problem_reason: Reason = Reason.SPEC_INVALID
-    again: float = math.inf
-    paused: bool = False
-    deleting: bool = False
-    plan: RegionPlan | None = None
-    approval: Approval | None = None
-    begins: bool = False
-    applying: bool = False
-
-    @property
-    def waits(self) -> bool:
-        """Whether something is asked for that is only planned so far."""
-        return self.plan is not None and not self.plan.empty
-
-
-def _without_charts(found: _Found, reason: Reason, error: Exception, again: float) -> _Found:
-    """A look that could not see a chart of the region: everything stays as it is until it can be seen."""
-    return replace(found, region=None, problem=str(error), problem_reason=reason, again=again)
-
-
-def _lacking(found: _Found, missing: Mapping[str, ChartInvalid]) -> _Found:
-    """A look that has served every service but these, which stay as they are."""
-    error = next(iter(missing.values()))
-    waiting = f"{error}; until then nothing is changed in {', '.join(sorted(missing))}"
-    again = min(map(look_again, missing.values()))
-    return replace(found, problem=waiting, problem_reason=chart_reason(error), again=again)
-
-
-def _used_up(approval: Approval | None, desired: str, osdpl: KubeObject) -> Approval | None:
-    """An approval that was carried out is remembered: it holds for as long as the same is asked for."""
-    if approval is None or not approval.done:
-        return None
-    return approval.again(osdpl) if approval.desired == desired else approval
-
-
 def _going(obj: KubeObject) -> bool:
     return bool(obj["metadata"].get("deletionTimestamp"))
 
@@ -393,7 +352,3 @@ def _approved(osdpl: KubeObject) -> str:
 
 def _volumes(osdpl: KubeObject) -> str:
     return str((osdpl.get("spec") or {}).get("volumes") or "Retain")
-
-
-def _names(bundles: KubeObjects) -> frozenset[str]:
-    return frozenset(str(bundle["metadata"]["name"]) for bundle in bundles)

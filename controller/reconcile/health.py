@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 from collections import defaultdict
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from controller.domain.conditions import entries, find
@@ -27,7 +28,7 @@ from controller.domain.patience import Patience
 from controller.domain.pods import PodFacts, parse_pod
 from controller.domain.probes import APPLICATION, probed
 from controller.domain.reasons import Reason
-from controller.domain.region_releases import BundleFacts, parse_bundle, releases_of
+from controller.domain.region_releases import BundleFacts, marks_digest, parse_bundle, releases_of
 from controller.domain.workload_health import Claim
 from controller.domain.workloads import Workload, parse_workload
 from controller.errors import ObjectMissing
@@ -86,6 +87,15 @@ PARSERS: Mapping[Resource, Parse] = {
 }
 
 
+@dataclass(frozen=True)
+class _Subject:
+    """What a verdict is about: a generation of the spec, and what the bundles had brought about (a digest,
+    empty while that was never told)."""
+
+    generation: int
+    bundles: str
+
+
 class HealthReconciler:
     """Judges the workloads of one namespace's regions from what `store` holds of `PARSERS`.
 
@@ -137,19 +147,23 @@ class HealthReconciler:
         if osdpl is None:
             self._memory.pop(key, None)
             self._written.pop(key, None)
+            if self._probes is not None and not self._memory:
+                self._probes.end()
             return None
-        bundles = [one for one in self._store.facts(HELMBUNDLE) if one.deployment == name]
+        bundles = self._bundles(name)
         known = (osdpl.get("status") or {}).get("conditions") or []
         if not bundles and find(known, CONDITION).get("status") not in ("True", "False"):
             # Nothing was asked for yet, or this osdpl is not the one that is served.
             return None
+        # Before the facts are taken: they must hold what it was found that the watches have told.
+        subject, behind = self._subject(osdpl, bundles)
+        bundles = self._bundles(name)
         facts = self._confirmed(self._facts(releases_of(bundles)))
         if facts is None:
             return CATCHING_UP
-        generation, behind = self._generation(osdpl, bundles)
         self._redactor.look_through(frozenset().union(*(one.secrets for one in bundles)))
         try:
-            well = self._publish(key, osdpl, facts, generation)
+            well = self._publish(key, osdpl, facts, subject)
         except ObjectMissing:
             return None
         if behind:
@@ -158,7 +172,10 @@ class HealthReconciler:
         due = self._probes.due_in() if self._probes else None
         return again if due is None else min(again, due)
 
-    def _publish(self, key: RegionKey, osdpl: KubeObject, facts: Facts, generation: int) -> bool:
+    def _bundles(self, deployment: str) -> list[BundleFacts]:
+        return [one for one in self._store.facts(HELMBUNDLE) if one.deployment == deployment]
+
+    def _publish(self, key: RegionKey, osdpl: KubeObject, facts: Facts, subject: _Subject) -> bool:
         """Writes what differs; whether every component is ready."""
         before = osdpl.get("status") or {}
         known = before.get("conditions") or []
@@ -170,10 +187,12 @@ class HealthReconciler:
         damped = damping.damped(judged, said, moment)
         redactor = self._redactor
         health = health_entries(damped, said, facts.now, redactor.redact, redactor.redact_output)
-        condition = workloads_condition(health, facts.releases, known, generation)
+        condition = workloads_condition(health, facts.releases, known, subject.generation)
         status: dict[str, Any] = {"conditions": entries([condition], known, facts.now)}
         if health or said:
             status["health"] = health
+        if subject.bundles:
+            status["healthOf"] = subject.bundles
         if apply_region_status(self._kube, osdpl, status, manager=MANAGER):
             self._written[key] = self._clock.monotonic()
             self._announce(osdpl, find(known, CONDITION), find(status["conditions"], CONDITION))
@@ -204,27 +223,27 @@ class HealthReconciler:
         self._missing = missing
         return facts
 
-    def _generation(self, osdpl: KubeObject, bundles: list[BundleFacts]) -> tuple[int, bool]:
-        """The generation of the spec that the verdict is about, and whether the watches lag behind.
+    def _subject(self, osdpl: KubeObject, bundles: list[BundleFacts]) -> tuple[_Subject, bool]:
+        """What the verdict is about, and whether the watches lag behind.
 
-        It moves on when the bundles of the new generation are deployed and every change that this made
-        to workloads has been seen: before, all that is ready may still be what ran under the old spec.
+        It moves on when all bundles are deployed and every change that this made to workloads has been
+        seen: before, all that is ready may still be what ran before. The generation alone does not tell: a
+        spec may wait for something and be applied later, and bundles change without it, with a Secret that
+        they refer to or a new version of ours.
         """
         status = osdpl.get("status") or {}
-        target = int(status.get("observedGeneration") or 0)
-        reached = int(find(status.get("conditions") or [], CONDITION).get("observedGeneration") or 0)
-        if target <= reached:
-            return target, False
-        if not bundles or not all(bundle.settled for bundle in bundles):
-            return reached, False
-        # The bundles first: only if they are known as core left them, settled means the new spec's.
-        if all(self._store.catch_up(resource) for resource in (HELMBUNDLE, *WORKLOADS)):
-            settled = [
-                one for one in self._store.facts(HELMBUNDLE) if one.deployment == osdpl["metadata"]["name"]
-            ]
-            if all(bundle.settled for bundle in settled):
-                return target, False
-        return reached, True
+        condition = find(status.get("conditions") or [], CONDITION)
+        reached = int(condition.get("observedGeneration") or 0)
+        target = max(reached, int(status.get("appliedGeneration") or 0))
+        known = _Subject(reached, str(status.get("healthOf") or ""))
+        if not _settled(bundles) or known == _Subject(target, _digest(bundles)):
+            return known, False
+        # The bundles first, and as they are then: whatever they have brought about is there to be seen.
+        if self._store.catch_up(HELMBUNDLE):
+            bundles = self._bundles(osdpl["metadata"]["name"])
+            if _settled(bundles) and all(self._store.catch_up(resource) for resource in WORKLOADS):
+                return _Subject(target, _digest(bundles)), False
+        return known, True
 
     def _announce(self, osdpl: KubeObject, old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
         """An Event when the condition turns over or changes its reason, and only then."""
@@ -234,3 +253,11 @@ class HealthReconciler:
         self._events.emit(
             osdpl, type_="Warning" if failing else "Normal", reason=new["reason"], message=new["message"]
         )
+
+
+def _settled(bundles: list[BundleFacts]) -> bool:
+    return bool(bundles) and all(bundle.settled for bundle in bundles)
+
+
+def _digest(bundles: list[BundleFacts]) -> str:
+    return marks_digest(bundle.mark for bundle in bundles)

@@ -72,6 +72,13 @@ def is_settled(wanted: KubeObject, current: KubeObject | None) -> bool:
     return plan is not None and not plan.get("releases")
 
 
+def is_as_wished(wanted: KubeObjects, bundles: KubeObjects) -> bool:
+    """Whether the bundles are those that are wanted, and each asks of its releases what is asked of it."""
+    there = {name_of(bundle): bundle for bundle in bundles}
+    asked = {name_of(obj): wish_of(obj["spec"]) for obj in wanted}
+    return asked == {name: wish_of(bundle["spec"]) for name, bundle in there.items()}
+
+
 def is_idle(bundle: KubeObject) -> bool:
     """Whether nothing of the bundle was ever applied, or is left: its object can go without a plan."""
     return not (bundle.get("spec") or {}).get("releases") and not (bundle.get("status") or {}).get("releases")

@@ -49,7 +49,9 @@ class Workloads:
             ],
         }
         self._patch_status("hb/compute", status)
-        self._patch_status(f"osdpl/{NAME}", {"observedGeneration": region.osdpl()["metadata"]["generation"]})
+        generation = region.osdpl()["metadata"]["generation"]
+        told = {"observedGeneration": generation, "appliedGeneration": generation}
+        self._patch_status(f"osdpl/{NAME}", told)
 
     def _patch_status(self, target: str, status: Mapping[str, Any]) -> None:
         patch = json.dumps({"status": status})

@@ -58,7 +58,8 @@ def settle(region: Region) -> None:
         releases=[{"name": "keystone", "namespace": region.namespace, "state": "Deployed"}],
         conditions=[{**ready, "lastTransitionTime": "2026-01-01T00:00:00Z"}],
     )
-    patch_status(region, f"osdpl/{NAME}", observedGeneration=region.osdpl()["metadata"]["generation"])
+    generation = region.osdpl()["metadata"]["generation"]
+    patch_status(region, f"osdpl/{NAME}", observedGeneration=generation, appliedGeneration=generation)
 
 
 def patch_status(region: Region, target: str, **status: Any) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -18,8 +18,9 @@ from controller.domain.health import (
     name_components,
     workloads_condition,
 )
+from controller.domain.names import MANAGED_BY, MANAGED_BY_US
 from controller.domain.reasons import Reason
-from controller.domain.region_releases import parse_bundle
+from controller.domain.region_releases import bundle_mark, marks_digest, parse_bundle
 from controller.domain.workload_health import Health, Verdict
 from controller.domain.workloads import Manifest, Rollout, Workload, parse_manifest, parse_workload
 from tests.domain.health_objects import NOW, at, condition, deployment, job, workload
@@ -335,3 +336,29 @@ def test_a_bundle_that_goes_or_stands_alone_is_not_the_regions() -> None:
     going["metadata"]["deletionTimestamp"] = at(1)
     alone["metadata"]["labels"] = {}
     assert (parse_bundle(going), parse_bundle(alone)) == (None, None)
+
+
+def marked(*, labels: Mapping[str, str] | None = None, **meta: Any) -> dict[str, Any]:
+    obj = bundle()
+    obj["metadata"] |= {"uid": "one", **meta}
+    obj["metadata"]["labels"] |= {MANAGED_BY: MANAGED_BY_US, **(labels or {})}
+    return obj
+
+
+def test_the_mark_of_a_bundle_moves_with_its_spec_and_with_every_revision() -> None:
+    upgraded = marked()
+    upgraded["status"]["releases"][0]["revision"] = 5
+    others = [marked(generation=4), marked(uid="two"), upgraded]
+    assert len({bundle_mark(obj) for obj in (marked(), *others)}) == 4
+
+
+def test_the_mark_of_a_bundle_stays_while_its_releases_are_at_work() -> None:
+    working = marked()
+    working["status"]["releases"][0] |= {"state": "Upgrading", "message": "its hooks run"}
+    assert bundle_mark(working) == bundle_mark(marked())
+
+
+def test_bundles_that_go_or_are_somebody_elses_have_no_mark() -> None:
+    assert bundle_mark(marked(deletionTimestamp=at(1))) == ""
+    assert bundle_mark(marked(labels={MANAGED_BY: "somebody"})) == ""
+    assert marks_digest([bundle_mark(marked()), ""]) == marks_digest([bundle_mark(marked())])

@@ -20,6 +20,7 @@ from controller.domain.names import (
     REGION_RECONCILE_ANNOTATION,
     SERVICE_LABEL,
 )
+from controller.domain.region_releases import bundle_mark, marks_digest
 from controller.errors import ObjectRefused
 from controller.ports import HELMBUNDLE, OSDPL, SECRET
 from controller.reconcile.deployment import FINALIZER, DeploymentReconciler
@@ -114,6 +115,11 @@ def ready(kube: FakeKube, name: str = "region-one") -> tuple[str, str]:
 
 def bundle_names(kube: FakeKube) -> set[str]:
     return {bundle["metadata"]["name"] for bundle in kube.objects("HelmBundle")}
+
+
+def health_of(kube: FakeKube) -> str:
+    """What health says that it speaks of once it has seen what the bundles have brought about."""
+    return marks_digest(bundle_mark(bundle) for bundle in kube.objects("HelmBundle"))
 
 
 def deploy_all(kube: FakeKube) -> None:

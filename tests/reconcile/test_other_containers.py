@@ -31,6 +31,7 @@ from tests.reconcile.test_deployment import (
     KEY,
     SilentEvents,
     deploy_all,
+    health_of,
     osdpl,
     ready,
     render,
@@ -116,7 +117,10 @@ class Pod:
             "apiVersion": OSDPL.api_version,
             "kind": OSDPL.kind,
             "metadata": {"name": KEY[1], "namespace": KEY[0]},
-            "status": {"conditions": entries([condition], known["conditions"], self.clock.now())},
+            "status": {
+                "conditions": entries([condition], known["conditions"], self.clock.now()),
+                **({"healthOf": health_of(self.kube)} if container == "health" else {}),
+            },
         }
         self.kube.apply(body, manager=f"osctl-{container}", subresource="status")
 

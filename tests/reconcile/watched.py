@@ -9,6 +9,7 @@ from typing import Any
 
 import yaml
 
+from controller.domain.names import MANAGED_BY, MANAGED_BY_US
 from controller.errors import HelmFailed, ReleaseMissing
 from controller.helm_port import RenderedRelease, Revision
 from controller.ports import (
@@ -85,7 +86,8 @@ class WatchedCluster:
             for obj in self.kube.list(resource):
                 self.deliver(None, obj)
 
-    def region(self, *, generation: int = 1, observed: int = 1) -> None:
+    def region(self, *, observed: int = 1, applied: int | None = None) -> None:
+        """What core says of its spec: looked at, and `applied` (as new as that, unless it waits)."""
         spec = {
             "openstackVersion": "2026.1",
             "preset": "core",
@@ -96,7 +98,10 @@ class WatchedCluster:
         meta = {"name": NAME, "namespace": "openstack"}
         if self.kube.get(OSDPL, NAME, "openstack") is None:
             self.kube.create({**body, "metadata": meta, "spec": spec})
-        status = {"observedGeneration": observed}
+        status = {
+            "observedGeneration": observed,
+            "appliedGeneration": observed if applied is None else applied,
+        }
         self.kube.apply(
             {**body, "metadata": meta, "status": status}, manager="osctl-core", subresource="status"
         )
@@ -118,7 +123,7 @@ class WatchedCluster:
                 "metadata": {
                     "name": "compute",
                     "namespace": "openstack",
-                    "labels": {"osctl.dev/deployment": NAME},
+                    "labels": {"osctl.dev/deployment": NAME, MANAGED_BY: MANAGED_BY_US},
                 },
                 "spec": {
                     "releases": [

@@ -1,0 +1,79 @@
+"""How far a region's bundles are: releases deployed, components ready, what each service runs. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from controller.domain.bundle_status import ReleaseState
+from controller.domain.conditions import find
+from controller.domain.reasons import Reason
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far the releases of a region are, counted."""
+
+    done: int
+    total: int
+    failing: int
+    moving: int
+    current: bool  # every bundle's status is about its present spec
+
+    @property
+    def complete(self) -> bool:
+        """Whether every release is deployed as described."""
+        return self.current and self.done == self.total
+
+
+def region_progress(bundles: Iterable[Mapping[str, Any]], wanted: frozenset[str]) -> Progress:
+    """The progress of some bundles as read; `wanted` are the names of those that there should be."""
+    done = total = failing = moving = 0
+    there = list(bundles)
+    names = {str(bundle["metadata"]["name"]) for bundle in there}
+    # A bundle that goes away, or that has not been seen yet, is work that is left.
+    current = names == wanted
+    for bundle in there:
+        status = bundle.get("status") or {}
+        asked = {str(item["name"]) for item in (bundle.get("spec") or {}).get("releases") or []}
+        total += len(asked)
+        if status.get("observedGeneration") != bundle["metadata"].get("generation"):
+            current = False
+        for release in status.get("releases") or []:
+            state = release.get("state")
+            if release.get("name") in asked:
+                done += state == ReleaseState.DEPLOYED
+            else:
+                current = False
+            failing += state == ReleaseState.FAILED
+            moving += state in (ReleaseState.INSTALLING, ReleaseState.UPGRADING)
+    return Progress(done, total, failing, moving, current)
+
+
+def healthy_text(health: Mapping[str, Any]) -> str:
+    """`41/42`: components that are ready, of all; empty while none is known."""
+    components = [item for application in health.values() for item in application.values()]
+    good = sum(1 for item in components if item.get("status") == "Ready")
+    return f"{good}/{len(components)}" if components else ""
+
+
+def service_entry(bundle: Mapping[str, Any], before: Mapping[str, Any], target: str) -> dict[str, str]:
+    """A service's entry in `status.services`. `before`: the status as read; `target`: the OpenStack release
+    that the bundle is for, empty where the bundle is not what the spec asks for."""
+    name = str(bundle["metadata"]["name"])
+    status = bundle.get("status") or {}
+    current = status.get("observedGeneration") == bundle["metadata"].get("generation")
+    ready = find(status.get("conditions") or [], "Ready")
+    deployed = current and ready.get("status") == "True"
+    known = str(((before.get("services") or {}).get(name) or {}).get("openstackVersion") or "")
+    state = (
+        "Applied" if deployed else "Failed" if ready.get("reason") == Reason.RELEASES_FAILING else "Applying"
+    )
+    spec = bundle.get("spec") or {}
+    if spec.get("planned") and not spec.get("releases"):
+        state = "Planned"
+    if bundle["metadata"].get("deletionTimestamp"):
+        state = "Deleting"
+    version = target if deployed and target else known
+    return {"state": state, "openstackVersion": version} if version else {"state": state}
