@@ -48,6 +48,7 @@ def test_argo_cd_shows_a_region_as_it_is() -> None:
         "edited, not looked at yet": "Progressing",
         "not to be served": "Degraded",
         "paused": "Suspended",
+        "edited in a pause": "Suspended",
         "being removed": "Progressing",
     }
 
@@ -115,6 +116,7 @@ def test_kstatus_judges_a_region_as_the_page_says() -> None:
         "edited, not looked at yet": "InProgress",
         "not to be served": "Failed",
         "paused": "InProgress",
+        "edited in a pause": "InProgress",
         "being removed": "Terminating",
     }
 
@@ -155,6 +157,7 @@ def test_flux_judges_a_region_by_the_expressions_of_the_page() -> None:
         "edited, not looked at yet": "inProgress",
         "not to be served": "failed",
         "paused": "inProgress",
+        "edited in a pause": "inProgress",
         "being removed": "inProgress",
     }
 

@@ -67,15 +67,16 @@ def test_every_reason_of_a_region_is_classed_for_argo_cd() -> None:
         "PlanEmpty",
     }  # fmt: skip
     # Of conditions that Ready does not repeat.
-    beside = {"PausedBySpec", "NotPaused", "NotPlanned", "NotDeleting"}
+    beside = {"NotPaused", "NotPlanned", "NotDeleting"}
     moving = {
         "Initializing", "Applying", "ReleasesPending", "WorkloadsProgressing", "Planning", "PlanApproved",
         "Deleting",
     }  # fmt: skip
     classes = [sets["failing"], sets["waiting"], good, beside, moving]
     assert sum(map(len, classes)) == len(set().union(*classes))
-    # The one reason of nodes that their condition gives for the region, too.
-    assert set().union(*classes) == {*rows("Reasons of a region"), Reason.AUTOMATION_BRAKED}
+    # The one reason of nodes that their condition gives for the region, too, and one of a bundle's Ready.
+    others = {Reason.AUTOMATION_BRAKED, Reason.SUSPENDED}
+    assert set().union(*classes) == {*rows("Reasons of a region"), *others}
 
 
 def test_every_reason_is_given_somewhere() -> None:
