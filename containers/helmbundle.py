@@ -101,6 +101,7 @@ def compose(parts: Parts) -> Container:
         },
         queue=queue,
         workers=4,
+        background=(slots,),
     )
 
 

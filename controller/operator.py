@@ -12,6 +12,7 @@ import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Protocol
 
 from controller.adapters.health_endpoint import Endpoint, serve_endpoint
 from controller.adapters.kube_connection import Connection
@@ -40,19 +41,46 @@ LEASE_BROKEN = 73
 FENCE_EVERY = 0.5
 # How often the order to stop is looked for.
 TOLD_EVERY = 0.1
-# Looks that are under way when the container is told to stop have so long to come to their end.
-STOP_WITHIN = 5.0
+# A renewal of the Lease that is under way has so long to end before the Lease is given back.
+LEASE_ENDS_WITHIN = 5.0
+
+
+class Background(Protocol):
+    """Work that goes on beside the looks, on threads of its own."""
+
+    def close(self) -> None:
+        """Nothing more is begun."""
+        ...
+
+    def under_way(self) -> Sequence[str]:
+        """What has been begun and may still write, in words for the log."""
+        ...
 
 
 @dataclass(frozen=True)
 class Container:
-    """All that differs between containers. `reconcilers` maps the first part of a key to its reconciler."""
+    """All that differs between containers. `reconcilers` maps the first part of a key to its reconciler.
+
+    `background` is what its looks begin and do not wait for.
+    """
 
     name: str
     watches: tuple[Watch, ...]
     reconcilers: Mapping[str, Reconcile]
     queue: WorkQueue[Key]
     workers: int = 2
+    background: tuple[Background, ...] = ()
+
+    def close(self) -> None:
+        """Nothing more is begun, neither looks nor what these begin."""
+        self.queue.close()
+        for work in self.background:
+            work.close()
+
+    def under_way(self) -> list[str]:
+        """All that may still write, in words; the looks are asked first, as they begin the rest."""
+        looks = [f"a look at {kind} {namespace}/{name}" for kind, namespace, name in self.queue.working()]
+        return looks + [one for work in self.background for one in work.under_way()]
 
 
 @dataclass
@@ -103,8 +131,9 @@ def run_container(
     """Runs until a signal or the end of the watches; gives the exit code: 0 after a signal.
 
     Nothing is written before the Lease is held; when it is lost the process ends at once, with code 70.
-    After a signal no more is begun, and looks under way may end while the Lease is still held. What
-    takes longer is left half done: the next run finds and finishes it, as after a kill.
+    After a signal no more is begun, and what is under way has `settings.stop_within` seconds to end, with
+    the Lease still renewed; then the Lease is given back. What takes longer is left half done: the next run
+    finds and finishes it, as after a kill, once the Lease has ended by itself. A second signal ends the wait.
 
     Raises EndpointUnavailable when the port of `settings` cannot be listened on.
     """
@@ -120,7 +149,7 @@ def run_container(
     if settings.health_port:
         endpoint = _endpoint(container, tenure, signs, codes, measures)
         serve_endpoint(endpoint, settings.health_port, address=settings.health_address)
-    _start("lease", _keep_lease, lease, container, tenure, ended, measures)
+    keeper = _start("lease", _keep_lease, lease, container, tenure, ended, measures)
 
     def watch() -> None:
         try:
@@ -140,13 +169,33 @@ def run_container(
     threading.Thread(target=watch, name="watch", daemon=True).start()
     while not codes:
         time.sleep(TOLD_EVERY)
-    container.queue.close()
-    if codes[0] == 0:
-        container.queue.wait_idle(STOP_WITHIN)
-    ended.set()
-    if codes[0] == 0:
-        lease.release()
+    container.close()
+    if codes[0] == 0 and _comes_to_rest(container, settings.stop_within, codes):
+        ended.set()
+        keeper.join(LEASE_ENDS_WITHIN)
+        # One that still renews would take back what is given.
+        if not keeper.is_alive():
+            lease.release()
     return codes[0]
+
+
+def _comes_to_rest(container: Container, seconds: float, codes: Sequence[int]) -> bool:
+    """Waits until nothing is under way, at most so long or until a second signal; whether that came.
+
+    The Lease is renewed and fenced meanwhile: what is under way still writes.
+    """
+    until = time.monotonic() + seconds
+    told = False
+    while busy := container.under_way():
+        named = ", ".join(busy)
+        if time.monotonic() >= until or codes.count(0) > 1:
+            log.warning("ends with work under way, which the next run takes up: %s", named)
+            return False
+        if not told:
+            log.info("told to stop; waiting %.0f s at most for what is under way: %s", seconds, named)
+            told = True
+        time.sleep(TOLD_EVERY)
+    return True
 
 
 def exit_container(code: int) -> None:
@@ -204,8 +253,10 @@ def _measure(
         measures.count(metrics.QUEUE_RETRIES, 0, kind=kind)
 
 
-def _start(name: str, target: Callable[..., None], *given: object) -> None:
-    threading.Thread(target=target, args=given, name=name, daemon=True).start()
+def _start(name: str, target: Callable[..., None], *given: object) -> threading.Thread:
+    thread = threading.Thread(target=target, args=given, name=name, daemon=True)
+    thread.start()
+    return thread
 
 
 def _keep_lease(

@@ -35,7 +35,7 @@ class Settings:
     without an event. `pod_image`: the image that we run, for pods of our own.
     `health_port`: liveness, readiness and metrics on this port, 0 for none, of `health_address`, empty for
     all addresses of the pod. `probe_seconds`: how often the region's own services are asked how they do,
-    0 for never.
+    0 for never. `stop_within`: how long what is under way may take to end after a signal, in seconds.
 
     `drift_resync`: seconds between comparisons of all objects of a release with its manifest, `drift_qps`:
     objects compared per second, `drift_settle`: seconds after a release was deployed before that begins.
@@ -53,6 +53,7 @@ class Settings:
     health_port: int
     health_address: str
     probe_seconds: float
+    stop_within: float
     log_level: str
     concurrency: int
     hook_waiters: int
@@ -87,6 +88,7 @@ def read_settings(environment: Mapping[str, str] | None = None) -> Settings:
         health_port=int(_number(env, "HEALTH_PORT", 0, 0, 65535)),
         health_address=env.get("HEALTH_ADDRESS") or "",
         probe_seconds=_number(env, "PROBE_SECONDS", 0, 0, 3600),
+        stop_within=_number(env, "STOP_WITHIN_SECONDS", 20, 0, 86400),
         log_level=env.get("LOG_LEVEL") or "INFO",
         concurrency=int(_number(env, "HELM_CONCURRENCY", 8, 1, 64)),
         hook_waiters=int(_number(env, "HELM_HOOK_WAITERS", 56, 0, 512)),

@@ -88,6 +88,19 @@ class ActionSlots:
         # In the order in which they were refused.
         self._refused: dict[BundleKey, None] = {}
         self._outcomes: dict[ReleaseKey, Outcome] = {}
+        # By thread, and for longer than a slot is held: until the news of the end is out too.
+        self._under_way: dict[object, str] = {}
+        self._closed = False
+
+    def close(self) -> None:
+        """No more actions are started; those under way go on."""
+        with self._lock:
+            self._closed = True
+
+    def under_way(self) -> list[str]:
+        """What may still write, in words: every action until `finished` of it has returned."""
+        with self._lock:
+            return list(self._under_way.values())
 
     def busy(self) -> dict[ReleaseKey, Running]:
         """The actions under way at this moment."""
@@ -152,7 +165,8 @@ class ActionSlots:
         crashed: Callable[[Exception], Outcome],
         finished: Callable[[], None],
     ) -> bool:
-        """Starts the work unless all slots are taken or the release has one; says whether it did.
+        """Starts the work unless all slots are taken, the release has one or no more is to be started; says
+        whether it did.
 
         `crashed` turns an error that nobody foresaw into an outcome, so that it backs off like any
         other. `finished` is called on the work's thread once the outcome can be read.
@@ -160,41 +174,56 @@ class ActionSlots:
         Raises ControllerError when no thread can be had: nothing would tell when there is one again.
         """
         with self._lock:
-            if key in self._running:
+            if self._closed or key in self._running:
                 # Its end has this bundle looked at.
                 return False
             if self._free() <= 0:
                 self._refused[(key[0], running.bundle)] = None
                 return False
             self._running[key] = running
-        # Daemon threads: a Helm action must not keep a container alive that was told to stop. What it
-        # leaves half done is found in Helm's records by the next one.
-        name = f"helm {running.action} {key[1]}"
+            thread = object()
+            self._under_way[thread] = f"{running.action} of release {key[1]}"
 
         def run() -> None:
             try:
-                outcome = work()
-            except Exception as error:  # noqa: BLE001 - the edge of a thread: nothing above to raise to
-                # The stack without the error's text, which may hold what a library was given.
-                stack = "".join(traceback.format_tb(error.__traceback__))
-                log.error("%s of release %s: %s\n%s", running.action, key[1], type(error).__name__, stack)
-                outcome = crashed(error)
-            with self._lock:
-                before = self._outcomes.get(key)
-                self._outcomes[key] = outcome
-                del self._running[key]
-                self._waiting.discard(key)
-            self._measure(key[1], running.action, outcome, repeated=bool(before and before.error))
-            finished()
+                self._run(key, running.action, work, crashed)
+                finished()
+            finally:
+                with self._lock:
+                    del self._under_way[thread]
 
+        # Daemon threads: a Helm action must not keep a container alive that has waited long enough for it.
+        # What it leaves half done is found in Helm's records by the next one.
         try:
-            threading.Thread(target=run, name=name, daemon=True).start()
+            threading.Thread(target=run, name=f"helm {running.action} {key[1]}", daemon=True).start()
         except RuntimeError as error:
             # The slot must not be held by nobody.
             with self._lock:
-                del self._running[key]
+                del self._running[key], self._under_way[thread]
             raise ControllerError(f"{running.action} of release {key[1]} cannot begin: {error}") from error
         return True
+
+    def _run(
+        self,
+        key: ReleaseKey,
+        action: str,
+        work: Callable[[], Outcome],
+        crashed: Callable[[Exception], Outcome],
+    ) -> None:
+        """Does the work on this thread, notes how it ended and frees the slot."""
+        try:
+            outcome = work()
+        except Exception as error:  # noqa: BLE001 - the edge of a thread: nothing above to raise to
+            # The stack without the error's text, which may hold what a library was given.
+            stack = "".join(traceback.format_tb(error.__traceback__))
+            log.error("%s of release %s: %s\n%s", action, key[1], type(error).__name__, stack)
+            outcome = crashed(error)
+        with self._lock:
+            before = self._outcomes.get(key)
+            self._outcomes[key] = outcome
+            del self._running[key]
+            self._waiting.discard(key)
+        self._measure(key[1], action, outcome, repeated=bool(before and before.error))
 
     def _measure(self, release: str, action: str, outcome: Outcome, *, repeated: bool) -> None:
         result = "error" if outcome.error else "success"

@@ -87,10 +87,10 @@ class WorkQueue(Generic[Key]):
             self._closed = True
             self._wake.notify_all()
 
-    def wait_idle(self, seconds: float) -> bool:
-        """Waits until nothing is being worked on, at most so long; says whether that came."""
+    def working(self) -> list[Key]:
+        """The keys that are being worked on at this moment."""
         with self._wake:
-            return self._wake.wait_for(lambda: not self._working, timeout=seconds)
+            return list(self._working)
 
     def overdue(self) -> int:
         """How many keys are due now and wait for somebody to take them."""

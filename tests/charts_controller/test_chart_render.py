@@ -95,6 +95,14 @@ def test_the_settings_that_the_chart_makes_are_those_that_a_container_reads() ->
         assert (settings.concurrency, settings.qps, settings.resync) == (8, 100, 300)
 
 
+def test_what_is_under_way_is_waited_for_within_the_grace_period_that_kubernetes_gives() -> None:
+    for grace, seconds in ((None, 20), (600, 590), (5, 0)):
+        pod = _pod(**({} if grace is None else {"terminationGracePeriodSeconds": grace}))
+        for container in pod["containers"]:
+            assert read_settings(_environment(container)).stop_within == seconds
+            assert seconds < pod["terminationGracePeriodSeconds"]
+
+
 def test_the_longest_pause_between_tries_is_a_setting() -> None:
     for settings, seconds in (({}, 300), ({"retryCapSeconds": 60}, 60)):
         containers = {one["name"]: one for one in _pod(settings=settings)["containers"]}

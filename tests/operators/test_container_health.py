@@ -159,9 +159,9 @@ def looked_at(look: Callable[[], float | None]) -> FakeMetrics:
     thread = threading.Thread(target=operator._work, args=(container, measures), daemon=True)
     thread.start()
     assert done.wait(DEADLINE)
-    assert queue.wait_idle(DEADLINE)
     queue.close()
     thread.join(DEADLINE)
+    assert queue.working() == []
     return measures
 
 

@@ -95,6 +95,37 @@ def test_as_many_bundles_get_their_turn_as_slots_are_free_the_longest_refused_fi
     assert slots.next_refused() == []
 
 
+def test_an_action_is_under_way_until_the_news_of_its_end_is_out(slots: ActionSlots) -> None:
+    ended, told = threading.Event(), threading.Event()
+
+    def tell() -> None:
+        ended.set()
+        told.wait(DEADLINE)
+
+    running = Running("compute", str(Action.UPGRADE), "", 0.0, _Never())
+    crashed = replace(done(Action.UPGRADE), error="crashed")
+    slots.start(KEY, running, lambda: done(Action.UPGRADE), crashed=lambda _: crashed, finished=tell)
+    assert ended.wait(DEADLINE)
+    assert slots.busy() == {}
+    assert slots.under_way() == ["Upgrade of release nova"]
+    told.set()
+    deadline = time.monotonic() + DEADLINE
+    while slots.under_way() and time.monotonic() < deadline:
+        time.sleep(0.001)
+    assert slots.under_way() == []
+
+
+def test_once_closed_no_action_is_started_and_those_under_way_go_on(slots: ActionSlots) -> None:
+    until = threading.Event()
+    assert hold(slots, "a", "a", until)
+    slots.close()
+    assert not hold(slots, "b", "b", until)
+    assert slots.next_refused() == []
+    assert slots.under_way() == ["Install of release a"]
+    until.set()
+    assert ended(slots, 0)
+
+
 def test_a_release_that_is_being_worked_on_is_not_refused_a_slot(slots: ActionSlots) -> None:
     """Else its bundle would be looked at again and again until the action ends."""
     until = threading.Event()

@@ -113,12 +113,15 @@ def test_only_what_is_due_and_untaken_is_overdue(queue: WorkQueue[str], clock: F
     assert queue.overdue() == 1
 
 
-def test_idle_is_waited_for_as_long_as_said(queue: WorkQueue[str]) -> None:
+def test_what_is_being_worked_on_is_told_also_of_a_closed_queue(queue: WorkQueue[str]) -> None:
     queue.add("a")
-    queue.take()
-    assert not queue.wait_idle(0.01)
+    queue.add("b")
+    assert queue.working() == []
+    assert queue.take() == "a"
+    queue.close()
+    assert queue.working() == ["a"]
     queue.done("a")
-    assert queue.wait_idle(0.01)
+    assert queue.working() == []
 
 
 def test_the_longest_work_under_way_is_told_and_what_only_waits_is_not(
