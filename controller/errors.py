@@ -60,6 +60,10 @@ class ObjectMissing(KubeError):
     """The object to be written is not there, or not any more (404)."""
 
 
+class ObjectReplaced(ObjectMissing):
+    """The object that was read is gone, and another may have its name: a new look reads that one."""
+
+
 class Forbidden(KubeError):
     """The service account may not do this (401, 403). The message names verb and resource."""
 

@@ -19,7 +19,7 @@ from controller.adapters.kube_connection import Connection
 from controller.adapters.metrics import PrometheusMetrics
 from controller.adapters.watches import Key, SignsOfLife, Watch, run_watches
 from controller.domain import metrics
-from controller.errors import ApiUnavailable, ControllerError
+from controller.errors import ApiUnavailable, ControllerError, ObjectReplaced
 from controller.metrics import Metrics
 from controller.ports import Clock
 from controller.reconcile.lease import RENEW_EVERY, RETRY_EVERY, WriterLease
@@ -43,6 +43,8 @@ FENCE_EVERY = 0.5
 TOLD_EVERY = 0.1
 # A renewal of the Lease that is under way has so long to end before the Lease is given back.
 LEASE_ENDS_WITHIN = 5.0
+# What a look was about has gone meanwhile: so long until the next, should no event bring it earlier.
+LOOK_ANEW = 1.0
 
 
 class Background(Protocol):
@@ -317,6 +319,11 @@ def _work(container: Container, measures: Metrics) -> None:
         extra: dict[str, object] = {"object": f"{namespace}/{name}"}
         try:
             again = container.reconcilers[kind](namespace, name)
+        except ObjectReplaced as error:
+            # Nothing has failed: what was found is of something that is no more.
+            queue.done(key, again_after=LOOK_ANEW)
+            result = "success"
+            log.debug("%s %s: %s; looking anew", kind, name, error, extra=extra)
         except ControllerError as error:
             asked = error.retry_after if isinstance(error, ApiUnavailable) else None
             pause = queue.failed(key, not_before=asked or 0.0)

@@ -14,18 +14,19 @@ from controller.domain.bundle_status import (
     release_entries,
 )
 from controller.domain.conditions import Condition, entries
-from controller.domain.names import API_VERSION, field_manager, finalizer
+from controller.domain.names import field_manager, finalizer
 from controller.domain.reasons import Reason
 from controller.domain.requests import suspended_by
 from controller.errors import SpecInvalid
 from controller.ports import HELMBUNDLE, Clock, Kube
+from controller.reconcile.seen_object import apply_to_seen
 
 MANAGER = field_manager("helmbundle")
 FINALIZER = finalizer("helmbundle")
 
 
 class BundleReport:
-    """helmbundle's side of a HelmBundle object."""
+    """helmbundle's side of a HelmBundle object. Each write raises ObjectReplaced, KubeError."""
 
     def __init__(self, kube: Kube, clock: Clock) -> None:
         self._kube = kube
@@ -64,13 +65,7 @@ class BundleReport:
         self._apply_status(obj, conditions, release_entries(views), bundle.generation, plan)
 
     def _set_finalizers(self, obj: Mapping[str, Any], wanted: list[str]) -> None:
-        meta = {"name": obj["metadata"]["name"], "namespace": obj["metadata"]["namespace"]}
-        body = {
-            "apiVersion": API_VERSION,
-            "kind": HELMBUNDLE.kind,
-            "metadata": {**meta, "finalizers": wanted},
-        }
-        self._kube.apply(body, manager=MANAGER)
+        apply_to_seen(self._kube, HELMBUNDLE, obj, manager=MANAGER, finalizers=wanted)
 
     def _apply_status(
         self,
@@ -94,9 +89,7 @@ class BundleReport:
         known["conditions"] = sorted(known["conditions"] or [], key=lambda one: str(one["type"]))
         if known == status and ("plan" in before) == ("plan" in status):
             return
-        meta = {"name": obj["metadata"]["name"], "namespace": obj["metadata"]["namespace"]}
-        body = {"apiVersion": API_VERSION, "kind": HELMBUNDLE.kind, "metadata": meta, "status": status}
-        self._kube.apply(body, manager=MANAGER, subresource="status")
+        apply_to_seen(self._kube, HELMBUNDLE, obj, manager=MANAGER, status=status)
 
 
 def _paused(obj: Mapping[str, Any]) -> str:

@@ -59,6 +59,7 @@ from controller.reconcile.region_plan import (
     wish_digests,
 )
 from controller.reconcile.region_status import apply_region_status
+from controller.reconcile.seen_object import apply_to_seen
 from controller.render import Region, RegionBundle
 
 log = logging.getLogger(__name__)
@@ -276,9 +277,7 @@ class DeploymentReconciler:
         return any(owner.get("uid") == meta["uid"] for owner in owners)
 
     def _set_finalizers(self, osdpl: KubeObject, wanted: list[str]) -> None:
-        meta = {"name": osdpl["metadata"]["name"], "namespace": osdpl["metadata"]["namespace"]}
-        body = {"apiVersion": API_VERSION, "kind": OSDPL.kind, "metadata": {**meta, "finalizers": wanted}}
-        self._kube.apply(body, manager=MANAGER)
+        apply_to_seen(self._kube, OSDPL, osdpl, manager=MANAGER, finalizers=wanted)
 
     def _refuse_second(self, osdpl: KubeObject, managed: str) -> None:
         """Says why nothing happens. The object is not touched otherwise: no finalizer, no bundles."""

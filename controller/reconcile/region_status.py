@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from controller.domain.conditions import find
-from controller.domain.names import API_VERSION
 from controller.ports import OSDPL, Kube
+from controller.reconcile.seen_object import apply_to_seen
 
 
 def apply_region_status(
@@ -25,6 +25,8 @@ def apply_region_status(
     entries of others are not touched. `own_conditions` and `own_fields` name condition types and fields
     that count as a difference when they are there and `status` leaves them out. Says whether something
     was written.
+
+    Raises ObjectReplaced when the osdpl that was read is gone, KubeError.
     """
     before = osdpl.get("status") or {}
     known = before.get("conditions") or []
@@ -35,7 +37,5 @@ def apply_region_status(
     same_fields = all(before.get(name) == value for name, value in status.items() if name != "conditions")
     if same_conditions and same_fields and not left_over:
         return False
-    meta = {"name": osdpl["metadata"]["name"], "namespace": osdpl["metadata"]["namespace"]}
-    body = {"apiVersion": API_VERSION, "kind": OSDPL.kind, "metadata": meta, "status": dict(status)}
-    kube.apply(body, manager=manager, subresource="status")
+    apply_to_seen(kube, OSDPL, osdpl, manager=manager, status=status)
     return True

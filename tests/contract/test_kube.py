@@ -233,6 +233,20 @@ def test_applying_the_same_again_changes_nothing(api: Api) -> None:
     assert again["metadata"]["resourceVersion"] == first["metadata"]["resourceVersion"]
 
 
+def test_applying_with_a_uid_writes_to_that_very_object(api: Api) -> None:
+    first = api.apply("a", spec={"size": 3})
+    named = {"uid": first["metadata"]["uid"]}
+    assert api.apply("a", metadata=named, spec={"size": 4})["spec"]["size"] == 4
+    api.kube.delete(PROBE, "one", api.namespace)
+    with pytest.raises(Conflict):
+        api.apply("a", metadata=named, spec={"size": 5})
+    assert api.kube.get(PROBE, "one", api.namespace) is None
+    second = api.apply("b", spec={"size": 6})
+    with pytest.raises(Conflict):
+        api.apply("a", metadata={**named, "finalizers": ["osctl.dev/a"]})
+    assert api.read() == second
+
+
 def test_what_an_owner_leaves_out_is_removed(api: Api) -> None:
     api.apply("a", spec={"size": 3, "labels": {"x": "1", "y": "2"}})
     after = api.apply("a", spec={"labels": {"y": "2"}})
@@ -356,6 +370,20 @@ def test_entries_of_a_map_in_the_status_come_and_go(api: Api) -> None:
 def test_a_status_for_what_is_gone_is_told_apart_from_a_refusal(api: Api) -> None:
     with pytest.raises(ObjectMissing):
         api.apply_status("a", state="Fine")
+
+
+def test_a_status_with_a_uid_is_that_very_objects(api: Api) -> None:
+    first = api.kube.create(api.probe())
+    told = api.probe(metadata={"uid": first["metadata"]["uid"]}, status={"state": "Fine"})
+    written = api.kube.apply(told, manager="a", subresource="status")
+    assert written["status"]["state"] == "Fine"
+    api.kube.delete(PROBE, "one", api.namespace)
+    with pytest.raises((Conflict, ObjectMissing)):
+        api.kube.apply(told, manager="a", subresource="status")
+    second = api.kube.create(api.probe())
+    with pytest.raises(Conflict):
+        api.kube.apply(told, manager="a", subresource="status")
+    assert api.read() == second
 
 
 def test_the_status_can_be_replaced_and_patched(api: Api) -> None:

@@ -168,6 +168,8 @@ class FakeKube:
             wanted = settable(obj, subresource, self._has_status(obj))
             stored = self._objects.get(identity_of(obj))
             if stored is None:
+                if obj["metadata"].get("uid"):
+                    raise Conflict(f"{obj['kind']} {obj['metadata']['name']} of that uid is not there")
                 if subresource:
                     raise ObjectMissing(f"{obj['kind']} {obj['metadata']['name']} is gone")
                 return write.create(wanted, Owners(), manager)

@@ -12,7 +12,7 @@ from controller import operator
 from controller.adapters.metrics import PrometheusMetrics
 from controller.adapters.watches import SILENT_AFTER, Key, SignsOfLife
 from controller.domain import metrics
-from controller.errors import ApiUnavailable
+from controller.errors import ApiUnavailable, ObjectReplaced
 from controller.operator import STUCK_AFTER, Container
 from controller.ports import HELMBUNDLE, OSDPL
 from controller.reconcile.work_queue import WorkQueue
@@ -179,6 +179,16 @@ def test_a_look_that_fails_is_measured_as_a_failure_and_a_retry() -> None:
     measures = looked_at(fail)
     assert measures.observed[0][1] == {"kind": "region", "result": "error"}
     assert measures.value(metrics.QUEUE_RETRIES, kind="region") == 1
+
+
+def test_what_was_replaced_during_a_look_is_no_failure(caplog: pytest.LogCaptureFixture) -> None:
+    def find_replaced() -> None:
+        raise ObjectReplaced("OpenStackDeployment one is another object now")
+
+    measures = looked_at(find_replaced)
+    assert measures.observed[0][1] == {"kind": "region", "result": "success"}
+    assert measures.value(metrics.QUEUE_RETRIES, kind="region") is None
+    assert caplog.records == []
 
 
 def test_an_error_that_nobody_foresaw_does_not_end_the_worker(caplog: pytest.LogCaptureFixture) -> None:
