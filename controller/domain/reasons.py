@@ -3,133 +3,153 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Final, Literal, Self
+
+EventType = Literal["Normal", "Warning"]
+NORMAL: Final = "Normal"
+WARNING: Final = "Warning"
 
 
 class Reason(StrEnum):
-    """Why something is as it is. The value is what a person reads in `kubectl get`."""
+    """Why something is as it is. The value is what a person reads in `kubectl get`.
 
-    INITIALIZING = "Initializing"
+    `event` is the type of the Events that tell of it: Normal for what belongs to an install, an upgrade, a
+    removal or a maintenance without faults, Warning for what somebody should look at.
+    """
+
+    event: EventType
+
+    def __new__(cls, word: str, event: EventType | None = None) -> Self:
+        """A reason as it is declared below; called with a word alone, the class gives the one there is."""
+        if event is None:
+            raise TypeError(f"{word}: are its Events Normal or Warning?")
+        made = str.__new__(cls, word)
+        made._value_ = word
+        made.event = event
+        return made
+
+    INITIALIZING = "Initializing", NORMAL
 
     # the spec
-    SPEC_ACCEPTED = "SpecAccepted"
-    SPEC_INVALID = "SpecInvalid"
-    ANOTHER_DEPLOYMENT_MANAGED = "AnotherDeploymentManaged"
+    SPEC_ACCEPTED = "SpecAccepted", NORMAL
+    SPEC_INVALID = "SpecInvalid", WARNING
+    ANOTHER_DEPLOYMENT_MANAGED = "AnotherDeploymentManaged", WARNING
 
     # the region as a whole
-    READY = "RegionReady"
-    APPLYING = "Applying"
-    CONTAINER_SILENT = "ContainerSilent"
-    RELEASES_PENDING = "ReleasesPending"
-    RELEASES_FAILING = "ReleasesFailing"
-    RELEASES_DEPLOYED = "ReleasesDeployed"
-    DELETING = "Deleting"
-    NOT_DELETING = "NotDeleting"
-    PAUSED = "PausedBySpec"
-    NOT_PAUSED = "NotPaused"
+    READY = "RegionReady", NORMAL
+    APPLYING = "Applying", NORMAL
+    CONTAINER_SILENT = "ContainerSilent", WARNING
+    RELEASES_PENDING = "ReleasesPending", NORMAL
+    RELEASES_FAILING = "ReleasesFailing", WARNING
+    RELEASES_DEPLOYED = "ReleasesDeployed", NORMAL
+    DELETING = "Deleting", NORMAL
+    NOT_DELETING = "NotDeleting", NORMAL
+    PAUSED = "PausedBySpec", NORMAL
+    NOT_PAUSED = "NotPaused", NORMAL
 
     # mode Plan
-    NOT_PLANNED = "NotPlanned"
-    PLANNING = "Planning"
-    PLAN_EMPTY = "PlanEmpty"
-    PLAN_PENDING = "PlanPending"
-    PLAN_DIFFERS = "PlanDiffers"
-    PLAN_APPROVED = "PlanApproved"
-    PLAN_FAILED = "PlanFailed"
-    DAEMON_SETS_RENAMED = "DaemonSetsRenamed"
+    NOT_PLANNED = "NotPlanned", NORMAL
+    PLANNING = "Planning", NORMAL
+    PLAN_EMPTY = "PlanEmpty", NORMAL
+    PLAN_PENDING = "PlanPending", NORMAL
+    PLAN_DIFFERS = "PlanDiffers", WARNING
+    PLAN_APPROVED = "PlanApproved", NORMAL
+    PLAN_FAILED = "PlanFailed", WARNING
+    DAEMON_SETS_RENAMED = "DaemonSetsRenamed", WARNING
 
     # workloads, nodes and secrets
-    WORKLOADS_HEALTHY = "WorkloadsHealthy"
-    WORKLOADS_PROGRESSING = "WorkloadsProgressing"
-    WORKLOADS_FAILING = "WorkloadsFailing"
-    NODES_READY = "NodesReady"
-    NODES_NOT_READY = "NodesNotReady"
-    NODES_MISSING = "NodesMissing"
-    HOSTS_FAILING = "HostsFailing"
-    SECRETS_READY = "SecretsReady"
-    SECRET_MISSING = "SecretMissing"  # noqa: S105 - a word, not a secret
+    WORKLOADS_HEALTHY = "WorkloadsHealthy", NORMAL
+    WORKLOADS_PROGRESSING = "WorkloadsProgressing", NORMAL
+    WORKLOADS_FAILING = "WorkloadsFailing", WARNING
+    NODES_READY = "NodesReady", NORMAL
+    NODES_NOT_READY = "NodesNotReady", WARNING
+    NODES_MISSING = "NodesMissing", WARNING
+    HOSTS_FAILING = "HostsFailing", WARNING
+    SECRETS_READY = "SecretsReady", NORMAL
+    SECRET_MISSING = "SecretMissing", WARNING
 
     # one release
-    INSTALLING = "Installing"
-    UPGRADING = "Upgrading"
-    UNINSTALLING = "Uninstalling"
-    IN_SYNC = "InSync"
-    SPEC_CHANGED = "SpecChanged"
-    NOT_INSTALLED = "NotInstalled"
-    NO_LONGER_WANTED = "NoLongerWanted"
-    GONE = "Gone"
-    SUSPENDED = "Suspended"
-    WAITING_FOR_DEPENDENCY = "WaitingForDependency"
-    WAITING_FOR_DEPENDENTS = "WaitingForDependents"
-    BACKING_OFF = "BackingOff"
-    RETRYING = "Retrying"
-    DRIFTED = "Drifted"
-    DRIFT_RECURS = "DriftRecurs"
-    CORRECTING = "Correcting"
-    RECORD_MISSING = "RecordMissing"
-    RECORD_UNREADABLE = "RecordUnreadable"
-    UNLOCKING = "Unlocking"
-    UNLOCKED = "Unlocked"
-    BUSY_ELSEWHERE = "BusyElsewhere"
-    FOREIGN_CHANGE = "ForeignChange"
-    FORCED = "Forced"
-    ROLLING_BACK = "RollingBack"
-    ROLLBACK_REQUESTED = "RollbackRequested"
-    ROLLBACK_IMPOSSIBLE = "RollbackImpossible"
-    ROLLED_BACK = "RolledBack"
-    WAITING_FOR_SLOT = "WaitingForSlot"
-    INSTALL_SUCCEEDED = "InstallSucceeded"
-    UPGRADE_SUCCEEDED = "UpgradeSucceeded"
-    UNINSTALL_SUCCEEDED = "UninstallSucceeded"
-    ROLLBACK_SUCCEEDED = "RollbackSucceeded"
-    CORRECT_SUCCEEDED = "CorrectSucceeded"
-    INSTALL_FAILED = "InstallFailed"
-    UPGRADE_FAILED = "UpgradeFailed"
-    UNINSTALL_FAILED = "UninstallFailed"
-    ROLLBACK_FAILED = "RollbackFailed"
-    CORRECT_FAILED = "CorrectFailed"
-    CHART_NOT_FOUND = "ChartNotFound"
-    CHART_INVALID = "ChartInvalid"
-    CHART_PENDING = "PullingChart"
-    CHART_UNTRUSTED = "ChartDigestMismatch"
-    REPOSITORY_DENIED = "RepositoryDenied"
-    REPOSITORY_UNAVAILABLE = "RepositoryUnavailable"
-    REPOSITORY_UNTRUSTED = "RepositoryNotTrusted"
-    RELEASE_LARGE = "ReleaseLarge"
-    RELEASE_TOO_LARGE = "ReleaseTooLarge"
-    RELEASE_NAME_TAKEN = "ReleaseNameTaken"
+    INSTALLING = "Installing", NORMAL
+    UPGRADING = "Upgrading", NORMAL
+    UNINSTALLING = "Uninstalling", NORMAL
+    IN_SYNC = "InSync", NORMAL
+    SPEC_CHANGED = "SpecChanged", NORMAL
+    NOT_INSTALLED = "NotInstalled", NORMAL
+    NO_LONGER_WANTED = "NoLongerWanted", NORMAL
+    GONE = "Gone", NORMAL
+    SUSPENDED = "Suspended", NORMAL
+    WAITING_FOR_DEPENDENCY = "WaitingForDependency", NORMAL
+    WAITING_FOR_DEPENDENTS = "WaitingForDependents", NORMAL
+    BACKING_OFF = "BackingOff", WARNING
+    RETRYING = "Retrying", WARNING
+    DRIFTED = "Drifted", WARNING
+    DRIFT_RECURS = "DriftRecurs", WARNING
+    CORRECTING = "Correcting", NORMAL
+    RECORD_MISSING = "RecordMissing", WARNING
+    RECORD_UNREADABLE = "RecordUnreadable", WARNING
+    UNLOCKING = "Unlocking", WARNING
+    UNLOCKED = "Unlocked", WARNING
+    BUSY_ELSEWHERE = "BusyElsewhere", NORMAL
+    FOREIGN_CHANGE = "ForeignChange", WARNING
+    FORCED = "Forced", NORMAL
+    ROLLING_BACK = "RollingBack", NORMAL
+    ROLLBACK_REQUESTED = "RollbackRequested", NORMAL
+    ROLLBACK_IMPOSSIBLE = "RollbackImpossible", WARNING
+    ROLLED_BACK = "RolledBack", NORMAL
+    WAITING_FOR_SLOT = "WaitingForSlot", NORMAL
+    INSTALL_SUCCEEDED = "InstallSucceeded", NORMAL
+    UPGRADE_SUCCEEDED = "UpgradeSucceeded", NORMAL
+    UNINSTALL_SUCCEEDED = "UninstallSucceeded", NORMAL
+    ROLLBACK_SUCCEEDED = "RollbackSucceeded", NORMAL
+    CORRECT_SUCCEEDED = "CorrectSucceeded", NORMAL
+    INSTALL_FAILED = "InstallFailed", WARNING
+    UPGRADE_FAILED = "UpgradeFailed", WARNING
+    UNINSTALL_FAILED = "UninstallFailed", WARNING
+    ROLLBACK_FAILED = "RollbackFailed", WARNING
+    CORRECT_FAILED = "CorrectFailed", WARNING
+    CHART_NOT_FOUND = "ChartNotFound", WARNING
+    CHART_INVALID = "ChartInvalid", WARNING
+    CHART_PENDING = "PullingChart", NORMAL
+    CHART_UNTRUSTED = "ChartDigestMismatch", WARNING
+    REPOSITORY_DENIED = "RepositoryDenied", WARNING
+    REPOSITORY_UNAVAILABLE = "RepositoryUnavailable", WARNING
+    REPOSITORY_UNTRUSTED = "RepositoryNotTrusted", WARNING
+    RELEASE_LARGE = "ReleaseLarge", WARNING
+    RELEASE_TOO_LARGE = "ReleaseTooLarge", WARNING
+    RELEASE_NAME_TAKEN = "ReleaseNameTaken", WARNING
 
     # one compute node
-    NODE_IN_SERVICE = "InService"
-    NODE_CORDONED = "NodeCordoned"
-    NODE_NOT_READY = "NodeNotReady"
-    NODE_FLAPPING = "NodeFlapping"
-    NODE_REMOVED = "NodeRemoved"
-    NODE_REPLACED = "NodeReplaced"
-    IN_MAINTENANCE = "InMaintenance"
-    COMPUTE_AWAITED = "ComputeAwaited"
-    COMPUTE_MISSING = "ComputeMissing"
-    COMPUTE_DOWN = "ComputeDown"
-    COMPUTE_STILL_REPORTS = "ComputeStillReports"
-    CELL_MAPPING_AWAITED = "CellMappingAwaited"
-    AGENTS_DOWN = "AgentsDown"
-    PODS_NOT_READY = "PodsNotReady"
-    DISABLED_BY_OTHERS = "DisabledByOthers"
-    SERVERS_LEFT = "ServersLeft"
-    FENCING_AWAITED = "FencingAwaited"
-    EVACUATING = "Evacuating"
-    CLEANUP_AWAITED = "CleanupAwaited"
-    AUTOMATION_BRAKED = "AutomationBraked"
-    CLOUD_UNKNOWN = "CloudUnknown"
-    CLOUD_REFUSED = "CloudRefused"
+    NODE_IN_SERVICE = "InService", NORMAL
+    NODE_CORDONED = "NodeCordoned", NORMAL
+    NODE_NOT_READY = "NodeNotReady", WARNING
+    NODE_FLAPPING = "NodeFlapping", WARNING
+    NODE_REMOVED = "NodeRemoved", NORMAL
+    NODE_REPLACED = "NodeReplaced", NORMAL
+    IN_MAINTENANCE = "InMaintenance", NORMAL
+    COMPUTE_AWAITED = "ComputeAwaited", NORMAL
+    COMPUTE_MISSING = "ComputeMissing", WARNING
+    COMPUTE_DOWN = "ComputeDown", NORMAL
+    COMPUTE_STILL_REPORTS = "ComputeStillReports", NORMAL
+    CELL_MAPPING_AWAITED = "CellMappingAwaited", NORMAL
+    AGENTS_DOWN = "AgentsDown", NORMAL
+    PODS_NOT_READY = "PodsNotReady", NORMAL
+    DISABLED_BY_OTHERS = "DisabledByOthers", NORMAL
+    SERVERS_LEFT = "ServersLeft", WARNING
+    FENCING_AWAITED = "FencingAwaited", WARNING
+    EVACUATING = "Evacuating", WARNING
+    CLEANUP_AWAITED = "CleanupAwaited", NORMAL
+    AUTOMATION_BRAKED = "AutomationBraked", WARNING
+    CLOUD_UNKNOWN = "CloudUnknown", NORMAL
+    CLOUD_REFUSED = "CloudRefused", WARNING
 
     # one maintenance
-    PLANNED = "Planned"
-    WAITING_FOR_TURN = "WaitingForTurn"
-    MOVING_SERVERS = "MovingServers"
-    NODE_EMPTY = "NodeEmpty"
-    SERVERS_BLOCKED = "ServersBlocked"
-    DEADLINE_PASSED = "DeadlinePassed"
-    MAINTENANCE_ENDED = "MaintenanceEnded"
+    PLANNED = "Planned", NORMAL
+    WAITING_FOR_TURN = "WaitingForTurn", NORMAL
+    MOVING_SERVERS = "MovingServers", NORMAL
+    NODE_EMPTY = "NodeEmpty", NORMAL
+    SERVERS_BLOCKED = "ServersBlocked", WARNING
+    DEADLINE_PASSED = "DeadlinePassed", WARNING
+    MAINTENANCE_ENDED = "MaintenanceEnded", NORMAL
 
 
 def known_reason(word: str, otherwise: Reason) -> Reason:

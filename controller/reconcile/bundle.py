@@ -12,7 +12,7 @@ from controller.domain.bundle import BundleSpec, VolumePolicy
 from controller.domain.bundle_object import Bundle, parse_bundle
 from controller.domain.bundle_status import ReleaseState
 from controller.domain.object_meta import parse_meta
-from controller.domain.reasons import Reason
+from controller.domain.reasons import NORMAL, Reason
 from controller.domain.redaction import Redactor
 from controller.domain.release_state import MAKING, Action, Attempt, Decision
 from controller.errors import SpecInvalid
@@ -324,15 +324,16 @@ class BundleReconciler:
         outcome = self._slots.outcome((job.namespace, job.release))
         if outcome and job.action == Action.UNLOCK and not outcome.error:
             text = f"release {job.release}: revision {job.version} was cut off and is marked failed"
-            self._events.emit(look.obj, type_="Warning", reason=Reason.UNLOCKED, message=text)
+            reason = Reason.UNLOCKED
+            self._events.emit(look.obj, type_=reason.event, reason=reason, message=text)
         elif outcome and job.action == Action.CORRECT and not outcome.error and not outcome.done:
             return  # all was right again before it began
         elif outcome and job.action != Action.UNLOCK:
-            word = f"{job.action}{'Failed' if outcome.error else 'Succeeded'}"
+            reason = Reason(f"{job.action}{'Failed' if outcome.error else 'Succeeded'}")
             ending = f"failed: {outcome.error}" if outcome.error else f"succeeded{_told(outcome.done)}"
             text = f"{job.action} of release {job.release} {ending}"
-            kind = "Warning" if outcome.error and not outcome.superseded else "Normal"
-            self._events.emit(look.obj, type_=kind, reason=Reason(word), message=text)
+            kind = NORMAL if outcome.superseded else reason.event
+            self._events.emit(look.obj, type_=kind, reason=reason, message=text)
 
 
 def _told(done: str) -> str:

@@ -68,8 +68,6 @@ FINALIZER = finalizer("core")
 
 # An approval is written into the status first; what it allows is begun at the look after that.
 AT_ONCE = 0.1
-# Reasons of Ready being False that are no cause for alarm.
-_UNDER_WAY = (Reason.APPLYING, Reason.PLANNING, Reason.PLAN_PENDING, Reason.PAUSED)
 
 RegionKey = tuple[str, str]  # namespace, name of the osdpl
 
@@ -164,7 +162,8 @@ class DeploymentReconciler:
             raise next(iter(missing.values()))
         if _mode(osdpl) != "Plan":
             for warning in renames(found.region, found.bundles):
-                self._events.emit(osdpl, type_="Warning", reason=Reason.DAEMON_SETS_RENAMED, message=warning)
+                renamed = Reason.DAEMON_SETS_RENAMED
+                self._events.emit(osdpl, type_=renamed.event, reason=renamed, message=warning)
             applied = replace(found, bundles=self._apply(osdpl, wanted, found.bundles, missing))
             return lacking(applied, missing) if missing else applied
         wishes = wish_digests(wanted, found.region, self._charts)
@@ -333,8 +332,8 @@ class DeploymentReconciler:
         old, new = find(before.get("conditions") or [], "Ready"), find(conditions, "Ready")
         if (old.get("status"), old.get("reason")) == (new["status"], new["reason"]):
             return
-        kind = "Normal" if new["status"] == "True" or new["reason"] in _UNDER_WAY else "Warning"
-        self._events.emit(osdpl, type_=kind, reason=new["reason"], message=new["message"])
+        reason = Reason(new["reason"])
+        self._events.emit(osdpl, type_=reason.event, reason=reason, message=new["message"])
 
 
 def _going(obj: KubeObject) -> bool:

@@ -28,4 +28,4 @@ def tell_drift(events: Events, obj: Mapping[str, Any], view: ReleaseView, *, cor
     if (before.get("reason"), before.get("drift")) == (after.get("reason"), after.get("drift")):
         return
     text = shorten(f"release {view.name}: {view.message}", MESSAGE_LIMIT)
-    events.emit(obj, type_="Warning", reason=view.reason, message=text)
+    events.emit(obj, type_=view.reason.event, reason=view.reason, message=text)

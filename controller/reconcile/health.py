@@ -249,10 +249,8 @@ class HealthReconciler:
         """An Event when the condition turns over or changes its reason, and only then."""
         if (old.get("status"), old.get("reason")) == (new["status"], new["reason"]):
             return
-        failing = new["reason"] == Reason.WORKLOADS_FAILING
-        self._events.emit(
-            osdpl, type_="Warning" if failing else "Normal", reason=new["reason"], message=new["message"]
-        )
+        reason = Reason(new["reason"])
+        self._events.emit(osdpl, type_=reason.event, reason=reason, message=new["message"])
 
 
 def _settled(bundles: list[BundleFacts]) -> bool:

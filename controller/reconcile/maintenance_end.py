@@ -101,5 +101,6 @@ class MaintenanceEnd:
         node = self._kube.get(NODE, work.spec.node)
         if node is not None:
             text = f"the maintenance {work.name} has ended"
-            self._events.emit(node, type_="Normal", reason=Reason.MAINTENANCE_ENDED, message=text)
+            reason = Reason.MAINTENANCE_ENDED
+            self._events.emit(node, type_=reason.event, reason=reason, message=text)
         self._kube.merge_patch(NODE_MAINTENANCE, work.name, None, patch)

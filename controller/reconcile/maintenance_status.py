@@ -20,7 +20,7 @@ from controller.domain.node_maintenance import (
     read_entry,
     tried_anew,
 )
-from controller.domain.reasons import Reason
+from controller.domain.reasons import WARNING, Reason
 from controller.domain.times import seconds_of
 from controller.ports import NODE_MAINTENANCE, Clock, Events, Kube, KubeObject
 
@@ -149,7 +149,7 @@ class StatusWriter:
         live = self._kube.apply(body, manager=MANAGER, subresource="status")
         work.obj["status"] = live.get("status") or status
         if before.get("phase") != status["phase"]:
-            kind = "Warning" if standing.phase == Phase.BLOCKED else "Normal"
+            kind = WARNING if standing.phase == Phase.BLOCKED else standing.reason.event
             self._events.emit(work.obj, type_=kind, reason=standing.reason, message=standing.message)
             log.info("maintenance %s: %s (%s)", work.name, standing.phase, standing.message)
 

@@ -24,7 +24,7 @@ from controller.domain.compute_node import (
 )
 from controller.domain.node_pods import stuck_pods
 from controller.domain.nodes import parse_node
-from controller.domain.reasons import Reason
+from controller.domain.reasons import WARNING, Reason
 from controller.errors import CloudRefused, CloudUnavailable
 from controller.ports import NODE, NODE_MAINTENANCE, POD, STATEFULSET, Clock, Events, Kube
 from controller.reconcile.cloud_access import CloudAccess
@@ -264,5 +264,6 @@ class HostsReconciler:
         if node is None or quiet or not decision.message:
             return
         obj = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": node.name, "uid": node.uid}}
-        kind = "Warning" if decision.step in (Step.BLOCKED, Step.EVACUATE) else "Normal"
+        # What is waited for belongs to a node's ordinary life, until nothing goes on without a person.
+        kind = WARNING if decision.step == Step.BLOCKED else decision.reason.event
         self._events.emit(obj, type_=kind, reason=decision.reason, message=decision.message)

@@ -106,8 +106,8 @@ class NodesReconciler:
             self._written[key] = self._clock.monotonic()
             old = find(known, CONDITION)
             if (old.get("status"), old.get("reason")) != (condition.status, condition.reason):
-                kind = "Normal" if condition.status == "True" else "Warning"
-                self._events.emit(osdpl, type_=kind, reason=condition.reason, message=condition.message)
+                reason, text = condition.reason, condition.message
+                self._events.emit(osdpl, type_=reason.event, reason=reason, message=text)
         return self._resync
 
     def _awaits_first_look(self) -> bool:

@@ -84,4 +84,4 @@ class ReleaseSizes:
         ):
             if text:
                 message = f"release {name}: {text}"
-                self._events.emit(look.obj, type_="Warning", reason=reason, message=message)
+                self._events.emit(look.obj, type_=reason.event, reason=reason, message=message)

@@ -254,8 +254,8 @@ class SecretsReconciler:
         apply_region_status(self._kube, osdpl, status, manager=MANAGER, own_conditions=(CONDITION,))
         before = find(known, CONDITION)
         if (before.get("status"), before.get("reason")) != (condition.status, condition.reason):
-            kind = "Normal" if condition.status == "True" else "Warning"
-            self._events.emit(osdpl, type_=kind, reason=condition.reason, message=condition.message)
+            reason, text = condition.reason, condition.message
+            self._events.emit(osdpl, type_=reason.event, reason=reason, message=text)
 
 
 def _spec(osdpl: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -8,7 +8,7 @@ from pathlib import Path
 import yaml
 
 from controller.domain.conditions import WHILE_TRUE
-from controller.domain.reasons import Reason
+from controller.domain.reasons import WARNING, Reason
 from controller.domain.region_summary import ANSWERED_BY, OWN_CONDITIONS
 from controller.domain.workload_health import Health
 
@@ -36,6 +36,13 @@ def test_every_reason_is_explained_and_no_other() -> None:
 def test_each_explanation_says_what_it_means_what_happens_and_what_to_do() -> None:
     explained = rows("Reasons of a region", "Reasons of a release", "Reasons of nodes", "Events")
     assert [word for word, cells in explained.items() if len(cells) != 3 or not all(cells)] == []
+
+
+def test_the_reasons_of_warnings_are_listed_and_no_others() -> None:
+    text = (ROOT / "docs" / "conditions.md").read_text(encoding="utf-8")
+    listed = re.search(r"Reasons whose Events are Warnings: ([^.]+)\.", text)
+    assert listed is not None
+    assert re.findall(r"`(\w+)`", listed[1]) == [str(one) for one in Reason if one.event == WARNING]
 
 
 def test_every_condition_type_is_explained_and_no_other() -> None:
