@@ -119,6 +119,10 @@ class ServiceProbes:
         shown.update(wanted.quorums)
         return {(APPLICATION, name): ComponentHealth(verdict, 0) for name, verdict in shown.items()}
 
+    def end(self) -> None:
+        """The region is gone: nothing is asked or measured any more."""
+        self.components(Probed({}, {}), {})
+
     def _begin(self, asked: Mapping[str, int]) -> None:
         self._rounds.put(asked)
         if self._thread is not None:
@@ -190,20 +194,21 @@ class ServiceProbes:
             # Without its text, which may hold what a library was given.
             trouble = f"cannot be asked: {type(error).__name__}"
         now = self._clock.monotonic()
-        self._measures.set(metrics.PROBE_DURATION, now - began, probe=name)
+        with self._lock:
+            # One that is not asked for any more was forgotten, and must not come to be measured again.
+            if name in self._probes:
+                self._measures.set(metrics.PROBE_DURATION, now - began, probe=name)
+                if verdict is not None:
+                    self._measures.set(metrics.PROBE_SUCCESS, _success(verdict), probe=name)
+                    self._probes[name] = self._probes[name].answered(verdict, now)
         if verdict is None:
             self._note(name, trouble)
-            return
-        self._measures.set(metrics.PROBE_SUCCESS, _success(verdict), probe=name)
-        with self._lock:
-            if name in self._probes:
-                self._probes[name] = self._probes[name].answered(verdict, now)
 
     def _note(self, name: str, trouble: str) -> None:
         log.warning("probe %s failed: %s", name, trouble, extra={"action": "probe"})
-        self._measures.set(metrics.PROBE_SUCCESS, 0.0, probe=name)
         with self._lock:
             if name in self._probes:
+                self._measures.set(metrics.PROBE_SUCCESS, 0.0, probe=name)
                 self._probes[name] = self._probes[name].failed(trouble, self._clock.monotonic())
 
     def _ask(self, name: str, expected: int, cloud: ProbedCloud, deadline: float) -> Verdict:

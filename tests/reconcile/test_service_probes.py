@@ -228,6 +228,18 @@ def test_what_is_not_wanted_any_more_is_not_shown_any_more(region: _Region) -> N
     assert region.probes.due_in() is None
 
 
+@pytest.mark.parametrize("away", [True, False])
+def test_what_is_answered_after_the_region_is_gone_is_not_measured(region: _Region, away: bool) -> None:
+    region.cloud.hangs = threading.Event()
+    region.shown()
+    region.probes.end()
+    region.cloud.away = away
+    region.cloud.hangs.set()
+    assert region.told.wait(DEADLINE)
+    assert region.measures.values[metrics.PROBE_SUCCESS.name] == {}
+    assert region.measures.values[metrics.PROBE_DURATION.name] == {}
+
+
 def test_an_answer_that_cannot_be_read_is_the_trouble_of_its_own_probe(region: _Region) -> None:
     region.round()
     region.cloud.broken = True
