@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import pytest
 
+from controller.domain import metrics
 from controller.domain.bundle import DriftIgnore
 from controller.domain.drift import Change, Drift
 from controller.errors import ApiUnavailable, Forbidden, ObjectMissing, ObjectRefused
@@ -15,6 +16,7 @@ from controller.ports import CONFIGMAP, DEPLOYMENT, JOB, SECRET, Resource
 from controller.reconcile.drift import REFUSED_SECONDS, Correction, DriftLookout, Pace
 from controller.reconcile.drift_index import Followed
 from tests.fakes.kube import FakeKube, Request
+from tests.fakes.metrics import FakeMetrics
 from tests.fakes.release import NAMESPACE, FakeWatch, ReleasesOnFake
 from tests.fakes.world import FakeClock
 
@@ -57,6 +59,7 @@ class World:
 
     def start(self, pace: Pace = PACE) -> None:
         """A new process, which remembers nothing."""
+        self.measures = FakeMetrics()
         self.changed: list[tuple[str, str]] = []
         self.due: list[float] = []
         self.watch = FakeWatch(self.kube)
@@ -68,6 +71,7 @@ class World:
             look_again=self.due.append,
             changed_bundle=self.changed.append,
             pace=pace,
+            measures=self.measures,
         )
 
     def follow(self, revision: int = 1, rules: tuple[DriftIgnore, ...] = ()) -> None:
@@ -131,6 +135,16 @@ def test_an_edited_field_is_told_by_its_path_and_the_bundle_looked_at(world: Wor
     world.events()
     assert world.found() == {"Deployment/web": ("/spec/replicas",)}
     assert world.changed == [BUNDLE]
+
+
+def test_what_is_found_is_counted_once_and_again_when_it_comes_back(world: World) -> None:
+    counted: list[float | None] = []
+    world.settled()
+    for replicas in (4, 4, 1, 4):
+        edit(world, replicas=replicas)
+        world.events()
+        counted.append(world.measures.value(metrics.DRIFT_FOUND, release="web"))
+    assert counted == [1, 1, 1, 2]
 
 
 def test_one_event_costs_one_read_one_dry_run_and_the_record(world: World) -> None:
