@@ -12,7 +12,7 @@ from controller.domain.quorum import groups_broken_by
 from controller.domain.workloads import Workload
 from controller.errors import CloudRefused, CloudUnavailable
 from controller.ports import NODE, Clock, Kube
-from controller.reconcile.drain_lock import DrainLocks
+from controller.reconcile.drain_lock import DrainLocks, LockedNodes
 from controller.reconcile.fair_order import FairOrder
 from controller.reconcile.first_seen import FirstSeen
 from controller.reconcile.host_removal import what_is_left
@@ -31,11 +31,11 @@ class DrainGuard:
 
     def release_all(self) -> None:
         """There is no region any more. Raises KubeError."""
-        self._locks.ensure({})
+        self._locks.ensure({}, self._clock.now())
 
     def look(
         self, scene: HostScene, workloads: Sequence[Workload], view: CloudView | None, cloud: Cloud | None
-    ) -> dict[str, str]:
+    ) -> LockedNodes:
         """The nodes that are locked, and why. Without a look at OpenStack, locks of hosts stay.
 
         Raises KubeError.
@@ -57,6 +57,7 @@ class DrainGuard:
             self._empty.look(name, False, self._clock.now())
         return self._locks.ensure(
             wanted,
+            self._clock.now(),
             lambda name: self._why_still(name, scene, view, cloud),
             lambda names: self._order.of(names, str),
         )

@@ -8,14 +8,33 @@ Node, and it is removed as soon as the node may be drained.
 from __future__ import annotations
 
 import hashlib
+import logging
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
+from controller.domain import backoff
 from controller.domain.names import DRAIN_LOCK_LABEL, MANAGED_BY, MANAGED_BY_US
+from controller.domain.times import seconds_of
 from controller.errors import Conflict
 from controller.ports import NODE, PDB, POD, Kube, KubeObject
 
+log = logging.getLogger(__name__)
+
 WHY_ANNOTATION = "osctl.dev/locked-because"
+# On the budget, which outlives the pods: how many of them have failed.
+FAILED_ANNOTATION = "osctl.dev/failed-pods"
+# Seconds: a pod that does not run by then is told to hold nothing.
+STARTS_WITHIN = 30.0
+
+
+@dataclass(frozen=True)
+class LockedNodes:
+    """By name of the Node: why its drain is `held` back, and, where that should be so and is not, why not
+    in `failing`."""
+
+    held: Mapping[str, str] = field(default_factory=dict)
+    failing: Mapping[str, str] = field(default_factory=dict)
 
 
 def _released(node: str) -> str:
@@ -34,26 +53,25 @@ class DrainLocks:
     def ensure(
         self,
         wanted: Mapping[str, str],
+        now: float,
         unless: Callable[[str], str] = _released,
         order: Callable[[Iterable[str]], Iterable[str]] = sorted,
-    ) -> dict[str, str]:
+    ) -> LockedNodes:
         """Exactly these nodes are locked, each with its reason; gives those that are, with their reasons.
 
         A lock that is there and not wanted is released, `unless` there is a reason for it to stay; that is
-        asked for in this `order`. Raises KubeError.
+        asked for in this `order`. `now` in seconds since the epoch. Raises KubeError.
         """
         pods = self._by_node(POD)
         budgets = self._by_node(PDB)
-        for node, reason in wanted.items():
+        for node in wanted:
             # The budget first: a pod without one can be evicted.
-            if node not in budgets:
-                self._create(self._budget(node))
-            if node in pods and pods[node]["metadata"].get("deletionTimestamp"):
-                continue
-            if node in pods and _finished(pods[node]):
-                self._kube.delete(POD, pods[node]["metadata"]["name"], self._namespace)
-            elif node not in pods:
-                self._lock(node, reason)
+            self._ensure_budget(node, budgets.get(node))
+            pod = pods.get(node)
+            if pod is None:
+                self._lock(node, wanted[node])
+            elif _finished(pod) and not pod["metadata"].get("deletionTimestamp"):
+                self._replace(node, pod, budgets.get(node), now)
         locked = dict(wanted)
         for node in order((pods.keys() | budgets.keys()) - wanted.keys()):
             why = unless(node)
@@ -63,7 +81,36 @@ class DrainLocks:
             for resource, found in ((PDB, budgets.get(node)), (POD, pods.get(node))):
                 if found is not None and not found["metadata"].get("deletionTimestamp"):
                     self._kube.delete(resource, found["metadata"]["name"], self._namespace)
-        return locked
+        held = {node: why for node, why in locked.items() if not _why_not_held(pods.get(node))}
+        failing = {
+            node: _why_not_held(pod)
+            for node, pod in pods.items()
+            if node in locked and node not in held and now - _made(pod) > STARTS_WITHIN
+        }
+        return LockedNodes(held, failing)
+
+    def _ensure_budget(self, node: str, live: KubeObject | None) -> None:
+        budget = self._budget(node)
+        if live is None:
+            self._create(budget)
+        elif any(live["spec"].get(key) != budget["spec"].get(key) for key in _BOUND):
+            log.warning("the disruption budget of node %s's lock was changed: it is put right", node)
+            try:
+                self._kube.replace({**live, "spec": budget["spec"]})
+            except Conflict:
+                return
+
+    def _replace(self, node: str, pod: KubeObject, budget: KubeObject | None, now: float) -> None:
+        """Makes room for another pod, the later the more of them have failed."""
+        notes = (budget or {}).get("metadata", {}).get("annotations") or {}
+        failed = 1 + int(notes[FAILED_ANNOTATION] if str(notes.get(FAILED_ANNOTATION)).isdigit() else 0)
+        pause = backoff.delay(failed, backoff.steady_jitter(node))
+        if now - _made(pod) < pause:
+            return
+        if budget is not None:
+            noted = {"metadata": {"annotations": {FAILED_ANNOTATION: str(failed)}}}
+            self._kube.merge_patch(PDB, budget["metadata"]["name"], self._namespace, noted)
+        self._kube.delete(POD, pod["metadata"]["name"], self._namespace, uid=pod["metadata"]["uid"])
 
     def _by_node(self, resource: Any) -> dict[str, KubeObject]:
         found = self._kube.list(resource, self._namespace, labels=DRAIN_LOCK_LABEL)
@@ -130,6 +177,36 @@ class DrainLocks:
 
 def _node_of(obj: Mapping[str, Any]) -> str:
     return str((obj["metadata"].get("annotations") or {}).get("osctl.dev/node") or "")
+
+
+# Of a budget, what decides over evictions.
+_BOUND = ("minAvailable", "maxUnavailable", "selector", "unhealthyPodEvictionPolicy")
+
+
+def _why_not_held(pod: Mapping[str, Any] | None) -> str:
+    """Why a lock's pod holds nothing back; empty while it does.
+
+    Evictions ask no budget of pods that are pending, have ended or are going (kubernetes:
+    pkg/registry/core/pod/storage/eviction.go, canIgnorePDB).
+    """
+    if pod is None:
+        return "the pod of its lock is being made"
+    status = pod.get("status") or {}
+    if pod["metadata"].get("deletionTimestamp"):
+        return "the pod of its lock is going, another takes its place"
+    if status.get("phase") == "Running":
+        return ""
+    waiting = [(one.get("state") or {}).get("waiting") or {} for one in status.get("containerStatuses") or ()]
+    said = [status, *waiting]
+    words = next(
+        (": ".join(filter(None, map(one.get, ("reason", "message")))) for one in said if one.get("reason")),
+        "",
+    )
+    return f"the pod of its lock is {status.get('phase') or 'Pending'}" + (f" ({words})" if words else "")
+
+
+def _made(pod: Mapping[str, Any]) -> float:
+    return seconds_of(pod["metadata"].get("creationTimestamp"))
 
 
 def _finished(pod: Mapping[str, Any]) -> bool:

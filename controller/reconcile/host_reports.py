@@ -8,6 +8,7 @@ from dataclasses import replace
 from controller.domain.cloud_facts import CloudView
 from controller.domain.compute_node import Decision, HostFacts, NodePolicy, Step
 from controller.domain.nodes import HostReport
+from controller.reconcile.drain_lock import LockedNodes
 from controller.reconcile.host_scene import HostScene
 
 UNREGISTERED = "not registered"
@@ -17,7 +18,7 @@ def host_reports(
     scene: HostScene,
     view: CloudView,
     decided: Iterable[tuple[HostFacts, Decision]],
-    locks: Mapping[str, str],
+    locks: LockedNodes,
     now: float,
 ) -> dict[str, HostReport]:
     """By name of the Node. `locks`: why drains are held back."""
@@ -27,9 +28,19 @@ def host_reports(
         if name not in reports and view.agents_on(host):
             # A node for networks only: what is on it is to be known when it is gone.
             reports[name] = HostReport(uid=node.uid, host=host)
-    for name, why in locks.items():
-        reports[name] = replace(reports.get(name, HostReport()), drain_locked=why)
-    return reports
+    return with_locks(reports, locks)
+
+
+def with_locks(reports: Mapping[str, HostReport], locks: LockedNodes) -> dict[str, HostReport]:
+    """The reports, with what is told of the locks now."""
+    names = reports.keys() | locks.held.keys() | locks.failing.keys()
+    result = {}
+    for name in names:
+        why = locks.failing.get(name, "")
+        failing = f"a drain is not held back, as it should be: {why}" if why else ""
+        known = reports.get(name, HostReport())
+        result[name] = replace(known, drain_locked=locks.held.get(name, ""), drain_failing=failing)
+    return result
 
 
 def _report(host: HostFacts, decision: Decision, policy: NodePolicy, now: float) -> HostReport:

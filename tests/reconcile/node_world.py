@@ -8,8 +8,9 @@ from typing import Any
 
 from containers.node import REGION_PARSERS
 from controller.domain.conditions import timestamp
+from controller.domain.names import DRAIN_LOCK_LABEL
 from controller.errors import CloudUnavailable
-from controller.ports import NODE, NODE_MAINTENANCE, OSDPL, SECRET, KubeObject
+from controller.ports import NODE, NODE_MAINTENANCE, OSDPL, POD, SECRET, KubeObject
 from controller.reconcile.cloud_access import CloudAccess
 from controller.reconcile.drain_lock import DrainLocks
 from controller.reconcile.host_board import HostBoard
@@ -40,6 +41,7 @@ class NodeWorld:
         self.clouds = FakeClouds(self.cloud)
         self.fencing = FakeFencing()
         self.events = SilentEvents()
+        self.lock_phase, self.lock_reason = "Running", ""
         spec = {
             "openstackVersion": "2026.1",
             "preset": "core",
@@ -169,10 +171,18 @@ class NodeWorld:
             self.clock.advance(after)
             if cloud_moves:
                 self.cloud.pass_time()
+            self.run_locks()
             self.watch()
             self.hosts.reconcile()
             self.maintenances.reconcile()
             self.reporter.reconcile((NAMESPACE, NAME))
+
+    def run_locks(self) -> None:
+        """What the kubelets make of the pods that hold back drains: as `lock_phase` says."""
+        for pod in self.kube.list(POD, NAMESPACE, labels=DRAIN_LOCK_LABEL):
+            if (pod.get("status") or {}).get("phase") != self.lock_phase:
+                status = {"phase": self.lock_phase, "reason": self.lock_reason}
+                self.kube.replace({**pod, "status": status}, subresource="status")
 
     def watch(self) -> None:
         """Watches that tell everything at once."""

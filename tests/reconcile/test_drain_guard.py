@@ -97,6 +97,43 @@ def test_a_member_that_the_majority_needs_locks_its_node(release: str, component
     assert f"majority of {release}-{component}" in world.status("ctl1")["drainLocked"]
 
 
+def test_a_lock_whose_pod_does_not_run_is_not_said_to_hold() -> None:
+    world = NodeWorld("cmp1")
+    world.lock_phase, world.lock_reason = "Pending", "ImagePullBackOff"
+    world.cloud.boot(2, "cmp1")
+    world.look(15)
+    assert "drainLocked" not in world.status("cmp1")
+    assert "a drain is not held back" in world.status("cmp1")["message"]
+    assert "ImagePullBackOff" in world.status("cmp1")["message"]
+    world.lock_phase = "Running"
+    world.look(2)
+    assert world.status("cmp1")["drainLocked"] == "2 servers are on it"
+    assert "a drain is not held back" not in world.status("cmp1").get("message", "")
+
+
+def test_pods_that_fail_are_made_again_ever_more_seldom() -> None:
+    world = NodeWorld("cmp1")
+    world.lock_phase, world.lock_reason = "Failed", "OutOfpods"
+    world.cloud.boot(2, "cmp1")
+    made = set()
+    for _ in range(200):
+        world.look(1)
+        made |= {one["metadata"]["uid"] for one in world.kube.list(POD, NAMESPACE)}
+    assert 3 <= len(made) <= 8
+    assert "OutOfpods" in world.status("cmp1")["message"]
+    world.lock_phase = "Running"
+    world.look(2)
+    assert world.status("cmp1")["drainLocked"] == "2 servers are on it"
+
+
+def test_a_budget_that_somebody_changed_is_put_right(world: NodeWorld) -> None:
+    [budget] = world.kube.list(PDB, NAMESPACE)
+    world.kube.replace({**budget, "spec": {**budget["spec"], "minAvailable": 0}})
+    world.look(2)
+    [budget] = world.kube.list(PDB, NAMESPACE)
+    assert budget["spec"]["minAvailable"] == 1
+
+
 def test_hypervisors_that_all_say_none_release_nothing(world: NodeWorld) -> None:
     world.cloud.hypervisors = lambda: tuple(  # type: ignore[method-assign]
         Hypervisor(host, 0) for host in world.cloud.services
