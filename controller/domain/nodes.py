@@ -305,7 +305,12 @@ def _entry(
 
 
 # What a host has that serves, or may serve again, only when a person looks at it.
-_FAILING = frozenset((Reason.COMPUTE_MISSING, Reason.COMPUTE_DOWN, Reason.AGENTS_DOWN, Reason.SERVERS_LEFT))
+_FAILING = frozenset(
+    (
+        *(Reason.COMPUTE_MISSING, Reason.COMPUTE_DOWN, Reason.AGENTS_DOWN, Reason.SERVERS_LEFT),
+        Reason.CELL_NOT_MAPPED,
+    )
+)
 
 
 def nodes_condition(

@@ -131,6 +131,7 @@ class Reason(StrEnum):
     COMPUTE_DOWN = "ComputeDown", NORMAL
     COMPUTE_STILL_REPORTS = "ComputeStillReports", NORMAL
     CELL_MAPPING_AWAITED = "CellMappingAwaited", NORMAL
+    CELL_NOT_MAPPED = "CellNotMapped", WARNING
     AGENTS_DOWN = "AgentsDown", NORMAL
     PODS_NOT_READY = "PodsNotReady", NORMAL
     DISABLED_BY_OTHERS = "DisabledByOthers", NORMAL

@@ -20,6 +20,10 @@ log = logging.getLogger(__name__)
 
 # The CronJob of the charts that maps new computes to their cell.
 CELL_SETUP = "nova-cell-setup"
+# Jobs that we made of it: each maps every host, so that one at a time is enough.
+MAPS_CELLS = "osctl.dev/maps-cells"
+# Seconds, from its creation on, also while its pod finds no node.
+JOB_WITHIN = 900
 # A Job that has ended is kept so long, in seconds, before there may be another.
 MAP_AGAIN = 3600
 
@@ -83,34 +87,43 @@ class HostSteps:
     # -- cells and aggregates -----------------------------------------------------------------------
 
     def _map_cell(self, host: HostFacts, decision: Decision) -> Decision:
-        """Starts the region's own Job that maps hosts; one for each host and Node at a time."""
+        """Starts the region's own Job that maps hosts, if none is at work; one for each host and Node."""
         cron = self._kube.get(CRONJOB, CELL_SETUP, self._namespace)
         if cron is None:
             text = f'{decision.message}, and there is no CronJob "{CELL_SETUP}" that would map it'
             return replace(decision, step=Step.BLOCKED, message=text)
         uid = host.node.uid if host.node is not None else ""
         digest = hashlib.sha256(f"{host.name} {uid}".encode()).hexdigest()[:8]
+        name = f"{CELL_SETUP}-{digest}"
+        for other in self._kube.list(JOB, self._namespace, labels=MAPS_CELLS):
+            if other["metadata"]["name"] != name and not _has_ended(other):
+                text = f'the Job "{other["metadata"]["name"]}" maps all hosts'
+                return replace(decision, step=Step.WAIT, message=text)
         template = cron["spec"]["jobTemplate"]
         meta = template.get("metadata") or {}
         job: KubeObject = {
             "apiVersion": JOB.api_version,
             "kind": JOB.kind,
             "metadata": {
-                "name": f"{CELL_SETUP}-{digest}",
+                "name": name,
                 "namespace": self._namespace,
-                "labels": {**(meta.get("labels") or {}), MANAGED_BY: MANAGED_BY_US},
+                "labels": {**(meta.get("labels") or {}), MANAGED_BY: MANAGED_BY_US, MAPS_CELLS: "true"},
                 "annotations": {
                     **(meta.get("annotations") or {}),
                     "cronjob.kubernetes.io/instantiate": "manual",
                 },
             },
-            "spec": {**template["spec"], "ttlSecondsAfterFinished": MAP_AGAIN},
+            "spec": {
+                "activeDeadlineSeconds": JOB_WITHIN,
+                **template["spec"],
+                "ttlSecondsAfterFinished": MAP_AGAIN,
+            },
         }
         try:
             self._kube.create(job)
         except Conflict:
-            return self._mapping(decision, str(job["metadata"]["name"]))
-        log.info("host %s: %s started", host.name, job["metadata"]["name"])
+            return self._mapping(decision, name)
+        log.info("host %s: %s started", host.name, name)
         return decision
 
     def _mapping(self, decision: Decision, name: str) -> Decision:
@@ -150,3 +163,8 @@ class HostSteps:
                 changes += 1
                 cloud.place_host(aggregate, host, member=False)
         return changes
+
+
+def _has_ended(job: KubeObject) -> bool:
+    conditions = (job.get("status") or {}).get("conditions") or ()
+    return any(find(conditions, type_).get("status") == "True" for type_ in ("Complete", "Failed"))

@@ -13,15 +13,15 @@ from controller.domain.compute_node import (
     CALM,
     LOOKS,
     MAP_AFTER,
+    MAP_WITHIN,
     REGISTER_WITHIN,
     ComputeNode,
     Decision,
     HostFacts,
-    NodePolicy,
     Step,
     decide_host,
-    parse_policy,
 )
+from controller.domain.node_policy import NodePolicy, parse_policy
 from controller.domain.reasons import Reason
 
 NOW = 1_000_000.0
@@ -165,6 +165,11 @@ CASES: dict[str, tuple[HostFacts, Step, Reason]] = {
         Reason.IN_MAINTENANCE,
     ),
     "not mapped": (replace(HOST, mapped=False), Step.MAP_CELL, Reason.CELL_MAPPING_AWAITED),
+    "not mapped for long": (
+        replace(HOST, mapped=False, unmapped_since=NOW - MAP_WITHIN - 1),
+        Step.MAP_CELL,
+        Reason.CELL_NOT_MAPPED,
+    ),
     "new and not mapped": (
         replace(HOST, mapped=False, node=replace(NODE, created=NOW - MAP_AFTER + 1)),
         Step.WAIT,

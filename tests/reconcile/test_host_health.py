@@ -157,3 +157,18 @@ def test_how_the_job_ended_is_told(unmapped: NodeWorld, kind: str, words: str) -
     end(unmapped, kind)
     assert words in unmapped.status("cmp1")["message"]
     assert len(unmapped.kube.list(JOB, NAMESPACE)) == 1
+
+
+def test_one_job_maps_all_hosts(unmapped: NodeWorld) -> None:
+    unmapped.cloud.hypervisors = tuple  # type: ignore[method-assign, assignment]
+    unmapped.look(2)
+    unmapped.look(3, after=MAP_AFTER)
+    [job] = unmapped.kube.list(JOB, NAMESPACE)
+    assert job["spec"]["activeDeadlineSeconds"] == 900
+    assert unmapped.status("cmp2")["message"] == f'the Job "{job["metadata"]["name"]}" maps all hosts'
+
+
+def test_a_host_that_is_not_mapped_for_long_is_complained_of(unmapped: NodeWorld) -> None:
+    unmapped.look(20, after=MAP_AFTER)
+    assert unmapped.status("cmp1")["reason"] == "CellNotMapped"
+    assert unmapped.condition("NodesReady")["reason"] == "HostsFailing"
