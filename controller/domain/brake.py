@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from controller.domain.cloud_facts import is_ours
-from controller.domain.compute_node import HostFacts, NodePolicy
+from controller.domain.compute_node import HostFacts
+from controller.domain.node_policy import NodePolicy
 
 
 def is_bad(facts: HostFacts) -> bool:

@@ -19,13 +19,15 @@ from controller.domain.cloud_facts import (
     is_ours,
     reason_before,
 )
-from controller.domain.durations import parse_duration
 from controller.domain.names import AUTOMATIC_LABEL
+from controller.domain.node_policy import NodePolicy
 from controller.domain.reasons import Reason
 
 # A new compute should have registered, and been mapped to its cell, within so many seconds.
 REGISTER_WITHIN = 600.0
 MAP_AFTER = 60.0
+# The region's own Job maps within minutes: a host that is not by then needs somebody to look.
+MAP_WITHIN = 900.0
 # So many losses of readiness within the window make a node flap; then it must be calm for a while.
 LOSSES, WINDOW, CALM = 3, 600.0, 300.0
 # A word that a node is off may come from a clock that is so many seconds ahead.
@@ -49,50 +51,8 @@ class Step(StrEnum):
     MAP_CELL = "MapCell"
 
 
-@dataclass(frozen=True, slots=True)
-class SecretKey:
-    """One key of a Secret in the region's namespace."""
-
-    name: str
-    key: str
-
-
-@dataclass(frozen=True, slots=True)
-class NodePolicy:
-    """`spec.features.nodes`. `hold_down` in seconds; `brake` the share of computes, 0 to 1.
-
-    `fencing`: URL of a fencing service, with what it asks for as a bearer's token and with the authority
-    that it is known by. `shared_disks`: all hosts reach the disks of all servers.
-    """
-
-    hold_down: float = 120.0
-    evacuate: bool = False
-    brake: float = 0.2
-    fencing: str = ""
-    fencing_token: SecretKey | None = None
-    fencing_authority: SecretKey | None = None
-    shared_disks: bool = False
-
-
-def _secret_key(given: Mapping[str, Any] | None) -> SecretKey | None:
-    return SecretKey(str(given["name"]), str(given["key"])) if given else None
-
-
-def parse_policy(spec: Mapping[str, Any]) -> NodePolicy:
-    """The policy of a region's spec, with its defaults."""
-    features = spec.get("features") or {}
-    given = features.get("nodes") or {}
-    fencing = given.get("fencing") or {}
-    images = (features.get("compute") or {}).get("images") or {}
-    return NodePolicy(
-        hold_down=float(parse_duration(str(given.get("holdDown") or "2m"))),
-        evacuate=given.get("evacuation") == "Auto",
-        brake=int(given.get("brakePercent") or 20) / 100,
-        fencing=str(fencing.get("url") or ""),
-        fencing_token=_secret_key(fencing.get("tokenFrom")),
-        fencing_authority=_secret_key(fencing.get("authorityFrom")),
-        shared_disks=images.get("backend") == "ceph",
-    )
+# Nothing is changed by these.
+PASSIVE = (Step.NOTHING, Step.WAIT, Step.BLOCKED, Step.FORGET)
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +136,18 @@ def is_automatic(maintenance: Mapping[str, Any]) -> bool:
 
 
 def decide_host(facts: HostFacts, policy: NodePolicy, braked: str, now: float) -> Decision:
-    """The next step. `braked` says why automatic action is stopped, empty while it is not."""
+    """The next step. `braked` says why automatic action is stopped, empty while it is not.
+
+    Of a region that is paused, what would be done is told and not done.
+    """
+    decision = _decide(facts, policy, braked, now)
+    if not policy.paused or decision.step in PASSIVE:
+        return decision
+    text = f"spec.mode is Paused: nothing is done ({decision.step}: {decision.message})"
+    return Decision(Step.BLOCKED, Reason.PAUSED, text)
+
+
+def _decide(facts: HostFacts, policy: NodePolicy, braked: str, now: float) -> Decision:
     if facts.taken_over:
         text = f"its host belongs to the node {facts.taken_over} now"
         step = Step.FORGET if facts.node is None else Step.NOTHING
@@ -368,7 +339,9 @@ def _unmapped(facts: HostFacts, node: ComputeNode, now: float) -> Decision:
     if left > 0:
         text = "its compute has registered, and is not mapped to a cell yet"
         return Decision(Step.WAIT, Reason.CELL_MAPPING_AWAITED, text, after=left)
-    return Decision(Step.MAP_CELL, Reason.CELL_MAPPING_AWAITED, "its compute is not mapped to a cell")
+    late = 0.0 < facts.unmapped_since < now - MAP_WITHIN
+    reason = Reason.CELL_NOT_MAPPED if late else Reason.CELL_MAPPING_AWAITED
+    return Decision(Step.MAP_CELL, reason, "its compute is not mapped to a cell")
 
 
 def _return(facts: HostFacts, node: ComputeNode, service: ComputeService, now: float) -> Decision:

@@ -11,13 +11,14 @@ from controller.domain.nodes import HostReport
 
 @dataclass(frozen=True)
 class BoardContent:
-    """`braked`: why automatic action is stopped. `unknown`: why OpenStack cannot be looked at.
+    """`braked`, `paused`: why automatic action is stopped. `unknown`: why OpenStack cannot be looked at.
 
     While it cannot, the reports are of `as_of`, the last look (seconds since the epoch; 0.0: of none yet).
     """
 
     reports: Mapping[str, HostReport] = field(default_factory=dict)
     braked: str = ""
+    paused: str = ""
     unknown: str = ""
     as_of: float = 0.0
 
@@ -39,9 +40,10 @@ class HostBoard:
             return self._filled
 
     def stopped(self) -> str:
-        """Why nothing is begun by itself now, empty while it may be: the brake, or no look at hosts yet."""
+        """Why nothing is begun by itself now, empty while it may be: the mode, the brake, or no look yet."""
         with self._lock:
-            return self._content.braked if self._looked else "the compute hosts were not looked at yet"
+            unseen = "" if self._looked else "the compute hosts were not looked at yet"
+            return self._content.paused or unseen or self._content.braked
 
     def read(self) -> BoardContent:
         with self._lock:

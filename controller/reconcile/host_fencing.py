@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from controller.cloud_port import Fencing
-from controller.domain.compute_node import Decision, HostFacts, NodePolicy, SecretKey, Step
+from controller.domain.compute_node import Decision, HostFacts, Step
 from controller.domain.conditions import timestamp
 from controller.domain.names import FENCED_ANNOTATION
+from controller.domain.node_policy import NodePolicy, SecretKey
 from controller.domain.nodes import parse_node
 from controller.domain.reasons import Reason
 from controller.errors import CloudUnavailable
@@ -41,7 +42,8 @@ class HostFencing:
 
         `hurried`: the look has taken its time already; only one is asked for. Raises KubeError.
         """
-        if not policy.fencing:
+        # It would power the machine off.
+        if not policy.fencing or policy.paused:
             return {}
         began = self._clock.monotonic()
         self._asked = {host.name: self._asked.get(host.name, 0.0) for host, _ in awaiting}

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from controller.domain.cloud_facts import CloudView
-from controller.domain.compute_node import Decision, HostFacts, NodePolicy, Step
+from controller.domain.compute_node import Decision, HostFacts, Step
+from controller.domain.node_policy import NodePolicy
 from controller.domain.nodes import HostReport
 from controller.reconcile.drain_lock import LockedNodes
 from controller.reconcile.host_scene import HostScene

@@ -9,14 +9,13 @@ from typing import Any
 from controller.domain.cloud_facts import CloudView
 from controller.domain.compute_node import (
     HostFacts,
-    NodePolicy,
     has_begun,
     is_automatic,
     is_plan,
-    parse_policy,
 )
 from controller.domain.host_names import host_of
 from controller.domain.node_pods import NodePod, daemons_by_node, unready_daemons
+from controller.domain.node_policy import NodePolicy, parse_policy
 from controller.domain.nodes import COMPUTE_ROLE, HostReport, NodeFacts
 from controller.domain.reasons import Reason
 from controller.ports import NODE, NODE_MAINTENANCE, OSDPL, POD, Clock, Kube, KubeObject

@@ -8,13 +8,14 @@ read that very moment before it is taken.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from controller.cloud_port import Cloud, Fencing
 from controller.domain.brake import brake
 from controller.domain.cloud_facts import CloudView
 from controller.domain.compute_node import (
+    PASSIVE,
     Decision,
     HostFacts,
     Step,
@@ -29,11 +30,11 @@ from controller.errors import CloudRefused, CloudUnavailable
 from controller.ports import NODE, NODE_MAINTENANCE, POD, STATEFULSET, Clock, Events, Kube
 from controller.reconcile.cloud_access import CloudAccess
 from controller.reconcile.drain_guard import DrainGuard
-from controller.reconcile.drain_lock import DrainLocks
+from controller.reconcile.drain_lock import DrainLocks, LockedNodes
 from controller.reconcile.fair_order import FairOrder
 from controller.reconcile.host_board import BoardContent, HostBoard
 from controller.reconcile.host_fencing import HostFencing
-from controller.reconcile.host_reports import host_reports
+from controller.reconcile.host_reports import host_reports, with_locks
 from controller.reconcile.host_scene import HostScene, HostScenes
 from controller.reconcile.host_steps import HostSteps
 from controller.reconcile.node_notes import NodeNotes
@@ -51,7 +52,12 @@ CATCHING_UP = 0.5
 NO_REGION = 30.0
 # Steps and changes of aggregates in one look, so that it stays short; the next goes on where it ended.
 STEPS_PER_LOOK = 20
-_PASSIVE = (Step.NOTHING, Step.WAIT, Step.BLOCKED, Step.FORGET)
+PAUSED = "spec.mode is Paused: nothing is done by itself"
+
+
+def _paused(scene: HostScene) -> str:
+    """Why nothing is done by itself in a region that is paused; empty for another."""
+    return PAUSED if scene.policy.paused else ""
 
 
 class HostsReconciler:
@@ -114,7 +120,7 @@ class HostsReconciler:
             view = self._access.look(cloud)
         except CloudUnavailable as error:
             locks = self._guard.look(scene, self._region.facts(STATEFULSET), None, None)
-            self._tell_unknown(str(error), locks)
+            self._tell_unknown(str(error), locks, _paused(scene))
             log.info("OpenStack is not looked at: %s", error)
             return max(AGAIN_AFTER, error.retry_after or 0.0)
         self._known = self._clock.now()
@@ -134,8 +140,10 @@ class HostsReconciler:
         decided = [(host, decide_host(host, scene.policy, braked, now)) for host in hosts]
         taken = self._take_steps(decided, scene, cloud, view=view, braked=braked)
         decided = [taken.get(host.name, (host, decision)) for host, decision in decided]
-        self._return_automatic(scene)
-        self._place(scene, cloud, view, max(1, STEPS_PER_LOOK - len(taken)))
+        if not scene.policy.paused:
+            self._return_automatic(scene)
+        owners = [host.name for host in hosts if not (host.taken_over or scene.policy.paused)]
+        self._place(scene, owners, cloud, view, most=max(1, STEPS_PER_LOOK - len(taken)))
         locks = self._guard.look(scene, self._region.facts(STATEFULSET), view, cloud)
         # Asked for last: while the service thinks, what was looked at grows old.
         awaiting = [one for one in decided if one[1].reason == Reason.FENCING_AWAITED]
@@ -143,7 +151,8 @@ class HostsReconciler:
         decided = [(host, answers.get(host.name, decision)) for host, decision in decided]
         for host, decision in decided:
             self._tell(host, decision, scene)
-        self._board.write(BoardContent(host_reports(scene, view, decided, locks, now), braked))
+        reports = host_reports(scene, view, decided, locks, now)
+        self._board.write(BoardContent(reports, braked, paused=_paused(scene)))
         return bool(taken)
 
     def _take_steps(
@@ -157,7 +166,7 @@ class HostsReconciler:
     ) -> dict[str, tuple[HostFacts, Decision]]:
         """Takes steps while there is time; what came of them, by name of the host."""
         taken: dict[str, tuple[HostFacts, Decision]] = {}
-        due = [one for one in decided if one[1].step not in _PASSIVE]
+        due = [one for one in decided if one[1].step not in PASSIVE]
         for host, decision in self._turns.of(due, lambda one: one[0].name)[:STEPS_PER_LOOK]:
             if cloud.late:
                 break
@@ -218,16 +227,18 @@ class HostsReconciler:
             return node.is_ready
         return self._kube.get(NODE, name) is None
 
-    def _place(self, scene: HostScene, cloud: Cloud, view: CloudView, most: int) -> None:
+    def _place(
+        self, scene: HostScene, owners: Sequence[str], cloud: Cloud, view: CloudView, *, most: int
+    ) -> None:
         """Aggregates and availability zones as the labels of the nodes say.
 
         At most `most` changes, and none after one whose outcome is not known: the others would fare no
         better, and each of them takes its time.
         """
         changes = 0
-        for name in self._places.of(scene.nodes, str):
-            node, host = scene.nodes[name], scene.host(name, view)
-            if not node.is_compute or view.hypervisor(host) is None:
+        for name in self._places.of(owners, str):
+            node, host = scene.nodes.get(name), scene.host(name, view)
+            if node is None or not node.is_compute or view.hypervisor(host) is None:
                 continue
             if changes >= most or cloud.late:
                 break
@@ -244,13 +255,13 @@ class HostsReconciler:
 
     # -- what is told -------------------------------------------------------------------------------
 
-    def _tell_unknown(self, why: str, locks: Mapping[str, str]) -> None:
+    def _tell_unknown(self, why: str, locks: LockedNodes, paused: str) -> None:
         """OpenStack cannot be looked at: what it said last stays, and is told to be of then."""
         before = self._board.read()
-        reports = {
-            name: replace(one, drain_locked=locks.get(name, "")) for name, one in before.reports.items()
-        }
-        self._board.write(replace(before, reports=reports, unknown=why, as_of=self._known))
+        told = with_locks(before.reports, locks)
+        # A new process knows nothing yet: what the status says of its nodes stays.
+        reports = {name: told[name] for name in before.reports}
+        self._board.write(replace(before, reports=reports, paused=paused, unknown=why, as_of=self._known))
 
     def _tell(self, host: HostFacts, decision: Decision, scene: HostScene) -> None:
         """An event on the Node when what is done with its host changes."""

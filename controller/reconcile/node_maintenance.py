@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from controller.cloud_port import Cloud
 from controller.domain.cloud_facts import MARK, CloudView
-from controller.domain.compute_node import is_automatic, parse_policy
+from controller.domain.compute_node import is_automatic
 from controller.domain.host_names import host_of, hostname_of, remembered_hosts
 from controller.domain.maintenance_plan import (
     Availability,
@@ -26,6 +26,7 @@ from controller.domain.maintenance_plan import (
 from controller.domain.maintenance_verdict import Progress, verdict
 from controller.domain.network_move import NetworkMove, follow
 from controller.domain.node_maintenance import Phase, may_begin
+from controller.domain.node_policy import parse_policy
 from controller.domain.reasons import Reason
 from controller.errors import (
     CloudRefused,
