@@ -158,6 +158,9 @@ def test_a_conflict_with_what_we_asked_for_ourselves_is_followed(world: NodeWorl
 
     world.cloud.after = after
     world.maintain("work", "cmp1", retries=0)
+    while not world.cloud.moves:
+        world.look()
+    assert world.maintenance("work")["servers"][0]["state"] == "Requested"
     until(world, "Completed")
     assert [one.server for one in world.cloud.moves.values()] == [id_]
     [server] = world.maintenance("work")["servers"]
