@@ -14,9 +14,10 @@ from rich.text import Text
 from controller.adapters.clock import SystemClock
 from controller.cli.cluster import Cluster, open_cluster
 from controller.cli.exit_codes import ExitCode
-from controller.cli.node_view import node_causes, node_rows, plan_rows, plan_summary
+from controller.cli.node_view import network_rows, node_causes, node_rows, plan_rows, plan_summary
 from controller.cli.options import DEFAULT_TIMEOUT, Context, Kubeconfig, Namespace, Output, Timeout
 from controller.cli.output import Format, print_data, print_table, soft_wrapped, stderr, stdout
+from controller.domain.compute_node import is_plan
 from controller.domain.conditions import find, timestamp
 from controller.domain.maintenance_plan import Mode
 from controller.domain.names import API_VERSION, FENCED_ANNOTATION
@@ -85,28 +86,32 @@ def plan(
     kubeconfig: Kubeconfig = None,
     context: Context = "",
 ) -> None:
-    """Show what a maintenance would do with each server of a node; nothing is done."""
+    """Show what a maintenance would do with servers, routers and networks of a node; nothing is done."""
     cluster = open_cluster(kubeconfig, context, "")
     name = f"plan-{node[:200]}-{secrets.token_hex(3)}"
     _make(cluster, name, node, mode, dryRun=True)
+    told: list[str] = []
     try:
-        planned = _wait(cluster, name, lambda phase: phase in (Phase.PLANNED, Phase.BLOCKED), PLAN_WITHIN)
+        planned = _wait(cluster, name, _is_planned, PLAN_WITHIN, told)
     finally:
         cluster.kube.delete(NODE_MAINTENANCE, name)
     if planned is None:
-        raise ObjectMissing(
-            f"nothing was planned within {PLAN_WITHIN:.0f} s: is the node container running? (osctl node why)"
-        )
+        # The object that says why is gone with this.
+        why = told[-1] if told else "is the node container running? (osctl node why)"
+        raise ObjectMissing(f"nothing was planned within {PLAN_WITHIN:.0f} s: {why}")
     status = planned["status"]
     if status["phase"] == Phase.BLOCKED:
         raise ObjectMissing(_message(status))
     if output != Format.TABLE:
-        print_data({key: value for key, value in status.items() if key != "conditions"}, output)
+        shown = {key: value for key, value in status.items() if key != "conditions"}
+        print_data({**shown, "message": _message(status)}, output)
         return
     stdout().print(Text(f"{node}: {plan_summary(status)}", "bold"))
     if status.get("servers"):
         print_table(stdout(), ("SERVER", "ID", "ACTION", "WHY"), plan_rows(status["servers"]))
-    stdout().print("Nothing was done.")
+    if status.get("network"):
+        print_table(stdout(), ("KIND", "ID", "WHY"), network_rows(status["network"]))
+    stdout().print(soft_wrapped(_message(status)))
 
 
 @app.command()
@@ -146,6 +151,7 @@ def maintain(
     found = _wait(cluster, name, decided, timeout, told)
     if found is None:
         raise typer.Exit(ExitCode.NOT_READY)
+    _tell(found["status"], told)
     if found["status"]["phase"] == Phase.BLOCKED:
         raise typer.Exit(ExitCode.NEEDS_EDIT)
 
@@ -179,7 +185,7 @@ def fenced(node: Node, *, kubeconfig: Kubeconfig = None, context: Context = "") 
 
 def _maintenances(cluster: Cluster, node: str) -> list[KubeObject]:
     listed = cluster.kube.list(NODE_MAINTENANCE)
-    return [one for one in listed if one["spec"]["nodeName"] == node and not one["spec"].get("dryRun")]
+    return [one for one in listed if one["spec"]["nodeName"] == node and not is_plan(one)]
 
 
 def _make(cluster: Cluster, name: str, node: str, mode: _Mode, **spec: Any) -> None:
@@ -220,27 +226,39 @@ def _message(status: Mapping[str, Any]) -> str:
     return str(find(status.get("conditions") or (), "Ready").get("message", ""))
 
 
+def _tell(status: Mapping[str, Any], told: list[str]) -> None:
+    message = _message(status)
+    if message and message not in told[-1:]:
+        told.append(message)
+        stderr().print(soft_wrapped(f"{status.get('phase')}  {message}"))
+
+
+def _is_planned(phase: str) -> bool:
+    return phase in (Phase.PLANNED, Phase.BLOCKED)
+
+
 def _wait(
     cluster: Cluster,
     name: str,
     decided: Callable[[str], bool],
     timeout: float,
-    told: list[str] | None = None,
+    told: list[str],
 ) -> KubeObject | None:
-    """The maintenance once its phase is one that was waited for; None at the deadline."""
+    """The maintenance once its phase is one that was waited for; None at the deadline.
+
+    What it says meanwhile is shown, and kept in `told`.
+    """
     deadline = time.monotonic() + timeout
     while True:
         found = cluster.kube.get(NODE_MAINTENANCE, name)
         if found is None:
             raise ObjectMissing(f'the NodeMaintenance "{name}" was deleted')
         status = found.get("status") or {}
-        message = _message(status)
-        if told is not None and message and message not in told[-1:]:
-            told.append(message)
-            stderr().print(soft_wrapped(f"{status.get('phase')}  {message}"))
         current = status.get("observedGeneration") == found["metadata"].get("generation")
         if current and decided(str(status.get("phase"))):
             return found
+        if current:
+            _tell(status, told)
         if time.monotonic() > deadline:
             return None
         time.sleep(POLL)

@@ -80,6 +80,12 @@ def plan_summary(status: Mapping[str, Any]) -> str:
     return ", ".join(f"{count} {noun}{'' if count == 1 else 's'}" for count, noun in counts)
 
 
+def network_rows(moves: Sequence[Mapping[str, Any]]) -> list[Row]:
+    """One line for each router and network that is to leave: what has nowhere to go first."""
+    ranked = sorted(moves, key=lambda one: (one["state"] != "Blocked", one["kind"] != "Router", one["id"]))
+    return [(one["kind"], one["id"], Cell(one.get("message") or "", "red")) for one in ranked]
+
+
 def plan_rows(servers: Sequence[Mapping[str, Any]]) -> list[Row]:
     """One line for each server: what stands in the way first."""
     order = {"Blocked": 0, "Leave": 1, "Cold": 2, "Busy": 3}

@@ -216,6 +216,22 @@ def share_slots(claims: Iterable[Claim]) -> dict[str, int]:
     return given
 
 
+def waits_for_slots(claims: Iterable[Claim], slots: Mapping[str, int]) -> dict[str, str]:
+    """For each maintenance that may begin no server because of the region's budget: who uses that up.
+
+    `slots` is what `share_slots` gave for these claims.
+    """
+    known = sorted(claims, key=lambda one: (one.created, one.name))
+    busy = [one for one in known if one.waiting or one.moving]
+    used = {one.name: one.moving + slots[one.name] for one in busy if one.moving + slots[one.name]}
+    budget = min((one.per_region for one in busy), default=0)
+    if sum(used.values()) < budget:
+        return {}
+    holders = ", ".join(f"{name} ({count})" for name, count in used.items())
+    text = f"waits for a slot: {budget} servers of the region may move at once, and these do: {holders}"
+    return {one.name: text for one in busy if one.waiting and not (one.moving or slots[one.name])}
+
+
 @dataclass(frozen=True, slots=True)
 class Turn:
     """A maintenance that wants its host out of service. `begun`: it has been given that already."""

@@ -63,6 +63,14 @@ def verdict(stand: Progress) -> Verdict:
     return Phase.COMPLETED, Reason.NODE_EMPTY, f"{moved}{tail}; the node may be worked on"
 
 
+def stopped_text(why: str, entries: Sequence[Entry]) -> str:
+    """A sentence for one that an obstacle keeps from beginning anything: why, and how far it is."""
+    if not entries:
+        return why
+    blocked = sum(one.state == Stand.BLOCKED for one in entries)
+    return f"{why}; {_under_way(entries, [one for one in entries if one.under_way], blocked)}"
+
+
 def _under_way(entries: Sequence[Entry], open_: Sequence[Entry], blocked: int) -> str:
     waiting = sum(one.way == Way.BUSY for one in open_)
     text = f"{progress(entries)} servers moved, {sum(one.under_way for one in open_)} under way"

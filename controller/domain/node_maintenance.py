@@ -111,8 +111,8 @@ def parse_spec(obj: Mapping[str, Any], *, shared_disks: bool = False) -> Mainten
 class Entry:
     """One server in `status.servers`. Times in seconds since the epoch, 0.0 for never.
 
-    `after`: the newest migration that the server had before ours was asked for. `unseen`: of the
-    `attempts` those of which Nova never showed anything. `refused`: Nova answered the last one with a
+    `after`: the newest migration before ours was asked for; `migration`: ours, 0 until it was seen. `unseen`:
+    of the `attempts` those of which Nova never showed anything. `refused`: Nova answered the last one with a
     conflict, which `message` quotes: our own of before that it is at work on, or a refusal.
     """
 
@@ -128,6 +128,7 @@ class Entry:
     message: str = ""
     unseen: int = 0
     refused: bool = False
+    migration: int = 0
 
     @property
     def failures(self) -> int:
@@ -150,6 +151,7 @@ class Entry:
             "unseen": self.unseen,
             "refused": self.refused,
             "afterMigration": self.after,
+            "migration": self.migration,
         }
         texts = {"target": self.target, "message": self.message}
         return {
@@ -178,6 +180,7 @@ def read_entry(entry: Mapping[str, Any]) -> Entry:
         message=str(entry.get("message") or ""),
         unseen=int(entry.get("unseen") or 0),
         refused=bool(entry.get("refused")),
+        migration=int(entry.get("migration") or 0),
     )
 
 
@@ -230,6 +233,7 @@ def begin(entry: Entry, sight: Sight, now: float) -> tuple[Entry, Command]:
         state=Stand.REQUESTED,
         requested=now,
         after=sight.newest,
+        migration=0,
         attempts=entry.attempts + 1,
         message="",
         refused=False,
@@ -258,9 +262,9 @@ def advance(
     if server is None:
         return replace(entry, state=Stand.DONE, message="deleted meanwhile"), None
     newest = _ours(entry, sight)
-    if newest is not None and entry.message:
+    if newest is not None:
         # It did arrive.
-        entry = replace(entry, message="", refused=False)
+        entry = replace(entry, message="", refused=False, migration=newest.id)
     late = now - entry.requested > spec.server_deadline
     if server.status == "VERIFY_RESIZE" and not server.task:
         return _unconfirmed(entry, server, newest, source=source, late=late)
@@ -341,6 +345,7 @@ def _unconfirmed(
     """Only what we moved is confirmed: a resize is its owner's to confirm, or to take back."""
     if entry.way != Way.COLD or newest is None or (newest.kind, newest.source) != ("migration", source):
         return _resized(entry, server), None
+    entry = replace(entry, migration=newest.id)
     command = Command.CONFIRM if newest.status == "finished" else None
     if late:
         text = (

@@ -7,28 +7,30 @@ of agents. Whatever somebody else had taken out before stays out.
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from typing import Any
 
 from controller.cloud_port import Cloud
 from controller.domain.cloud_facts import CloudView, ComputeService, forced_reason
 from controller.domain.conditions import timestamp
 from controller.domain.maintenance_marks import mark_of, marked, without_mark
+from controller.domain.maintenance_obstacle import (
+    STILL_REPORTS,
+    Ground,
+    Obstacle,
+    before_moving,
+    before_taking_out,
+    obstacle,
+)
 from controller.domain.maintenance_plan import Mode
 from controller.domain.names import CORDONED_BY_ANNOTATION, NO_EVACUATION_ANNOTATION
 from controller.domain.network_move import KINDS
-from controller.domain.nodes import NodeFacts, parse_node
-from controller.domain.reasons import Reason
+from controller.domain.nodes import parse_node
 from controller.errors import ObjectMissing
 from controller.ports import NODE, Clock, Kube, KubeObject
 from controller.reconcile.maintenance_status import Work
 
 log = logging.getLogger(__name__)
-
-Obstacle = tuple[Reason, str]
-_ALIVE: Obstacle = (
-    Reason.COMPUTE_STILL_REPORTS,
-    "its compute service reports: its servers run; they are evacuated only when it is silent",
-)
 
 
 class HostOut:
@@ -38,39 +40,31 @@ class HostOut:
         self._kube = kube
         self._clock = clock
 
+    def obstacle(self, work: Work, view: CloudView) -> Obstacle | None:
+        """What would stand in the way, as far as the last look shows; nothing is done."""
+        return obstacle(work.spec.mode, _ground(work, view), self._clock.now())
+
     def take_out(self, work: Work, cloud: Cloud, view: CloudView) -> Obstacle | None:
         """The host takes nothing new from here on; what stands in the way of moving its servers, or None."""
-        live, mode = work.node, work.spec.mode
-        node = parse_node(live) if live is not None else None
-        if mode == Mode.EVACUATE:
-            obstacle = _not_dead(work, node, view, self._clock.now())
-            if obstacle is not None:
-                return obstacle
-        elif live is None:
-            return Reason.NODE_REMOVED, f'there is no node "{work.spec.node}"'
-        else:
+        live, mode, ground = work.node, work.spec.mode, _ground(work, view)
+        forbidden = before_taking_out(mode, ground, self._clock.now())
+        if forbidden is not None:
+            return forbidden
+        if mode != Mode.EVACUATE and live is not None:
             self._cordon(live, work.name)
-        service = view.service(work.host)
+        service = ground.service
         holds = mode == Mode.EVACUATE and service is not None and not service.forced_down
         if service is not None and (service.enabled or holds):
             # What somebody else did since the look stays theirs.
             service = cloud.compute_service(work.host)
         if holds and service is not None and service.up:
-            return _ALIVE
+            return STILL_REPORTS
         if service is not None and service.enabled and not holds:
             cloud.set_compute_service(service.id, enabled=False, reason=mark_of(work.name))
         self._disable(work, cloud, view)
-        if service is None:
-            # A node for networks only has none, and is out of service with its agents.
-            if mode == Mode.CORDON or (live is not None and (node is None or not node.is_compute)):
-                return None
-            return Reason.COMPUTE_MISSING, f'OpenStack has no compute service on "{work.host}"'
-        if holds and not service.forced_down:
+        if holds and service is not None and not service.forced_down:
             self._hold_down(service, cloud)
-        if mode == Mode.MIGRATE and not service.up:
-            text = "its compute service does not report: servers can only be evacuated, after fencing"
-            return Reason.COMPUTE_DOWN, text
-        return None
+        return before_moving(mode, replace(ground, service=service))
 
     @staticmethod
     def _hold_down(service: ComputeService, cloud: Cloud) -> None:
@@ -124,7 +118,9 @@ class HostOut:
             notes[CORDONED_BY_ANNOTATION] = None
         if work.spec.mode == Mode.EVACUATE and node is not None and not node.is_ready and node.since:
             # Taken back while the node is still away: it is not to be begun again by itself.
-            notes[NO_EVACUATION_ANNOTATION] = timestamp(node.since)
+            declined = timestamp(node.since)
+            if (meta.get("annotations") or {}).get(NO_EVACUATION_ANNOTATION) != declined:
+                notes[NO_EVACUATION_ANNOTATION] = declined
         patch: dict[str, Any] = {
             "metadata": {"annotations": notes, "resourceVersion": meta["resourceVersion"]}
         }
@@ -137,14 +133,12 @@ class HostOut:
                 return
 
 
-def _not_dead(work: Work, node: NodeFacts | None, view: CloudView, now: float) -> Obstacle | None:
-    """Why nothing may be evacuated from this node, None where it is certain that it is off."""
-    service = view.service(work.host)
-    if node is not None and node.is_ready:
-        return Reason.COMPUTE_STILL_REPORTS, "the node is ready: its servers run; migrate them instead"
-    if service is not None and service.up:
-        return _ALIVE
-    if not (work.spec.fenced or (node is not None and node.is_fenced(now))):
-        text = f"it is not certain that the node is off: osctl node fenced {work.spec.node}, or spec.fenced"
-        return Reason.FENCING_AWAITED, text
-    return None
+def _ground(work: Work, view: CloudView) -> Ground:
+    return Ground(
+        name=work.spec.node,
+        host=work.host,
+        there=work.node is not None,
+        node=parse_node(work.node) if work.node is not None else None,
+        service=view.service(work.host),
+        fenced=work.spec.fenced,
+    )

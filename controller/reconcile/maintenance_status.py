@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from controller.domain.conditions import Condition, entries, timestamp
+from controller.domain.conditions import Condition, entries, find, timestamp
 from controller.domain.maintenance_plan import Way
 from controller.domain.maintenance_verdict import progress
 from controller.domain.names import API_VERSION, field_manager, finalizer
@@ -28,6 +28,7 @@ log = logging.getLogger(__name__)
 
 MANAGER = field_manager("node")
 FINALIZER = finalizer("node")
+_TOO_LATE = "it goes on, and deleting it rolls it back"
 
 
 @dataclass(frozen=True)
@@ -61,9 +62,19 @@ class Work:
         return FINALIZER in (self.obj["metadata"].get("finalizers") or ())
 
     @property
+    def planning(self) -> bool:
+        """Whether it only tells what it would do; what has begun goes on, whatever is asked for later."""
+        return self.spec.dry_run and not self.started
+
+    @property
     def phase(self) -> Phase:
         word = (self.obj.get("status") or {}).get("phase")
         return Phase(word) if word in set(Phase) else Phase.PENDING
+
+    @property
+    def reason(self) -> str:
+        """Of what was last said."""
+        return str(find((self.obj.get("status") or {}).get("conditions") or (), "Ready").get("reason", ""))
 
     @property
     def moving(self) -> int:
@@ -119,6 +130,10 @@ class StatusWriter:
         self._events = events
 
     def write(self, work: Work, standing: Standing) -> None:
+        if work.spec.dry_run and work.started:
+            standing = replace(
+                standing, message=f"{standing.message}; dryRun came after it had begun: {_TOO_LATE}"
+            )
         before = work.obj.get("status") or {}
         generation = int(work.obj["metadata"].get("generation") or 0)
         listed = sorted(standing.entries.values(), key=lambda one: (one.name, one.id))
@@ -154,11 +169,13 @@ class StatusWriter:
             log.info("maintenance %s: %s (%s)", work.name, standing.phase, standing.message)
 
 
-def plan_text(plan: Sequence[Entry]) -> str:
-    """A plan in one sentence."""
+def plan_text(plan: Sequence[Entry], stops: Sequence[tuple[Reason, str]] = ()) -> str:
+    """A plan in one sentence, with what the maintenance would have to wait for if it were made now."""
     counts = {way: sum(one.way == way for one in plan) for way in Way}
     parts = [f"{count} {way}" for way, count in counts.items() if count]
-    return f"{len(plan)} servers: {', '.join(parts)}; nothing was done" if plan else "no server is on it"
+    text = f"{len(plan)} servers: {', '.join(parts)}" if plan else "no server is on it"
+    would = " and ".join(f"{reason} ({why})" for reason, why in stops)
+    return f"{text}; nothing was done" + (f"; made now, it would stop at {would}" if would else "")
 
 
 def conditions_of(standing: Standing, generation: int) -> list[Condition]:

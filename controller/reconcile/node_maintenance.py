@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from controller.cloud_port import Cloud
 from controller.domain.cloud_facts import MARK, CloudView
 from controller.domain.compute_node import is_automatic
 from controller.domain.host_names import host_of, hostname_of, remembered_hosts
+from controller.domain.maintenance_obstacle import Obstacle, planned_moves, stranded
 from controller.domain.maintenance_plan import (
     Availability,
     Claim,
@@ -22,8 +23,9 @@ from controller.domain.maintenance_plan import (
     Turn,
     decide_turns,
     share_slots,
+    waits_for_slots,
 )
-from controller.domain.maintenance_verdict import Progress, verdict
+from controller.domain.maintenance_verdict import Progress, stopped_text, verdict
 from controller.domain.network_move import NetworkMove, follow
 from controller.domain.node_maintenance import Phase, may_begin
 from controller.domain.node_policy import parse_policy
@@ -63,6 +65,19 @@ AGAIN_AFTER = 15.0
 VIEW_GOOD_FOR = 2.5
 # After so long without a move Placement should know of all that there were.
 SETTLED_AFTER = 120.0
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """What one maintenance may do beside the others.
+
+    `turn`: why it may not begin; `slots`: how many servers it may begin to move now; `waits`: who has them,
+    where it has none.
+    """
+
+    turn: str = ""
+    slots: int = 0
+    waits: str = ""
 
 
 class MaintenancesReconciler:
@@ -109,7 +124,9 @@ class MaintenancesReconciler:
             return max(AGAIN_AFTER, error.retry_after or 0.0)
         works = [self._located(work, osdpl, view) for work in works]
         turns = self._turns(works, view)
-        slots = share_slots(self._claim(work, turns) for work in works)
+        claims = [self._claim(work, view, turns) for work in works]
+        slots = share_slots(claims)
+        waits = waits_for_slots(claims, slots)
         moves = [move for work in works for move in work.network]
         self._agents = AskedAgents(cloud, view, moves, self._clock.now())
         pauses = []
@@ -119,13 +136,20 @@ class MaintenancesReconciler:
                 pauses.append(BUSY_EVERY)
                 break
             self._order.reached((work.created, work.name))
-            pauses.append(self._try(work, cloud, view, turn=turns.get(work.name, ""), slots=slots[work.name]))
+            pauses.append(
+                self._try(
+                    work,
+                    cloud,
+                    view,
+                    Share(turns.get(work.name, ""), slots[work.name], waits.get(work.name, "")),
+                )
+            )
         return min([IDLE_EVERY, *pauses])
 
-    def _try(self, work: Work, cloud: Cloud, view: CloudView, *, turn: str, slots: int) -> float:
+    def _try(self, work: Work, cloud: Cloud, view: CloudView, share: Share) -> float:
         """One maintenance; what goes wrong with it holds up no other."""
         try:
-            return self._serve(work, cloud, view, turn=turn, slots=slots)
+            return self._serve(work, cloud, view, share)
         except CloudUnavailable as error:
             self._without_cloud(work, str(error))
             return max(AGAIN_AFTER, error.retry_after or 0.0)
@@ -156,26 +180,40 @@ class MaintenancesReconciler:
     # -- who may do how much ------------------------------------------------------------------------
 
     def _turns(self, works: Sequence[Work], view: CloudView) -> dict[str, str]:
-        wanted = [
-            Turn(work.name, work.host, work.created, bool(work.started), work.spec.most_unavailable)
+        # One for a dead node takes nothing out of service that is in it, and one for a host that is nowhere
+        # nothing at all. One that is rolled back has its host until that is done.
+        wanting = [
+            work
             for work in works
-            # One for a dead node takes nothing out of service that is in it, and one for a host that is
-            # nowhere nothing at all. One that is rolled back has its host until that is done.
-            if not work.spec.dry_run
-            and work.spec.mode != Mode.EVACUATE
+            if work.spec.mode != Mode.EVACUATE
             and (work.started or not work.going)
             and _missing(work, view) is None
         ]
+        wanted = [_turn(work) for work in wanting if not work.planning]
         away = frozenset(
             one.host
             for one in view.services
             if not one.up or (not one.enabled and one.reason.startswith(MARK))
         )
-        return decide_turns(wanted, Availability(away, view.aggregates))
+        availability = Availability(away, view.aggregates)
+        turns = decide_turns(wanted, availability)
+        for plan in (work for work in wanting if work.planning):
+            # It takes no place, and is told what a maintenance in its place would be.
+            turns[plan.name] = decide_turns([*wanted, _turn(plan)], availability)[plan.name]
+        return turns
 
-    def _claim(self, work: Work, turns: Mapping[str, str]) -> Claim:
+    def _claim(self, work: Work, view: CloudView, turns: Mapping[str, str]) -> Claim:
+        """What begins nothing leaves the slots to others."""
         now = self._clock.now()
-        idle = work.spec.dry_run or work.going or bool(turns.get(work.name)) or bool(self._stopped(work))
+        idle = (
+            work.planning
+            or work.going
+            or bool(turns.get(work.name) or self._stopped(work))
+            or now - work.started > work.spec.deadline
+            or self._out.obstacle(work, view) is not None
+            # A refusal stands in no list: it is over when a look without slots has passed without it.
+            or work.reason == Reason.CLOUD_REFUSED
+        )
         waiting = [one for one in work.entries.values() if may_begin(one, now)]
         return Claim(
             name=work.name,
@@ -192,26 +230,22 @@ class MaintenancesReconciler:
 
     # -- one maintenance ----------------------------------------------------------------------------
 
-    def _serve(self, work: Work, cloud: Cloud, view: CloudView, *, turn: str, slots: int) -> float:
+    def _serve(self, work: Work, cloud: Cloud, view: CloudView, share: Share) -> float:
         if work.going:
             return self._end.roll_back(work, cloud, view, self._agents)
         missing = _missing(work, view)
         if missing is not None and not work.started:
             self._status.write(work, work.standing(Phase.BLOCKED, Reason.NODE_REMOVED, missing))
             return IDLE_EVERY
-        if work.spec.dry_run:
-            self._plan(work, cloud, view)
+        if work.planning:
+            self._plan(work, cloud, view, share.turn)
             return IDLE_EVERY
         if not work.held:
             return self._hold(work)
         stopped = self._stopped(work)
-        if stopped and not work.moving:
-            # What is under way ends; nothing is begun.
-            phase = Phase.BLOCKED if work.started else Phase.WAITING
-            self._status.write(work, work.standing(phase, Reason.AUTOMATION_BRAKED, stopped))
-            return IDLE_EVERY
-        if turn and not work.started:
-            self._status.write(work, work.standing(Phase.WAITING, Reason.WAITING_FOR_TURN, turn))
+        if not work.started and (stopped or share.turn):
+            reason = Reason.AUTOMATION_BRAKED if stopped else Reason.WAITING_FOR_TURN
+            self._status.write(work, work.standing(Phase.WAITING, reason, stopped or share.turn))
             return IDLE_EVERY
         if not work.started:
             # Noted before anything is done: from here on the node counts as out of service.
@@ -219,22 +253,31 @@ class MaintenancesReconciler:
             standing = work.standing(Phase.MOVING, Reason.MOVING_SERVERS, text)
             self._status.write(work, replace(standing, started=self._clock.now()))
             return 0.0
-        obstacle = self._out.take_out(work, cloud, view)
-        if obstacle is not None:
-            self._status.write(work, work.standing(Phase.BLOCKED, *obstacle))
-            return BUSY_EVERY
-        return self._move(work, cloud, view, slots)
+        if stopped and not work.moving:
+            # What is under way ends; nothing is begun.
+            return self._move(work, cloud, view, share, (Reason.AUTOMATION_BRAKED, stopped))
+        return self._move(work, cloud, view, share, self._take_out(work, cloud, view))
 
-    def _plan(self, work: Work, cloud: Cloud, view: CloudView) -> None:
+    def _take_out(self, work: Work, cloud: Cloud, view: CloudView) -> Obstacle | None:
+        try:
+            return self._out.take_out(work, cloud, view)
+        except CloudRefused as error:
+            # Servers under way are followed all the same.
+            return Reason.CLOUD_REFUSED, f"OpenStack refused: {error}"
+
+    def _plan(self, work: Work, cloud: Cloud, view: CloudView, turn: str) -> None:
         servers = cloud.servers_on(work.host)
         plan = {one.id: planned(one, work, cloud) for one in servers}
         outlook = self._agents.outlook(work.host, deadline=work.spec.server_deadline)
+        network = planned_moves(outlook) if work.spec.mode == Mode.MIGRATE else []
+        turned = (Reason.WAITING_FOR_TURN, turn) if turn else None
+        met = (turned, self._out.obstacle(work, view), stranded(network))
         standing = Standing(
             phase=Phase.PLANNED,
             reason=Reason.PLANNED,
-            message=plan_text(list(plan.values())),
+            message=plan_text(list(plan.values()), [one for one in met if one is not None]),
             entries=plan,
-            network=outlook.present() if work.spec.mode == Mode.MIGRATE else (),
+            network=network,
             volumes=sum(one.volumes for one in servers),
         )
         self._status.write(work, standing)
@@ -246,13 +289,24 @@ class MaintenancesReconciler:
         self._kube.merge_patch(NODE_MAINTENANCE, work.name, None, patch)
         return 0.0
 
-    def _move(self, work: Work, cloud: Cloud, view: CloudView, slots: int) -> float:
+    def _move(
+        self, work: Work, cloud: Cloud, view: CloudView, share: Share, obstacle: Obstacle | None
+    ) -> float:
+        """With an obstacle nothing is begun; what is under way is followed, or its slots never came free."""
         now, spec = self._clock.now(), work.spec
         over = now - work.started > spec.deadline
-        commands = follow_servers(work, cloud, 0 if over else slots, now)
+        commands = follow_servers(work, cloud, 0 if over or obstacle else share.slots, now)
         outlook = self._agents.outlook(work.host, deadline=spec.server_deadline)
-        network, due = follow(work.network, outlook, moves=spec.mode == Mode.MIGRATE)
-        standing = self._standing(work, commands, network, cloud=cloud, over=over)
+        network, due = follow(work.network, outlook, moves=spec.mode == Mode.MIGRATE and not obstacle)
+        if obstacle is None:
+            standing = self._standing(work, commands, network, cloud=cloud, over=over, share=share)
+        else:
+            network = _with_those_kept(network, work.network)
+            text = stopped_text(obstacle[1], list(commands.entries.values()))
+            volumes = sum(one.volumes for one in commands.present.values())
+            standing = Standing(
+                Phase.BLOCKED, obstacle[0], text, commands.entries, network, work.started, volumes
+            )
         self._status.write(work, standing)
         # Only now, when it is noted: whoever goes on after us knows what may have been asked for.
         refused = send(commands, work, cloud, now)
@@ -266,10 +320,18 @@ class MaintenancesReconciler:
                     network=[told.get(one.key, one) for one in network],
                 ),
             )
-        return BUSY_EVERY if standing.phase == Phase.MOVING or due else IDLE_EVERY
+        moving = any(one.under_way for one in commands.entries.values())
+        return BUSY_EVERY if standing.phase == Phase.MOVING or moving or due else IDLE_EVERY
 
     def _standing(
-        self, work: Work, commands: Commands, network: Sequence[NetworkMove], *, cloud: Cloud, over: bool
+        self,
+        work: Work,
+        commands: Commands,
+        network: Sequence[NetworkMove],
+        *,
+        cloud: Cloud,
+        over: bool,
+        share: Share,
     ) -> Standing:
         entries = list(commands.entries.values())
         ended = all(one.ended for one in entries)
@@ -283,6 +345,8 @@ class MaintenancesReconciler:
                 settled=self._clock.now() - last > SETTLED_AFTER,
             )
         )
+        if share.waits and phase == Phase.MOVING:
+            text = f"{text}; {share.waits}"
         volumes = sum(one.volumes for one in commands.present.values())
         return Standing(phase, reason, text, commands.entries, network, work.started, volumes)
 
@@ -310,6 +374,17 @@ class MaintenancesReconciler:
             self._status.write(work, standing)
         except KubeError as error:
             log.warning("status of maintenance %s: %s", work.name, error)
+
+
+def _turn(work: Work) -> Turn:
+    return Turn(work.name, work.host, work.created, bool(work.started), work.spec.most_unavailable)
+
+
+def _with_those_kept(followed: Sequence[NetworkMove], known: Sequence[NetworkMove]) -> list[NetworkMove]:
+    """Besides what was followed, what waits on its agent until the obstacle is gone."""
+    keys = {one.key for one in followed}
+    whole = [*followed, *(one for one in known if one.key not in keys)]
+    return sorted(whole, key=lambda one: (one.kind, one.id, one.source))
 
 
 def _missing(work: Work, view: CloudView) -> str | None:

@@ -12,7 +12,7 @@ import pytest
 
 from controller.adapters.kube_connection import connect
 from sandbox.cluster import Sandbox
-from tests.api.definitions import CRDS, PLURALS
+from tests.api.definitions import CRDS, DEFINITIONS, PLURALS
 
 
 @dataclass(frozen=True)
@@ -64,11 +64,17 @@ class Api:
         )
 
     def _here(self, obj: Mapping[str, Any]) -> str:
-        return json.dumps({**obj, "metadata": {**obj.get("metadata", {}), "namespace": self.namespace}})
+        place = {"namespace": self.namespace} if self._namespaced(obj) else {}
+        return json.dumps({**obj, "metadata": {**obj.get("metadata", {}), **place}})
 
     def _url(self, obj: Mapping[str, Any], name: str = "", subresource: str = "") -> dict[str, str]:
         path = "/".join(part for part in (PLURALS[obj["kind"]], name, subresource) if part)
-        return {"version": obj["apiVersion"], "namespace": self.namespace, "url": path}
+        namespace = self.namespace if self._namespaced(obj) else None
+        return {"version": obj["apiVersion"], "namespace": namespace, "url": path}
+
+    @staticmethod
+    def _namespaced(obj: Mapping[str, Any]) -> bool:
+        return bool(DEFINITIONS[obj["kind"]]["spec"]["scope"] == "Namespaced")
 
     @staticmethod
     def _answer(answer: Any) -> Verdict:

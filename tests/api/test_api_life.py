@@ -54,6 +54,21 @@ def test_a_new_bundle_has_its_condition_and_defaults(api: Api) -> None:
     assert stored["spec"]["releases"][0]["timeout"] == "30m"
 
 
+def test_a_plan_of_a_maintenance_may_begin_and_one_that_began_is_no_plan_again(api: Api) -> None:
+    plan = {
+        "apiVersion": "osctl.dev/v1alpha1",
+        "kind": "NodeMaintenance",
+        "metadata": {"name": f"plan-{api.namespace}"},
+        "spec": {"nodeName": "cmp1", "dryRun": True},
+    }
+    _created(api, plan)
+    assert api.patch(plan, {"spec": {"dryRun": True, "retries": 1}}).accepted
+    assert api.patch(plan, {"spec": {"dryRun": None}}).accepted
+    refused = api.patch(plan, {"spec": {"dryRun": True}})
+    assert refused.status == 422 and "does not become a plan again" in refused.message
+    assert api.patch(plan, {"spec": {"retries": 2}}).accepted
+
+
 def test_what_the_server_stores_is_what_we_compute(api: Api) -> None:
     stored = _created(api, osdpl(features={"dashboard": {}}))
     assert parse_deployment(stored, SCHEMAS["OpenStackDeployment"]).document == stored["spec"]

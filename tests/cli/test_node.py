@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,9 +12,10 @@ import controller.cli.node as commands
 from controller.cli.cluster import Cluster
 from controller.cli.node_view import node_causes, node_rows, plan_rows, plan_summary
 from controller.cli.output import Cell
+from controller.domain.cloud_facts import Agent
 from controller.ports import NODE, NODE_MAINTENANCE
 from tests.cli.objects import osctl
-from tests.reconcile.node_world import NodeWorld
+from tests.reconcile.node_world import NodeWorld, fail
 
 ENTRY = {
     "state": "Cordoned",
@@ -81,8 +83,28 @@ def test_a_plan_shows_what_stands_in_the_way_first(world: NodeWorld) -> None:
     lines = found.stdout.splitlines()
     assert lines[0].startswith("cmp1: 2 servers, 0 routers")
     assert "Blocked" in lines[2] and "suspended" in lines[2]
-    assert lines[-1] == "Nothing was done."
+    assert lines[-1] == "2 servers: 1 Live, 1 Blocked; nothing was done"
     assert world.kube.list(NODE_MAINTENANCE) == [] and world.cloud.writes == []
+
+
+def test_a_plan_tells_what_it_would_stop_at_and_names_routers(world: NodeWorld) -> None:
+    world.cloud.agents["l3"] = Agent("l3", "cmp1", "L3 agent", alive=True)
+    world.cloud.on_agents = {"l3": ["r1"]}
+    world.cloud.die("cmp1")
+    found = osctl("node", "plan", "cmp1")
+    lines = found.stdout.splitlines()
+    assert lines[1].split() == ["KIND", "ID", "WHY"] and lines[2].split()[:2] == ["Router", "r1"]
+    assert "made now, it would stop at ComputeDown" in lines[-1]
+    assert "ComputeDown" in json.loads(osctl("node", "plan", "cmp1", "-o", "json").stdout)["message"]
+
+
+def test_a_plan_that_is_not_made_in_time_says_why(world: NodeWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(commands.time, "monotonic", world.clock.monotonic)
+    world.cloud.before = fail("identity GET: ConnectFailure")
+    found = osctl("node", "plan", "cmp1")
+    assert found.exit_code == 6
+    assert "within 60 s: waits for OpenStack: identity GET: ConnectFailure" in found.stderr
+    assert world.kube.list(NODE_MAINTENANCE) == []
 
 
 def test_plan_rows_and_summary() -> None:
