@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import yaml
 
@@ -45,15 +46,21 @@ class FakeIdentity:
             "/v3/auth/catalog": {"catalog": catalogue},
             "/v3": {"version": self._version("v3.14", "/v3")},
             "/v2.1": {"version": {**self._version("v2.1", "/v2.1"), "version": "2.96", "min_version": "2.1"}},
-            "/v2.1/os-services": {
-                "services": [
-                    {"id": host, "host": host, "binary": "nova-compute", "status": "enabled", "state": state}
-                    for host, state in self.computes.items()
-                ]
-            },
+            "/v2.1/os-services": {"services": self._compute_services(path)},
         }
         path = path.partition("?")[0].rstrip("/")
         return (200, known[path]) if path in known else (404, {})
+
+    def _compute_services(self, path: str) -> list[dict[str, Any]]:
+        """Those of the asked binary, all where none is asked for."""
+        asked = parse_qs(urlsplit(path).query).get("binary", [""])[0]
+        there = [("nova-compute", host, state) for host, state in self.computes.items()]
+        there += [(binary, "ctl1", "up") for binary in ("nova-conductor", "nova-scheduler")]
+        return [
+            {"id": f"{binary}-{host}", "host": host, "binary": binary, "status": "enabled", "state": state}
+            for binary, host, state in there
+            if asked in ("", binary)
+        ]
 
     def _service(self, type_: str, name: str, path: str) -> dict[str, Any]:
         endpoint = {"interface": "public", "url": f"{self.url}{path}", "region": "RegionOne"}

@@ -537,6 +537,11 @@ def test_flapping_is_told_and_ends_by_itself(health: Health) -> None:
 class _Probes:
     """Says of every probe that is wanted that it fails."""
 
+    ended = False
+
+    def end(self) -> None:
+        self.ended = True
+
     def components(self, wanted: Probed, known: Mapping[str, Any]) -> dict[tuple[str, str], ComponentHealth]:
         self.known = known
         lost = Verdict(Unwell.UNHEALTHY, 1, 2, "1 of 2 compute services down: cmp1")
@@ -560,3 +565,14 @@ def test_what_the_regions_own_services_say_counts_too(health: Health) -> None:
     assert again == 4.0
     health.look()
     assert probes.known["compute-services"] == entry
+
+
+def test_the_probes_end_with_the_region(health: Health) -> None:
+    probes = _Probes()
+    health.reconciler._probes = cast(ServiceProbes, probes)
+    health.cluster.bundle("nova", "keystone")
+    health.look()
+    assert not probes.ended
+    health.cluster.remove("OpenStackDeployment", NAME)
+    health.look()
+    assert probes.ended
