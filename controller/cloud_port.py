@@ -123,7 +123,10 @@ class Cloud(Protocol):
     def set_volume_service(self, service: VolumeService, *, enabled: bool, reason: str = "") -> None: ...
 
     def ensure_aggregate(self, name: str, *, zone: str) -> Aggregate:
-        """The aggregate of that name, made and marked as ours where there is none."""
+        """The aggregate of that name, made and marked as ours where there is none.
+
+        One that is bare is marked, too: we may have been interrupted between the two.
+        """
         ...
 
     def place_host(self, aggregate: Aggregate, host: str, *, member: bool) -> None: ...

@@ -158,13 +158,17 @@ class Migration:
 
 @dataclass(frozen=True, slots=True)
 class Aggregate:
-    """One host aggregate; `ours` where its metadata say that we made it."""
+    """One host aggregate; `ours` where its metadata say that we made it.
+
+    `bare`: it has no host yet and no metadata but its zone, as one that was made and not marked yet.
+    """
 
     id: int
     name: str
     hosts: frozenset[str]
     zone: str = ""
     ours: bool = False
+    bare: bool = False
 
 
 @dataclass(frozen=True)

@@ -106,7 +106,8 @@ class HostReport:
 
     `uid`: of the Node whose compute service is known. `host`: as OpenStack calls it. `servers` is None
     where it is not known. `forget`: nothing of a node that is gone is left in OpenStack. `stale`: it was so
-    when OpenStack was last looked at. `drain_failing`: why a drain that should be held back is not.
+    when OpenStack was last looked at. `drain_failing`: why a drain that should be held back is not;
+    `misplaced`: why the host is not in the aggregates that it should be in.
     """
 
     reason: str = ""
@@ -118,6 +119,7 @@ class HostReport:
     maintenance: str = ""
     drain_locked: str = ""
     drain_failing: str = ""
+    misplaced: str = ""
     forget: bool = False
     stale: bool = False
 
@@ -290,7 +292,7 @@ def _entry(
     if report is None:
         whole.update({key: old[key] for key in _REPORTED if key in old})
     else:
-        texts = (entry["message"], report.message, report.drain_failing)
+        texts = (entry["message"], report.message, report.drain_failing, report.misplaced)
         whole["message"] = shorten("; ".join(text for text in texts if text), MESSAGE_LIMIT)
         whole.update(
             reason=report.reason,

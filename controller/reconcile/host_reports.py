@@ -19,16 +19,20 @@ def host_reports(
     scene: HostScene,
     view: CloudView,
     decided: Iterable[tuple[HostFacts, Decision]],
+    *,
     locks: LockedNodes,
+    misplaced: Mapping[str, str],
     now: float,
 ) -> dict[str, HostReport]:
-    """By name of the Node. `locks`: why drains are held back."""
+    """By name of the Node. `locks`: why drains are held back; `misplaced`: why a host is not in its place."""
     reports = {host.name: _report(host, decision, scene.policy, now) for host, decision in decided}
     for name, node in scene.nodes.items():
         host = scene.host(name, view)
         if name not in reports and view.agents_on(host):
             # A node for networks only: what is on it is to be known when it is gone.
             reports[name] = HostReport(uid=node.uid, host=host)
+    for name, why in misplaced.items():
+        reports[name] = replace(reports.get(name, HostReport()), misplaced=why)
     return with_locks(reports, locks)
 
 

@@ -12,7 +12,7 @@ from controller.domain.compute_node import Decision, HostFacts, Step
 from controller.domain.conditions import find
 from controller.domain.names import API_VERSION, AUTOMATIC_LABEL, MANAGED_BY, MANAGED_BY_US
 from controller.domain.nodes import NodeFacts
-from controller.errors import CloudRefused, Conflict
+from controller.errors import Conflict
 from controller.ports import CRONJOB, JOB, NODE_MAINTENANCE, Kube, KubeObject
 from controller.reconcile.host_removal import remove_host
 
@@ -84,7 +84,7 @@ class HostSteps:
         log.info("host %s: evacuation begins", node.name)
         return decision
 
-    # -- cells and aggregates -----------------------------------------------------------------------
+    # -- cells --------------------------------------------------------------------------------------
 
     def _map_cell(self, host: HostFacts, decision: Decision) -> Decision:
         """Starts the region's own Job that maps hosts, if none is at work; one for each host and Node."""
@@ -138,31 +138,6 @@ class HostSteps:
             text = f'{decision.message}, though the Job "{name}" ended well; {again}'
             return replace(decision, step=Step.BLOCKED, message=text)
         return replace(decision, step=Step.WAIT, message=f'the Job "{name}" maps it')
-
-    def place(self, node: NodeFacts, host: str, cloud: Cloud, view: CloudView) -> int:
-        """Puts the host into the aggregates of its labels, and takes it out of others that we made.
-
-        Gives how many changes that took. Raises CloudUnavailable, CloudRefused.
-        """
-        wanted, changes = dict(node.aggregates), 0
-        for name, zone in sorted(wanted.items()):
-            known = next((one for one in view.aggregates if one.name == name), None)
-            if known is not None and host in known.hosts:
-                continue
-            changes += 1
-            aggregate = known or cloud.ensure_aggregate(name, zone=zone)
-            try:
-                cloud.place_host(aggregate, host, member=True)
-            except CloudRefused as error:
-                if error.code != 409:
-                    raise
-                # There already, or its servers are in another zone: Nova's words say which.
-                log.warning("host %s, aggregate %s: %s", host, name, error)
-        for aggregate in view.aggregates:
-            if aggregate.ours and host in aggregate.hosts and aggregate.name not in wanted:
-                changes += 1
-                cloud.place_host(aggregate, host, member=False)
-        return changes
 
 
 def _has_ended(job: KubeObject) -> bool:

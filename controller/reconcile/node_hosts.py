@@ -34,6 +34,7 @@ from controller.reconcile.drain_lock import DrainLocks, LockedNodes
 from controller.reconcile.fair_order import FairOrder
 from controller.reconcile.host_board import BoardContent, HostBoard
 from controller.reconcile.host_fencing import HostFencing
+from controller.reconcile.host_places import HostPlaces
 from controller.reconcile.host_reports import host_reports, with_locks
 from controller.reconcile.host_scene import HostScene, HostScenes
 from controller.reconcile.host_steps import HostSteps
@@ -97,7 +98,8 @@ class HostsReconciler:
             kube=kube, clock=clock, fencing=fencing, notes=self._notes, namespace=namespace
         )
         self._told: dict[str, tuple[str, str]] = {}
-        self._turns, self._places = FairOrder(), FairOrder()
+        self._turns = FairOrder()
+        self._places = HostPlaces(kube, clock)
         self._looked = -AT_LEAST
         # When OpenStack was last looked at, in seconds since the epoch.
         self._known = 0.0
@@ -143,7 +145,7 @@ class HostsReconciler:
         if not scene.policy.paused:
             self._return_automatic(scene)
         owners = [host.name for host in hosts if not (host.taken_over or scene.policy.paused)]
-        self._place(scene, owners, cloud, view, most=max(1, STEPS_PER_LOOK - len(taken)))
+        self._places.look(scene, owners, cloud, view, most=max(1, STEPS_PER_LOOK - len(taken)))
         locks = self._guard.look(scene, self._region.facts(STATEFULSET), view, cloud)
         # Asked for last: while the service thinks, what was looked at grows old.
         awaiting = [one for one in decided if one[1].reason == Reason.FENCING_AWAITED]
@@ -151,7 +153,7 @@ class HostsReconciler:
         decided = [(host, answers.get(host.name, decision)) for host, decision in decided]
         for host, decision in decided:
             self._tell(host, decision, scene)
-        reports = host_reports(scene, view, decided, locks, now)
+        reports = host_reports(scene, view, decided, locks=locks, misplaced=self._places.refused, now=now)
         self._board.write(BoardContent(reports, braked, paused=_paused(scene)))
         return bool(taken)
 
@@ -226,32 +228,6 @@ class HostsReconciler:
         if node is not None:
             return node.is_ready
         return self._kube.get(NODE, name) is None
-
-    def _place(
-        self, scene: HostScene, owners: Sequence[str], cloud: Cloud, view: CloudView, *, most: int
-    ) -> None:
-        """Aggregates and availability zones as the labels of the nodes say.
-
-        At most `most` changes, and none after one whose outcome is not known: the others would fare no
-        better, and each of them takes its time.
-        """
-        changes = 0
-        for name in self._places.of(owners, str):
-            node, host = scene.nodes.get(name), scene.host(name, view)
-            if node is None or not node.is_compute or view.hypervisor(host) is None:
-                continue
-            if changes >= most or cloud.late:
-                break
-            try:
-                changes += self._steps.place(node, host, cloud, view)
-            except CloudUnavailable as error:
-                log.warning("aggregates of %s: %s", name, error)
-                self._places.reached(name)
-                return
-            except CloudRefused as error:
-                log.warning("aggregates of %s: %s", name, error)
-                changes += 1
-            self._places.reached(name)
 
     # -- what is told -------------------------------------------------------------------------------
 

@@ -315,9 +315,12 @@ class FakeCloud:
 
     def ensure_aggregate(self, name: str, *, zone: str) -> Aggregate:
         known = next((one for one in self.groups.values() if one.name == name), None)
-        if known is not None:
+        if known is not None and (known.ours or not known.bare):
             return known
         self._called("ensure_aggregate", name)
+        if known is not None:
+            self.groups[known.id] = replace(known, ours=True, bare=False)
+            return self.groups[known.id]
         made = Aggregate(len(self.groups) + 1, name, frozenset(), zone, ours=True)
         self.groups[made.id] = made
         self.after("ensure_aggregate", name)

@@ -1,0 +1,119 @@
+"""Aggregates and availability zones of hosts, as the labels of their Nodes say."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from controller.cloud_port import Cloud
+from controller.domain import backoff
+from controller.domain.cloud_facts import CloudView
+from controller.domain.nodes import NodeFacts, parse_node
+from controller.errors import CloudRefused, CloudUnavailable
+from controller.ports import NODE, Clock, Kube
+from controller.reconcile.fair_order import FairOrder
+from controller.reconcile.host_scene import HostScene
+
+log = logging.getLogger(__name__)
+
+# Seconds, after the first refusal and at the most: Nova refuses a zone while the host has servers of another.
+FIRST_PAUSE, LONGEST_PAUSE = 10.0, 600.0
+
+
+@dataclass(frozen=True)
+class _Refusal:
+    """`again`: when it is tried again, on the clock's own time."""
+
+    words: str
+    times: int
+    again: float
+
+
+class HostPlaces:
+    """Puts hosts into aggregates. One thread at a time."""
+
+    def __init__(self, kube: Kube, clock: Clock) -> None:
+        self._kube = kube
+        self._clock = clock
+        self._order = FairOrder()
+        self._refusals: dict[str, _Refusal] = {}
+
+    @property
+    def refused(self) -> Mapping[str, str]:
+        """By name of the Node, why it is not where its labels say."""
+        return {name: one.words for name, one in self._refusals.items()}
+
+    def look(
+        self, scene: HostScene, names: Sequence[str], cloud: Cloud, view: CloudView, *, most: int
+    ) -> None:
+        """Places the hosts of these Nodes.
+
+        At most `most` changes, and none after one whose outcome is not known: the others would fare no
+        better, and each of them takes its time. Raises KubeError.
+        """
+        for gone in self._refusals.keys() - set(names):
+            del self._refusals[gone]
+        changes, now = 0, self._clock.monotonic()
+        for name in self._order.of(names, str):
+            node, host = scene.nodes.get(name), scene.host(name, view)
+            refusal = self._refusals.get(name)
+            if node is None or not node.is_compute or view.hypervisor(host) is None:
+                continue
+            if not misplaced(node, host, view):
+                self._refusals.pop(name, None)
+                continue
+            if refusal is not None and now < refusal.again:
+                continue
+            if changes >= most or cloud.late:
+                break
+            self._order.reached(name)
+            try:
+                changes += self._place(node, host, cloud, view)
+                self._refusals.pop(name, None)
+            except CloudUnavailable as error:
+                log.warning("aggregates of %s: %s", name, error)
+                return
+            except CloudRefused as error:
+                changes += 1
+                times = refusal.times + 1 if refusal is not None else 1
+                pause = backoff.delay(
+                    times, backoff.steady_jitter(name), first=FIRST_PAUSE, cap=LONGEST_PAUSE
+                )
+                words = f"it cannot be put where its labels say: {error}"
+                self._refusals[name] = _Refusal(words, times, now + pause)
+
+    def _place(self, node: NodeFacts, host: str, cloud: Cloud, view: CloudView) -> int:
+        """Brings the host in and out, on a Node read right before; gives how many changes that took.
+
+        Raises CloudUnavailable, and CloudRefused once everything was tried.
+        """
+        live = self._kube.get(NODE, node.name)
+        fresh = parse_node(live) if live is not None else None
+        if fresh is None or not fresh.is_compute:
+            return 0
+        refused: CloudRefused | None = None
+        changes, wanted = misplaced(fresh, host, view), dict(fresh.aggregates)
+        for name, member in changes:
+            known = next((one for one in view.aggregates if one.name == name), None)
+            if known is None or (member and known.bare):
+                known = cloud.ensure_aggregate(name, zone=wanted[name])
+            try:
+                cloud.place_host(known, host, member=member)
+            except CloudRefused as error:
+                log.warning("host %s, aggregate %s: %s", host, name, error)
+                refused = error
+        if refused is not None:
+            raise refused
+        return len(changes)
+
+
+def misplaced(node: NodeFacts, host: str, view: CloudView) -> list[tuple[str, bool]]:
+    """The aggregates, by name, that the host is to come into (True), or to leave of those that we made."""
+    wanted = dict(node.aggregates)
+    inside = {one.name for one in view.aggregates if host in one.hosts}
+    ours = {one.name for one in view.aggregates if one.ours}
+    return [
+        *((name, True) for name in sorted(wanted.keys() - inside)),
+        *((name, False) for name in sorted((inside & ours) - wanted.keys())),
+    ]

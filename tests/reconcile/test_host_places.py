@@ -1,0 +1,76 @@
+"""Hosts in the aggregates of their Nodes' labels: refusals told, interruptions survived."""
+
+from __future__ import annotations
+
+import pytest
+
+from controller.domain.cloud_facts import Aggregate
+from controller.errors import CloudRefused, CloudUnavailable
+from tests.reconcile.node_world import NodeWorld
+
+ZONE = {"metadata": {"labels": {"osctl.dev/availability-zone": "az1"}}}
+
+
+@pytest.fixture
+def world() -> NodeWorld:
+    world = NodeWorld("cmp1", "cmp2", "cmp3")
+    world.look(2)
+    return world
+
+
+def refuse(name: str, subject: str) -> None:
+    if name == "place_host":
+        raise CloudRefused("409 one of its servers is in another zone", 409)
+
+
+def placed(world: NodeWorld) -> int:
+    return sum(name == "place_host" for name, _ in world.cloud.calls)
+
+
+def test_what_nova_refuses_is_told_and_tried_ever_more_seldom(world: NodeWorld) -> None:
+    world.edit_node("cmp1", ZONE)
+    asked = 0
+
+    def counted(name: str, subject: str) -> None:
+        nonlocal asked
+        asked += name == "place_host"
+        refuse(name, subject)
+
+    world.cloud.before = counted
+    world.look(200)
+    assert "it cannot be put where its labels say: 409 one of its servers" in world.status("cmp1")["message"]
+    assert 4 <= asked <= 9
+    world.cloud.before = lambda *_: None
+    world.look(200)
+    assert [one.hosts for one in world.cloud.groups.values()] == [{"cmp1"}]
+    assert "labels say" not in world.status("cmp1").get("message", "")
+
+
+def test_a_refusal_for_one_host_does_not_hold_up_another(world: NodeWorld) -> None:
+    for name in ("cmp1", "cmp2"):
+        world.edit_node(name, ZONE)
+    world.cloud.before = lambda name, subject: refuse(name, subject) if subject == "cmp1" else None
+    world.look(3)
+    assert [one.hosts for one in world.cloud.groups.values()] == [{"cmp2"}]
+
+
+def test_an_aggregate_that_was_made_and_not_marked_is_ours_all_the_same(world: NodeWorld) -> None:
+    world.cloud.groups[1] = Aggregate(1, "az1", frozenset(), "az1", bare=True)
+    world.edit_node("cmp1", ZONE)
+    world.look(2)
+    assert world.cloud.groups[1].ours
+    world.edit_node("cmp1", {"metadata": {"labels": {"osctl.dev/availability-zone": None}}})
+    world.look(2)
+    assert world.cloud.groups[1].hosts == frozenset()
+
+
+def test_after_an_outcome_that_is_not_known_the_next_look_goes_on(world: NodeWorld) -> None:
+    def lost(name: str, subject: str) -> None:
+        raise CloudUnavailable("503")
+
+    world.edit_node("cmp1", ZONE)
+    world.cloud.after = lambda name, subject: lost(name, subject) if name == "ensure_aggregate" else None
+    world.look(1)
+    world.cloud.after = lambda *_: None
+    world.look(2)
+    assert [one.hosts for one in world.cloud.groups.values()] == [{"cmp1"}]
