@@ -7,6 +7,7 @@ from typing import Any
 
 from controller.adapters.cloud_calls import CloudCalls, items_of, read_each
 from controller.adapters.clouds_yaml import parse_clouds
+from controller.adapters.placement import Placement
 from controller.domain.cloud_facts import (
     Agent,
     Aggregate,
@@ -31,7 +32,6 @@ SERVER_DETAILS = "2.98"
 LIVE = "2.30"
 # Up to 2.94 an evacuated server is started again on its new host, as it was.
 EVACUATE = "2.94"
-PLACEMENT = "1.20"
 UNKNOWN = "UNKNOWN"
 AGGREGATE_KEY = "osctl.dev/managed"
 
@@ -42,6 +42,7 @@ class OpenStackCloud:
     def __init__(self, calls: CloudCalls, providers: dict[str, str] | None = None) -> None:
         self._calls = calls
         self._providers = providers if providers is not None else {}
+        self._placement = Placement(calls, self._providers)
 
     def until(self, deadline: float) -> OpenStackCloud:
         return OpenStackCloud(self._calls.until(deadline), self._providers)
@@ -150,25 +151,7 @@ class OpenStackCloud:
         return tuple(sorted(read_each(listed, _migration, "/os-migrations"), key=lambda one: one.id))
 
     def allocations(self, host: str) -> tuple[str, ...] | None:
-        known = self._providers.get(host)
-        held = self._held(known) if known is not None else None
-        if held is None:
-            # One that was known may be another's by now: another machine took the host's name.
-            self._providers.pop(host, None)
-            provider = self._provider(host)
-            held = self._held(provider) if provider is not None else None
-        return held
-
-    def _held(self, provider: str) -> tuple[str, ...] | None:
-        """The consumers of a provider; None where Placement says that there is no such provider."""
-        path = f"/resource_providers/{provider}/allocations"
-        answer = self._calls.get("placement", path, microversion=PLACEMENT)
-        if answer is None:
-            return None
-        held = answer.get("allocations")
-        if not isinstance(held, dict):
-            raise CloudUnavailable(f"{path}: the answer holds no allocations")
-        return tuple(sorted(held))
+        return self._placement.allocations(host)
 
     def routed_by(self, agent: str) -> tuple[str, ...]:
         path = f"/agents/{agent}/l3-routers"
@@ -188,15 +171,6 @@ class OpenStackCloud:
         answer = self._calls.get("network", path)
         return () if answer is None else read_each(items_of(answer, "agents", path), _id, path)
 
-    def _provider(self, host: str) -> str | None:
-        known = self._providers.get(host)
-        if known is not None:
-            return known
-        wanted = {"name": host}
-        answer = self._calls.get("placement", "/resource_providers", wanted, PLACEMENT)
-        listed = items_of(answer, "resource_providers", "/resource_providers")
-        return str(listed[0]["uuid"]) if listed else None
-
     # -- writes that may be repeated ----------------------------------------------------------------
 
     def set_compute_service(self, id_: str, *, enabled: bool, reason: str = "") -> None:
@@ -215,13 +189,10 @@ class OpenStackCloud:
         self._calls.send("DELETE", "network", f"/agents/{id_}", None)
 
     def delete_allocations(self, consumer: str) -> None:
-        self._calls.send("DELETE", "placement", f"/allocations/{consumer}", None, PLACEMENT)
+        self._placement.delete_allocations(consumer)
 
     def delete_provider(self, host: str) -> None:
-        self._providers.pop(host, None)
-        provider = self._provider(host)
-        if provider is not None:
-            self._calls.send("DELETE", "placement", f"/resource_providers/{provider}", None, PLACEMENT)
+        self._placement.delete_provider(host)
 
     def set_agent(self, id_: str, *, enabled: bool, description: str) -> None:
         body = {"agent": {"admin_state_up": enabled, "description": description}}

@@ -191,7 +191,10 @@ def _without_service(facts: HostFacts, braked: str) -> Decision:
     if facts.mapped and facts.was_compute:
         text = "Nova lists its hypervisor, and no compute service of it: nothing is done"
         return Decision(Step.WAIT, Reason.CLOUD_UNKNOWN, text)
-    alive = sorted(one.kind for one in facts.agents or () if one.alive)
+    if facts.agents is None:
+        text = "it is not known whether network agents of it are left"
+        return Decision(Step.WAIT, Reason.CLOUD_UNKNOWN, text)
+    alive = sorted(one.kind for one in facts.agents if one.alive)
     if alive:
         text = f"its network agents still report: {', '.join(alive)}; they are removed once they have ended"
         return Decision(Step.WAIT, Reason.COMPUTE_STILL_REPORTS, text)

@@ -23,7 +23,11 @@ def what_is_left(host: str, cloud: Cloud) -> str:
     servers = cloud.servers_on(host)
     if servers:
         return f"OpenStack has {len(servers)} servers on it: evacuate them, or bring the node back"
-    for consumer in cloud.allocations(host) or ():
+    held = cloud.allocations(host)
+    if held is None and cloud.compute_service(host) is not None:
+        # Each compute has a provider: what it holds is not known, and not nothing.
+        raise CloudUnavailable("Placement shows no provider of it, though Nova has its compute service")
+    for consumer in held or ():
         server = cloud.server(consumer)
         if server is None:
             # It belongs to a move: Nova says below whether that is over.

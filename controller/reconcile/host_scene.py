@@ -8,6 +8,7 @@ from typing import Any
 
 from controller.domain.cloud_facts import CloudView
 from controller.domain.compute_node import (
+    LOOKS,
     HostFacts,
     has_begun,
     is_automatic,
@@ -87,6 +88,7 @@ class HostScenes:
         self._board = board
         self._namespace = namespace
         self._seen = FirstSeen()
+        self._no_agents = 0
 
     def read(self) -> HostScene | None:
         """The Kubernetes side; None where there is no region. Raises KubeError."""
@@ -121,8 +123,10 @@ class HostScenes:
         gone = {*scene.former_computes(), *scene.gone()}
         heirs = {owners[host]: name for name in sorted(gone) if (host := scene.host(name, view)) in owners}
         names = sorted(computes | gone)
+        # Agents do not all go at once: a list without any is a broken answer, until it stays so.
+        self._no_agents = self._seen.look(("", "agents"), not view.agents, self._clock.now()).looks
         daemons = daemons_by_node(pod for pod in scene.pods if pod.node in computes)
-        self._seen.keep({(name, what) for name in names for what in ("service", "cell")})
+        self._seen.keep({(name, what) for name in names for what in ("service", "cell")} | {("", "agents")})
         found = []
         for name in names:
             before = scene.known.get(name) or scene.known.get(heirs.get(name, "")) or KnownHost()
@@ -148,6 +152,7 @@ class HostScenes:
         maintenance = next(iter([*planned, *(one for one in listed if is_automatic(one))]), None)
         # The agents of a node with another role than computes are in use.
         agents = view.agents_on(host) if node is None or is_compute else ()
+        known_agents = view.agents or self._no_agents >= LOOKS
         return HostFacts(
             name=name,
             node=node.as_compute() if node is not None and is_compute else None,
@@ -158,7 +163,7 @@ class HostScenes:
             missing_looks=missing.looks,
             unmapped_since=unmapped.since,
             mapped=hypervisor is not None,
-            agents=agents,
+            agents=agents if known_agents or (node is not None and not is_compute) else None,
             agents_expected=bool(view.agents),
             automatic=maintenance is not None and not planned,
             servers=hypervisor.servers if hypervisor is not None else (None if service else 0),

@@ -196,6 +196,35 @@ def test_a_provider_that_is_gone_is_looked_for_by_name_before_it_is_said_that_th
     assert service.asked[-1][1] == "/resource_providers/new/allocations"
 
 
+def providers(*names: str) -> Answer:
+    ids = {name: f"id of {name}" for name in names}
+    listed = [{"uuid": id_, "name": name, "root_provider_uuid": id_} for name, id_ in ids.items()]
+    return Answer(body={"resource_providers": listed})
+
+
+def test_the_provider_of_a_hypervisor_is_found_by_its_domain_name_when_nova_lists_it_no_more() -> None:
+    """A process that has just started, and a host whose service is deleted already."""
+    listed = providers("cmp1.example.org", "cmp10.example.org", "cmp2.example.org")
+    service = Service(providers(), listed, Answer(body={"allocations": {"server": {}}}))
+    assert OpenStackCloud(Calls(service)).allocations("cmp1") == ("server",)
+    assert service.asked[-1][1] == "/resource_providers/id of cmp1.example.org/allocations"
+
+
+def test_of_two_providers_that_may_be_meant_nothing_is_known() -> None:
+    listed = providers("cmp1.one.example", "cmp1.other.example")
+    with pytest.raises(CloudUnavailable, match="2 providers"):
+        OpenStackCloud(Calls(Service(providers(), listed))).delete_provider("cmp1")
+
+
+def test_the_provider_that_nova_listed_is_deleted_by_its_id() -> None:
+    hypervisors = {"hypervisors": [{"id": "the-id", "service": {"host": "cmp1"}}]}
+    service = Service(Answer(body=hypervisors), Answer(204))
+    cloud = OpenStackCloud(Calls(service))
+    cloud.hypervisors()
+    cloud.delete_provider("cmp1")
+    assert [path for _, path, _ in service.asked][1:] == ["/resource_providers/the-id"]
+
+
 def page(*ids: str, more: bool) -> Answer:
     links = [{"rel": "next", "href": "http://elsewhere/"}] if more else []
     return Answer(body={"items": [{"id": one} for one in ids], "items_links": links})

@@ -253,6 +253,25 @@ def test_a_compute_that_becomes_a_network_node_keeps_its_agents(network_node: No
     assert world.status("cmp2")["state"] == "Ready" and "compute" not in world.status("cmp2")
 
 
+def test_a_provider_that_placement_does_not_show_is_not_taken_for_an_empty_one(world: NodeWorld) -> None:
+    """Nova calls it by a domain name, and nothing is known of that name."""
+    world.cloud.allocations = lambda host: None  # type: ignore[method-assign, assignment, misc]
+    remove(world)
+    world.look(10, after=10)
+    assert "cmp1" in world.cloud.services
+    assert "no provider" in world.status("cmp1")["message"]
+
+
+def test_a_list_without_agents_leaves_those_of_a_removed_network_node(network_node: NodeWorld) -> None:
+    whole = dict(network_node.cloud.agents)
+    network_node.cloud.agents.clear()
+    network_node.kube.delete(NODE, "net1")
+    network_node.look(2, after=10)
+    network_node.cloud.agents.update(whole)
+    network_node.look(4, after=10)
+    assert network_node.status("net1")["reason"] == "ComputeStillReports"
+
+
 def test_placement_is_left_alone_while_nova_still_lists_the_service(world: NodeWorld) -> None:
     """A deletion that was answered by something else than Nova: its own check was never made."""
     kept = world.cloud.services["cmp1"]

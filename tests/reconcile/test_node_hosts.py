@@ -332,6 +332,23 @@ def test_without_a_complete_look_nothing_is_done(world: NodeWorld, broken: str) 
     assert world.status("cmp1")["reason"] == "InService"
 
 
+def test_a_list_without_any_agent_enables_nobody_who_waits_for_agents(world: NodeWorld) -> None:
+    for host in ("cmp1", "cmp2"):
+        world.cloud.agents[host] = Agent(host, host, "Open vSwitch agent", alive=host == "cmp2")
+    world.cordon("cmp1")
+    world.look(3)
+    world.cordon("cmp1", False)
+    world.look(3)
+    assert world.status("cmp1")["reason"] == "AgentsDown"
+    whole = dict(world.cloud.agents)
+    world.cloud.agents.clear()
+    world.look(2)
+    assert not world.cloud.services["cmp1"].enabled
+    world.cloud.agents.update(whole)
+    world.look(2)
+    assert world.status("cmp1")["reason"] == "AgentsDown"
+
+
 def test_without_credentials_the_region_is_told_of_its_nodes_all_the_same(world: NodeWorld) -> None:
     world.cloud.before = fail()
     world.look(3)
