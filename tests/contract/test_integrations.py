@@ -184,7 +184,6 @@ def test_flux_and_kstatus_judge_a_maintenance_as_the_page_says() -> None:
         "planned only": ("Current", "current"),
         "edited, not looked at yet": ("InProgress", "inProgress"),
         "may be worked on": ("Current", "current"),
-        "waits for somebody": "inProgress",
         "being removed": ("Terminating", "inProgress"),
     }
 
