@@ -306,30 +306,50 @@ def test_a_host_with_another_name_than_its_node_is_found_and_remembered(world: N
 # -- nothing on partial knowledge
 
 
+@pytest.fixture
+def troubled() -> NodeWorld:
+    """Three hosts of twenty, so that no brake holds: one cordoned, one dead and fenced, one removed."""
+    world = NodeWorld(
+        *(f"cmp{number}" for number in range(1, 21)),
+        nodes={"evacuation": "Auto"},
+        compute={"images": {"backend": "ceph"}},
+    )
+    world.cloud.boot(2, "cmp2")
+    world.look(2)
+    world.cloud.calls.clear()
+    world.cordon("cmp1")
+    for lost in ("cmp2", "cmp3"):
+        world.cloud.die(lost)
+    world.set_ready("cmp2", False)
+    world.clock.advance(1)
+    world.fence("cmp2")
+    world.kube.delete(NODE, "cmp3")
+    return world
+
+
+def test_with_complete_looks_each_host_in_trouble_is_cared_for(troubled: NodeWorld) -> None:
+    troubled.look(40, after=10)
+    assert not troubled.cloud.services["cmp1"].enabled
+    assert "cmp3" not in troubled.cloud.services
+    done = {name for name, _ in harm(troubled)}
+    assert done == {"force_down", "evacuate", "delete_compute_service"}
+
+
 @pytest.mark.parametrize(
     "broken", ["compute_services", "hypervisors", "network_agents", "volume_services", "aggregates"]
 )
-def test_without_a_complete_look_nothing_is_done(world: NodeWorld, broken: str) -> None:
-    world.look(2)
-    world.cloud.calls.clear()
-
+def test_without_a_complete_look_nothing_is_done(troubled: NodeWorld, broken: str) -> None:
     def before(name: str, subject: str) -> None:
         if name == broken:
             raise CloudUnavailable("503")
 
-    world.cloud.before = before
-    world.cordon("cmp1")
-    world.set_ready("cmp2", False)
-    world.cloud.die("cmp2")
-    world.fence("cmp2")
-    world.kube.delete(NODE, "cmp3")
-    world.cloud.die("cmp3")
-    world.look(40, after=10)
-    assert world.cloud.writes == []
-    world.cloud.before = lambda *_: None
-    world.cordon("cmp1", False)
-    world.look(2)
-    assert world.status("cmp1")["reason"] == "InService"
+    troubled.cloud.before = before
+    troubled.look(40, after=10)
+    assert troubled.cloud.writes == []
+    troubled.cloud.before = lambda *_: None
+    troubled.cordon("cmp1", False)
+    troubled.look(2)
+    assert troubled.status("cmp1")["reason"] == "InService"
 
 
 def test_a_list_without_any_agent_enables_nobody_who_waits_for_agents(world: NodeWorld) -> None:
