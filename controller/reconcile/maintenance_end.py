@@ -60,7 +60,7 @@ class MaintenanceEnd:
             # Let go, nobody would know of them: a cold migration that nobody confirms stays on both hosts.
             names = _shown([one.open for one in open_])
             text = f"{len(open_)} moves are not over; what arrives is confirmed: {names}"
-            self._status.write(work, work.standing(Phase.BLOCKED, Reason.ROLLING_BACK, text))
+            self._status.write(work, work.standing(Phase.BLOCKED, Reason.SERVERS_BLOCKED, text))
             return IDLE_EVERY
         self.release(work)
         return BUSY_EVERY

@@ -10,6 +10,7 @@ from typing import Any
 
 from controller.domain import metrics
 from controller.domain.bundle_status import ReleaseState
+from controller.domain.compute_node import is_plan
 from controller.domain.conditions import find
 from controller.domain.metrics import Gauge
 from controller.domain.nodes import CONDITION, NodeState
@@ -128,7 +129,7 @@ def measured_maintenance(measures: Metrics) -> Seen:
     def seen(event: str | None, obj: Mapping[str, Any]) -> None:
         name, spec = str(obj["metadata"]["name"]), obj.get("spec") or {}
         status = obj.get("status") or {}
-        there = event != "DELETED" and not spec.get("dryRun")
+        there = event != "DELETED" and not is_plan(obj)
         node = {"node": str(spec.get("nodeName") or "")}
         words = {"mode": str(spec.get("mode") or ""), "phase": str(status.get("phase") or "Pending")}
         began = seconds_of(status.get("startedAt"))

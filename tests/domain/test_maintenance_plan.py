@@ -18,6 +18,7 @@ from controller.domain.maintenance_plan import (
     decide_turns,
     plan_server,
     share_slots,
+    waits_for_slots,
 )
 
 SERVER = Server("id", "vm", "cmp1", "ACTIVE", state="active", memory=1024, disk=20, local_disk=True)
@@ -169,6 +170,23 @@ def test_never_more_than_the_budgets_whatever_the_claims() -> None:
                 assert sum(given.values()) + count * moving <= max(region, count * moving)
                 assert all(moving + slots <= max(3, moving) for slots in given.values())
                 assert max(given.values()) - min(given.values()) <= 1
+
+
+def waits(*claims: Claim) -> dict[str, str]:
+    return waits_for_slots(claims, share_slots(claims))
+
+
+def test_who_gets_no_slot_of_the_region_is_told_who_has_them() -> None:
+    first, second = claim("a", 1, 9, moving=2, region=2), claim("b", 2, 9, region=2)
+    assert waits(first, second) == {
+        "b": "waits for a slot: 2 servers of the region may move at once, and these do: a (2)"
+    }
+    assert waits(first, claim("b", 2, 9, moving=1, region=2)) == {}, "it goes on with what it has"
+
+
+def test_who_gets_no_slot_for_its_own_budget_waits_for_nobody() -> None:
+    assert waits(claim("a", 1, 9, moving=2, host=2), claim("b", 2, 9)) == {}
+    assert waits(claim("a", 1, 0), claim("b", 2, 0)) == {} == waits()
 
 
 def turn(name: str, host: str, created: float, *, begun: bool = False, most: int = 1) -> Turn:

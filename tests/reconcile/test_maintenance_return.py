@@ -66,7 +66,7 @@ def test_a_move_that_does_not_end_keeps_its_maintenance_and_is_named(world: Node
     world.look(4, after=30, cloud_moves=False)
     status = world.maintenance("work")
     text = status["conditions"][0]["message"]
-    assert status["phase"] == "Blocked"
+    assert (status["phase"], status["conditions"][0]["reason"]) == ("Blocked", "ServersBlocked")
     assert f"vm-{id_} (RESIZE resize_migrating; openstack server migration confirm {id_})" in text
     assert not world.node("cmp1")["spec"].get("unschedulable"), "what is ours to put back is put back"
     world.kube.forget_requests()
