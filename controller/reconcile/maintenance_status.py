@@ -10,7 +10,7 @@ from typing import Any
 from controller.domain.conditions import Condition, entries, find, timestamp
 from controller.domain.maintenance_plan import Way
 from controller.domain.maintenance_verdict import progress
-from controller.domain.names import API_VERSION, field_manager, finalizer
+from controller.domain.names import field_manager, finalizer
 from controller.domain.network_move import NetworkMove, asked_anew, read_move
 from controller.domain.node_maintenance import (
     Entry,
@@ -23,6 +23,7 @@ from controller.domain.node_maintenance import (
 from controller.domain.reasons import WARNING, Reason
 from controller.domain.times import seconds_of
 from controller.ports import NODE_MAINTENANCE, Clock, Events, Kube, KubeObject
+from controller.reconcile.seen_object import apply_to_seen
 
 log = logging.getLogger(__name__)
 
@@ -155,13 +156,7 @@ class StatusWriter:
             status["volumes"] = standing.volumes
         if status == before:
             return
-        body = {
-            "apiVersion": API_VERSION,
-            "kind": NODE_MAINTENANCE.kind,
-            "metadata": {"name": work.name, "uid": work.obj["metadata"]["uid"]},
-            "status": status,
-        }
-        live = self._kube.apply(body, manager=MANAGER, subresource="status")
+        live = apply_to_seen(self._kube, NODE_MAINTENANCE, work.obj, manager=MANAGER, status=status)
         work.obj["status"] = live.get("status") or status
         if before.get("phase") != status["phase"]:
             kind = WARNING if standing.phase == Phase.BLOCKED else standing.reason.event

@@ -242,8 +242,11 @@ def test_applying_with_a_uid_writes_to_that_very_object(api: Api) -> None:
         api.apply("a", metadata=named, spec={"size": 5})
     assert api.kube.get(PROBE, "one", api.namespace) is None
     second = api.apply("b", spec={"size": 6})
-    with pytest.raises(Conflict):
+    with pytest.raises(ObjectRefused):
         api.apply("a", metadata={**named, "finalizers": ["osctl.dev/a"]})
+    version = {"resourceVersion": first["metadata"]["resourceVersion"]}
+    with pytest.raises(Conflict):
+        api.apply("a", metadata={**named, **version, "finalizers": ["osctl.dev/a"]})
     assert api.read() == second
 
 
@@ -372,9 +375,11 @@ def test_a_status_for_what_is_gone_is_told_apart_from_a_refusal(api: Api) -> Non
         api.apply_status("a", state="Fine")
 
 
-def test_a_status_with_a_uid_is_that_very_objects(api: Api) -> None:
+def test_a_status_with_a_version_is_that_very_objects(api: Api) -> None:
+    """The uid alone would not do: it is no field of a status, and not looked at."""
     first = api.kube.create(api.probe())
-    told = api.probe(metadata={"uid": first["metadata"]["uid"]}, status={"state": "Fine"})
+    meta = {key: first["metadata"][key] for key in ("uid", "resourceVersion")}
+    told = api.probe(metadata=meta, status={"state": "Fine"})
     written = api.kube.apply(told, manager="a", subresource="status")
     assert written["status"]["state"] == "Fine"
     api.kube.delete(PROBE, "one", api.namespace)
@@ -384,6 +389,9 @@ def test_a_status_with_a_uid_is_that_very_objects(api: Api) -> None:
     with pytest.raises(Conflict):
         api.kube.apply(told, manager="a", subresource="status")
     assert api.read() == second
+    del meta["resourceVersion"]
+    told = api.probe(metadata=meta, status={"state": "Fine"})
+    assert api.kube.apply(told, manager="a", subresource="status")["status"]["state"] == "Fine"
 
 
 def test_the_status_can_be_replaced_and_patched(api: Api) -> None:

@@ -28,6 +28,7 @@ from tests.fakes.objects import (
     WITHOUT_GENERATION,
     Identity,
     check_immutable,
+    check_patched,
     check_version,
     convert_secret,
     copy_key,
@@ -173,7 +174,7 @@ class FakeKube:
                 if subresource:
                     raise ObjectMissing(f"{obj['kind']} {obj['metadata']['name']} is gone")
                 return write.create(wanted, Owners(), manager)
-            check_version(stored.obj, obj)
+            check_patched(stored.obj, obj, subresource)
             if not force:
                 clashes = stored.owners.conflicts(manager, subresource, stored.obj, ownable(wanted), schema)
                 if clashes:
@@ -217,7 +218,7 @@ class FakeKube:
             stored = self._objects.get((resource.api_version, resource.kind, space, name))
             if stored is None:
                 return None
-            check_version(stored.obj, patch)
+            check_patched(stored.obj, patch, subresource)
             after = merge_patched(stored.obj, patch)
             shapes.check_declared(after, self._schema(stored.obj))
             return write.update(stored, after, subresource)

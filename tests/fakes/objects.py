@@ -102,6 +102,15 @@ def check_version(stored: Mapping[str, Any], obj: Mapping[str, Any]) -> None:
         raise Conflict(f"{stored['kind']} {stored['metadata']['name']} is another object (uid)")
 
 
+def check_patched(stored: Mapping[str, Any], obj: Mapping[str, Any], subresource: str) -> None:
+    """As `check_version`, but for a patch the uid is a field that cannot change, and of a status no field."""
+    meta = {key: part for key, part in obj.get("metadata", {}).items() if key != "uid"}
+    check_version(stored, {"metadata": meta})
+    uid = obj.get("metadata", {}).get("uid", stored["metadata"]["uid"])
+    if not subresource and uid != stored["metadata"]["uid"]:
+        raise ObjectRefused(f"metadata.uid: Invalid value: {uid}: field is immutable")
+
+
 def merge_patched(target: Any, patch: Any) -> Any:
     if not isinstance(patch, Mapping):
         return copy.deepcopy(patch)

@@ -87,6 +87,18 @@ def test_letting_a_bundle_go_takes_its_finalizer_away(kube: FakeKube) -> None:
     assert free is not None and not free["metadata"].get("finalizers")
 
 
+@pytest.mark.parametrize("what", WRITES)
+def test_an_object_that_others_have_changed_meanwhile_is_written(kube: FakeKube, what: str) -> None:
+    resource, seen = made(kube, what)
+    patch = {"metadata": {"labels": {"by": "others"}}}
+    kube.merge_patch(resource, "one", "openstack", patch)
+    WRITES[what](kube, seen)
+    after = kube.get(resource, "one", "openstack")
+    assert after is not None
+    assert after["metadata"]["labels"] == {"by": "others"}
+    assert seen["metadata"]["resourceVersion"] == after["metadata"]["resourceVersion"]
+
+
 def test_writers_that_come_in_between_are_still_a_conflict(kube: FakeKube) -> None:
     _, seen = made(kube, "region")
 
