@@ -27,7 +27,9 @@ from tests.chart_repositories.upstream import VERSION, shapes, upstream_charts
 from tests.cluster.conftest import installed
 from tests.cluster.region import NAME, RELEASES, Region, wait_until
 
-pytestmark = pytest.mark.cluster
+# In one group with those that change nodes: each region of the cluster tells of these, and here comes a time
+# when nothing at all may be written.
+pytestmark = [pytest.mark.cluster, pytest.mark.xdist_group("shared-region")]
 
 # How long nothing at all may be written once a region has settled.
 QUIET_SECONDS = 20
