@@ -13,12 +13,13 @@ def is_bad(facts: HostFacts) -> bool:
     """Whether the host is away without anybody's plan: what the brake counts.
 
     Evacuating it by ourselves makes nothing good: who is evacuated still counts, or hosts that die one by
-    one would all be.
+    one would all be. A host without a Node does not count once it is silent and certainly empty: that is a
+    machine given up, and many of them may be.
     """
     if facts.maintenance and not facts.automatic:
         return False
     if facts.node is None:
-        return facts.service is not None
+        return facts.service is not None and (facts.service.up or facts.servers != 0)
     if not facts.node.ready:
         return True
     service = facts.service

@@ -6,12 +6,15 @@ import logging
 from dataclasses import replace
 
 from controller.cloud_port import Cloud
-from controller.domain.cloud_facts import MARK, CloudView
+from controller.domain.cloud_facts import MARK, Agent, CloudView
 from controller.domain.compute_node import Decision, HostFacts, Step
 from controller.domain.reasons import Reason
 from controller.errors import CloudRefused, CloudUnavailable
 
 log = logging.getLogger(__name__)
+
+# As Neutron calls those agents that something may hang on.
+L3, DHCP = "L3 agent", "DHCP agent"
 
 
 def what_is_left(host: str, cloud: Cloud) -> str:
@@ -73,11 +76,48 @@ def remove_host(facts: HostFacts, decision: Decision, cloud: Cloud, view: CloudV
             if cloud.server(consumer) is None:
                 cloud.delete_allocations(consumer)
         cloud.delete_provider(host)
-    # None of a node that has another role: those agents are in use.
-    for agent in facts.agents or ():
-        if not agent.alive:
-            cloud.delete_agent(agent.id)
+    stranded = _remove_agents(facts, cloud, view)
     for volume in view.volumes_on(host):
         if volume.binary == "cinder-volume" and volume.enabled and not volume.up:
             cloud.set_volume_service(volume, enabled=False, reason=MARK + "node removed")
+    if stranded:
+        return Decision(Step.BLOCKED, Reason.SERVERS_LEFT, stranded)
     return decision if facts.service is not None else replace(decision, step=Step.FORGET)
+
+
+def _remove_agents(facts: HostFacts, cloud: Cloud, view: CloudView) -> str:
+    """Deletes its silent network agents; why some of them stay, empty when none had to.
+
+    With an agent goes the knowledge of what it serves: a router that is nowhere else would be lost. None of a
+    node that has another role are given: those are in use.
+    """
+    stranded = ""
+    for agent in facts.agents or ():
+        if agent.alive:
+            continue
+        left = sorted(_only_on(agent, cloud, view))
+        if not left:
+            cloud.delete_agent(agent.id)
+            continue
+        what = "router" if agent.kind == L3 else "network"
+        more = f" and {len(left) - 3} more" if len(left) > 3 else ""
+        stranded = (
+            f"its {agent.kind} has {what}s that no living agent has: {', '.join(left[:3])}{more}; move them "
+            f"(openstack network agent remove, and add, {what}), or bring the node back"
+        )
+    return stranded
+
+
+def _only_on(agent: Agent, cloud: Cloud, view: CloudView) -> set[str]:
+    """Routers or networks of an agent which no living one of its kind has, by as few requests as may be."""
+    if agent.kind not in (L3, DHCP):
+        return set()
+    having = cloud.routed_by if agent.kind == L3 else cloud.served_by
+    agents_of = cloud.agents_of_router if agent.kind == L3 else cloud.agents_of_network
+    left = set(having(agent.id))
+    others = {one.id for one in view.agents if one.kind == agent.kind and one.alive and one.id != agent.id}
+    if len(left) <= len(others):
+        return {item for item in left if others.isdisjoint(agents_of(item))}
+    for other in sorted(others):
+        left -= set(having(other)) if left else set()
+    return left

@@ -440,11 +440,20 @@ def test_planned_absences_do_not_brake() -> None:
     assert brake([*bad(5, maintenance="work"), HOST], POLICY) == ""
 
 
-def test_many_nodes_removed_at_once_brake_their_removal() -> None:
-    hosts = [replace(HOST, name=f"h{i}", node=None, service=DEAD) for i in range(5)] + [HOST]
+@pytest.mark.parametrize(
+    ("service", "servers"), [(DEAD, 1), (DEAD, None), (SERVICE, 0)], ids=["servers", "unknown", "reports"]
+)
+def test_many_nodes_removed_at_once_brake_their_removal(service: ComputeService, servers: int | None) -> None:
+    gone = replace(HOST, node=None, service=service, servers=servers)
+    hosts = [replace(gone, name=f"h{i}") for i in range(5)] + [HOST]
     text = brake(hosts, POLICY)
     assert "5 of 6" in text
     assert decide(hosts[0], braked=text).reason == Reason.AUTOMATION_BRAKED
+
+
+def test_removed_hosts_that_are_silent_and_empty_do_not_brake_their_removal() -> None:
+    hosts = [replace(HOST, name=f"h{i}", node=None, service=DEAD, servers=0) for i in range(5)] + [HOST]
+    assert brake(hosts, POLICY) == ""
 
 
 def test_the_policy_of_a_spec() -> None:

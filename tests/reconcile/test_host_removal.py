@@ -238,6 +238,7 @@ def test_the_agents_of_a_removed_network_node_are_removed_once_they_are_silent(
     assert "L3 agent net1" in network_node.cloud.agents
     agent = network_node.cloud.agents["L3 agent net1"]
     network_node.cloud.agents["L3 agent net1"] = replace(agent, alive=False)
+    network_node.cloud.on_agents = {"L3 agent cmp2": ["router-1"]}
     network_node.look(6, after=10)
     assert list(network_node.cloud.agents) == ["L3 agent cmp2"]
     assert network_node.status("net1") == {}
@@ -260,6 +261,43 @@ def test_a_provider_that_placement_does_not_show_is_not_taken_for_an_empty_one(w
     world.look(10, after=10)
     assert "cmp1" in world.cloud.services
     assert "no provider" in world.status("cmp1")["message"]
+
+
+def test_an_agent_is_not_removed_while_it_alone_has_a_router(network_node: NodeWorld) -> None:
+    world = network_node
+    world.cloud.on_agents["L3 agent cmp2"] = ["router-1"]
+    world.cloud.on_agents["L3 agent net1"] = ["router-1", "router-2"]
+    world.kube.delete(NODE, "net1")
+    world.cloud.agents["L3 agent net1"] = replace(world.cloud.agents["L3 agent net1"], alive=False)
+    world.look(8, after=10)
+    assert "L3 agent net1" in world.cloud.agents
+    assert world.status("net1")["reason"] == "ServersLeft"
+    assert "no living agent has: router-2;" in world.status("net1")["message"]
+    world.cloud.on_agents["L3 agent cmp2"] = ["router-1", "router-2"]
+    world.look(3, after=10)
+    assert "L3 agent net1" not in world.cloud.agents and world.status("net1") == {}
+
+
+def test_network_nodes_that_all_lose_their_role_keep_the_agents_that_have_routers(world: NodeWorld) -> None:
+    gateways = ("gtw1", "gtw2", "gtw3")
+    for name in gateways:
+        world.add_node(name, compute=False, **{"openstack-network-node": "enabled"})
+        world.cloud.agents[name] = Agent(name, name, "L3 agent", alive=True)
+        world.cloud.on_agents[name] = ["of all three", f"of {name}"]
+    world.look(2)
+    for name in gateways:
+        labels = {"openstack-network-node": None, "openstack-control-plane": None}
+        world.edit_node(name, {"metadata": {"labels": labels}})
+        world.cloud.agents[name] = replace(world.cloud.agents[name], alive=False)
+    world.look(10)
+    assert world.cloud.writes == []
+
+
+def test_hosts_that_were_given_up_for_good_are_removed_however_many(world: NodeWorld) -> None:
+    for name in ("cmp1", "cmp2", "cmp3"):
+        remove(world, name)
+    world.look(12, after=10)
+    assert list(world.cloud.services) == ["cmp4"]
 
 
 def test_a_list_without_agents_leaves_those_of_a_removed_network_node(network_node: NodeWorld) -> None:
