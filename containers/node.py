@@ -30,6 +30,9 @@ from controller.reconcile.status_metrics import measured_maintenance, measured_r
 REGION_PARSERS: Mapping[Resource, Parse] = {POD: parse_node_pod, STATEFULSET: parse_workload}
 HOSTS: Key = ("hosts", "", "")
 MAINTENANCES: Key = ("maintenances", "", "")
+# Seconds from a change of a maintenance to the next look. Our own writes come back as events, too: with ten
+# maintenances there is one every moment, and a look is some fifty requests.
+AFTER_MAINTENANCES = 2.0
 
 
 def main() -> None:
@@ -158,9 +161,8 @@ class _News:
 
     def maintenance_seen(self, event: str | None, obj: Mapping[str, Any]) -> None:
         self._measure_maintenance(event, obj)
-        # Our own writes come back as events, too: a look for each of them would be one too many.
-        self._queue.add(MAINTENANCES, after=1.0)
-        self._queue.add(HOSTS, after=1.0)
+        self._queue.add(MAINTENANCES, after=AFTER_MAINTENANCES)
+        self._queue.add(HOSTS, after=AFTER_MAINTENANCES)
 
 
 if __name__ == "__main__":

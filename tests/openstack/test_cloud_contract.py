@@ -1,9 +1,9 @@
-"""What FakeCloud and a real OpenStack have in common: what the reconcilers rely on."""
+"""What FakeCloud, behind HTTP or not, and a real OpenStack have in common: what the reconcilers rely on."""
 
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -17,6 +17,7 @@ from controller.errors import CloudRefused, CloudUnavailable
 from sandbox.openstack.services import compute_name
 from tests.cluster.region import wait_until
 from tests.fakes.cloud import FakeCloud
+from tests.fakes.cloud_server import CloudServer, served
 from tests.openstack.bed import Bed
 
 Boot = Callable[[str], str]
@@ -56,6 +57,9 @@ class Fake:
     def __init__(self) -> None:
         self.port: Any = FakeCloud("cmp1", "cmp2", "cmp3")
 
+    def pass_time(self) -> None:
+        self.port.pass_time()
+
     def boot(self, host: str) -> str:
         return self.port.boot(1, host)[0]  # type: ignore[no-any-return]
 
@@ -63,7 +67,7 @@ class Fake:
         for _ in range(20):
             if check():
                 return
-            self.port.pass_time()
+            self.pass_time()
         raise AssertionError("it never came")
 
     def die(self, host: str) -> None:
@@ -77,6 +81,30 @@ class Fake:
         self.port.restart(host)
 
 
+class OverHttp(Fake):
+    """The one in memory, behind HTTP and through our adapter."""
+
+    def __init__(self, server: CloudServer) -> None:
+        self.memory = server.cloud
+        self.port = OpenStackClouds(SystemClock(), SystemRandomness()).open(server.clouds())
+
+    def pass_time(self) -> None:
+        self.memory.pass_time()
+
+    def boot(self, host: str) -> str:
+        return self.memory.boot(1, host)[0]
+
+    def die(self, host: str) -> None:
+        self.memory.die(host)
+
+    def die_in_task(self, host: str, server: str) -> None:
+        self.memory.die(host)
+        self.memory.catch(server)
+
+    def restart(self, host: str) -> None:
+        self.memory.restart(host)
+
+
 REAL = [
     pytest.mark.cluster,
     pytest.mark.openstack,
@@ -85,9 +113,13 @@ REAL = [
 ]
 
 
-@pytest.fixture(params=["fake", pytest.param("real", marks=REAL)])
-def world(request: pytest.FixtureRequest) -> Any:
-    return Fake() if request.param == "fake" else Real(request.getfixturevalue("bed"))
+@pytest.fixture(params=["fake", "http", pytest.param("real", marks=REAL)])
+def world(request: pytest.FixtureRequest) -> Iterator[Any]:
+    if request.param == "http":
+        with served(FakeCloud("cmp1", "cmp2", "cmp3")) as server:
+            yield OverHttp(server)
+        return
+    yield Fake() if request.param == "fake" else Real(request.getfixturevalue("bed"))
 
 
 def newest(world: Any, server: str) -> Migration:
