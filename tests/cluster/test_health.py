@@ -58,15 +58,20 @@ class Workloads:
         self.region.kubectl("patch", target, "--subresource=status", "--type=merge", "-p", patch)
 
     def apply(self, kind: str, component: str, *, fail: str = "", replicas: int = 1, **pod: Any) -> None:
-        """A workload of the release, made as Helm would; its pods fail as the sandbox's stage says."""
+        """A workload of the release, made as Helm would; its pods fail as the sandbox's stage says.
+
+        `pod`: fields of the pod's spec; but `annotations` are the pod's, and `spec` is the workload's own.
+        """
         labels = {"application": "nova", "component": component}
         template_labels = {**labels, **({FAIL: fail} if fail else {})}
         annotations = pod.pop("annotations", {})
+        extra: dict[str, Any] = pod.pop("spec", {})
         spec: dict[str, Any] = {
+            **extra,
             "template": {
                 "metadata": {"labels": template_labels, "annotations": annotations},
                 "spec": {"containers": [{"name": "main", "image": "registry.local/nova:2026.1"}], **pod},
-            }
+            },
         }
         if kind == "Job":
             spec["template"]["spec"]["restartPolicy"] = "Never"
@@ -89,6 +94,11 @@ class Workloads:
         }
         self.region.kubectl("apply", "-f", "-", input=json.dumps(body))
 
+    def make_anew(self, component: str) -> None:
+        """A Job whose cause is gone: deleted and made again, since its template cannot be changed."""
+        self.region.kubectl("delete", f"job/nova-{component}", "--wait=true")
+        self.apply("Job", component)
+
     def health(self, component: str) -> dict[str, Any]:
         application = (self.region.status().get("health") or {}).get(RELEASE) or {}
         return application.get(component) or {}
@@ -106,6 +116,12 @@ class Workloads:
 
         found: dict[str, Any] = wait_until(f"{component} {status}", reached, timeout, show)
         return found
+
+    def wait_healthy(self) -> None:
+        def told() -> bool:
+            return bool(self.region.condition("WorkloadsHealthy").get("status") == "True")
+
+        wait_until("healthy", told, timeout=30)
 
 
 @pytest.fixture(scope="module")
@@ -183,14 +199,37 @@ def test_an_unbound_claim_is_named_with_its_storage_class(workloads: Workloads) 
     workloads.wait("images", "Progressing", "claim images is Pending", '"no-such-class"')
 
 
-def test_a_failing_job_is_told_with_its_pods_reason(workloads: Workloads) -> None:
+def test_a_failing_job_is_told_with_its_pods_reason_and_heals_when_it_is_made_anew(
+    workloads: Workloads,
+) -> None:
     workloads.apply("Job", "db-sync", fail="job-fails")
     workloads.wait("db-sync", "Unhealthy", "failed", "exit code 1", "simulated failure")
+    assert workloads.region.condition("WorkloadsHealthy")["reason"] == "WorkloadsFailing"
+    workloads.make_anew("db-sync")
+    workloads.wait("db-sync", "Ready")
+    workloads.wait_healthy()
 
 
-def test_a_hanging_job_progresses_and_says_since_when(workloads: Workloads) -> None:
+def test_a_hanging_job_says_since_when_and_heals_when_it_is_made_anew(workloads: Workloads) -> None:
     workloads.apply("Job", "bootstrap", fail="job-hangs")
     workloads.wait("bootstrap", "Progressing", "Job nova-bootstrap runs since")
+    workloads.make_anew("bootstrap")
+    workloads.wait("bootstrap", "Ready")
+    workloads.wait_healthy()
+
+
+def test_a_hanging_job_is_unhealthy_after_its_own_deadline_and_heals_when_it_is_made_anew(
+    workloads: Workloads,
+) -> None:
+    """Of the deadline of Kubernetes' own; health's is half an hour, and its examples are in tests/domain."""
+    workloads.apply("Job", "bootstrap", fail="job-hangs", spec={"activeDeadlineSeconds": 10})
+    workloads.wait("bootstrap", "Progressing", "Job nova-bootstrap runs since")
+    workloads.wait(
+        "bootstrap", "Unhealthy", "Job nova-bootstrap", "longer than specified deadline", timeout=90
+    )
+    workloads.make_anew("bootstrap")
+    workloads.wait("bootstrap", "Ready")
+    workloads.wait_healthy()
 
 
 def test_what_is_scaled_to_zero_or_deleted_does_not_count(workloads: Workloads) -> None:
