@@ -108,7 +108,8 @@ class Outlook:
     """What is known of agents. `host`: the one that is taken out; `served` and `holders` may ask OpenStack.
 
     There is an agent on every host of some regions: no question is asked of each of them. `given`: what was
-    given to each agent and is not in its own count yet; whoever chooses a target adds to it.
+    given to each agent and is not in its own count yet; whoever chooses a target adds to it. `leaving`: hosts
+    that are to be emptied, too, and are chosen last: what went there would move twice.
     """
 
     agents: Sequence[Agent]
@@ -118,6 +119,7 @@ class Outlook:
     now: float
     deadline: float
     given: MutableMapping[str, int] = field(default_factory=dict)
+    leaving: frozenset[str] = frozenset()
 
     def present(self) -> list[NetworkMove]:
         """What the agents of the host serve now."""
@@ -147,7 +149,10 @@ class Outlook:
 
         One that refused it is the last to be asked again.
         """
-        loads = {one.id: one.load + self.given.get(one.id, 0) for one in self.others(move.kind)}
+        loads = {
+            one.id: (one.host in self.leaving, one.load + self.given.get(one.id, 0))
+            for one in self.others(move.kind)
+        }
         if any(one in loads for one in self.holders(move.id, move.kind)):
             return ""
         refused = move.target if move.message else ""

@@ -24,21 +24,40 @@ log = logging.getLogger(__name__)
 class AskedAgents:
     """What Neutron says of agents in one look: each question is asked once, for all maintenances together.
 
-    `moves`: what stands in the status of all of them, so that they do not all choose the same agent.
+    `moves`: what stands in the status of all of them, so that they do not all choose the same agent, nor one
+    on a host that is `leaving`.
     """
 
-    def __init__(self, cloud: Cloud, view: CloudView, moves: Iterable[NetworkMove], now: float) -> None:
+    def __init__(
+        self,
+        cloud: Cloud,
+        view: CloudView,
+        *,
+        moves: Iterable[NetworkMove] = (),
+        leaving: Iterable[str] = (),
+        now: float,
+    ) -> None:
         self._cloud = cloud
         self._agents = view.agents
         self._ids = frozenset(one.id for one in view.agents)
         self._served: dict[str, Sequence[str]] = {}
         self._holders: dict[tuple[str, Kind], Sequence[str]] = {}
         self._given = given_lately(moves, now)
+        self._leaving = frozenset(leaving)
         self._now = now
 
     def outlook(self, host: str, *, deadline: float) -> Outlook:
         """For the maintenance of a host; asks when it is asked."""
-        return Outlook(self._agents, host, self._ask_agent, self._ask_item, self._now, deadline, self._given)
+        return Outlook(
+            self._agents,
+            host,
+            self._ask_agent,
+            self._ask_item,
+            self._now,
+            deadline,
+            self._given,
+            self._leaving,
+        )
 
     def _ask_agent(self, agent: str, kind: str) -> Sequence[str]:
         if agent not in self._ids:

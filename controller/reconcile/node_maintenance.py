@@ -128,7 +128,8 @@ class MaintenancesReconciler:
         slots = share_slots(claims)
         waits = waits_for_slots(claims, slots)
         moves = [move for work in works for move in work.network]
-        self._agents = AskedAgents(cloud, view, moves, self._clock.now())
+        leaving = [work.host for work in works if not work.going and not work.planning]
+        self._agents = AskedAgents(cloud, view, moves=moves, leaving=leaving, now=self._clock.now())
         pauses = []
         for work in self._order.of(works, lambda one: (one.created, one.name)):
             if cloud.late:

@@ -80,3 +80,14 @@ def test_maintenances_of_one_look_do_not_all_choose_the_same_agent(world: NodeWo
         world.maintain(f"work{number}", f"cmp0{number}", budgets={"nodesPerAggregate": 10})
     world.look(8)
     assert [len(world.cloud.on_agents[f"dhcp-cmp0{number}"]) for number in (2, 3)] == [2, 2]
+
+
+def test_nothing_goes_to_a_host_that_is_to_be_emptied_too(world: NodeWorld) -> None:
+    for host in HOSTS[2:]:
+        serve(world, host, f"own-{host}")
+    serve(world, "cmp00", "n1", "n2")
+    for number in range(2):
+        world.maintain(f"work{number}", f"cmp0{number}", budgets={"nodesPerAggregate": 10})
+    world.look(8)
+    assert Counter(name for name, _ in world.cloud.calls if name == "add_to_agent") == {"add_to_agent": 2}
+    assert world.cloud.on_agents.get("dhcp-cmp01", []) == []
