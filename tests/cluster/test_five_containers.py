@@ -227,7 +227,7 @@ def untrue_summary(osdpl: dict[str, Any], workloads: int) -> list[str]:
 @pytest.mark.parametrize(
     ("causes", "pace", "floor"),
     [
-        (20, 1.0, 3),
+        (20, 1.0, 2),
         pytest.param(1000, 0.5, 50, marks=[pytest.mark.exhaustive, pytest.mark.timeout(3600)]),
     ],
 )
