@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 
 # Begins every reason, description or mark that we leave in OpenStack: only what carries it is undone.
 MARK = "osctl.dev: "
+# Of services whose node was removed, or lost its role.
+REMOVED = MARK + "node removed"
 # Nova's own words for a compute that registered while enable_new_services is off
 # (nova/objects/service.py, nova/compute/manager.py): nobody's decision, so it may be enabled.
 NEW_SERVICE_REASONS = frozenset(

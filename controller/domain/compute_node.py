@@ -13,6 +13,7 @@ from typing import Any
 
 from controller.domain.cloud_facts import (
     MARK,
+    REMOVED,
     Agent,
     ComputeService,
     forced_by_us,
@@ -172,7 +173,7 @@ def _without_node(facts: HostFacts, braked: str) -> Decision:
         return Decision(Step.BLOCKED, Reason.AUTOMATION_BRAKED, braked)
     if service.enabled:
         text = "the node was removed, or lost its role"
-        return Decision(Step.DISABLE, Reason.NODE_REMOVED, text, mark=MARK + "node removed")
+        return Decision(Step.DISABLE, Reason.NODE_REMOVED, text, mark=REMOVED)
     if facts.servers is None:
         return Decision(Step.WAIT, Reason.CLOUD_UNKNOWN, "it is not known whether servers are left on it")
     if facts.servers:

@@ -6,7 +6,7 @@ import logging
 from dataclasses import replace
 
 from controller.cloud_port import Cloud
-from controller.domain.cloud_facts import MARK, Agent, CloudView
+from controller.domain.cloud_facts import REMOVED, Agent, CloudView
 from controller.domain.compute_node import Decision, HostFacts, Step
 from controller.domain.reasons import Reason
 from controller.errors import CloudRefused, CloudUnavailable
@@ -79,7 +79,7 @@ def remove_host(facts: HostFacts, decision: Decision, cloud: Cloud, view: CloudV
     stranded = _remove_agents(facts, cloud, view)
     for volume in view.volumes_on(host):
         if volume.binary == "cinder-volume" and volume.enabled and not volume.up:
-            cloud.set_volume_service(volume, enabled=False, reason=MARK + "node removed")
+            cloud.set_volume_service(volume, enabled=False, reason=REMOVED)
     if stranded:
         return Decision(Step.BLOCKED, Reason.SERVERS_LEFT, stranded)
     return decision if facts.service is not None else replace(decision, step=Step.FORGET)

@@ -80,7 +80,7 @@ class HostSteps:
         try:
             self._kube.create(maintenance)
         except Conflict:
-            return decision
+            return replace(decision, step=Step.WAIT)
         log.info("host %s: evacuation begins", node.name)
         return decision
 

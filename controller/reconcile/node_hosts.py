@@ -8,38 +8,34 @@ read that very moment before it is taken.
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
 from dataclasses import replace
 
 from controller.cloud_port import Cloud, Fencing
 from controller.domain.brake import brake
 from controller.domain.cloud_facts import CloudView
 from controller.domain.compute_node import (
-    PASSIVE,
     Decision,
     HostFacts,
     Step,
-    after_step,
     decide_host,
     is_automatic,
 )
 from controller.domain.node_pods import stuck_pods
-from controller.domain.nodes import parse_node
 from controller.domain.reasons import WARNING, Reason
-from controller.errors import CloudRefused, CloudUnavailable
+from controller.errors import CloudUnavailable
 from controller.ports import NODE, NODE_MAINTENANCE, POD, STATEFULSET, Clock, Events, Kube
 from controller.reconcile.cloud_access import CloudAccess
 from controller.reconcile.drain_guard import DrainGuard
 from controller.reconcile.drain_lock import DrainLocks, LockedNodes
-from controller.reconcile.fair_order import FairOrder
 from controller.reconcile.host_board import BoardContent, HostBoard
 from controller.reconcile.host_fencing import HostFencing
 from controller.reconcile.host_places import HostPlaces
 from controller.reconcile.host_reports import host_reports, with_locks
 from controller.reconcile.host_scene import HostScene, HostScenes
-from controller.reconcile.host_steps import HostSteps
+from controller.reconcile.host_turns import STEPS_PER_LOOK, HostTurns
 from controller.reconcile.node_notes import NodeNotes
 from controller.reconcile.object_store import ObjectStore
+from controller.reconcile.volume_return import VolumeReturn
 
 log = logging.getLogger(__name__)
 
@@ -51,8 +47,6 @@ AT_LEAST = 2.0
 AGAIN_AFTER = 15.0
 CATCHING_UP = 0.5
 NO_REGION = 30.0
-# Steps and changes of aggregates in one look, so that it stays short; the next goes on where it ended.
-STEPS_PER_LOOK = 20
 PAUSED = "spec.mode is Paused: nothing is done by itself"
 
 
@@ -88,7 +82,6 @@ class HostsReconciler:
         self._board = board
         self._namespace = namespace
         self._resync = resync
-        self._steps = HostSteps(kube, namespace)
         self._scenes = HostScenes(
             kube=kube, clock=clock, nodes=nodes, region=region, board=board, namespace=namespace
         )
@@ -98,7 +91,8 @@ class HostsReconciler:
             kube=kube, clock=clock, fencing=fencing, notes=self._notes, namespace=namespace
         )
         self._told: dict[str, tuple[str, str]] = {}
-        self._turns = FairOrder()
+        self._turns = HostTurns(kube, clock, namespace)
+        self._volumes = VolumeReturn(clock)
         self._places = HostPlaces(kube, clock)
         self._looked = -AT_LEAST
         # When OpenStack was last looked at, in seconds since the epoch.
@@ -135,17 +129,18 @@ class HostsReconciler:
     # -- what follows from a look -------------------------------------------------------------------
 
     def _care(self, scene: HostScene, cloud: Cloud, view: CloudView) -> bool:
-        """Decides on every host and takes the steps; whether any was taken."""
+        """Decides on every host and takes the steps; whether any changed something."""
         hosts = self._scenes.facts(scene, view)
         braked = brake(hosts, scene.policy)
         now = self._clock.now()
         decided = [(host, decide_host(host, scene.policy, braked, now)) for host in hosts]
-        taken = self._take_steps(decided, scene, cloud, view=view, braked=braked)
-        decided = [taken.get(host.name, (host, decision)) for host, decision in decided]
+        turns = self._turns.take(decided, scene, cloud, view=view, braked=braked)
+        decided = [turns.told.get(host.name, (host, decision)) for host, decision in decided]
         if not scene.policy.paused:
             self._return_automatic(scene)
+            self._volumes.look(scene, decided, cloud, view)
         owners = [host.name for host in hosts if not (host.taken_over or scene.policy.paused)]
-        self._places.look(scene, owners, cloud, view, most=max(1, STEPS_PER_LOOK - len(taken)))
+        self._places.look(scene, owners, cloud, view, most=max(1, STEPS_PER_LOOK - turns.tried))
         locks = self._guard.look(scene, self._region.facts(STATEFULSET), view, cloud)
         # Asked for last: while the service thinks, what was looked at grows old.
         awaiting = [one for one in decided if one[1].reason == Reason.FENCING_AWAITED]
@@ -155,58 +150,7 @@ class HostsReconciler:
             self._tell(host, decision, scene)
         reports = host_reports(scene, view, decided, locks=locks, misplaced=self._places.refused, now=now)
         self._board.write(BoardContent(reports, braked, paused=_paused(scene)))
-        return bool(taken)
-
-    def _take_steps(
-        self,
-        decided: Sequence[tuple[HostFacts, Decision]],
-        scene: HostScene,
-        cloud: Cloud,
-        *,
-        view: CloudView,
-        braked: str,
-    ) -> dict[str, tuple[HostFacts, Decision]]:
-        """Takes steps while there is time; what came of them, by name of the host."""
-        taken: dict[str, tuple[HostFacts, Decision]] = {}
-        due = [one for one in decided if one[1].step not in PASSIVE]
-        for host, decision in self._turns.of(due, lambda one: one[0].name)[:STEPS_PER_LOOK]:
-            if cloud.late:
-                break
-            self._turns.reached(host.name)
-            taken[host.name] = self._take(host, decision, scene, cloud, view=view, braked=braked)
-        return taken
-
-    def _take(
-        self,
-        host: HostFacts,
-        decision: Decision,
-        scene: HostScene,
-        cloud: Cloud,
-        *,
-        view: CloudView,
-        braked: str,
-    ) -> tuple[HostFacts, Decision]:
-        """Takes the step, if it is still to be taken; gives the host after it, and what is to be told.
-
-        Both sides are read again right before: a look is seconds old, and a person may have been at work.
-        """
-        fresh = self._kube.get(NODE, host.name)
-        node = parse_node(fresh) if fresh is not None else None
-        compute = node.as_compute() if node is not None and node.is_compute else None
-        seen = host
-        try:
-            service = cloud.compute_service(host.host) if host.was_compute else None
-            seen = replace(host, node=compute, service=service)
-            again = decide_host(seen, scene.policy, braked, self._clock.now())
-            if again.step != decision.step:
-                return seen, replace(again, step=Step.WAIT) if again.step != Step.NOTHING else again
-            told = self._steps.take(seen, again, node, cloud, view)
-            return replace(seen, service=after_step(service, again)), told
-        except CloudUnavailable as error:
-            return seen, Decision(Step.WAIT, Reason.CLOUD_UNKNOWN, str(error))
-        except CloudRefused as error:
-            reason = Reason.CLEANUP_AWAITED if decision.step == Step.UNFORCE else Reason.CLOUD_UNKNOWN
-            return seen, Decision(Step.WAIT, reason, str(error))
+        return turns.changed
 
     def _return_automatic(self, scene: HostScene) -> None:
         """A node that is back needs its own evacuation no more; and what hangs on a dead one is freed."""

@@ -10,6 +10,7 @@ import pytest
 from controller.domain.cloud_facts import Agent
 from controller.domain.compute_node import MAP_AFTER, REGISTER_WITHIN
 from controller.ports import CRONJOB, JOB, NODE
+from controller.reconcile.host_turns import LONGEST_PAUSE
 from tests.reconcile.node_world import COMPUTE, NAMESPACE, NodeWorld
 
 
@@ -142,7 +143,7 @@ def end(world: NodeWorld, kind: str) -> None:
     [job] = world.kube.list(JOB, NAMESPACE)
     status: dict[str, Any] = {"conditions": [{"type": kind, "status": "True"}]}
     world.kube.replace({**job, "status": status}, subresource="status")
-    world.look(1)
+    world.look(1, after=LONGEST_PAUSE)
 
 
 def test_the_job_is_told_of_while_it_works(unmapped: NodeWorld) -> None:
