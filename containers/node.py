@@ -18,6 +18,7 @@ from controller.operator import Container
 from controller.ports import NODE, NODE_MAINTENANCE, OSDPL, POD, STATEFULSET, Resource
 from controller.reconcile.cloud_access import CloudAccess
 from controller.reconcile.drain_lock import DrainLocks
+from controller.reconcile.edits import Edits
 from controller.reconcile.host_board import HostBoard
 from controller.reconcile.known_regions import KnownRegions
 from controller.reconcile.node_hosts import HostsReconciler
@@ -30,9 +31,8 @@ from controller.reconcile.status_metrics import measured_maintenance, measured_r
 REGION_PARSERS: Mapping[Resource, Parse] = {POD: parse_node_pod, STATEFULSET: parse_workload}
 HOSTS: Key = ("hosts", "", "")
 MAINTENANCES: Key = ("maintenances", "", "")
-# Seconds from a change of a maintenance to the next look. Our own writes come back as events, too: with ten
-# maintenances there is one every moment, and a look is some fifty requests.
-AFTER_MAINTENANCES = 2.0
+# Seconds from an edit of a maintenance to the next look.
+AFTER_MAINTENANCES = 1.0
 
 
 def main() -> None:
@@ -137,6 +137,7 @@ class _News:
         self._queue = shared.parts.queue
         self._shared = shared
         self._regions = KnownRegions()
+        self._edits = Edits()
         self._measure = measured_region(shared.parts.metrics, node_series)
         self._measure_maintenance = measured_maintenance(shared.parts.metrics)
 
@@ -157,12 +158,14 @@ class _News:
     def region_seen(self, event: str | None, obj: Mapping[str, Any]) -> None:
         self._measure(event, obj)
         self._queue.add(("region", *self._regions.feed(event, obj)), after=GATHERING)
-        self._queue.add(HOSTS, after=GATHERING)
+        if self._edits.feed(event, obj):
+            self._queue.add(HOSTS, after=GATHERING)
 
     def maintenance_seen(self, event: str | None, obj: Mapping[str, Any]) -> None:
         self._measure_maintenance(event, obj)
-        self._queue.add(MAINTENANCES, after=AFTER_MAINTENANCES)
-        self._queue.add(HOSTS, after=AFTER_MAINTENANCES)
+        if self._edits.feed(event, obj):
+            self._queue.add(MAINTENANCES, after=AFTER_MAINTENANCES)
+            self._queue.add(HOSTS, after=AFTER_MAINTENANCES)
 
 
 if __name__ == "__main__":

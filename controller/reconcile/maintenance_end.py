@@ -22,7 +22,7 @@ from controller.reconcile.server_moves import ask, see
 
 log = logging.getLogger(__name__)
 
-BUSY_EVERY, IDLE_EVERY = 3.0, 15.0
+BUSY_EVERY, IDLE_EVERY = 5.0, 15.0
 SHOWN = 5
 
 

@@ -59,7 +59,7 @@ from controller.reconcile.server_moves import Commands, follow_servers, planned,
 log = logging.getLogger(__name__)
 
 # Between two looks: while servers are under way, and while there is nothing to do but to watch.
-BUSY_EVERY, IDLE_EVERY = 3.0, 15.0
+BUSY_EVERY, IDLE_EVERY = 5.0, 15.0
 AGAIN_AFTER = 15.0
 # A look at the hosts that somebody else took serves as long.
 VIEW_GOOD_FOR = 2.5

@@ -15,12 +15,10 @@ from typing import Any
 
 import pytest
 
-from containers.node import AFTER_MAINTENANCES
 from controller.adapters.cloud import OpenStackClouds
 from controller.adapters.randomness import SystemRandomness
 from controller.domain.cloud_facts import Agent
 from controller.ports import NODE_MAINTENANCE
-from controller.reconcile.node_hosts import AT_LEAST
 from tests.fakes.cloud_server import CloudServer, served
 from tests.reconcile.node_world import NodeWorld
 
@@ -32,7 +30,7 @@ MOVES_EVERY = 5.0
 # Lists of a look: services, hypervisors (in three pages of 200), agents, volumes, aggregates.
 LISTS = 7
 AT_REST = LISTS * 60 / 10 * 1.2
-WITH_MAINTENANCES = 2500
+WITH_MAINTENANCES = 1200
 
 
 class Region:
@@ -70,12 +68,9 @@ class Region:
             if now >= moves:
                 world.cloud.pass_time()
                 moves = now + MOVES_EVERY
-            # A write of ours comes back as an event, and brings another look.
             if now >= works:
-                world.kube.forget_requests()
                 pause = world.maintenances.reconcile()
-                works = now + (AFTER_MAINTENANCES if world.kube.writes else pause or 60.0)
-                hosts = min(hosts, now + AT_LEAST) if world.kube.writes else hosts
+                works = now + (60.0 if pause is None else pause)
             if now >= hosts:
                 world.watch()
                 hosts = now + world.hosts.reconcile()
