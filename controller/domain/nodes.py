@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
+from controller.domain.absence import began, noted_absence, words_of
 from controller.domain.compute_node import ComputeNode
 from controller.domain.conditions import Condition, find, shorten, timestamp
 from controller.domain.host_names import hostname_of
@@ -53,7 +54,8 @@ class NodeFacts:
 
     That is not when its condition last changed: an absence goes from False to Unknown and is still the
     same one. `absence`: what is noted of it, as `noted_absence` gives it; `boot`: the id of the machine's
-    present boot. `aggregates`: names of host aggregates that its labels ask for, with the availability zone
+    present boot; `condition`: its Ready condition in two words.
+    `aggregates`: names of host aggregates that its labels ask for, with the availability zone
     that each is, empty for none. `declined`: the absence whose evacuation was taken back.
     """
 
@@ -68,6 +70,7 @@ class NodeFacts:
     cordoned: bool = False
     cordoned_by: str = ""
     boot: str = ""
+    condition: str = ""
     absence: str = ""
     fenced: float = 0.0
     losses: tuple[float, ...] = ()
@@ -149,7 +152,7 @@ def parse_node(obj: Mapping[str, Any]) -> NodeFacts | None:
         name=str(meta["name"]),
         roles=roles,
         state=state,
-        since=_since(ready, boot, str(notes.get(ABSENCE_ANNOTATION) or "")),
+        since=began(ready, boot, str(notes.get(ABSENCE_ANNOTATION) or "")),
         message=shorten(message, MESSAGE_LIMIT),
         uid=str(meta.get("uid") or ""),
         hostname=hostname_of(obj),
@@ -157,29 +160,13 @@ def parse_node(obj: Mapping[str, Any]) -> NodeFacts | None:
         cordoned=cordoned,
         cordoned_by=str(notes.get(CORDONED_BY_ANNOTATION) or ""),
         boot=boot,
+        condition=words_of(ready),
         absence=str(notes.get(ABSENCE_ANNOTATION) or ""),
         fenced=seconds_of(notes.get(FENCED_ANNOTATION)),
         losses=_times(notes.get(LOSSES_ANNOTATION)),
         declined=seconds_of(notes.get(NO_EVACUATION_ANNOTATION)),
         aggregates=tuple((str(name), str(zone or "")) for name, zone in wanted if name),
     )
-
-
-def _since(ready: Mapping[str, Any], boot: str, noted: str) -> float:
-    """When the node came to be as it is, 0.0 where that is not known.
-
-    What was noted of an absence holds while the machine has not been started again meanwhile.
-    """
-    changed = seconds_of(ready.get("lastTransitionTime"))
-    began, _, boot_then = noted.partition(" ")
-    start = seconds_of(began)
-    same = ready.get("status") != "True" and start and boot_then == boot
-    return start if same and (not changed or start <= changed) else changed
-
-
-def noted_absence(since: float, boot: str) -> str:
-    """What is noted on a node that is not ready, since when and in which boot of its machine."""
-    return f"{timestamp(since)} {boot}".strip()
 
 
 def due_notes(node: NodeFacts, now: float, *, planned: bool) -> dict[str, str | None]:
@@ -197,7 +184,7 @@ def due_notes(node: NodeFacts, now: float, *, planned: bool) -> dict[str, str | 
         )
         notes |= {name: None for name, value in given if value}
     else:
-        absence = noted_absence(node.since or now, node.boot)
+        absence = noted_absence(node.since or now, node.condition, node.boot)
         notes |= {ABSENCE_ANNOTATION: absence} if absence != node.absence else {}
         if node.is_compute and not planned and node.since and node.since not in node.losses:
             losses = [*node.losses, node.since][-LOSSES_KEPT:]

@@ -98,6 +98,61 @@ def test_the_fencing_service_is_asked_anew_for_a_machine_that_was_started_again(
     assert len(world.kube.objects("NodeMaintenance")) == 1
 
 
+def test_a_return_that_nobody_saw_ends_an_absence_and_its_word(world: NodeWorld) -> None:
+    """The container was away for an hour, in which the node was ready, and was lost again."""
+    lose(world)
+    world.fence("cmp1")
+    world.clock.advance(100)
+    world.set_ready("cmp1", True)
+    world.clock.advance(3600)
+    world.set_ready("cmp1", False)
+    world.restart()
+    world.look(2)
+    assert world.status("cmp1")["reason"] == "NodeNotReady"
+    world.look(20, after=10)
+    assert world.status("cmp1")["reason"] == "FencingAwaited"
+    assert evacuated(world) == 0
+
+
+def test_the_hold_down_of_an_absence_after_one_that_nobody_saw_end_is_a_whole_one(world: NodeWorld) -> None:
+    world.set_ready("cmp1", False)
+    world.look(2)
+    world.set_ready("cmp1", True)
+    world.clock.advance(3600)
+    world.set_ready("cmp1", False)
+    world.restart()
+    world.look(4, after=10)
+    assert world.cloud.services["cmp1"].enabled
+
+
+def test_false_and_then_unknown_while_nobody_looked_is_another_absence(world: NodeWorld) -> None:
+    lose(world, "False")
+    world.fence("cmp1")
+    world.clock.advance(3600)
+    world.set_condition("cmp1", "Unknown")
+    world.look(20, after=10)
+    assert world.status("cmp1")["reason"] == "FencingAwaited"
+    assert evacuated(world) == 0
+
+
+def test_a_kubelet_that_speaks_again_was_not_off(world: NodeWorld) -> None:
+    lose(world, "Unknown")
+    world.fence("cmp1")
+    world.clock.advance(5)
+    world.set_condition("cmp1", "False")
+    world.look(20, after=10)
+    assert world.status("cmp1")["reason"] == "FencingAwaited"
+    assert evacuated(world) == 0
+
+
+def test_an_absence_is_the_same_one_after_a_restart(world: NodeWorld) -> None:
+    lose(world)
+    world.fence("cmp1")
+    world.restart()
+    world.look(40)
+    assert evacuated(world) == 4
+
+
 def test_a_word_for_times_to_come_is_none(world: NodeWorld) -> None:
     lose(world)
     world.annotate("cmp1", fenced_at=timestamp(world.clock.now() + 3600))
