@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from controller.adapters.cloud_calls import CloudCalls, items_of, read_each
@@ -206,14 +207,17 @@ class OpenStackCloud:
         self._calls.send("PUT", "block_storage", path, body)
 
     def ensure_aggregate(self, name: str, *, zone: str) -> Aggregate:
-        known = next((one for one in self.aggregates() if one.name == name), None)
-        if known is not None:
-            return known
-        wanted = {"name": name} | ({"availability_zone": zone} if zone else {})
-        made = self._calls.send("POST", "compute", "/os-aggregates", {"aggregate": wanted}, LOOK)["aggregate"]
+        found = next((one for one in self.aggregates() if one.name == name), None)
+        if found is None:
+            wanted = {"name": name} | ({"availability_zone": zone} if zone else {})
+            body = {"aggregate": wanted}
+            made = self._calls.send("POST", "compute", "/os-aggregates", body, LOOK)["aggregate"]
+            found = _aggregate({**made, "hosts": [], "metadata": {}})
+        if found.ours or not found.bare:
+            return found
         mark = {"set_metadata": {"metadata": {AGGREGATE_KEY: "true"}}}
-        self._calls.send("POST", "compute", f"/os-aggregates/{made['id']}/action", mark, LOOK)
-        return _aggregate({**made, "hosts": [], "metadata": {AGGREGATE_KEY: "true"}})
+        self._calls.send("POST", "compute", f"/os-aggregates/{found.id}/action", mark, LOOK)
+        return replace(found, ours=True, bare=False)
 
     def place_host(self, aggregate: Aggregate, host: str, *, member: bool) -> None:
         body = {"add_host" if member else "remove_host": {"host": host}}
@@ -341,6 +345,7 @@ def _aggregate(one: Mapping[str, Any]) -> Aggregate:
         hosts=frozenset(one.get("hosts") or ()),
         zone=one.get("availability_zone") or metadata.get("availability_zone") or "",
         ours=AGGREGATE_KEY in metadata,
+        bare=not one.get("hosts") and not metadata.keys() - {"availability_zone"},
     )
 
 

@@ -357,3 +357,20 @@ def test_a_server_has_the_properties_of_its_image_and_none_where_it_boots_from_a
     assert found is not None and found.local_disk and found.image == {"hw_cpu_policy": "dedicated"}
     found = OpenStackCloud(Calls(Service(Answer(body={"server": {**entry, "image": ""}})))).server("s")
     assert found is not None and not found.local_disk and found.image == {}
+
+
+def test_an_aggregate_that_was_made_and_not_marked_before_a_kill_is_marked_the_next_time() -> None:
+    bare = {"id": 7, "name": "rack1", "availability_zone": "az1", "hosts": []}
+    zone = {"availability_zone": "az1"}
+    service = Service(
+        Answer(body={"aggregates": [{**bare, "metadata": zone}]}), Answer(body={"aggregate": bare})
+    )
+    assert OpenStackCloud(Calls(service)).ensure_aggregate("rack1", zone="az1").ours
+    assert [path for _, path, _ in service.asked] == ["/os-aggregates", "/os-aggregates/7/action"]
+
+
+def test_an_aggregate_of_somebody_else_is_not_marked() -> None:
+    theirs = {"id": 7, "name": "rack1", "hosts": ["cmp9"], "metadata": {"ssd": "true"}}
+    service = Service(Answer(body={"aggregates": [theirs]}))
+    assert not OpenStackCloud(Calls(service)).ensure_aggregate("rack1", zone="").ours
+    assert len(service.asked) == 1
