@@ -195,8 +195,9 @@ def _message(
     of_output = redact if verdict.lacking else redact_output
     said = " ".join(of_output(verdict.output).split()) if verdict.output else ""
     if verdict.bereft and verdict.bereft in before:
-        known = before[before.index(verdict.bereft) :]
-        return f"{shorten(text, MESSAGE_LIMIT - len(known) - 2)}; {redact(known)}"
+        known = redact(before[before.index(verdict.bereft) :])
+        text = shorten(text, TEXT_SHOWN)
+        return f"{text}; {shorten(known, MESSAGE_LIMIT - len(text) - 2)}"
     if not said:
         return shorten(text, MESSAGE_LIMIT)
     if len(said) > OUTPUT_SHOWN:

@@ -14,6 +14,8 @@ from controller.domain.workloads import Workload
 # What may pass by itself within so many seconds is not a failure yet.
 SCHEDULING_GRACE = 30.0  # volumes are provisioned, nodes are added
 TERMINATING_GRACE = 60.0  # beyond the pod's own grace period, which its deletion time includes
+# A rollout takes pods of the earlier revision away as soon as those of the newest serve.
+REPLACED_WITHIN = 60.0
 # A Deployment's own default (apps/v1 progressDeadlineSeconds), for kinds that have none.
 PROGRESS_DEADLINE = 600.0
 # Releases whose servers decide by majority, and the component that they are (the charts' labels).
@@ -101,7 +103,7 @@ def judge_workload(workload: Workload, pods: Iterable[PodFacts], around: Surroun
     """The verdict on a workload that counts (`off` is False)."""
     known = list(pods)
     workload = _with_lost(workload, known)
-    worst = _worst(_relevant(workload, known), around)
+    worst = _worst(_relevant(workload, known, around.now), around)
     rollout = workload.rollout
     if workload.kind == "Job":
         return _job(workload, worst, around)
@@ -234,7 +236,7 @@ def _job(job: Workload, worst: _Worst | None, around: Surroundings) -> Verdict:
     return verdict(health, f"Job {job.name} runs since {timestamp(job.started)}")
 
 
-def _relevant(workload: Workload, pods: list[PodFacts]) -> list[PodFacts]:
+def _relevant(workload: Workload, pods: list[PodFacts], now: float) -> list[PodFacts]:
     """The pods whose trouble is the workload's.
 
     While a Deployment rolls out, those of the newest revision: the others are being replaced, and what
@@ -249,7 +251,7 @@ def _relevant(workload: Workload, pods: list[PodFacts]) -> list[PodFacts]:
     if workload.kind != "Deployment":
         return _living(pods) or pods
     if workload.rollout.updated > 0:
-        newest = _newest_revision(pods, workload.rollout.updated)
+        newest = _newest_revision(pods, workload.rollout.updated, now)
         pods = [pod for pod in pods if pod.revision == newest]
     # The remains of an evicted pod tell nothing when another has taken its place.
     replaced = workload.rollout.current >= workload.rollout.desired
@@ -266,7 +268,7 @@ def _living(pods: list[PodFacts]) -> list[PodFacts]:
     return living if any(pod.cause for pod in living) else []
 
 
-def _newest_revision(pods: list[PodFacts], updated: int) -> str:
+def _newest_revision(pods: list[PodFacts], updated: int, now: float) -> str:
     """The revision of which a Deployment has `updated` pods; if that fits several, the one begun last.
 
     A pod of an earlier revision that is made anew is younger than all of the newest, and a rollback makes
@@ -284,7 +286,14 @@ def _newest_revision(pods: list[PodFacts], updated: int) -> str:
         for revision, group in by_revision.items()
     }
     fitting = [revision for revision, count in counts.items() if count == updated] or list(by_revision)
-    return max(fitting, key=lambda revision: min(_age(pod) for pod in by_revision[revision]))
+
+    def begun(revision: str) -> tuple[bool, tuple[float, str]]:
+        group = by_revision[revision]
+        # Were these the newest, the others would be gone by now.
+        old = all(pod.cause is None and now - pod.created > REPLACED_WITHIN for pod in group)
+        return not old, min(_age(pod) for pod in group)
+
+    return max(fitting, key=begun)
 
 
 def _worst(pods: Sequence[PodFacts], around: Surroundings) -> _Worst | None:

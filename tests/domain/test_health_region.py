@@ -167,6 +167,13 @@ def test_what_a_pod_of_a_job_said_stays_when_the_job_gives_up_and_takes_it_away(
     assert entry(gone)["message"] == "Job sync: BackoffLimitExceeded"
 
 
+def test_however_much_a_pod_said_the_message_has_an_end() -> None:
+    tried = {"status": "Unhealthy", "message": f"pod sync-x1 {'long ' * 400}"}
+    told = entry(judged(Health.UNHEALTHY, "Job sync: BackoffLimitExceeded", bereft="pod sync-"), tried)
+    assert told["message"].startswith("Job sync: BackoffLimitExceeded; pod sync-x1 long")
+    assert len(told["message"]) <= 1000
+
+
 HEALTHY = {"nova": {"api": {"status": "Ready", "ready": 2, "desired": 2}}}
 STARTS = {"nova": {"api": {"status": "Progressing", "ready": 1, "desired": 2, "message": "a pod starts"}}}
 BROKEN = {

@@ -160,6 +160,18 @@ VERDICTS: dict[str, tuple[dict[str, Any], list[dict[str, Any]], Health, str]] = 
         Health.UNHEALTHY,
         "pod nova-api-bbb-1 CrashLoopBackOff: container api ended with exit code 1",
     ),
+    "deployment, stuck rollout of one pod, and the one of the earlier revision made anew": (
+        deployment(1, replicas=2, updatedReplicas=1),
+        [pod("nova-api-bbb-1", NEW, age=300, **crashing()), pod("nova-api-aaa-9", OLD, age=90)],
+        Health.UNHEALTHY,
+        "pod nova-api-bbb-1 CrashLoopBackOff: container api ended with exit code 1",
+    ),
+    "deployment, one pod that crashes and the one that cures it": (
+        deployment(1, replicas=2, updatedReplicas=1),
+        [pod("nova-api-aaa-1", OLD, age=300, **crashing()), pod("nova-api-bbb-1", NEW, age=5)],
+        Health.PROGRESSING,
+        "1 pods of the previous revision are still to go",
+    ),
     "deployment, rolled back to what crashes": (
         deployment(3, replicas=4, updatedReplicas=3, readyReplicas=1, availableReplicas=1),
         [
