@@ -122,10 +122,10 @@ class Cloud(Protocol):
 
     def set_volume_service(self, service: VolumeService, *, enabled: bool, reason: str = "") -> None: ...
 
-    def ensure_aggregate(self, name: str, *, zone: str) -> Aggregate:
+    def ensure_aggregate(self, name: str, *, zone: str, begun: bool = False) -> Aggregate:
         """The aggregate of that name, made and marked as ours where there is none.
 
-        One that is bare is marked, too: we may have been interrupted between the two.
+        `begun`: we had begun to make it before; then one that is bare is marked, too.
         """
         ...
 

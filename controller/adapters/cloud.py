@@ -206,14 +206,15 @@ class OpenStackCloud:
         path = "/os-services/enable" if enabled else "/os-services/disable-log-reason"
         self._calls.send("PUT", "block_storage", path, body)
 
-    def ensure_aggregate(self, name: str, *, zone: str) -> Aggregate:
+    def ensure_aggregate(self, name: str, *, zone: str, begun: bool = False) -> Aggregate:
         found = next((one for one in self.aggregates() if one.name == name), None)
+        ours = begun or found is None
         if found is None:
             wanted = {"name": name} | ({"availability_zone": zone} if zone else {})
             body = {"aggregate": wanted}
             made = self._calls.send("POST", "compute", "/os-aggregates", body, LOOK)["aggregate"]
             found = _aggregate({**made, "hosts": [], "metadata": {}})
-        if found.ours or not found.bare:
+        if found.ours or not (ours and found.bare):
             return found
         mark = {"set_metadata": {"metadata": {AGGREGATE_KEY: "true"}}}
         self._calls.send("POST", "compute", f"/os-aggregates/{found.id}/action", mark, LOOK)

@@ -162,7 +162,7 @@ class Migration:
 class Aggregate:
     """One host aggregate; `ours` where its metadata say that we made it.
 
-    `bare`: it has no host yet and no metadata but its zone, as one that was made and not marked yet.
+    `bare`: it has no host yet and no metadata but its zone, as one that was just made, by whomever.
     """
 
     id: int

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from controller.cloud_port import Cloud
 from controller.domain import backoff
-from controller.domain.cloud_facts import CloudView
+from controller.domain.cloud_facts import Aggregate, CloudView
 from controller.domain.nodes import NodeFacts, parse_node
 from controller.errors import CloudRefused, CloudUnavailable
 from controller.ports import NODE, Clock, Kube
@@ -17,6 +17,8 @@ from controller.reconcile.host_scene import HostScene
 
 log = logging.getLogger(__name__)
 
+# On a Node: the aggregate that is made for it just now.
+MAKING_ANNOTATION = "osctl.dev/making-aggregate"
 # Seconds, after the first refusal and at the most: Nova refuses a zone while the host has servers of another.
 FIRST_PAUSE, LONGEST_PAUSE = 10.0, 600.0
 
@@ -96,8 +98,11 @@ class HostPlaces:
         changes, wanted = misplaced(fresh, host, view), dict(fresh.aggregates)
         for name, member in changes:
             known = next((one for one in view.aggregates if one.name == name), None)
-            if known is None or (member and known.bare):
-                known = cloud.ensure_aggregate(name, zone=wanted[name])
+            begun = (live or {}).get("metadata", {}).get("annotations", {}).get(MAKING_ANNOTATION) == name
+            if known is None or (member and begun and known.bare):
+                known = self._made(node.name, name, wanted[name], cloud, begun=begun)
+            elif begun:
+                self._note(node.name, None)
             try:
                 cloud.place_host(known, host, member=member)
             except CloudRefused as error:
@@ -106,6 +111,18 @@ class HostPlaces:
         if refused is not None:
             raise refused
         return len(changes)
+
+    def _made(self, node: str, name: str, zone: str, cloud: Cloud, *, begun: bool) -> Aggregate:
+        """The aggregate, made and marked. On the Node it is noted that we make it: were we interrupted
+        between the two, it could not be told from one that a person has just made."""
+        if not begun:
+            self._note(node, name)
+        made = cloud.ensure_aggregate(name, zone=zone, begun=begun)
+        self._note(node, None)
+        return made
+
+    def _note(self, node: str, name: str | None) -> None:
+        self._kube.merge_patch(NODE, node, None, {"metadata": {"annotations": {MAKING_ANNOTATION: name}}})
 
 
 def misplaced(node: NodeFacts, host: str, view: CloudView) -> list[tuple[str, bool]]:

@@ -365,8 +365,15 @@ def test_an_aggregate_that_was_made_and_not_marked_before_a_kill_is_marked_the_n
     service = Service(
         Answer(body={"aggregates": [{**bare, "metadata": zone}]}), Answer(body={"aggregate": bare})
     )
-    assert OpenStackCloud(Calls(service)).ensure_aggregate("rack1", zone="az1").ours
+    assert OpenStackCloud(Calls(service)).ensure_aggregate("rack1", zone="az1", begun=True).ours
     assert [path for _, path, _ in service.asked] == ["/os-aggregates", "/os-aggregates/7/action"]
+
+
+def test_an_aggregate_that_a_person_has_just_made_is_not_marked() -> None:
+    bare = {"id": 7, "name": "rack1", "availability_zone": "az1", "hosts": []}
+    service = Service(Answer(body={"aggregates": [{**bare, "metadata": {"availability_zone": "az1"}}]}))
+    assert not OpenStackCloud(Calls(service)).ensure_aggregate("rack1", zone="az1").ours
+    assert len(service.asked) == 1
 
 
 def test_an_aggregate_of_somebody_else_is_not_marked() -> None:

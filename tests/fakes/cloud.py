@@ -313,9 +313,9 @@ class FakeCloud:
         self.volumes[service.name] = replace(service, enabled=enabled, reason=reason)
         self.after("set_volume_service", service.name)
 
-    def ensure_aggregate(self, name: str, *, zone: str) -> Aggregate:
+    def ensure_aggregate(self, name: str, *, zone: str, begun: bool = False) -> Aggregate:
         known = next((one for one in self.groups.values() if one.name == name), None)
-        if known is not None and (known.ours or not known.bare):
+        if known is not None and (known.ours or not (begun and known.bare)):
             return known
         self._called("ensure_aggregate", name)
         if known is not None:

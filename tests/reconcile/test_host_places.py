@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from controller.domain.cloud_facts import Aggregate
@@ -54,14 +56,34 @@ def test_a_refusal_for_one_host_does_not_hold_up_another(world: NodeWorld) -> No
     assert [one.hosts for one in world.cloud.groups.values()] == [{"cmp2"}]
 
 
-def test_an_aggregate_that_was_made_and_not_marked_is_ours_all_the_same(world: NodeWorld) -> None:
+def test_an_aggregate_that_we_made_and_could_not_mark_is_ours_all_the_same(world: NodeWorld) -> None:
+    world.edit_node("cmp1", ZONE)
+
+    def killed(name: str, subject: str) -> None:
+        if name == "ensure_aggregate":
+            world.cloud.groups[1] = Aggregate(1, "az1", frozenset(), "az1", bare=True)
+            raise CloudUnavailable("503")
+
+    world.cloud.before = killed
+    world.look(1)
+    assert world.notes("cmp1")["making-aggregate"] == "az1"
+    world.cloud.before = lambda *_: None
+    world.restart()
+    world.look(3)
+    assert world.cloud.groups[1].ours
+    assert world.cloud.groups[1].hosts == {"cmp1"}
+    assert "making-aggregate" not in world.notes("cmp1")
+
+
+def test_an_aggregate_that_a_person_has_just_made_stays_theirs(world: NodeWorld) -> None:
     world.cloud.groups[1] = Aggregate(1, "az1", frozenset(), "az1", bare=True)
     world.edit_node("cmp1", ZONE)
     world.look(2)
-    assert world.cloud.groups[1].ours
-    world.edit_node("cmp1", {"metadata": {"labels": {"osctl.dev/availability-zone": None}}})
-    world.look(2)
-    assert world.cloud.groups[1].hosts == frozenset()
+    assert not world.cloud.groups[1].ours
+    theirs = world.cloud.groups[1]
+    world.cloud.groups[1] = replace(theirs, hosts=theirs.hosts | {"cmp2"})
+    world.look(3)
+    assert world.cloud.groups[1].hosts == {"cmp1", "cmp2"}
 
 
 def test_after_an_outcome_that_is_not_known_the_next_look_goes_on(world: NodeWorld) -> None:
