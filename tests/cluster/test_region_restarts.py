@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 import itertools
+import json
+import secrets
+import threading
+import time
+from collections.abc import Callable, Iterator
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.cluster.region import CONTAINERS, Region
+from controller.adapters.kube import PykubeClient
+from controller.adapters.kube_connection import connect
+from controller.domain.names import CLOUDS_SECRET
+from controller.ports import HELMBUNDLE, NODE, OSDPL, SECRET
+from sandbox.cluster import Sandbox
+from tests.cluster.conftest import installed
+from tests.cluster.region import CONTAINERS, NAME, Region, wait_until
+from tests.cluster.test_health_faults import kubelet, report_pods, revive
 from tests.cluster.test_region_health import watching
 
 pytestmark = [
@@ -18,6 +30,13 @@ pytestmark = [
     pytest.mark.timeout(2400),
     pytest.mark.xdist_group("shared-region"),
 ]
+
+# A container may have done its work before a signal reaches it: then the next change is the one.
+TRIES = 5
+# Seconds, on a machine that is busy with other things.
+AT_WORK_WITHIN = 30.0
+# Longer than a container outlives without its Lease (10 s): all five end, and start again.
+OUTAGE = 25.0
 
 
 def conditions(state: dict[str, Any]) -> dict[str, dict[str, Any]]:
@@ -72,23 +91,223 @@ def components(state: dict[str, Any]) -> Components:
     return {(one, name): entry for one, entries in health.items() for name, entry in entries.items()}
 
 
-def test_each_container_killed_in_mid_change(shared_region: Region, tmp_path: Path) -> None:
-    with watching(shared_region, tmp_path / "states.json") as states:
-        for number, container in enumerate(CONTAINERS):
-            memory = {"conf": {"memcached": {"memory": 512 + 64 * number}}}
-            shared_region.edit(services={"cache": {"memcached": {"values": memory}}})
-            shared_region.controllers.kill(container)
-            shared_region.controllers.start(container)
-            shared_region.wait_ready(timeout=400)
-    assert len(states) > len(CONTAINERS)
-    lasting = set(components(states[-1]))
+def falls(states: list[dict[str, Any]]) -> list[str]:
+    """Where Ready was True of a generation of the spec, and then was not: nothing here breaks anything."""
+    found, ready = [], 0
+    for state in states:
+        entry = conditions(state)["Ready"]
+        generation = entry.get("observedGeneration", 0)
+        if entry["status"] == "True":
+            ready = generation
+        elif generation == ready:
+            version = state["metadata"]["resourceVersion"]
+            found.append(f"{version}: Ready of {generation} is {entry['status']} again: {entry['message']}")
+    return found
+
+
+def backwards(region: Region, states: list[dict[str, Any]]) -> list[tuple[str, str, list[str]]]:
+    """Each step back on the way through all states, with the resourceVersions before and after it."""
+    # Jobs come and go: an upgrade deletes them and makes them anew.
+    lasting = set(components(states[-1])) - jobs(region)
     assert lasting
-    backwards = [
+    return [
         (before["metadata"]["resourceVersion"], after["metadata"]["resourceVersion"], found)
         for before, after in itertools.pairwise(states)
         if (found := steps_back(before, after, lasting))
     ]
-    assert backwards == []
-    last = conditions(states[-1])
+
+
+def jobs(region: Region) -> set[tuple[str, str]]:
+    """The components that are Jobs, as `components` names them."""
+    labels = [job["spec"]["template"]["metadata"]["labels"] for job in region.get("jobs")["items"]]
+    return {(one["application"], one["component"]) for one in labels}
+
+
+def assert_well(state: dict[str, Any]) -> None:
+    """Ready, and all conditions of the newest spec."""
+    last = conditions(state)
     assert last["Ready"]["status"] == "True"
-    assert {entry["observedGeneration"] for entry in last.values()} == {states[-1]["metadata"]["generation"]}
+    assert {entry["observedGeneration"] for entry in last.values()} == {state["metadata"]["generation"]}
+
+
+AtWork = Callable[[], bool]
+
+
+class Changes:
+    """For each container a change that it must do something about.
+
+    Each returns what is true while that container is in the middle of it, and false before and after.
+    """
+
+    def __init__(self, region: Region) -> None:
+        self.region = region
+        # kubectl takes longer to start than some of this takes.
+        self.kube = PykubeClient(connect(region.sandbox.kubeconfig), user_agent="test")
+        self._numbers = itertools.count(1)
+        self._node = next(iter(region.status()["nodes"]))
+
+    def core(self) -> AtWork:
+        """The bundle is written, and the region not seen to be what it is to be."""
+        before = self._get(HELMBUNDLE, "cache")["metadata"]["generation"]
+        self._edit_memcached()
+
+        def at_work() -> bool:
+            osdpl = self._osdpl()
+            ready = conditions(osdpl)["Ready"]
+            told = (ready["status"], ready["observedGeneration"]) == ("True", osdpl["metadata"]["generation"])
+            return bool(self._get(HELMBUNDLE, "cache")["metadata"]["generation"] > before and not told)
+
+        return at_work
+
+    def helmbundle(self) -> AtWork:
+        """Helm is at work on the release."""
+        self._edit_memcached()
+
+        def at_work() -> bool:
+            releases = self._get(HELMBUNDLE, "cache")["status"]["releases"]
+            return any(release["state"] == "Upgrading" for release in releases)
+
+        return at_work
+
+    def health(self) -> AtWork:
+        """A component rolls out."""
+        self._edit_memcached()
+
+        def at_work() -> bool:
+            entries = self._osdpl()["status"]["health"]["memcached"].values()
+            return any(entry["status"] == "Progressing" for entry in entries)
+
+        return at_work
+
+    def secrets(self) -> AtWork:
+        """The administrator's clouds.yaml is written anew, and its digest not told yet."""
+        region = {"region_name": f"Region{next(self._numbers)}"}
+        values = {"endpoints": {"identity": {"auth": {"admin": region}}}}
+        before = self._get(SECRET, CLOUDS_SECRET)["data"]
+        digest = self._osdpl()["status"]["secrets"][CLOUDS_SECRET]["digest"]
+        self.region.edit(services={"identity": {"keystone": {"values": values}}})
+
+        def at_work() -> bool:
+            written = self._get(SECRET, CLOUDS_SECRET)["data"] != before
+            return bool(written and self._osdpl()["status"]["secrets"][CLOUDS_SECRET]["digest"] == digest)
+
+        return at_work
+
+    def node(self) -> AtWork:
+        """A Node is cordoned, or is not any more, and it is not told yet."""
+        cordon = not self._get(NODE, self._node, None)["spec"].get("unschedulable")
+        self.cordon(cordon)
+
+        def at_work() -> bool:
+            told = self._osdpl()["status"]["nodes"][self._node]["state"] == "Cordoned"
+            return told is not cordon
+
+        return at_work
+
+    def cordon(self, unschedulable: bool) -> None:
+        self.kube.merge_patch(NODE, self._node, None, {"spec": {"unschedulable": unschedulable or None}})
+
+    def undo(self) -> None:
+        """What would be in the way of other tests of the region."""
+        self.cordon(False)
+        self.region.edit(services={"identity": None})
+
+    def _edit_memcached(self) -> None:
+        memory = {"conf": {"memcached": {"memory": 512 + 64 * next(self._numbers)}}}
+        self.region.edit(services={"cache": {"memcached": {"values": memory}}})
+
+    def _osdpl(self) -> dict[str, Any]:
+        return self._get(OSDPL, NAME)
+
+    def _get(self, resource: Any, name: str, namespace: str | None = "") -> dict[str, Any]:
+        found = self.kube.get(resource, name, self.region.namespace if namespace == "" else namespace)
+        assert found is not None, f"{name} is gone"
+        return dict(found)
+
+
+def seen(at_work: AtWork, timeout: float) -> bool:
+    """Whether it came true in time; asked as often as the API server answers."""
+    deadline, pause = time.monotonic() + timeout, threading.Event()
+    while time.monotonic() < deadline:
+        if at_work():
+            return True
+        pause.wait(0.005)
+    return False
+
+
+def kill_in_mid_change(region: Region, container: str, change: Callable[[], AtWork]) -> AtWork:
+    """Kills the container at work, which is seen before and after: nobody else goes on with it."""
+    for _ in range(TRIES):
+        at_work = change()
+        caught = seen(at_work, AT_WORK_WITHIN)
+        region.controllers.kill(container)
+        if caught and at_work():
+            return at_work
+        region.controllers.start(container)
+        region.wait_ready(timeout=400)
+    raise AssertionError(f"{container} was never caught at work")
+
+
+def test_each_container_killed_in_mid_change(shared_region: Region, tmp_path: Path) -> None:
+    changes = Changes(shared_region)
+    with watching(shared_region, tmp_path / "states.json") as states:
+        try:
+            for container in CONTAINERS:
+                at_work = kill_in_mid_change(shared_region, container, getattr(changes, container))
+                shared_region.controllers.start(container)
+                wait_until(f"{container} ends its work", lambda over=at_work: not over(), timeout=200)
+                shared_region.wait_ready(timeout=400)
+        finally:
+            changes.undo()
+        shared_region.wait_ready(timeout=400)
+    assert len(states) > len(CONTAINERS)
+    assert backwards(shared_region, states) == []
+    assert falls(states) == []
+    assert_well(states[-1])
+
+
+@pytest.fixture
+def private_region(private_sandbox: Sandbox, tmp_path: Path) -> Iterator[Region]:
+    """All five containers on a control plane that may be broken."""
+    namespace = f"test-{secrets.token_hex(4)}"
+    private_sandbox.create_namespace(namespace, {})
+    for region in installed(private_sandbox, namespace, tmp_path):
+        region.apply()
+        region.wait_ready(timeout=400)
+        yield region
+
+
+def healed(region: Region) -> bool:
+    """Whether it is Ready; what supervisors and the kubelet would do for that is done before each look.
+
+    A component of the control plane may end, and a pod seem lost, long after the API server is back: the node
+    was silent for as long as the API server was.
+    """
+    revive(region.sandbox)
+    report_pods(region)
+    return region.ready()
+
+
+def test_an_api_server_killed_in_mid_change_sets_no_container_back(
+    private_region: Region, tmp_path: Path
+) -> None:
+    region, changes = private_region, Changes(private_region)
+    with watching(region, tmp_path / "before.json") as before:
+        assert seen(changes.helmbundle(), AT_WORK_WITHIN)
+    generation = region.osdpl()["metadata"]["generation"]
+    processes = {name: region.controllers.pid(name) for name in CONTAINERS}
+    with kubelet(region.controllers):
+        region.sandbox.kill_component("apiserver")
+        threading.Event().wait(OUTAGE)
+        region.sandbox.start_component("apiserver")
+        with watching(region, tmp_path / "after.json") as after:
+            wait_until("Ready", lambda: healed(region), 400, lambda: json.dumps(region.status()))
+    assert all(region.controllers.pid(name) != pid for name, pid in processes.items())
+    assert before[-1]["metadata"]["generation"] == after[-1]["metadata"]["generation"] == generation
+    ready = conditions(before[-1])["Ready"]
+    assert (ready["status"], ready["observedGeneration"]) != ("True", generation)
+    assert backwards(region, before + after) == []
+    assert_well(after[-1])
+    releases = region.get("hb", "cache")["status"]["releases"]
+    assert {release["state"] for release in releases} == {"Deployed"}
+    assert {status for _, status in region.revisions().values()} == {"deployed"}
