@@ -16,7 +16,7 @@ from typing import Any
 from controller.domain import backoff
 from controller.domain.names import DRAIN_LOCK_LABEL, MANAGED_BY, MANAGED_BY_US
 from controller.domain.times import seconds_of
-from controller.errors import Conflict
+from controller.errors import ApiUnavailable, Conflict, KubeError, ObjectMissing
 from controller.ports import NODE, PDB, POD, Kube, KubeObject
 
 log = logging.getLogger(__name__)
@@ -64,14 +64,16 @@ class DrainLocks:
         """
         pods = self._by_node(POD)
         budgets = self._by_node(PDB)
-        for node in wanted:
-            # The budget first: a pod without one can be evicted.
-            self._ensure_budget(node, budgets.get(node))
-            pod = pods.get(node)
-            if pod is None:
-                self._lock(node, wanted[node])
-            elif _finished(pod) and not pod["metadata"].get("deletionTimestamp"):
-                self._replace(node, pod, budgets.get(node), now)
+        refused = {}
+        for node, reason in wanted.items():
+            try:
+                self._bring_about(node, reason, pods.get(node), budgets.get(node), now)
+            except ApiUnavailable:
+                raise
+            except KubeError as error:
+                # A quota or an admission refuses one lock: the others are none the worse for it.
+                log.warning("the lock of node %s: %s", node, error)
+                refused[node] = f"its lock is refused: {error}"
         locked = dict(wanted)
         for node in order((pods.keys() | budgets.keys()) - wanted.keys()):
             why = unless(node)
@@ -87,18 +89,31 @@ class DrainLocks:
             for node, pod in pods.items()
             if node in locked and node not in held and now - _made(pod) > STARTS_WITHIN
         }
-        return LockedNodes(held, failing)
+        return LockedNodes(
+            held, {**failing, **{node: why for node, why in refused.items() if node not in held}}
+        )
+
+    def _bring_about(
+        self, node: str, reason: str, pod: KubeObject | None, budget: KubeObject | None, now: float
+    ) -> None:
+        """The next step to a lock. The budget first: a pod without one can be evicted."""
+        try:
+            self._ensure_budget(node, budget)
+            if pod is None:
+                self._lock(node, reason)
+            elif _finished(pod) and not pod["metadata"].get("deletionTimestamp"):
+                self._replace(node, pod, budget, now)
+        except (Conflict, ObjectMissing):
+            # Changed since it was listed: the next look sees it as it is.
+            return
 
     def _ensure_budget(self, node: str, live: KubeObject | None) -> None:
         budget = self._budget(node)
         if live is None:
-            self._create(budget)
+            self._kube.create(budget)
         elif any(live["spec"].get(key) != budget["spec"].get(key) for key in _BOUND):
             log.warning("the disruption budget of node %s's lock was changed: it is put right", node)
-            try:
-                self._kube.replace({**live, "spec": budget["spec"]})
-            except Conflict:
-                return
+            self._kube.replace({**live, "spec": budget["spec"]})
 
     def _replace(self, node: str, pod: KubeObject, budget: KubeObject | None, now: float) -> None:
         """Makes room for another pod, the later the more of them have failed."""
@@ -120,13 +135,7 @@ class DrainLocks:
         live = self._kube.get(NODE, node)
         if live is None:
             return
-        self._create(self._pod(node, str(live["metadata"]["uid"]), reason))
-
-    def _create(self, obj: KubeObject) -> None:
-        try:
-            self._kube.create(obj)
-        except Conflict:
-            return
+        self._kube.create(self._pod(node, str(live["metadata"]["uid"]), reason))
 
     def _meta(self, node: str) -> KubeObject:
         return {

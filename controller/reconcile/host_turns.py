@@ -10,7 +10,14 @@ from controller.domain.cloud_facts import CloudView
 from controller.domain.compute_node import PASSIVE, Decision, HostFacts, Step, after_step, decide_host
 from controller.domain.nodes import parse_node
 from controller.domain.reasons import Reason
-from controller.errors import CloudRefused, CloudUnavailable
+from controller.errors import (
+    ApiUnavailable,
+    CloudRefused,
+    CloudUnavailable,
+    Conflict,
+    KubeError,
+    ObjectMissing,
+)
 from controller.ports import NODE, Clock, Kube
 from controller.reconcile.fair_order import FairOrder
 from controller.reconcile.host_scene import HostScene
@@ -113,3 +120,11 @@ class HostTurns:
         except CloudRefused as error:
             reason = Reason.CLEANUP_AWAITED if decision.step == Step.UNFORCE else Reason.CLOUD_UNKNOWN
             return (seen, Decision(Step.WAIT, reason, str(error))), False
+        except ApiUnavailable:
+            raise
+        except (Conflict, ObjectMissing) as error:
+            return (seen, Decision(Step.WAIT, decision.reason, f"it changed meanwhile: {error}")), False
+        except KubeError as error:
+            # A quota or an admission refuses what this host needs: the others are none the worse for it.
+            text = f"{decision.message}; the API server refuses that: {error}"
+            return (seen, replace(decision, step=Step.BLOCKED, message=text)), False

@@ -6,7 +6,9 @@ import pytest
 
 from controller.domain.cloud_facts import Hypervisor
 from controller.domain.compute_node import LOOKS
+from controller.errors import Forbidden
 from controller.ports import NODE, OSDPL, PDB, POD
+from tests.fakes.kube import Request
 from tests.reconcile.node_world import NAMESPACE, NodeWorld, fail
 from tests.reconcile.watched import NAME
 
@@ -124,6 +126,22 @@ def test_pods_that_fail_are_made_again_ever_more_seldom() -> None:
     world.lock_phase = "Running"
     world.look(2)
     assert world.status("cmp1")["drainLocked"] == "2 servers are on it"
+
+
+def test_a_lock_that_admission_refuses_holds_up_nobody_else() -> None:
+    world = NodeWorld("cmp1", "cmp2")
+
+    def refuse(request: Request) -> None:
+        if request.verb == "create" and request.kind == "Pod":
+            raise Forbidden('pods "osctl-drain-lock-cmp1" is forbidden: exceeded quota')
+
+    world.kube.before_write = refuse
+    world.cloud.boot(2, "cmp1")
+    world.cordon("cmp2")
+    world.look(3)
+    assert "exceeded quota" in world.status("cmp1")["message"]
+    assert "drainLocked" not in world.status("cmp1")
+    assert not world.cloud.services["cmp2"].enabled
 
 
 def test_a_budget_that_somebody_changed_is_put_right(world: NodeWorld) -> None:
