@@ -45,6 +45,7 @@ class Reason(StrEnum):
     DELETING = "Deleting", NORMAL
     NOT_DELETING = "NotDeleting", NORMAL
     PAUSED = "PausedBySpec", NORMAL
+    HELD_BACK = "HeldBackByPause", NORMAL
     NOT_PAUSED = "NotPaused", NORMAL
 
     # mode Plan

@@ -157,8 +157,9 @@ def _as_accepted(facts: RegionFacts) -> RegionFacts:
     version = str(facts.before.get("openstackVersion") or "")
     text = _unseen(facts, str(valid.get("message") or ""))
     keeps = facts.keeps_plan or planned
-    # What a pause held back it holds back still.
-    behind = facts.applied != facts.generation or find(known, "Ready").get("reason") == Reason.PAUSED
+    # What a pause held back it holds back still. Ready does not tell: it has but one reason, and whatever
+    # else keeps the region from being ready goes before.
+    behind = facts.applied != facts.generation or find(known, "Paused").get("reason") == Reason.HELD_BACK
     held = facts.paused and behind
     return replace(facts, problem="", warnings=text, openstack_version=version, keeps_plan=keeps, held=held)
 
@@ -289,7 +290,6 @@ def _words(type_: str, entry: Mapping[str, Any]) -> str:
 def _others(facts: RegionFacts, progress: Progress) -> list[Condition]:
     generation = facts.generation
     deleting: Status = "True" if facts.deleting else "False"
-    paused: Status = "True" if facts.paused and not facts.deleting else "False"
     stalled = bool(facts.problem) and not facts.passing
     busy = facts.deleting or facts.passing or not (progress.complete or facts.problem or facts.paused)
     valid = (
@@ -317,13 +317,7 @@ def _others(facts: RegionFacts, progress: Progress) -> list[Condition]:
             "nothing happens before that is mended which SpecValid tells; what ran is untouched",
             generation,
         ),
-        Condition(
-            "Paused",
-            paused,
-            Reason.PAUSED if paused == "True" else Reason.NOT_PAUSED,
-            (_HELD if facts.held else "spec.mode is Paused: nothing is changed") if paused == "True" else "",
-            generation,
-        ),
+        _paused(facts),
         Condition(
             "Deleting",
             deleting,
@@ -332,6 +326,16 @@ def _others(facts: RegionFacts, progress: Progress) -> list[Condition]:
             generation,
         ),
     ]
+
+
+def _paused(facts: RegionFacts) -> Condition:
+    """Its reason is also the memory of what a pause holds back, for when that cannot be compared anew."""
+    if not facts.paused or facts.deleting:
+        return Condition("Paused", "False", Reason.NOT_PAUSED, "", facts.generation)
+    if facts.held:
+        return Condition("Paused", "True", Reason.HELD_BACK, _HELD, facts.generation)
+    text = "spec.mode is Paused: nothing is changed"
+    return Condition("Paused", "True", Reason.PAUSED, text, facts.generation)
 
 
 def _remaining(facts: RegionFacts) -> str:

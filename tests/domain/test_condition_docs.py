@@ -74,7 +74,7 @@ def test_every_reason_of_a_region_is_classed_for_argo_cd() -> None:
         "PlanEmpty",
     }  # fmt: skip
     # Of conditions that Ready does not repeat.
-    beside = {"NotPaused", "NotPlanned", "NotDeleting"}
+    beside = {"NotPaused", "HeldBackByPause", "NotPlanned", "NotDeleting"}
     moving = {
         "Initializing", "Applying", "ReleasesPending", "WorkloadsProgressing", "Planning", "PlanApproved",
         "Deleting",

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from controller.domain.conditions import find
-from controller.errors import ChartPending
+from controller.errors import ChartPending, RepositoryUnavailable
 from controller.ports import OSDPL
 from controller.reconcile.deployment import DeploymentReconciler
 from tests.fakes.kube import FakeKube
@@ -36,24 +36,42 @@ class Paused:
             self.kube.serve(definition)
         self.events = SilentEvents()
         self.trouble: Exception | None = None
-        self.core = DeploymentReconciler(
+        self.beyond: dict[str, Any] = {}
+        self.core = self.begin("0.1.0")
+        self.kube.create(osdpl())
+        self.serve()
+        self.edit(mode="Paused")
+
+    def begin(self, version: str) -> DeploymentReconciler:
+        return DeploymentReconciler(
             charts=CHARTS,
             kube=self.kube,
             clock=self.clock,
             events=self.events,
             render=self.render,
             containers=("core", "helmbundle"),
-            version="0.1.0",
+            version=version,
             resync=300,
         )
-        self.kube.create(osdpl())
-        self.serve()
-        self.edit(mode="Paused")
 
     def render(self, osdpl: Any) -> Any:
         if self.trouble:
             raise self.trouble
-        return render(osdpl)
+        return render({**osdpl, "spec": {**osdpl["spec"], **self.beyond}})
+
+    def make_otherwise(self) -> None:
+        """A newer version of the controller begins, and makes something else of the same spec."""
+        self.beyond = {"publicDomainName": "other.example"}
+        self.core = self.begin("0.2.0")
+        self.core.reconcile(KEY)
+
+    def say_of_releases(self, status: str, reason: str) -> None:
+        """What helmbundle says of them, and a look of core at that."""
+        entry = {**find(self.status["conditions"], "ReleasesReady"), "status": status, "reason": reason}
+        body = {"apiVersion": OSDPL.api_version, "kind": OSDPL.kind, "status": {"conditions": [entry]}}
+        meta = {"name": KEY[1], "namespace": KEY[0]}
+        self.kube.apply({**body, "metadata": meta}, manager="osctl-helmbundle", subresource="status")
+        self.core.reconcile(KEY)
 
     def serve(self) -> None:
         """core looks, helmbundle does what it is told and says so, core looks again."""
@@ -128,14 +146,7 @@ def test_it_is_ready_again_once_the_edit_is_taken_back_or_applied(
 
 def test_what_fails_of_what_runs_is_told_before_the_pause(region: Paused) -> None:
     region.edit(publicDomainName="other.example")
-    entry = {**find(region.status["conditions"], "ReleasesReady"), "status": "False"}
-    body = {"apiVersion": OSDPL.api_version, "kind": OSDPL.kind}
-    failing = {"conditions": [{**entry, "reason": "ReleasesFailing"}]}
-    meta = {"name": KEY[1], "namespace": KEY[0]}
-    region.kube.apply(
-        {**body, "metadata": meta, "status": failing}, manager="osctl-helmbundle", subresource="status"
-    )
-    region.core.reconcile(KEY)
+    region.say_of_releases("False", "ReleasesFailing")
     assert ready(region.kube) == ("False", "ReleasesFailing")
 
 
@@ -143,4 +154,18 @@ def test_an_edit_stays_held_back_while_the_charts_cannot_be_looked_at(region: Pa
     region.edit(publicDomainName="other.example")
     region.trouble = ChartPending("keystone is being pulled")
     region.core.reconcile(KEY)
+    assert ready(region.kube) == ("False", "PausedBySpec")
+
+
+def test_what_is_held_back_is_remembered_while_something_worse_is_told(region: Paused) -> None:
+    """A newer version of the controller makes something else of the same spec, then a release fails, and
+    then core starts anew without its charts."""
+    region.make_otherwise()
+    assert ready(region.kube) == ("False", "PausedBySpec")
+    region.say_of_releases("False", "ReleasesFailing")
+    region.trouble = RepositoryUnavailable("the repository does not answer")
+    region.core.reconcile(KEY)
+    assert ready(region.kube) == ("False", "ReleasesFailing")
+    assert find(region.status["conditions"], "Paused")["reason"] == "HeldBackByPause"
+    region.say_of_releases("True", "ReleasesDeployed")
     assert ready(region.kube) == ("False", "PausedBySpec")
