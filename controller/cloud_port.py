@@ -25,17 +25,21 @@ from controller.domain.probes import ServiceEndpoint
 class Cloud(Protocol):
     """One region's OpenStack, as an administrator. Safe from several threads."""
 
-    def until(self, deadline: float) -> Cloud:
-        """The same for one piece of work that has to end: nothing is asked after the clock's `deadline`.
+    def until(self, deadline: float, *, grace: float = 0.0) -> Cloud:
+        """The same for work that has to end: it is `late` after `deadline`, of the monotonic clock.
 
-        `deadline` is of the monotonic clock. A call after it raises CloudUnavailable at once, and no read
-        is waited for beyond it; a write that was sent before has its own time.
+        What was begun by then has so many seconds of `grace` to come to its end. After those a call raises
+        CloudUnavailable at once, and no read is waited for longer; a write that was sent has its own time.
         """
+        ...
+
+    def longer(self, seconds: float) -> Cloud:
+        """The same with more grace: for what may not be left half done."""
         ...
 
     @property
     def late(self) -> bool:
-        """Whether that deadline has passed."""
+        """Whether that deadline has passed, so that nothing more is to be begun."""
         ...
 
     def close(self) -> None:

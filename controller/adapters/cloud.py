@@ -45,8 +45,11 @@ class OpenStackCloud:
         self._providers = providers if providers is not None else {}
         self._placement = Placement(calls, self._providers)
 
-    def until(self, deadline: float) -> OpenStackCloud:
-        return OpenStackCloud(self._calls.until(deadline), self._providers)
+    def until(self, deadline: float, *, grace: float = 0.0) -> OpenStackCloud:
+        return OpenStackCloud(self._calls.until(deadline, grace=grace), self._providers)
+
+    def longer(self, seconds: float) -> OpenStackCloud:
+        return OpenStackCloud(self._calls.longer(seconds), self._providers)
 
     @property
     def late(self) -> bool:

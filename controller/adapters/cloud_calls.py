@@ -71,19 +71,25 @@ class CloudCalls:
         # The library keeps a connection and its sockets alive after its thread is gone.
         self._opened: list[Any] = []
         self._quiet: dict[str, float] = {}
-        self._until = math.inf
+        self._begun_by = self._until = math.inf
         self.count = 0
 
-    def until(self, deadline: float) -> CloudCalls:
-        """The same calls for work that has to end: nothing is sent after `deadline`, on the clock's time."""
+    def until(self, deadline: float, *, grace: float = 0.0) -> CloudCalls:
+        """The same calls for work that has to end: `late` after `deadline`, nothing sent after the grace."""
         bounded = copy.copy(self)
-        bounded._until = deadline
+        bounded._begun_by, bounded._until = deadline, deadline + grace
+        return bounded
+
+    def longer(self, seconds: float) -> CloudCalls:
+        """The same calls with so many seconds more of grace."""
+        bounded = copy.copy(self)
+        bounded._until += seconds
         return bounded
 
     @property
     def late(self) -> bool:
-        """Whether nothing is sent any more."""
-        return self._clock.monotonic() >= self._until
+        """Whether nothing more is to be begun."""
+        return self._clock.monotonic() >= self._begun_by
 
     def get(
         self, service: str, path: str, params: Mapping[str, Any] | None = None, microversion: str = ""
@@ -189,7 +195,7 @@ class CloudCalls:
         body: Mapping[str, Any] | None = None,
         microversion: str = "",
     ) -> Any:
-        if self.late:
+        if self._clock.monotonic() >= self._until:
             raise CloudUnavailable(f"{service} {method} {path}: not asked, the time for this look is over")
         wait = self._quiet.get(service, 0.0) - self._clock.monotonic()
         if wait > 0:

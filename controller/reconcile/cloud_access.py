@@ -13,9 +13,10 @@ from controller.domain.names import CLOUDS_CA_KEY, CLOUDS_KEY, CLOUDS_SECRET
 from controller.errors import CloudRefused, CloudUnavailable
 from controller.ports import SECRET, Clock, Kube
 
-# In one look nothing more is asked after so many seconds. What was sent by then ends within its own time, so
-# that no look lasts longer than about a minute, whatever OpenStack does; 120 are too long for a container.
-LOOK_WITHIN = 40.0
+# In one look nothing more is begun after so many seconds, and what was begun has a while to come to its end:
+# one server, one step of a host is asked after and acted upon however slow OpenStack is, or no look would get
+# anywhere. So a look takes about a minute and one request at most; 120 are too long for a container.
+LOOK_WITHIN, LOOK_GRACE = 40.0, 20.0
 
 
 class CloudAccess:
@@ -60,7 +61,7 @@ class CloudAccess:
 
     def for_a_look(self) -> Cloud:
         """The cloud for one look. Raises as `cloud` does."""
-        return self.cloud().until(self._clock.monotonic() + LOOK_WITHIN)
+        return self.cloud().until(self._clock.monotonic() + LOOK_WITHIN, grace=LOOK_GRACE)
 
     def look(self, cloud: Cloud) -> CloudView:
         """All hosts, anew. Raises CloudUnavailable where any part of it is not known."""

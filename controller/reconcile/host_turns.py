@@ -57,7 +57,7 @@ class HostTurns:
     def take(
         self, decided: Sequence[Decided], scene: HostScene, cloud: Cloud, *, view: CloudView, braked: str
     ) -> Turns:
-        """Takes steps while there is time. Raises KubeError."""
+        """Takes steps while there is time, and one in any case. Raises KubeError."""
         due = {(host.name, one.step): (host, one) for host, one in decided if one.step not in PASSIVE}
         self._pauses.keep(due.keys())
         self._last = {key: said for key, said in self._last.items() if key in due}
@@ -68,7 +68,7 @@ class HostTurns:
         for order, urgent in ((self._urgent, True), (self._others, False)):
             turn = [key for key in ready if (key[1] in URGENT) == urgent]
             for key in order.of(turn, lambda one: one[0]):
-                if cloud.late or tried >= STEPS_PER_LOOK:
+                if (cloud.late and tried) or tried >= STEPS_PER_LOOK:
                     break
                 order.reached(key[0])
                 tried += 1

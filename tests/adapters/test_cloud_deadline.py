@@ -76,3 +76,17 @@ def test_who_has_a_router_or_a_network_is_asked_of_it() -> None:
     cloud = OpenStackCloud(Calls(service))
     assert (cloud.agents_of_router("r1"), cloud.agents_of_network("n1")) == (("a1",), ("a1",))
     assert [path for _, path, _ in service.asked] == ["/routers/r1/l3-agents", "/networks/n1/dhcp-agents"]
+
+
+def test_what_was_begun_in_time_is_sent_within_its_grace() -> None:
+    service = Service(*[Answer(body={})] * 3)
+    calls = Calls(service)
+    bounded = calls.until(calls.clock.monotonic() + 40, grace=20)
+    calls.clock.advance(50)
+    assert bounded.late
+    bounded.send("POST", "compute", "/x", {})
+    calls.clock.advance(10)
+    with pytest.raises(CloudUnavailable, match="the time for this look is over"):
+        bounded.send("POST", "compute", "/x", {})
+    bounded.longer(5).send("POST", "compute", "/x", {})
+    assert len(service.asked) == 2

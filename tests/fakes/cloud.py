@@ -167,9 +167,12 @@ class FakeCloud:
 
     # -- looks
 
-    def until(self, deadline: float) -> FakeCloud:
+    def until(self, deadline: float, *, grace: float = 0.0) -> FakeCloud:
         """The same, on `clock`."""
-        return cast(FakeCloud, _InTime(self, deadline))
+        return cast(FakeCloud, _InTime(self, deadline, deadline + grace))
+
+    def longer(self, seconds: float) -> FakeCloud:
+        return self
 
     @property
     def late(self) -> bool:
@@ -411,17 +414,24 @@ class FakeCloud:
 class _InTime:
     """A FakeCloud of which nothing is asked after a time."""
 
-    def __init__(self, cloud: FakeCloud, deadline: float) -> None:
+    def __init__(self, cloud: FakeCloud, begun_by: float, until: float) -> None:
         self._cloud = cloud
-        self._deadline = deadline
+        self._begun_by = begun_by
+        self._until = until
+
+    def longer(self, seconds: float) -> FakeCloud:
+        return cast(FakeCloud, _InTime(self._cloud, self._begun_by, self._until + seconds))
 
     @property
     def late(self) -> bool:
+        return self._over(self._begun_by)
+
+    def _over(self, deadline: float) -> bool:
         clock = self._cloud.clock
-        return clock is not None and clock.monotonic() >= self._deadline
+        return clock is not None and clock.monotonic() >= deadline
 
     def __getattr__(self, name: str) -> Any:
-        if self.late:
+        if self._over(self._until):
             raise CloudUnavailable("not asked, the time for this look is over")
         return getattr(self._cloud, name)
 

@@ -8,14 +8,14 @@ import pytest
 
 import controller.domain.names as names
 from controller.errors import CloudUnavailable
-from controller.reconcile.cloud_access import LOOK_WITHIN
+from controller.reconcile.cloud_access import LOOK_GRACE, LOOK_WITHIN
 from controller.reconcile.fair_order import FairOrder
 from controller.reconcile.node_hosts import STEPS_PER_LOOK
 from tests.reconcile.node_world import NodeWorld
 
 # What a request takes that nobody answers, and the longest that a look may take with one of them at its end.
 TIMEOUT = 15.0
-ABOUT_A_MINUTE = LOOK_WITHIN + TIMEOUT + 5
+ABOUT_A_MINUTE = LOOK_WITHIN + LOOK_GRACE + TIMEOUT
 HOSTS = [f"cmp{number:02}" for number in range(60)]
 SITES = {"metadata": {"labels": {names.AGGREGATE_LABEL: "fast"}}}
 
@@ -32,6 +32,16 @@ def silent(world: NodeWorld, *calls: str) -> list[str]:
 
     world.cloud.before = before
     return tried
+
+
+def slow(world: NodeWorld, seconds: float, **others: float) -> None:
+    """From now on every call takes so long, and what happens in the cloud goes on meanwhile."""
+
+    def before(name: str, subject: str) -> None:
+        world.clock.advance(others.get(name, seconds))
+        world.cloud.pass_time()
+
+    world.cloud.before = before
 
 
 def lasts(world: NodeWorld, look: Callable[[], object]) -> float:
@@ -75,6 +85,17 @@ def test_steps_that_nobody_answers_end_in_time_and_every_host_has_its_turn(world
     for _ in range(4):
         assert lasts(world, world.hosts.reconcile) <= ABOUT_A_MINUTE
     assert sorted(tried) == HOSTS[:12]
+
+
+@pytest.mark.parametrize("seconds", [2, 5, 7, 9])
+def test_a_host_has_its_step_where_the_lists_alone_take_the_time_of_a_look(seconds: float) -> None:
+    world = NodeWorld("cmp1", "cmp2")
+    world.look(2)
+    world.cordon("cmp1")
+    slow(world, seconds)
+    for _ in range(3):
+        assert lasts(world, world.hosts.reconcile) <= ABOUT_A_MINUTE
+    assert not world.cloud.services["cmp1"].enabled
 
 
 def test_drain_locks_are_looked_at_in_turn(world: NodeWorld) -> None:
