@@ -10,6 +10,7 @@ from controller.domain.cloud_facts import MARK
 TEXT_LIMIT = 255
 NAME_LIMIT = 80
 _SEPARATOR = "; "
+_ANY = f"{MARK}maintenance "
 
 
 def mark_of(maintenance: str) -> str:
@@ -17,7 +18,7 @@ def mark_of(maintenance: str) -> str:
     if len(maintenance) > NAME_LIMIT:
         digest = hashlib.sha256(maintenance.encode()).hexdigest()[:8]
         maintenance = f"{maintenance[: NAME_LIMIT - 9]}-{digest}"
-    return f"{MARK}maintenance {maintenance}"
+    return f"{_ANY}{maintenance}"
 
 
 def marked(description: str, maintenance: str) -> str:
@@ -32,3 +33,14 @@ def without_mark(description: str, maintenance: str) -> str | None:
     if description == mark:
         return ""
     return description.removeprefix(mark + _SEPARATOR) if description.startswith(mark + _SEPARATOR) else None
+
+
+def mark_in(text: str) -> str:
+    """The mark that a reason or a description begins with, whichever maintenance left it; empty for none."""
+    return text.partition(_SEPARATOR)[0] if text.startswith(_ANY) else ""
+
+
+def without_any_mark(description: str) -> str:
+    """What a description was before a maintenance marked it."""
+    mark = mark_in(description)
+    return description.removeprefix(mark).removeprefix(_SEPARATOR) if mark else description

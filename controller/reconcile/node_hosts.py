@@ -33,6 +33,7 @@ from controller.reconcile.host_places import HostPlaces
 from controller.reconcile.host_reports import host_reports, with_locks
 from controller.reconcile.host_scene import HostScene, HostScenes
 from controller.reconcile.host_turns import STEPS_PER_LOOK, HostTurns
+from controller.reconcile.mark_return import MarkReturn
 from controller.reconcile.node_notes import NodeNotes
 from controller.reconcile.object_store import ObjectStore
 from controller.reconcile.volume_return import VolumeReturn
@@ -93,6 +94,7 @@ class HostsReconciler:
         self._told: dict[str, tuple[str, str]] = {}
         self._turns = HostTurns(kube, clock, namespace)
         self._volumes = VolumeReturn(clock)
+        self._marks = MarkReturn(kube, clock)
         self._places = HostPlaces(kube, clock)
         self._looked = -AT_LEAST
         # When OpenStack was last looked at, in seconds since the epoch.
@@ -139,6 +141,7 @@ class HostsReconciler:
         if not scene.policy.paused:
             self._return_automatic(scene)
             self._volumes.look(scene, decided, cloud, view)
+            self._marks.look(scene, cloud, view)
         owners = [host.name for host in hosts if not (host.taken_over or scene.policy.paused)]
         self._places.look(scene, owners, cloud, view, most=max(1, STEPS_PER_LOOK - turns.tried))
         locks = self._guard.look(scene, self._region.facts(STATEFULSET), view, cloud)
