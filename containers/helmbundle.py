@@ -79,6 +79,7 @@ def compose(parts: Parts) -> Container:
         drift=drift,
         digest_key=key.read,
         requeue=lambda bundle: queue.add(("bundle", *bundle)),
+        note_end=lambda bundle: queue.add(("bundle", *bundle), last=True),
         learn=parts.log_secrets.learn,
         abandon=lambda: exit_container(HELM_DETACHED),
         resync=settings.resync,

@@ -73,16 +73,20 @@ class Container:
     workers: int = 2
     background: tuple[Background, ...] = ()
 
-    def close(self) -> None:
-        """Nothing more is begun, neither looks nor what these begin."""
-        self.queue.close()
+    def wind_down(self) -> None:
+        """Nothing more is begun but the looks that write down how work in the background has ended."""
+        self.queue.wind_down()
         for work in self.background:
             work.close()
 
     def under_way(self) -> list[str]:
-        """All that may still write, in words; the looks are asked first, as they begin the rest."""
-        looks = [f"a look at {kind} {namespace}/{name}" for kind, namespace, name in self.queue.working()]
-        return looks + [one for work in self.background for one in work.under_way()]
+        """All that may still write once it winds down, in words.
+
+        The background is asked first: its looks begin nothing any more, and what ends there asks for one.
+        """
+        background = [one for work in self.background for one in work.under_way()]
+        keys = self.queue.unfinished()
+        return background + [f"a look at {kind} {namespace}/{name}" for kind, namespace, name in keys]
 
 
 @dataclass
@@ -133,9 +137,10 @@ def run_container(
     """Runs until a signal or the end of the watches; gives the exit code: 0 after a signal.
 
     Nothing is written before the Lease is held; when it is lost the process ends at once, with code 70.
-    After a signal no more is begun, and what is under way has `settings.stop_within` seconds to end, with
-    the Lease still renewed; then the Lease is given back. What takes longer is left half done: the next run
-    finds and finishes it, as after a kill, once the Lease has ended by itself. A second signal ends the wait.
+    After a signal no more is begun, and what is under way has `settings.stop_within` seconds to end and to
+    be written down, with the Lease still renewed; then the Lease is given back. What takes longer is left
+    half done: the next run finds and finishes it, as after a kill, once the Lease has ended by itself. A
+    second signal ends the wait.
 
     Raises EndpointUnavailable when the port of `settings` cannot be listened on.
     """
@@ -171,13 +176,14 @@ def run_container(
     threading.Thread(target=watch, name="watch", daemon=True).start()
     while not codes:
         time.sleep(TOLD_EVERY)
-    container.close()
+    container.wind_down()
     if codes[0] == 0 and _comes_to_rest(container, settings.stop_within, codes):
         ended.set()
         keeper.join(LEASE_ENDS_WITHIN)
         # One that still renews would take back what is given.
         if not keeper.is_alive():
             lease.release()
+    container.queue.close()
     return codes[0]
 
 

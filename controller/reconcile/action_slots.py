@@ -97,6 +97,12 @@ class ActionSlots:
         with self._lock:
             self._closed = True
 
+    @property
+    def closed(self) -> bool:
+        """Whether no more actions are started, and so what was refused has no turn to wait for."""
+        with self._lock:
+            return self._closed
+
     def under_way(self) -> list[str]:
         """What may still write, in words: every action until `finished` of it has returned."""
         with self._lock:

@@ -36,7 +36,7 @@ from controller.reconcile.release_actions import Job, ReleaseActions
 from controller.reconcile.release_decisions import ReleaseDecisions, taken_by
 from controller.reconcile.release_histories import ReleaseHistories
 from controller.reconcile.release_sizes import ReleaseSizes
-from controller.reconcile.release_view import release_view, resting_state
+from controller.reconcile.release_view import as_before, release_view, resting_state
 from controller.reconcile.secret_values import SecretValues
 from controller.reconcile.superseded import is_superseded, seconds_allowed
 from controller.reconcile.waiting_bundles import WaitingBundles
@@ -59,6 +59,8 @@ class BundleReconciler:
     """Level-triggered: every look reads the bundle, Helm's records and the Secrets it refers to.
 
     `requeue(key)` has another bundle looked at: an ended action may be what others wait for.
+    `note_end(key)` has a bundle looked at whose action has ended, also by a container that is told to stop:
+    how it ended is in no status yet.
     `learn(texts)` tells the log which secrets must not be in it. `abandon()` ends the process when a
     Helm action outlived its end and cannot be told what it may still write.
     `digest_key` gives the installation's key for published digests. `hooks` follows what actions wait
@@ -80,6 +82,7 @@ class BundleReconciler:
         drift: DriftLookout,
         digest_key: Callable[[], bytes],
         requeue: Callable[[BundleKey], None],
+        note_end: Callable[[BundleKey], None],
         learn: Callable[[Iterable[str]], None],
         abandon: Callable[[], None],
         resync: float,
@@ -97,6 +100,7 @@ class BundleReconciler:
         self._hooks = hooks
         self._digest_key = digest_key
         self._requeue = requeue
+        self._note_end = note_end
         self._learn = learn
         self._abandon = abandon
         self._resync = resync
@@ -172,6 +176,9 @@ class BundleReconciler:
             self._report.let_go(obj)
             self._keep_only(key, ())
             return None
+        if look.put_off:
+            self._report.write_halfway(obj, bundle, look.views, look.paused)
+            return self._resync
         self._report.write(obj, bundle, look.views, look.paused, self._planner.plan(look))
         return min([*look.again, self._resync])
 
@@ -217,8 +224,11 @@ class BundleReconciler:
         if decision.again_after is not None:
             look.again.append(decision.again_after)
         look.waits_for.update(decision.waits_for)
-        view = release_view(look, release, decision, state, seen.hooks)
-        look.views.append(self._sizes.shown(look, view))
+        view = self._sizes.shown(look, release_view(look, release, decision, state, seen.hooks))
+        if name in look.put_off:
+            look.views.extend(as_before(look, view))
+            return
+        look.views.append(view)
         tell_drift(self._events, look.obj, view, corrected=decision.action == Action.CORRECT)
 
     def _observe(self, look: BundleLook, name: str) -> ObservedRelease:
@@ -294,6 +304,10 @@ class BundleReconciler:
             crashed=lambda error: _crash(job, error, self._clock.now()),
             finished=lambda: self._ended(look, job),
         )
+        if not started and self._slots.closed:
+            # It waits for no slot, and nothing is to be said of what this process will not do.
+            look.put_off.add(release.name)
+            return resting_state(decision, release), decision
         if not started:
             # Whoever frees a slot has this bundle looked at in its turn.
             text = "waits for its turn: as many releases as may be are being worked on"
@@ -318,7 +332,7 @@ class BundleReconciler:
             log.error("an action of Helm does not end: this container ends, and the next one goes on")
             self._abandon()
         # First the work that others wait for, then the news of it.
-        self._requeue((job.namespace, job.bundle))
+        self._note_end((job.namespace, job.bundle))
         for key in (*self._waiting.woken_by(job.namespace, job.release), *self._slots.next_refused()):
             self._requeue(key)
         outcome = self._slots.outcome((job.namespace, job.release))

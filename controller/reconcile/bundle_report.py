@@ -64,6 +64,21 @@ class BundleReport:
         conditions = bundle_conditions(views, bundle.generation, deleting=bundle.deleting, paused=paused)
         self._apply_status(obj, conditions, release_entries(views), bundle.generation, plan)
 
+    def write_halfway(
+        self, obj: Mapping[str, Any], bundle: Bundle, views: Sequence[ReleaseView], paused: str
+    ) -> None:
+        """Reports what a look found that was to begin something and did not, as its process ends.
+
+        `views` has releases as they were, so all of it is said of the generation that was reported last:
+        a newer one is the next run's to take up. A bundle that nothing was said of is left so.
+        """
+        status = obj.get("status") or {}
+        seen = int(status.get("observedGeneration") or 0)
+        if not seen:
+            return
+        conditions = bundle_conditions(views, seen, deleting=bundle.deleting, paused=paused)
+        self._apply_status(obj, conditions, release_entries(views), seen, status.get("plan"))
+
     def _set_finalizers(self, obj: Mapping[str, Any], wanted: list[str]) -> None:
         apply_to_seen(self._kube, HELMBUNDLE, obj, manager=MANAGER, finalizers=wanted)
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from controller.domain.bundle_status import ReleaseState, ReleaseView
 from controller.domain.hooks import HookView
-from controller.domain.reasons import Reason
+from controller.domain.reasons import Reason, known_reason
 from controller.domain.release_state import Action, Decision
 from controller.reconcile.bundle_look import BundleLook
 from controller.reconcile.observed_release import ObservedRelease
@@ -70,4 +71,25 @@ def release_view(
         unlocks=release.attempt.unlocks if release.attempt else 0,
         hooks=[hook.entry() for hook in hooks] or release.hook_entries,
         drift=look.drifts[release.name].entries() if release.name in look.drifts else (),
+    )
+
+
+def as_before(look: BundleLook, view: ReleaseView) -> tuple[ReleaseView, ...]:
+    """The view of a release that is put off: its state, reason, message and drift as the status has them.
+
+    What is known besides, such as how its last action ended, is as in `view`. Nothing when the status does
+    not have the release yet: whoever takes it up says what becomes of it.
+    """
+    known = (look.obj.get("status") or {}).get("releases") or []
+    entry = next((one for one in known if one.get("name") == view.name), None)
+    if entry is None:
+        return ()
+    return (
+        replace(
+            view,
+            state=ReleaseState(entry["state"]),
+            reason=known_reason(str(entry.get("reason")), view.reason),
+            message=str(entry.get("message") or ""),
+            drift=tuple(entry.get("drift") or ()),
+        ),
     )

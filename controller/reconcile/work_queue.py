@@ -17,7 +17,10 @@ Key = TypeVar("Key", bound=Hashable)
 
 
 class WorkQueue(Generic[Key]):
-    """Keys with the time they are due. Safe from any thread."""
+    """Keys with the time they are due. Safe from any thread.
+
+    It is closed in two steps: after `wind_down` only what was added as `last` is still handed out.
+    """
 
     def __init__(self, clock: Clock, randomness: Randomness) -> None:
         self._clock = clock
@@ -26,13 +29,21 @@ class WorkQueue(Generic[Key]):
         self._due: dict[Key, float] = {}
         self._working: dict[Key, float] = {}
         self._failures: dict[Key, int] = {}
+        # Added as `last`, and not looked at since without a failure.
+        self._last: set[Key] = set()
+        self._winding_down = False
         self._closed = False
 
-    def add(self, key: Key, after: float = 0.0) -> None:
-        """Has the key looked at in `after` seconds, or earlier if it is due earlier already."""
+    def add(self, key: Key, after: float = 0.0, *, last: bool = False) -> None:
+        """Has the key looked at in `after` seconds, or earlier if it is due earlier already.
+
+        `last`: also when the queue winds down meanwhile, as what the look finds is lost otherwise.
+        """
         due = self._clock.monotonic() + max(after, 0.0)
         with self._wake:
-            if self._closed or self._due.get(key, due + 1) <= due:
+            if last and not self._closed:
+                self._last.add(key)
+            if (self._winding_down and key not in self._last) or self._due.get(key, due + 1) <= due:
                 return
             self._due[key] = due
             self._wake.notify()
@@ -67,6 +78,8 @@ class WorkQueue(Generic[Key]):
         with self._wake:
             self._working.pop(key, None)
             self._failures.pop(key, None)
+            if key not in self._due:
+                self._last.discard(key)
             self._wake.notify_all()
         if again_after is not None:
             self.add(key, again_after)
@@ -81,16 +94,24 @@ class WorkQueue(Generic[Key]):
         self.add(key, pause)
         return pause
 
-    def close(self) -> None:
-        """Ends all waits; nothing is handed out any more."""
+    def wind_down(self) -> None:
+        """Drops all keys but those that were added as `last`, and from now on takes no others."""
         with self._wake:
-            self._closed = True
+            self._winding_down = True
+            self._due = {key: due for key, due in self._due.items() if key in self._last}
+
+    def close(self) -> None:
+        """Ends all waits; nothing is handed out any more, and nothing waits for that."""
+        with self._wake:
+            self._closed = self._winding_down = True
+            self._due.clear()
+            self._last.clear()
             self._wake.notify_all()
 
-    def working(self) -> list[Key]:
-        """The keys that are being worked on at this moment."""
+    def unfinished(self) -> list[Key]:
+        """The keys that are being worked on, and those added as `last` that are still to be."""
         with self._wake:
-            return list(self._working)
+            return [*self._working, *(key for key in self._last if key not in self._working)]
 
     def overdue(self) -> int:
         """How many keys are due now and wait for somebody to take them."""

@@ -161,7 +161,7 @@ def looked_at(look: Callable[[], float | None]) -> FakeMetrics:
     assert done.wait(DEADLINE)
     queue.close()
     thread.join(DEADLINE)
-    assert queue.working() == []
+    assert queue.unfinished() == []
     return measures
 
 

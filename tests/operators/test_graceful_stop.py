@@ -14,15 +14,16 @@ from controller import operator
 from controller.adapters.kube_connection import Connection
 from controller.adapters.metrics import PrometheusMetrics
 from controller.adapters.watches import Key
+from controller.errors import ApiUnavailable
 from controller.operator import WATCHES_ENDED, Container
-from controller.ports import LEASE
-from controller.reconcile.action_slots import ActionSlots
+from controller.ports import HELMBUNDLE, LEASE
 from controller.reconcile.lease import WriterLease
 from controller.reconcile.work_queue import WorkQueue
 from controller.settings import read_settings
 from tests.contract.conftest import wait_until
-from tests.fakes.kube import FakeKube
-from tests.fakes.world import FakeClock, FakeRandomness
+from tests.fakes.helm import Hook
+from tests.fakes.world import FakeRandomness
+from tests.reconcile.bundles import NAMESPACE, Bench
 from tests.reconcile.test_action_slots import hold
 
 DEADLINE = 10.0
@@ -33,13 +34,14 @@ class _Process:
     """One container as it runs, but for its watches, and for signals, which `tell` sends."""
 
     def __init__(self) -> None:
-        self.clock = FakeClock()
-        self.kube = FakeKube(clock=self.clock)
+        self.bench = Bench()
+        self.clock, self.kube, self.slots = self.bench.clock, self.bench.kube, self.bench.slots
         self.queue: WorkQueue[Key] = WorkQueue(self.clock, FakeRandomness())
-        self.slots = ActionSlots(2)
+        self.bench.note_end = lambda key: self.queue.add(("bundle", *key), last=True)
         self.go, self.looking = threading.Event(), threading.Event()
         self.handlers: dict[int, Callable[..., Any]] = {}
         self.codes: list[int] = []
+        self.stuck = False
         self._thread = threading.Thread(target=self._run, daemon=True)
         self.seconds = DEADLINE
 
@@ -62,7 +64,11 @@ class _Process:
         )
         self.codes.append(code)
 
-    def _look(self, *_: str) -> float | None:
+    def _look(self, namespace: str, name: str) -> float | None:
+        if self.stuck:
+            raise ApiUnavailable("no answer")
+        if self.kube.get(HELMBUNDLE, name, namespace):
+            return self.bench.reconciler.reconcile((namespace, name))
         self.looking.set()
         self.go.wait(DEADLINE)
         # What a look would begin while the container is already told to stop.
@@ -161,3 +167,60 @@ def test_the_end_of_the_watches_waits_for_nothing(process: _Process, monkeypatch
     assert hold(process.slots, "compute", "nova", process.go)
     process._thread.start()
     assert process.ends_with() == WATCHES_ENDED
+
+
+def test_how_an_action_ended_while_it_was_waited_for_is_written_down(process: _Process) -> None:
+    bench = process.bench
+    bench.helm.hooks_of["web"] = [Hook("web-db-sync")]
+    bench.bundle("pages", "web")
+    process.start()
+    process.queue.add(("bundle", NAMESPACE, "pages"))
+    bench.wait(lambda: bench.hook_runs("web-db-sync"), "the hook runs")
+    bench.wait(lambda: bench.release("pages", "web"), "the look is over")
+    process.tell()
+    bench.helm.finish("web-db-sync", "Failed")
+    assert process.ends_with() == 0
+    found = bench.release("pages", "web")
+    attempt = found["lastAttempt"]
+    assert (found["state"], found["reason"]) == ("Failed", "BackingOff")
+    assert (attempt["action"], attempt["failures"]) == ("Install", 1)
+    assert "web-db-sync" in attempt["error"]
+    assert process.holder() == ""
+
+
+def test_an_unlock_that_is_waited_for_is_counted_and_nothing_follows_it(process: _Process) -> None:
+    """What it leads to, another upgrade, is for the next run."""
+    bench = process.bench
+    bench.bundle("pages", "web")
+    bench.settle()
+    ours = {**bench.helm.labels("web"), "osctl.dev/revision": "2"}
+    bench.helm.record("web", 2, "pending-upgrade", **ours)
+    marked, go = bench.helm.mark_failed, threading.Event()
+    bench.helm.mark_failed = lambda *of: go.wait(DEADLINE) and marked(*of)  # type: ignore[method-assign]
+    process.start()
+    process.queue.add(("bundle", NAMESPACE, "pages"))
+    bench.wait(lambda: bench.release("pages", "web").get("reason") == "Unlocking", "the look is over")
+    process.tell()
+    go.set()
+    assert process.ends_with() == 0
+    found = bench.release("pages", "web")
+    assert (found["unlocks"], found["lastAttempt"]["action"]) == (1, "Unlock")
+    assert bench.helm.calls == [("Install", "web")]
+    assert process.holder() == ""
+
+
+def test_the_end_that_is_not_written_down_in_time_leaves_the_lease_to_end_by_itself(
+    process: _Process,
+) -> None:
+    bench = process.bench
+    bench.helm.hooks_of["web"] = [Hook("web-db-sync")]
+    bench.bundle("pages", "web")
+    process.start(seconds=0.5)
+    process.queue.add(("bundle", NAMESPACE, "pages"))
+    bench.wait(lambda: bench.hook_runs("web-db-sync"), "the hook runs")
+    bench.wait(lambda: bench.release("pages", "web"), "the look is over")
+    process.stuck = True
+    process.tell()
+    bench.helm.finish("web-db-sync")
+    assert process.ends_with() == 0
+    assert process.holder() == "pod-a"

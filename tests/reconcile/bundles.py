@@ -61,6 +61,7 @@ class Bench:
         self.size, self.waiters = size, waiters
         self.events = NoEvents()
         self.charts = Charts()
+        self.note_end: Callable[[tuple[str, str]], None] = self._requeue
         self.restart()
 
     def restart(self) -> None:
@@ -90,10 +91,14 @@ class Bench:
             drift=self.drift,
             digest_key=lambda: b"key",
             requeue=self._requeue,
+            note_end=self._note_end,
             learn=lambda texts: None,
             abandon=lambda: None,
             resync=300.0,
         )
+
+    def _note_end(self, key: tuple[str, str]) -> None:
+        self.note_end(key)
 
     def _requeue(self, key: tuple[str, str]) -> None:
         with self._lock:

@@ -165,3 +165,51 @@ def test_a_rollback_asked_for_ends_an_upgrade_that_hangs(bench: Bench) -> None:
     bench.settle()
     assert bench.helm.values("nova") == {"a": 1}
     assert bench.release("compute", "nova")["reason"] == "RolledBack"
+
+
+class TestToldToStop:
+    """A look that is under way, or the last one after an action has ended: it begins nothing."""
+
+    @pytest.fixture
+    def stopped(self) -> Bench:
+        bench = Bench()
+        bench.bundle("pages", {"name": "web", "values": {"a": 1}})
+        bench.settle()
+        bench.helm.calls.clear()
+        bench.slots.close()
+        return bench
+
+    def test_says_nothing_of_an_edit_that_it_does_not_take_up(self, stopped: Bench) -> None:
+        before = stopped.status("pages")
+        stopped.bundle("pages", {"name": "web", "values": {"a": 2}})
+        stopped.look()
+        assert stopped.status("pages") == before
+        assert stopped.helm.calls == []
+
+    def test_says_nothing_of_a_bundle_that_nothing_was_said_of(self, stopped: Bench) -> None:
+        stopped.bundle("new", "mariadb")
+        stopped.look()
+        assert "releases" not in stopped.status("new")
+
+    def test_leaves_the_edit_to_the_next_run(self, stopped: Bench) -> None:
+        stopped.bundle("pages", {"name": "web", "values": {"a": 2}}, "more")
+        stopped.look()
+        stopped.restart()
+        stopped.settle()
+        assert stopped.helm.calls == [("Upgrade", "web"), ("Install", "more")]
+        assert stopped.condition("pages", "Ready")["status"] == "True"
+
+    def test_says_how_one_release_ended_beside_another_that_is_put_off(self) -> None:
+        bench = Bench()
+        bench.helm.hooks_of["db"] = [Hook("db-sync")]
+        bench.bundle("pages", "db", {"name": "web", "dependsOn": ["db"]})
+        bench.look()
+        bench.wait(lambda: bench.hook_runs("db-sync"), "the hook runs")
+        waits = bench.release("pages", "web")
+        bench.slots.close()
+        bench.helm.finish("db-sync")
+        bench.wait(lambda: not bench.slots.under_way(), "it has ended")
+        bench.look()
+        assert bench.release("pages", "db")["state"] == "Deployed"
+        assert bench.release("pages", "web") == waits
+        assert bench.condition("pages", "Ready")["status"] == "False"

@@ -116,12 +116,60 @@ def test_only_what_is_due_and_untaken_is_overdue(queue: WorkQueue[str], clock: F
 def test_what_is_being_worked_on_is_told_also_of_a_closed_queue(queue: WorkQueue[str]) -> None:
     queue.add("a")
     queue.add("b")
-    assert queue.working() == []
+    assert queue.unfinished() == []
     assert queue.take() == "a"
     queue.close()
-    assert queue.working() == ["a"]
+    assert queue.unfinished() == ["a"]
     queue.done("a")
-    assert queue.working() == []
+    assert queue.unfinished() == []
+
+
+def test_a_queue_that_winds_down_hands_out_only_what_was_added_as_last(
+    queue: WorkQueue[str], clock: FakeClock
+) -> None:
+    queue.add("a")
+    queue.add("b", last=True)
+    queue.wind_down()
+    queue.add("c")
+    queue.add("d", last=True)
+    assert due(queue) == ["b", "d"]
+    assert queue.unfinished() == ["b", "d"]
+    queue.done("b", again_after=0)
+    queue.done("d")
+    assert queue.unfinished() == []
+    assert due(queue) == []
+
+
+def test_what_fails_is_tried_again_while_the_queue_winds_down(
+    queue: WorkQueue[str], clock: FakeClock
+) -> None:
+    queue.add("a", last=True)
+    assert due(queue) == ["a"]
+    queue.wind_down()
+    queue.failed("a")
+    assert queue.unfinished() == ["a"]
+    clock.advance(2)
+    assert due(queue) == ["a"]
+
+
+def test_what_was_looked_at_once_more_is_dropped_like_all_others(queue: WorkQueue[str]) -> None:
+    queue.add("a", last=True)
+    assert due(queue) == ["a"]
+    queue.done("a", again_after=0)
+    queue.wind_down()
+    assert due(queue) == []
+
+
+def test_what_nobody_will_take_does_not_age(queue: WorkQueue[str], clock: FakeClock) -> None:
+    queue.add("a")
+    queue.add("b", last=True)
+    clock.advance(30)
+    queue.wind_down()
+    queue.add("c")
+    clock.advance(10)
+    assert queue.oldest() == 40
+    queue.close()
+    assert (queue.oldest(), queue.overdue()) == (0, 0)
 
 
 def test_the_longest_work_under_way_is_told_and_what_only_waits_is_not(
