@@ -27,13 +27,14 @@ _UNCONFIRMED = frozenset(("finished", "confirming"))
 class Ending:
     """Where the server stands, and what is asked of Nova now.
 
-    `open`: why its move is not over, empty where it is. `shown`: Nova shows it, so it is ours.
+    `open`: why its move is not over, empty where it is. `needs_us`: it is ours, and is to be confirmed when
+    it arrives; others end without us.
     """
 
     entry: Entry
     command: Command | None = None
     open: str = ""
-    shown: bool = False
+    needs_us: bool = False
 
 
 def may_be_open(entry: Entry) -> bool:
@@ -56,9 +57,10 @@ def wind_up(entry: Entry, sight: Sight, source: str, spec: MaintenanceSpec, now:
         elif server.status == "VERIFY_RESIZE" and not server.task and ours.status == "finished":
             command = Command.CONFIRM
     stands = f"{server.status} {server.task}".strip()
-    verb = "list --server" if ours is not None and ours.kind != "migration" else "confirm"
+    needs_us = ours is not None and ours.kind == "migration"
+    verb = "confirm" if ours is None or needs_us else "list --server"
     text = f"{entry.name} ({stands}; openstack server migration {verb} {entry.id})"
-    return Ending(entry, command, text, shown=ours is not None)
+    return Ending(entry, command, text, needs_us=needs_us)
 
 
 def _goes_on(entry: Entry, sight: Sight, server: Server, ours: Migration | None) -> bool:

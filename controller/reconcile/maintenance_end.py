@@ -18,12 +18,15 @@ from controller.ports import NODE, NODE_MAINTENANCE, Clock, Events, Kube
 from controller.reconcile.host_out import HostOut
 from controller.reconcile.maintenance_status import FINALIZER, StatusWriter, Work
 from controller.reconcile.network_moves import AskedAgents, is_gone
+from controller.reconcile.pauses import Pauses
 from controller.reconcile.server_moves import ask, see
 
 log = logging.getLogger(__name__)
 
 BUSY_EVERY, IDLE_EVERY = 5.0, 15.0
 SHOWN = 5
+# Seconds between two requests that end one move, at first and at the most.
+FIRST_PAUSE, LONGEST_PAUSE = 5.0, 600.0
 
 
 class MaintenanceEnd:
@@ -37,6 +40,8 @@ class MaintenanceEnd:
         self._events = events
         self._out = out
         self._status = status
+        # By uid of the maintenance, what was asked to end its moves.
+        self._asked: dict[str, Pauses] = {}
 
     def roll_back(self, work: Work, cloud: Cloud, view: CloudView, agents: AskedAgents) -> float:
         """Ends what is under way, puts back what is ours to put back, and lets the object go."""
@@ -45,9 +50,7 @@ class MaintenanceEnd:
         late = self._clock.now() - seconds_of(work.obj["metadata"]["deletionTimestamp"])
         overdue = late > work.spec.server_deadline
         work, open_ = self._end_moves(work, cloud)
-        if overdue:
-            open_ = [one for one in open_ if one.shown]
-        elif open_:
+        if open_ and not overdue:
             text = f"{len(open_)} servers are still under way; they are waited for"
             self._status.write(work, work.standing(Phase.ROLLING_BACK, Reason.ROLLING_BACK, text))
             return BUSY_EVERY
@@ -56,25 +59,29 @@ class MaintenanceEnd:
         if lost:
             self._give_back(work, lost, cloud, overdue=overdue)
             return BUSY_EVERY
-        if open_:
+        kept = [one.open for one in open_ if one.needs_us]
+        if kept:
             # Let go, nobody would know of them: a cold migration that nobody confirms stays on both hosts.
-            names = _shown([one.open for one in open_])
-            text = f"{len(open_)} moves are not over; what arrives is confirmed: {names}"
+            text = f"{len(kept)} moves are not over; what arrives is confirmed: {_shown(kept)}"
             self._status.write(work, work.standing(Phase.BLOCKED, Reason.SERVERS_BLOCKED, text))
             return IDLE_EVERY
-        self.release(work)
+        # Any other ends without us, or never: the host does not wait for that.
+        self.release(work, [one.open for one in open_])
         return BUSY_EVERY
 
     def _end_moves(self, work: Work, cloud: Cloud) -> tuple[Work, list[Ending]]:
         """Where its servers stand now, and those whose moves are not over."""
         known = dict(work.entries)
         open_ = []
+        asked = self._asked.setdefault(_uid(work), Pauses(self._clock, first=FIRST_PAUSE, cap=LONGEST_PAUSE))
         for entry in [one for one in known.values() if may_be_open(one)]:
             sight = see(entry.id, cloud)
             ending = wind_up(entry, sight, work.host, work.spec, self._clock.now())
             known[entry.id] = ending.entry
-            if ending.command is not None:
+            if ending.command is not None and asked.over((entry.id, ending.command)):
                 ask(ending.entry, ending.command, sight, cloud)
+                # Until it is seen to have an effect it is asked for ever more seldom.
+                asked.failed((entry.id, ending.command))
             if ending.open:
                 open_.append(ending)
         return replace(work, entries=known), open_
@@ -97,8 +104,8 @@ class MaintenanceEnd:
         standing = work.standing(phase, Reason.ROLLING_BACK, text)
         self._status.write(work, replace(standing, network=[found.get(one.key, one) for one in work.network]))
 
-    def release(self, work: Work) -> None:
-        """Lets the object go."""
+    def release(self, work: Work, going_on: Sequence[str] = ()) -> None:
+        """Lets the object go. `going_on`: moves that are not over, and that nobody follows any more."""
         meta = work.obj["metadata"]
         live = self._kube.get(NODE_MAINTENANCE, work.name)
         if live is None or live["metadata"]["uid"] != meta["uid"]:
@@ -106,11 +113,20 @@ class MaintenanceEnd:
         kept = [one for one in live["metadata"].get("finalizers") or () if one != FINALIZER]
         patch = {"metadata": {"finalizers": kept, "resourceVersion": live["metadata"]["resourceVersion"]}}
         node = self._kube.get(NODE, work.spec.node)
+        if going_on:
+            text = f"{work.name} has ended, and {len(going_on)} moves go on, look at them: {_shown(going_on)}"
+            reason = Reason.SERVERS_BLOCKED
+            self._events.emit(node or live, type_=reason.event, reason=reason, message=text)
         if node is not None:
             text = f"the maintenance {work.name} has ended"
             reason = Reason.MAINTENANCE_ENDED
             self._events.emit(node, type_=reason.event, reason=reason, message=text)
         self._kube.merge_patch(NODE_MAINTENANCE, work.name, None, patch)
+        self._asked.pop(_uid(work), None)
+
+
+def _uid(work: Work) -> str:
+    return str(work.obj["metadata"]["uid"])
 
 
 def _shown(words: Sequence[str]) -> str:

@@ -76,6 +76,44 @@ def test_a_move_that_does_not_end_keeps_its_maintenance_and_is_named(world: Node
     assert is_gone(world) and asked(world, id_) == ["confirm_resize"]
 
 
+def test_a_live_move_that_cannot_be_ended_does_not_keep_its_host_out_of_service(world: NodeWorld) -> None:
+    given_up(world)
+    delete(world)
+    world.look(2, after=20, cloud_moves=False)
+    assert not is_gone(world), "its deadline is a minute"
+    world.look(5, after=20, cloud_moves=False)
+    assert is_gone(world) and world.cloud.services["cmp1"].enabled
+    assert ("Warning", "ServersBlocked") in world.events.emitted
+
+
+def test_an_evacuation_that_never_ends_lets_a_host_come_back_that_is_ready() -> None:
+    world = NodeWorld("cmp1", "cmp2", nodes={"evacuation": "Auto"}, compute={"images": {"backend": "ceph"}})
+    world.cloud.boot(1, "cmp1")
+    world.look(2)
+    world.set_ready("cmp1", False)
+    world.cloud.die("cmp1")
+    world.look(10, after=20)
+    world.fence("cmp1")
+    world.look(4, cloud_moves=False)
+    assert world.cloud.services["cmp1"].forced_down
+    world.set_ready("cmp1", True)
+    world.look(34, after=30, cloud_moves=False)
+    world.cloud.restart("cmp1")
+    world.look(3, cloud_moves=False)
+    service = world.cloud.services["cmp1"]
+    assert (service.enabled, service.forced_down) == (True, False)
+    assert world.kube.list(NODE_MAINTENANCE) == []
+
+
+def test_what_cannot_be_ended_is_asked_to_end_ever_more_seldom(world: NodeWorld) -> None:
+    given_up(world)
+    tried: list[str] = []
+    world.cloud.before = lambda name, _: tried.append(name) if name == "abort_migration" else None
+    delete(world)
+    world.look(100, cloud_moves=False)
+    assert 4 <= len(tried) <= 9
+
+
 def test_one_that_a_person_confirmed_lets_the_maintenance_go(world: NodeWorld) -> None:
     id_ = given_up(world, status="SHUTOFF")
     for _ in range(4):
