@@ -21,6 +21,7 @@ from controller.reconcile.drain_lock import DrainLocks
 from controller.reconcile.edits import Edits
 from controller.reconcile.host_board import HostBoard
 from controller.reconcile.known_regions import KnownRegions
+from controller.reconcile.maintained_hosts import MaintainedHosts
 from controller.reconcile.node_hosts import HostsReconciler
 from controller.reconcile.node_maintenance import MaintenancesReconciler
 from controller.reconcile.nodes import PARSERS, NodesReconciler
@@ -125,6 +126,7 @@ def _maintenances(shared: _Shared) -> MaintenancesReconciler:
         clock=parts.clock,
         events=parts.events,
         access=shared.access,
+        hosts=MaintainedHosts(parts.kube, shared.nodes, resync=parts.settings.resync),
         namespace=parts.settings.region_namespace,
         board=shared.board,
     )

@@ -25,7 +25,8 @@ STILL_REPORTS: Obstacle = (
 class Ground:
     """A node and its host. `there`: whether the Node exists; `node` is None, too, for one without a role.
 
-    `fenced`: the maintenance's word that the node is off. `host`: as OpenStack calls it.
+    `fenced`: the maintenance's word that the node is off. `host`: as OpenStack calls it. `beside`: other
+    Nodes that are the same host, as when the machine joined again under another name.
     """
 
     name: str
@@ -34,6 +35,7 @@ class Ground:
     node: NodeFacts | None
     service: ComputeService | None
     fenced: bool = False
+    beside: tuple[NodeFacts, ...] = ()
 
 
 def obstacle(mode: Mode, ground: Ground, now: float) -> Obstacle | None:
@@ -84,9 +86,26 @@ def _not_dead(ground: Ground, now: float) -> Obstacle | None:
     """Why nothing may be evacuated from this node, None where it is certain that it is off."""
     if ground.node is not None and ground.node.is_ready:
         return Reason.COMPUTE_STILL_REPORTS, "the node is ready: its servers run; migrate them instead"
+    ready = next((one.name for one in ground.beside if one.is_ready), "")
+    if ready:
+        text = f"its machine is the node {ready} now, which is ready: its servers run; migrate them instead"
+        return Reason.COMPUTE_STILL_REPORTS, text
     if ground.service is not None and ground.service.up:
         return STILL_REPORTS
     if not (ground.fenced or (ground.node is not None and ground.node.is_fenced(now))):
         text = f"it is not certain that the node is off: osctl node fenced {ground.name}, or spec.fenced"
         return Reason.FENCING_AWAITED, text
+    ran = "" if ground.fenced or ground.node is None else _ran_since(ground.node.fenced, ground.beside, now)
+    if ran:
+        text = f"its machine ran as the node {ran} since then: osctl node fenced {ran}, or spec.fenced"
+        return Reason.FENCING_AWAITED, text
     return None
+
+
+def _ran_since(fenced: float, beside: Sequence[NodeFacts], now: float) -> str:
+    """A Node of the same host that may have run after the word that it is off; empty for none."""
+    for one in beside:
+        off_before = one.since > 0.0 and max(one.since, one.created) <= fenced
+        if not (off_before or one.is_fenced(now)):
+            return one.name
+    return ""

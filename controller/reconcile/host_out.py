@@ -141,4 +141,5 @@ def _ground(work: Work, view: CloudView) -> Ground:
         node=parse_node(work.node) if work.node is not None else None,
         service=view.service(work.host),
         fenced=work.spec.fenced,
+        beside=work.beside,
     )

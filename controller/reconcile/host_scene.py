@@ -52,6 +52,23 @@ class HostScene:
         hostname = node.hostname if node is not None else ""
         return host_of(name, view, hostname=hostname, remembered=known.host)
 
+    def maintenances_by_host(self, view: CloudView) -> dict[str, list[KubeObject]]:
+        """Of a host, whichever of its Nodes they name: one that is out of service is so under any name."""
+        found: dict[str, list[KubeObject]] = {}
+        for name, maintenances in self.maintenances.items():
+            found.setdefault(self.host(name, view), []).extend(maintenances)
+        return found
+
+    def ready_as(self, name: str, view: CloudView) -> str:
+        """Another Node that is the same host as `name` and is ready; empty for none."""
+        host = self.host(name, view)
+        for one in self.nodes.values():
+            # Asking OpenStack's lists is dear in a large region: only where its names speak for it.
+            named = (one.name, one.hostname, self.known.get(one.name, KnownHost()).host)
+            if one.is_ready and one.name != name and host in named and self.host(one.name, view) == host:
+                return one.name
+        return ""
+
     def is_compute(self, name: str) -> bool:
         """Whether a Node is one for computes by its label."""
         node = self.nodes.get(name)
@@ -127,17 +144,25 @@ class HostScenes:
         self._no_agents = self._seen.look(("", "agents"), not view.agents, self._clock.now()).looks
         daemons = daemons_by_node(pod for pod in scene.pods if pod.node in computes)
         self._seen.keep({(name, what) for name in names for what in ("service", "cell")} | {("", "agents")})
+        maintenances = scene.maintenances_by_host(view)
         found = []
         for name in names:
             before = scene.known.get(name) or scene.known.get(heirs.get(name, "")) or KnownHost()
             owner = owners.get(scene.host(name, view), "")
             taken = owner if owner != name else ""
-            facts = self._host(name, scene, view, known=before, taken_over=taken)
-            found.append(replace(facts, unready_pods=unready_daemons(daemons, name)))
+            facts = self._host(name, scene, view, known=before, listed=maintenances)
+            unready = unready_daemons(daemons, name)
+            found.append(replace(facts, unready_pods=unready, taken_over=taken))
         return found
 
     def _host(
-        self, name: str, scene: HostScene, view: CloudView, *, known: KnownHost, taken_over: str
+        self,
+        name: str,
+        scene: HostScene,
+        view: CloudView,
+        *,
+        known: KnownHost,
+        listed: Mapping[str, Sequence[KubeObject]],
     ) -> HostFacts:
         node, now = scene.nodes.get(name), self._clock.now()
         is_compute = node is not None and node.is_compute
@@ -147,9 +172,9 @@ class HostScenes:
         hypervisor = view.hypervisor(host) if was_compute else None
         missing = self._seen.look((name, "service"), service is None, now)
         unmapped = self._seen.look((name, "cell"), service is not None and hypervisor is None, now)
-        listed = scene.maintenances.get(name, ())
-        planned = [one for one in listed if not is_automatic(one) and has_begun(one)]
-        maintenance = next(iter([*planned, *(one for one in listed if is_automatic(one))]), None)
+        here = listed.get(host, ())
+        planned = [one for one in here if not is_automatic(one) and has_begun(one)]
+        maintenance = next(iter([*planned, *(one for one in here if is_automatic(one))]), None)
         # The agents of a node with another role than computes are in use.
         agents = view.agents_on(host) if node is None or is_compute else ()
         known_agents = view.agents or self._no_agents >= LOOKS
@@ -170,7 +195,6 @@ class HostScenes:
             maintenance=str(maintenance["metadata"]["name"]) if maintenance else "",
             known_uid=known.uid,
             host=host,
-            taken_over=taken_over,
         )
 
 

@@ -20,6 +20,7 @@ from controller.domain.node_maintenance import (
     read_entry,
     tried_anew,
 )
+from controller.domain.nodes import NodeFacts
 from controller.domain.reasons import WARNING, Reason
 from controller.domain.times import seconds_of
 from controller.ports import NODE_MAINTENANCE, Clock, Events, Kube, KubeObject
@@ -36,7 +37,8 @@ _TOO_LATE = "it goes on, and deleting it rolls it back"
 class Work:
     """One maintenance in one look: its spec, and what its status said before.
 
-    `entries` by server id. `node` is None where there is none; `host` is what OpenStack calls it.
+    `entries` by server id. `node` is None where there is none; `host` is what OpenStack calls it; `beside`:
+    the other Nodes that are this host, one of which may be what the machine is called now.
     """
 
     obj: KubeObject
@@ -48,6 +50,7 @@ class Work:
     started: float
     node: KubeObject | None = None
     host: str = ""
+    beside: tuple[NodeFacts, ...] = ()
 
     @property
     def name(self) -> str:

@@ -139,7 +139,7 @@ class HostsReconciler:
         turns = self._turns.take(decided, scene, cloud, view=view, braked=braked)
         decided = [turns.told.get(host.name, (host, decision)) for host, decision in decided]
         if not scene.policy.paused:
-            self._return_automatic(scene)
+            self._return_automatic(scene, view)
             self._volumes.look(scene, decided, cloud, view)
             self._marks.look(scene, cloud, view)
         owners = [host.name for host in hosts if not (host.taken_over or scene.policy.paused)]
@@ -155,22 +155,24 @@ class HostsReconciler:
         self._board.write(BoardContent(reports, braked, paused=_paused(scene)))
         return turns.changed
 
-    def _return_automatic(self, scene: HostScene) -> None:
+    def _return_automatic(self, scene: HostScene, view: CloudView) -> None:
         """A node that is back needs its own evacuation no more; and what hangs on a dead one is freed."""
         now = self._clock.now()
         for name, maintenances in scene.maintenances.items():
             for one in maintenances:
                 meta = one["metadata"]
                 done = is_automatic(one) and not meta.get("deletionTimestamp")
-                if done and self._needs_no_evacuation(name, scene):
+                if done and self._needs_no_evacuation(name, scene, view):
                     self._kube.delete(NODE_MAINTENANCE, meta["name"], uid=meta["uid"])
         for name, node in scene.nodes.items():
             if node.is_fenced(now):
                 for pod in stuck_pods(scene.pods, name, now):
                     self._kube.delete(POD, pod.name, self._namespace, uid=pod.uid, grace=0)
 
-    def _needs_no_evacuation(self, name: str, scene: HostScene) -> bool:
-        """Whether the node is ready, or gone: of one that is gone nobody can say that it is off."""
+    def _needs_no_evacuation(self, name: str, scene: HostScene, view: CloudView) -> bool:
+        """Whether the node is ready, be it under another name, or gone: nobody can say that this is off."""
+        if scene.ready_as(name, view):
+            return True
         node = scene.nodes.get(name)
         if node is not None:
             return node.is_ready

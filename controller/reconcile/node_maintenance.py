@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 from controller.cloud_port import Cloud
 from controller.domain.cloud_facts import MARK, CloudView
 from controller.domain.compute_node import is_automatic
-from controller.domain.host_names import host_of, hostname_of, remembered_hosts
 from controller.domain.maintenance_obstacle import Obstacle, planned_moves, stranded
 from controller.domain.maintenance_plan import (
     Availability,
@@ -38,11 +37,12 @@ from controller.errors import (
     ObjectMissing,
     ObjectRefused,
 )
-from controller.ports import NODE, NODE_MAINTENANCE, OSDPL, Clock, Events, Kube, KubeObject
+from controller.ports import NODE_MAINTENANCE, OSDPL, Clock, Events, Kube, KubeObject
 from controller.reconcile.cloud_access import CloudAccess
 from controller.reconcile.fair_order import FairOrder
 from controller.reconcile.host_board import HostBoard
 from controller.reconcile.host_out import HostOut
+from controller.reconcile.maintained_hosts import MaintainedHosts
 from controller.reconcile.maintenance_end import MaintenanceEnd
 from controller.reconcile.maintenance_status import (
     FINALIZER,
@@ -61,6 +61,7 @@ log = logging.getLogger(__name__)
 # Between two looks: while servers are under way, and while there is nothing to do but to watch.
 BUSY_EVERY, IDLE_EVERY = 5.0, 15.0
 AGAIN_AFTER = 15.0
+CATCHING_UP = 0.5
 # A look at the hosts that somebody else took serves as long.
 VIEW_GOOD_FOR = 2.5
 # After so long without a move Placement should know of all that there were.
@@ -90,12 +91,14 @@ class MaintenancesReconciler:
         clock: Clock,
         events: Events,
         access: CloudAccess,
+        hosts: MaintainedHosts,
         namespace: str,
         board: HostBoard,
     ) -> None:
         self._kube = kube
         self._clock = clock
         self._access = access
+        self._hosts = hosts
         self._namespace = namespace
         self._board = board
         self._out = HostOut(kube, clock)
@@ -115,6 +118,8 @@ class MaintenancesReconciler:
             for work in works:
                 self._without_region(work)
             return AGAIN_AFTER
+        if not self._hosts.known():
+            return CATCHING_UP
         try:
             cloud = self._access.for_a_look()
             view = self._access.last_view(younger_than=VIEW_GOOD_FOR) or self._access.look(cloud)
@@ -122,7 +127,7 @@ class MaintenancesReconciler:
             for work in works:
                 self._without_cloud(work, str(error))
             return max(AGAIN_AFTER, error.retry_after or 0.0)
-        works = [self._located(work, osdpl, view) for work in works]
+        works = [self._hosts.located(work, osdpl, view) for work in works]
         turns = self._turns(works, view)
         claims = [self._claim(work, view, turns) for work in works]
         slots = share_slots(claims)
@@ -170,13 +175,6 @@ class MaintenancesReconciler:
     def _region(self) -> KubeObject | None:
         name = managed_region(self._kube, self._namespace)
         return self._kube.get(OSDPL, name, self._namespace) if name else None
-
-    def _located(self, work: Work, osdpl: KubeObject, view: CloudView) -> Work:
-        """With its Node, and the host that OpenStack knows it by."""
-        node = self._kube.get(NODE, work.spec.node)
-        remembered = remembered_hosts(osdpl).get(work.spec.node, "")
-        host = host_of(work.spec.node, view, hostname=hostname_of(node), remembered=remembered)
-        return replace(work, node=node, host=host)
 
     # -- who may do how much ------------------------------------------------------------------------
 

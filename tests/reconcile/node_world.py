@@ -14,6 +14,7 @@ from controller.ports import NODE, NODE_MAINTENANCE, OSDPL, POD, SECRET, KubeObj
 from controller.reconcile.cloud_access import CloudAccess
 from controller.reconcile.drain_lock import DrainLocks
 from controller.reconcile.host_board import HostBoard
+from controller.reconcile.maintained_hosts import MaintainedHosts
 from controller.reconcile.node_hosts import HostsReconciler
 from controller.reconcile.node_maintenance import MaintenancesReconciler
 from controller.reconcile.nodes import PARSERS, NodesReconciler
@@ -163,7 +164,13 @@ class NodeWorld:
             resync=300,
         )
         self.maintenances = MaintenancesReconciler(
-            kube=kube, clock=clock, events=self.events, access=access, namespace=NAMESPACE, board=board
+            kube=kube,
+            clock=clock,
+            events=self.events,
+            access=access,
+            hosts=MaintainedHosts(kube, self.nodes, resync=300),
+            namespace=NAMESPACE,
+            board=board,
         )
 
     def look(self, times: int = 1, *, after: float = 3.0, cloud_moves: bool = True) -> None:
