@@ -20,6 +20,7 @@ from controller.domain.cloud_facts import (
     is_ours,
     reason_before,
 )
+from controller.domain.conditions import find
 from controller.domain.names import AUTOMATIC_LABEL
 from controller.domain.node_policy import NodePolicy
 from controller.domain.reasons import Reason
@@ -129,6 +130,12 @@ def is_plan(maintenance: Mapping[str, Any]) -> bool:
 def has_begun(maintenance: Mapping[str, Any]) -> bool:
     """Whether a NodeMaintenance looks after its host, or did: one that waits for its turn does not yet."""
     return bool((maintenance.get("status") or {}).get("startedAt"))
+
+
+def is_put_back(maintenance: Mapping[str, Any]) -> bool:
+    """Whether a NodeMaintenance only waits for moves to confirm: its host is back in ordinary care."""
+    said = find((maintenance.get("status") or {}).get("conditions") or (), "Ready").get("reason")
+    return bool(maintenance["metadata"].get("deletionTimestamp")) and said == Reason.MOVES_UNCONFIRMED
 
 
 def is_automatic(maintenance: Mapping[str, Any]) -> bool:

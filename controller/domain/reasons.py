@@ -150,6 +150,7 @@ class Reason(StrEnum):
     MOVING_SERVERS = "MovingServers", NORMAL
     NODE_EMPTY = "NodeEmpty", NORMAL
     SERVERS_BLOCKED = "ServersBlocked", WARNING
+    MOVES_UNCONFIRMED = "MovesUnconfirmed", WARNING
     DEADLINE_PASSED = "DeadlinePassed", WARNING
     MAINTENANCE_ENDED = "MaintenanceEnded", NORMAL
 

@@ -13,6 +13,7 @@ from controller.domain.compute_node import (
     has_begun,
     is_automatic,
     is_plan,
+    is_put_back,
 )
 from controller.domain.host_names import host_of
 from controller.domain.node_pods import NodePod, daemons_by_node, unready_daemons
@@ -116,7 +117,7 @@ class HostScenes:
         listed: list[NodeFacts] = self._nodes.facts(NODE)
         maintenances: dict[str, list[KubeObject]] = {}
         for one in self._kube.list(NODE_MAINTENANCE):
-            if not is_plan(one):
+            if not (is_plan(one) or is_put_back(one)):
                 maintenances.setdefault(str(one["spec"]["nodeName"]), []).append(one)
         status = (osdpl.get("status") or {}).get("nodes") or {}
         return HostScene(

@@ -63,7 +63,7 @@ class MaintenanceEnd:
         if kept:
             # Let go, nobody would know of them: a cold migration that nobody confirms stays on both hosts.
             text = f"{len(kept)} moves are not over; what arrives is confirmed: {_shown(kept)}"
-            self._status.write(work, work.standing(Phase.BLOCKED, Reason.SERVERS_BLOCKED, text))
+            self._status.write(work, work.standing(Phase.BLOCKED, Reason.MOVES_UNCONFIRMED, text))
             return IDLE_EVERY
         # Any other ends without us, or never: the host does not wait for that.
         self.release(work, [one.open for one in open_])
@@ -115,7 +115,7 @@ class MaintenanceEnd:
         node = self._kube.get(NODE, work.spec.node)
         if going_on:
             text = f"{work.name} has ended, and {len(going_on)} moves go on, look at them: {_shown(going_on)}"
-            reason = Reason.SERVERS_BLOCKED
+            reason = Reason.MOVES_UNCONFIRMED
             self._events.emit(node or live, type_=reason.event, reason=reason, message=text)
         if node is not None:
             text = f"the maintenance {work.name} has ended"

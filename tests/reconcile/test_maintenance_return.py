@@ -66,9 +66,11 @@ def test_a_move_that_does_not_end_keeps_its_maintenance_and_is_named(world: Node
     world.look(4, after=30, cloud_moves=False)
     status = world.maintenance("work")
     text = status["conditions"][0]["message"]
-    assert (status["phase"], status["conditions"][0]["reason"]) == ("Blocked", "ServersBlocked")
+    assert (status["phase"], status["conditions"][0]["reason"]) == ("Blocked", "MovesUnconfirmed")
     assert f"vm-{id_} (RESIZE resize_migrating; openstack server migration confirm {id_})" in text
     assert not world.node("cmp1")["spec"].get("unschedulable"), "what is ours to put back is put back"
+    world.look(2, cloud_moves=False)
+    assert world.cloud.services["cmp1"].enabled, "the host does not wait for it"
     world.kube.forget_requests()
     world.look(3, after=30, cloud_moves=False)
     assert world.kube.writes == [] and not is_gone(world)
@@ -83,7 +85,7 @@ def test_a_live_move_that_cannot_be_ended_does_not_keep_its_host_out_of_service(
     assert not is_gone(world), "its deadline is a minute"
     world.look(5, after=20, cloud_moves=False)
     assert is_gone(world) and world.cloud.services["cmp1"].enabled
-    assert ("Warning", "ServersBlocked") in world.events.emitted
+    assert ("Warning", "MovesUnconfirmed") in world.events.emitted
 
 
 def test_an_evacuation_that_never_ends_lets_a_host_come_back_that_is_ready() -> None:
