@@ -24,7 +24,8 @@ class Progress:
     """How far a maintenance is.
 
     `remaining`: what Placement has on the node besides servers left on purpose. `over`: its deadline has
-    passed. `settled`: so long has nothing been under way that Placement should know of it.
+    passed. `settled`: so long has nothing been under way that Placement should know of it. `unseen`: whether
+    there was no time to look at all of it.
     """
 
     entries: Sequence[Entry]
@@ -32,6 +33,7 @@ class Progress:
     remaining: Sequence[str] = field(default=())
     over: bool = False
     settled: bool = False
+    unseen: bool = False
 
 
 Verdict = tuple[Phase, Reason, str]
@@ -56,6 +58,9 @@ def verdict(stand: Progress) -> Verdict:
     moved = f"{progress(stand.entries)} servers moved"
     if any(one.state != MoveState.DONE for one in stand.network):
         return _network(stand, moved)
+    if stand.unseen:
+        text = f"{moved}; OpenStack is slow: that nothing is left on the node is still to be seen"
+        return Phase.MOVING, Reason.MOVING_SERVERS, text
     if stand.remaining:
         return _remaining(stand)
     left = sum(one.state == Stand.LEFT for one in stand.entries)

@@ -109,7 +109,8 @@ class Outlook:
 
     There is an agent on every host of some regions: no question is asked of each of them. `given`: what was
     given to each agent and is not in its own count yet; whoever chooses a target adds to it. `leaving`: hosts
-    that are to be emptied, too, and are chosen last: what went there would move twice.
+    that are to be emptied, too, and are chosen last: what went there would move twice. `late`: whether there
+    is no time to ask of more than one of them.
     """
 
     agents: Sequence[Agent]
@@ -120,6 +121,7 @@ class Outlook:
     deadline: float
     given: MutableMapping[str, int] = field(default_factory=dict)
     leaving: frozenset[str] = frozenset()
+    late: Callable[[], bool] = lambda: False
 
     def present(self) -> list[NetworkMove]:
         """What the agents of the host serve now."""
@@ -178,25 +180,41 @@ def follow(
     """How far everything is, and what of it is to be asked for now.
 
     `moves`: whether what is on the host is to leave it; if not, only what is between two agents matters.
+    Where time is short, what was not reached stays as it was noted, and what is on no agent comes first.
     """
     candidates = {one.key: one for one in outlook.present()} if moves else {}
     present = frozenset(candidates)
     candidates |= {one.key: one for one in known}
     result: list[NetworkMove] = []
     due: list[NetworkMove] = []
-    for key, move in sorted(candidates.items(), key=lambda one: not one[1].requested):
+    reached = 0
+    for key, move in sorted(candidates.items(), key=lambda one: _rank(one[1], here=one[0] in present)):
+        in_time = not (reached and outlook.late())
+        if not in_time and not moves:
+            result.append(move)
+            continue
         here = key in present or (not moves and move.id in outlook.served(move.source, AGENTS[move.kind]))
         if here and not moves:
             continue
-        if move.state == MoveState.DONE and not here:
+        if not here and (move.state == MoveState.DONE or not in_time):
             result.append(move)
             continue
-        found = _step(move, outlook, here=here, begins=len(due) < MOVES_PER_LOOK)
+        reached += 1
+        found = _step(move, outlook, here=here, begins=in_time and len(due) < MOVES_PER_LOOK)
         result.append(found)
         lost = found.state == MoveState.BLOCKED and not here and found.target in outlook.usable(move.kind)
         if found.state == MoveState.MOVING or lost:
             due.append(found)
     return sorted(result, key=lambda one: (one.kind, one.id, one.source)), due
+
+
+def _rank(move: NetworkMove, *, here: bool) -> int:
+    """Who is asked about first: what may be on no agent, and last of all what was refused before."""
+    if move.message:
+        return 3
+    if not move.requested:
+        return 2
+    return 1 if here else 0
 
 
 def _step(move: NetworkMove, outlook: Outlook, *, here: bool, begins: bool) -> NetworkMove:
@@ -222,19 +240,29 @@ def _step(move: NetworkMove, outlook: Outlook, *, here: bool, begins: bool) -> N
     return replace(noted, state=MoveState.MOVING)
 
 
-def between_agents(known: Iterable[NetworkMove], outlook: Outlook) -> list[NetworkMove]:
-    """Routers that we took off an agent and that none has: each with the agent that is to have it."""
-    lost = []
+def between_agents(
+    known: Sequence[NetworkMove], outlook: Outlook
+) -> tuple[list[NetworkMove], dict[tuple[str, str], NetworkMove] | None]:
+    """Routers that we took off an agent and that none has: each with the agent that is to have it.
+
+    Where there was no time to ask of all, also those that have an agent, by their keys: they are Done, and
+    need not be asked about again. None where all were asked about.
+    """
+    lost: list[NetworkMove] = []
+    held: dict[tuple[str, str], NetworkMove] = {}
     for move in known:
         if move.kind != Kind.ROUTER or not move.requested or move.state == MoveState.DONE:
             continue
+        if (lost or held) and outlook.late():
+            return lost, held
         routing = {one.id for one in outlook.agents if one.kind == L3}
         if any(one in routing for one in outlook.holders(move.id, move.kind)):
+            held[move.key] = replace(move, state=MoveState.DONE, message="")
             continue
         fit = {one.id for one in outlook.agents if _takes(one, L3)}
         ranked = [one for one in (move.target, move.source, *sorted(fit)) if one in fit]
         lost.append(replace(move, state=MoveState.MOVING, target=ranked[0] if ranked else move.source))
-    return lost
+    return lost, None
 
 
 def _takes(agent: Agent, kind: str) -> bool:

@@ -15,11 +15,12 @@ from controller.domain.reasons import Reason
 from controller.domain.times import seconds_of
 from controller.errors import CloudRefused
 from controller.ports import NODE, NODE_MAINTENANCE, Clock, Events, Kube
+from controller.reconcile.fair_order import FairOrder
 from controller.reconcile.host_out import HostOut
 from controller.reconcile.maintenance_status import FINALIZER, StatusWriter, Work
 from controller.reconcile.network_moves import AskedAgents, is_gone
 from controller.reconcile.pauses import Pauses
-from controller.reconcile.server_moves import ask, see
+from controller.reconcile.server_moves import ask, seen
 
 log = logging.getLogger(__name__)
 
@@ -42,6 +43,8 @@ class MaintenanceEnd:
         self._status = status
         # By uid of the maintenance, what was asked to end its moves.
         self._asked: dict[str, Pauses] = {}
+        # And which of its servers was reached last.
+        self._orders: dict[str, FairOrder] = {}
 
     def roll_back(self, work: Work, cloud: Cloud, view: CloudView, agents: AskedAgents) -> float:
         """Ends what is under way, puts back what is ours to put back, and lets the object go."""
@@ -49,15 +52,22 @@ class MaintenanceEnd:
             return IDLE_EVERY
         late = self._clock.now() - seconds_of(work.obj["metadata"]["deletionTimestamp"])
         overdue = late > work.spec.server_deadline
-        work, open_ = self._end_moves(work, cloud)
-        if open_ and not overdue:
+        work, open_, whole = self._end_moves(work, cloud, overdue=overdue)
+        if not overdue and (open_ or not whole):
             text = f"{len(open_)} servers are still under way; they are waited for"
+            text += "" if whole else "; the others are looked at next"
             self._status.write(work, work.standing(Phase.ROLLING_BACK, Reason.ROLLING_BACK, text))
             return BUSY_EVERY
         self._out.put_back(work, cloud, view)
-        lost = between_agents(work.network, agents.outlook(work.host, deadline=work.spec.server_deadline))
-        if lost:
+        outlook = agents.outlook(work.host, deadline=work.spec.server_deadline)
+        lost, held = between_agents(work.network, outlook)
+        if lost or held is not None:
+            work = replace(work, network=[(held or {}).get(one.key, one) for one in work.network])
             self._give_back(work, lost, cloud, overdue=overdue)
+            return BUSY_EVERY
+        if not whole:
+            text = "the time for a look was over; whether all moves are is looked at next"
+            self._status.write(work, work.standing(Phase.ROLLING_BACK, Reason.ROLLING_BACK, text))
             return BUSY_EVERY
         kept = [one.open for one in open_ if one.needs_us]
         if kept:
@@ -69,13 +79,23 @@ class MaintenanceEnd:
         self.release(work, [one.open for one in open_])
         return BUSY_EVERY
 
-    def _end_moves(self, work: Work, cloud: Cloud) -> tuple[Work, list[Ending]]:
-        """Where its servers stand now, and those whose moves are not over."""
-        known = dict(work.entries)
-        open_ = []
+    def _end_moves(self, work: Work, cloud: Cloud, *, overdue: bool) -> tuple[Work, list[Ending], bool]:
+        """Where its servers stand now, those whose moves are not over, and whether there was time for all.
+
+        Where there was not, those that are over have no request any more: they need not be asked about again.
+        """
+        known, over = dict(work.entries), {}
+        open_: list[Ending] = []
+        order = self._orders.setdefault(_uid(work), FairOrder())
+        whole = True
         asked = self._asked.setdefault(_uid(work), Pauses(self._clock, first=FIRST_PAUSE, cap=LONGEST_PAUSE))
-        for entry in [one for one in known.values() if may_be_open(one)]:
-            sight = see(entry.id, cloud)
+        asking = [one for one in known.values() if may_be_open(one)]
+        for number, entry in enumerate(order.of(asking, lambda one: one.id)):
+            sight = seen(entry, cloud) if not (number and cloud.late) else None
+            if sight is None:
+                whole = False
+                break
+            order.reached(entry.id)
             ending = wind_up(entry, sight, work.host, work.spec, self._clock.now())
             known[entry.id] = ending.entry
             if ending.command is not None and asked.over((entry.id, ending.command)):
@@ -84,13 +104,17 @@ class MaintenanceEnd:
                 asked.failed((entry.id, ending.command))
             if ending.open:
                 open_.append(ending)
-        return replace(work, entries=known), open_
+            if not ending.open or (overdue and not ending.needs_us):
+                over[entry.id] = replace(ending.entry, requested=0.0)
+        return replace(work, entries=known if whole else known | over), open_, whole
 
     def _give_back(self, work: Work, lost: Sequence[NetworkMove], cloud: Cloud, *, overdue: bool) -> None:
         """Routers that we took off one agent are put on another, or on the one that they came from."""
         found = {one.key: one for one in lost}
         why = ""
-        for move in lost:
+        for number, move in enumerate(lost):
+            if number and cloud.late:
+                break
             try:
                 cloud.add_to_agent(move.target, router=move.id)
             except CloudRefused as error:
@@ -99,7 +123,8 @@ class MaintenanceEnd:
                     gone = replace(move, state=MoveState.DONE, message="deleted meanwhile")
                     found[move.key] = gone
         names = ", ".join(one.id for one in lost)
-        text = f"routers that are on no agent are put on one again: {names}" + (f" ({why})" if why else "")
+        text = f"routers that are on no agent are put on one again: {names or 'they are looked for'}"
+        text += f" ({why})" if why else ""
         phase = Phase.BLOCKED if overdue else Phase.ROLLING_BACK
         standing = work.standing(phase, Reason.ROLLING_BACK, text)
         self._status.write(work, replace(standing, network=[found.get(one.key, one) for one in work.network]))
@@ -123,6 +148,7 @@ class MaintenanceEnd:
             self._events.emit(node, type_=reason.event, reason=reason, message=text)
         self._kube.merge_patch(NODE_MAINTENANCE, work.name, None, patch)
         self._asked.pop(_uid(work), None)
+        self._orders.pop(_uid(work), None)
 
 
 def _uid(work: Work) -> str:

@@ -20,6 +20,9 @@ from controller.errors import CloudRefused, CloudUnavailable
 
 log = logging.getLogger(__name__)
 
+# Seconds more than all else for a router to be put on an agent, once it was taken off another.
+PAIR_GRACE = 15.0
+
 
 class AskedAgents:
     """What Neutron says of agents in one look: each question is asked once, for all maintenances together.
@@ -57,6 +60,7 @@ class AskedAgents:
             deadline,
             self._given,
             self._leaving,
+            lambda: self._cloud.late,
         )
 
     def _ask_agent(self, agent: str, kind: str) -> Sequence[str]:
@@ -76,9 +80,14 @@ class AskedAgents:
 
 
 def write_moves(due: Iterable[NetworkMove], outlook: Outlook, cloud: Cloud) -> list[NetworkMove]:
-    """Asks for what is noted; those of them for which there is more to say than was noted."""
+    """Asks for what is noted; those of them for which there is more to say than was noted.
+
+    The first is asked for in any case, the others while there is time.
+    """
     told = []
-    for move in due:
+    for number, move in enumerate(due):
+        if number and cloud.late:
+            break
         try:
             _write(move, outlook, cloud)
         except CloudUnavailable as error:
@@ -92,6 +101,13 @@ def write_moves(due: Iterable[NetworkMove], outlook: Outlook, cloud: Cloud) -> l
     return told
 
 
+def with_those_kept(followed: Sequence[NetworkMove], known: Sequence[NetworkMove]) -> list[NetworkMove]:
+    """Besides what was followed, what waits on its agent until an obstacle is gone."""
+    keys = {one.key for one in followed}
+    whole = [*followed, *(one for one in known if one.key not in keys)]
+    return sorted(whole, key=lambda one: (one.kind, one.id, one.source))
+
+
 def is_gone(move: NetworkMove, error: CloudRefused) -> bool:
     """Whether Neutron says that there is no such router or network. An agent may be what it misses."""
     return f"{move.id} could not be found" in str(error)
@@ -100,9 +116,11 @@ def is_gone(move: NetworkMove, error: CloudRefused) -> bool:
 def _write(move: NetworkMove, outlook: Outlook, cloud: Cloud) -> None:
     """A router may be on one agent only. A network leaves one when another is seen to have it."""
     if move.kind == Kind.ROUTER:
-        cloud.remove_from_agent(move.source, router=move.id)
+        # Whoever did only the first half before goes on with the second.
+        if move.id in outlook.served(move.source, L3):
+            cloud.remove_from_agent(move.source, router=move.id)
         if move.target:
-            cloud.add_to_agent(move.target, router=move.id)
+            cloud.longer(PAIR_GRACE).add_to_agent(move.target, router=move.id)
     elif move.target and move.target not in outlook.holders(move.id, move.kind):
         cloud.add_to_agent(move.target, network=move.id)
     else:

@@ -25,7 +25,6 @@ from controller.domain.maintenance_plan import (
     waits_for_slots,
 )
 from controller.domain.maintenance_verdict import Progress, stopped_text, verdict
-from controller.domain.network_move import NetworkMove, follow
 from controller.domain.node_maintenance import Phase, may_begin
 from controller.domain.node_policy import parse_policy
 from controller.domain.reasons import Reason
@@ -52,9 +51,10 @@ from controller.reconcile.maintenance_status import (
     plan_text,
     read_work,
 )
+from controller.reconcile.maintenance_walk import Followed, Walks
 from controller.reconcile.managed_region import managed_region
-from controller.reconcile.network_moves import AskedAgents, write_moves
-from controller.reconcile.server_moves import Commands, follow_servers, planned, remaining, send
+from controller.reconcile.network_moves import AskedAgents, with_those_kept, write_moves
+from controller.reconcile.server_moves import planned, remaining, send
 
 log = logging.getLogger(__name__)
 
@@ -104,6 +104,7 @@ class MaintenancesReconciler:
         self._out = HostOut(kube, clock)
         self._status = StatusWriter(kube, clock, events)
         self._order = FairOrder()
+        self._walks = Walks()
         self._end = MaintenanceEnd(kube=kube, clock=clock, events=events, out=self._out, status=self._status)
 
     def reconcile(self) -> float | None:
@@ -135,9 +136,10 @@ class MaintenancesReconciler:
         moves = [move for work in works for move in work.network]
         leaving = [work.host for work in works if not work.going and not work.planning]
         self._agents = AskedAgents(cloud, view, moves=moves, leaving=leaving, now=self._clock.now())
-        pauses = []
+        self._walks.keep(works)
+        pauses: list[float] = []
         for work in self._order.of(works, lambda one: (one.created, one.name)):
-            if cloud.late:
+            if pauses and cloud.late:
                 # The next look begins with those that were not reached.
                 pauses.append(BUSY_EVERY)
                 break
@@ -266,7 +268,7 @@ class MaintenancesReconciler:
 
     def _plan(self, work: Work, cloud: Cloud, view: CloudView, turn: str) -> None:
         servers = cloud.servers_on(work.host)
-        plan = {one.id: planned(one, work, cloud) for one in servers}
+        plan = {one.id: planned(one, work, cloud, hurried=cloud.late) for one in servers}
         outlook = self._agents.outlook(work.host, deadline=work.spec.server_deadline)
         network = planned_moves(outlook) if work.spec.mode == Mode.MIGRATE else []
         turned = (Reason.WAITING_FOR_TURN, turn) if turn else None
@@ -294,13 +296,15 @@ class MaintenancesReconciler:
         """With an obstacle nothing is begun; what is under way is followed, or its slots never came free."""
         now, spec = self._clock.now(), work.spec
         over = now - work.started > spec.deadline
-        commands = follow_servers(work, cloud, 0 if over or obstacle else share.slots, now)
         outlook = self._agents.outlook(work.host, deadline=spec.server_deadline)
-        network, due = follow(work.network, outlook, moves=spec.mode == Mode.MIGRATE and not obstacle)
+        slots = 0 if over or obstacle else share.slots
+        moves = spec.mode == Mode.MIGRATE and not obstacle
+        found = self._walks.of(work).follow(work, cloud, outlook, slots=slots, now=now, moves=moves)
+        commands, network = found.commands, found.network
         if obstacle is None:
-            standing = self._standing(work, commands, network, cloud=cloud, over=over, share=share)
+            standing = self._standing(work, found, cloud=cloud, over=over, share=share)
         else:
-            network = _with_those_kept(network, work.network)
+            network = with_those_kept(network, work.network)
             text = stopped_text(obstacle[1], list(commands.entries.values()))
             volumes = sum(one.volumes for one in commands.present.values())
             standing = Standing(
@@ -309,7 +313,7 @@ class MaintenancesReconciler:
         self._status.write(work, standing)
         # Only now, when it is noted: whoever goes on after us knows what may have been asked for.
         refused = send(commands, work, cloud, now)
-        told = {one.key: one for one in write_moves(due, outlook, cloud)}
+        told = {one.key: one for one in write_moves(found.due, outlook, cloud)}
         if refused or told:
             self._status.write(
                 work,
@@ -320,18 +324,18 @@ class MaintenancesReconciler:
                 ),
             )
         moving = any(one.under_way for one in commands.entries.values())
-        return BUSY_EVERY if standing.phase == Phase.MOVING or moving or due else IDLE_EVERY
+        return BUSY_EVERY if standing.phase == Phase.MOVING or moving or found.due else IDLE_EVERY
 
     def _standing(
         self,
         work: Work,
-        commands: Commands,
-        network: Sequence[NetworkMove],
+        found: Followed,
         *,
         cloud: Cloud,
         over: bool,
         share: Share,
     ) -> Standing:
+        commands, network, whole = found.commands, found.network, found.whole
         entries = list(commands.entries.values())
         ended = all(one.ended for one in entries)
         last = max([work.started, *(one.requested for one in entries)])
@@ -339,9 +343,10 @@ class MaintenancesReconciler:
             Progress(
                 entries=entries,
                 network=network,
-                remaining=remaining(work, commands, cloud) if ended else (),
+                remaining=remaining(work, commands, cloud) if ended and whole else (),
                 over=over,
                 settled=self._clock.now() - last > SETTLED_AFTER,
+                unseen=not whole,
             )
         )
         if share.waits and phase == Phase.MOVING:
@@ -377,13 +382,6 @@ class MaintenancesReconciler:
 
 def _turn(work: Work) -> Turn:
     return Turn(work.name, work.host, work.created, bool(work.started), work.spec.most_unavailable)
-
-
-def _with_those_kept(followed: Sequence[NetworkMove], known: Sequence[NetworkMove]) -> list[NetworkMove]:
-    """Besides what was followed, what waits on its agent until the obstacle is gone."""
-    keys = {one.key for one in followed}
-    whole = [*followed, *(one for one in known if one.key not in keys)]
-    return sorted(whole, key=lambda one: (one.kind, one.id, one.source))
 
 
 def _missing(work: Work, view: CloudView) -> str | None:

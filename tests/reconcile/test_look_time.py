@@ -7,7 +7,9 @@ from collections.abc import Callable
 import pytest
 
 import controller.domain.names as names
+from controller.domain.cloud_facts import Agent
 from controller.errors import CloudUnavailable
+from controller.ports import NODE_MAINTENANCE
 from controller.reconcile.cloud_access import LOOK_GRACE, LOOK_WITHIN
 from controller.reconcile.fair_order import FairOrder
 from controller.reconcile.node_hosts import STEPS_PER_LOOK
@@ -119,6 +121,82 @@ def test_maintenances_end_in_time_and_each_has_its_turn(world: NodeWorld) -> Non
     for _ in range(4):
         assert lasts(world, world.maintenances.reconcile) <= ABOUT_A_MINUTE
     assert set(tried) == set(HOSTS[:6])
+
+
+@pytest.mark.parametrize(("servers", "seconds"), [(20, 2), (4, 6)])
+def test_servers_leave_a_host_however_long_a_look_at_all_of_them_would_take(
+    servers: int, seconds: float
+) -> None:
+    world = NodeWorld("cmp1", "cmp2")
+    world.cloud.boot(servers, "cmp1")
+    world.look(2)
+    world.maintain("work", "cmp1", budgets={"serversPerNode": 10, "serversPerRegion": 10})
+    slow(world, seconds)
+    for _ in range(60):
+        assert lasts(world, world.maintenances.reconcile) <= ABOUT_A_MINUTE
+    assert world.maintenance("work")["phase"] == "Completed"
+    assert len(world.cloud.writes) == servers + 1, "each was asked for once, and the service disabled"
+
+
+def agents(world: NodeWorld, *routers: str) -> None:
+    for host in world.cloud.services:
+        world.cloud.agents[f"l3-{host}"] = Agent(f"l3-{host}", host, "L3 agent", alive=True)
+    world.cloud.on_agents["l3-cmp1"] = list(routers)
+
+
+def test_routers_and_servers_leave_a_host_together_where_neutron_and_nova_are_slow() -> None:
+    world = NodeWorld("cmp1", "cmp2")
+    agents(world, *[f"r{number}" for number in range(8)])
+    world.cloud.boot(8, "cmp1")
+    world.look(2)
+    world.maintain("work", "cmp1")
+    slow(world, 3)
+    for _ in range(60):
+        assert lasts(world, world.maintenances.reconcile) <= ABOUT_A_MINUTE
+    assert world.maintenance("work")["phase"] == "Completed"
+    assert len(world.cloud.on_agents["l3-cmp2"]) == 8
+
+
+def test_a_router_that_was_taken_off_its_agent_when_the_time_was_over_is_put_on_another_at_once() -> None:
+    world = NodeWorld("cmp1", "cmp2")
+    agents(world, "r1")
+    world.look(2)
+    world.maintain("work", "cmp1")
+    slow(world, 3, remove_from_agent=25)
+    for _ in range(4):
+        lasts(world, world.maintenances.reconcile)
+    assert world.cloud.on_agents == {"l3-cmp1": [], "l3-cmp2": ["r1"]}
+
+
+def test_a_router_between_two_agents_is_not_taken_off_the_first_once_more() -> None:
+    world = NodeWorld("cmp1", "cmp2")
+    agents(world, "r1")
+    world.look(2)
+    world.maintain("work", "cmp1")
+    slow(world, 3, remove_from_agent=60)
+    for _ in range(6):
+        lasts(world, world.maintenances.reconcile)
+    asked = [name for name, _ in world.cloud.writes if name.endswith("_agent") and name != "set_agent"]
+    assert asked == ["remove_from_agent", "add_to_agent"]
+
+
+@pytest.mark.parametrize("seconds", [1, 3])
+def test_a_maintenance_goes_however_long_a_look_at_all_of_its_moves_would_take(seconds: float) -> None:
+    world = NodeWorld("cmp1", "cmp2")
+    world.cloud.failing = set(world.cloud.boot(30, "cmp1"))
+    agents(world, "r1")
+    world.look(2)
+    world.maintain("work", "cmp1", retries=0, budgets={"serversPerNode": 10, "serversPerRegion": 10})
+    world.look(30)
+    assert world.maintenance("work")["phase"] == "Blocked"
+    slow(world, seconds)
+    uid = world.kube.get(NODE_MAINTENANCE, "work")["metadata"]["uid"]  # type: ignore[index]
+    world.kube.delete(NODE_MAINTENANCE, "work", uid=uid)
+    for _ in range(10):
+        if world.kube.get(NODE_MAINTENANCE, "work") is not None:
+            assert lasts(world, world.maintenances.reconcile) <= ABOUT_A_MINUTE
+    assert world.kube.get(NODE_MAINTENANCE, "work") is None
+    assert not world.node("cmp1")["spec"].get("unschedulable")
 
 
 def test_the_fencing_service_is_asked_once_when_the_look_took_its_time(world: NodeWorld) -> None:
