@@ -221,10 +221,16 @@ class CloudServer:
 
     @_route("GET", "/placement/resource_providers")
     def _providers(self, asked: Asked, body: Any) -> Answer:
-        host = asked["name"]
-        there = (
-            [{"uuid": f"provider-{host}", "name": host, "generation": 1}] if host in self.cloud.held else []
-        )
+        there = [
+            {
+                "uuid": f"provider-{host}",
+                "root_provider_uuid": f"provider-{host}",
+                "name": host,
+                "generation": 1,
+            }
+            for host in self.cloud.held
+            if asked.get("name", host) == host
+        ]
         return 200, {"resource_providers": there}
 
     @_route("GET", "/placement/resource_providers/*/allocations")
