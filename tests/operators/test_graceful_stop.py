@@ -178,6 +178,7 @@ def test_how_an_action_ended_while_it_was_waited_for_is_written_down(process: _P
     bench.wait(lambda: bench.hook_runs("web-db-sync"), "the hook runs")
     bench.wait(lambda: bench.release("pages", "web"), "the look is over")
     process.tell()
+    wait_until(lambda: process.slots.closed, "the stop has begun", DEADLINE)
     bench.helm.finish("web-db-sync", "Failed")
     assert process.ends_with() == 0
     found = bench.release("pages", "web")
@@ -201,6 +202,7 @@ def test_an_unlock_that_is_waited_for_is_counted_and_nothing_follows_it(process:
     process.queue.add(("bundle", NAMESPACE, "pages"))
     bench.wait(lambda: bench.release("pages", "web").get("reason") == "Unlocking", "the look is over")
     process.tell()
+    wait_until(lambda: process.slots.closed, "the stop has begun", DEADLINE)
     go.set()
     assert process.ends_with() == 0
     found = bench.release("pages", "web")
