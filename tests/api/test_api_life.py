@@ -54,7 +54,9 @@ def test_a_new_bundle_has_its_condition_and_defaults(api: Api) -> None:
     assert stored["spec"]["releases"][0]["timeout"] == "30m"
 
 
-def test_a_plan_of_a_maintenance_may_begin_and_one_that_began_is_no_plan_again(api: Api) -> None:
+def test_a_plan_of_a_maintenance_may_begin_and_one_that_began_is_no_plan_again(
+    served: Sandbox, api: Api
+) -> None:
     plan = {
         "apiVersion": "osctl.dev/v1alpha1",
         "kind": "NodeMaintenance",
@@ -67,6 +69,8 @@ def test_a_plan_of_a_maintenance_may_begin_and_one_that_began_is_no_plan_again(a
     refused = api.patch(plan, {"spec": {"dryRun": True}})
     assert refused.status == 422 and "does not become a plan again" in refused.message
     assert api.patch(plan, {"spec": {"retries": 2}}).accepted
+    # It belongs to no namespace: whoever lists the kinds would see it.
+    served.kubectl("delete", "nm", plan["metadata"]["name"])
 
 
 def test_what_the_server_stores_is_what_we_compute(api: Api) -> None:
