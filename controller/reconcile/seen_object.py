@@ -8,8 +8,9 @@ from typing import Any
 from controller.errors import Conflict, ObjectMissing, ObjectReplaced
 from controller.ports import Kube, KubeObject, Resource
 
-# Others that write the same object do so a few times a second, at the most.
-ATTEMPTS = 10
+# Of those that write at once one succeeds, and the next try is a request away. The containers write once a
+# second at the most; so many tries are for five that write as fast as they can.
+ATTEMPTS = 100
 
 
 def apply_to_seen(
