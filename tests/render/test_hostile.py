@@ -16,7 +16,7 @@ from tests.render import hostile
 from tests.render.hostile import mutated, refusal, scrambled
 from tests.render.region import ROOT
 
-SECONDS = 2.0
+SECONDS = 5.0
 MEGABYTES = 300
 
 
