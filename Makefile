@@ -33,7 +33,7 @@ demo-down: setup ## removes every process and file of the demo
 
 test: lint test-fast test-cluster test-sample ## every test but the long sweeps
 
-test-fast: setup ## no servers: under half a minute
+test-fast: setup ## those that need no servers
 	@$(BIN)/python -m pytest -q -n 2 -m "not cluster and not slow and not exhaustive"
 
 test-cluster: setup ## with a real Kubernetes control plane on loopback
