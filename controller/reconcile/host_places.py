@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from controller.cloud_port import Cloud
-from controller.domain import backoff
 from controller.domain.cloud_facts import Aggregate, CloudView
 from controller.domain.nodes import NodeFacts, parse_node
 from controller.errors import CloudRefused, CloudUnavailable
 from controller.ports import NODE, Clock, Kube
 from controller.reconcile.fair_order import FairOrder
 from controller.reconcile.host_scene import HostScene
+from controller.reconcile.pauses import Pauses
 
 log = logging.getLogger(__name__)
 
@@ -23,28 +22,19 @@ MAKING_ANNOTATION = "osctl.dev/making-aggregate"
 FIRST_PAUSE, LONGEST_PAUSE = 10.0, 600.0
 
 
-@dataclass(frozen=True)
-class _Refusal:
-    """`again`: when it is tried again, on the clock's own time."""
-
-    words: str
-    times: int
-    again: float
-
-
 class HostPlaces:
     """Puts hosts into aggregates. One thread at a time."""
 
     def __init__(self, kube: Kube, clock: Clock) -> None:
         self._kube = kube
-        self._clock = clock
         self._order = FairOrder()
-        self._refusals: dict[str, _Refusal] = {}
+        self._pauses = Pauses(clock, first=FIRST_PAUSE, cap=LONGEST_PAUSE)
+        self._refused: dict[str, str] = {}
 
     @property
     def refused(self) -> Mapping[str, str]:
         """By name of the Node, why it is not where its labels say."""
-        return {name: one.words for name, one in self._refusals.items()}
+        return dict(self._refused)
 
     def look(
         self, scene: HostScene, names: Sequence[str], cloud: Cloud, view: CloudView, *, most: int
@@ -54,36 +44,35 @@ class HostPlaces:
         At most `most` changes, and none after one whose outcome is not known: the others would fare no
         better, and each of them takes its time. Raises KubeError.
         """
-        for gone in self._refusals.keys() - set(names):
-            del self._refusals[gone]
-        changes, now = 0, self._clock.monotonic()
+        self._refused = {name: why for name, why in self._refused.items() if name in names}
+        self._pauses.keep(self._refused.keys())
+        changes = 0
         for name in self._order.of(names, str):
             node, host = scene.nodes.get(name), scene.host(name, view)
-            refusal = self._refusals.get(name)
             if node is None or not node.is_compute or view.hypervisor(host) is None:
                 continue
             if not misplaced(node, host, view):
-                self._refusals.pop(name, None)
+                self._settled(name)
                 continue
-            if refusal is not None and now < refusal.again:
+            if not self._pauses.over(name):
                 continue
             if changes >= most or cloud.late:
                 break
             self._order.reached(name)
             try:
                 changes += self._place(node, host, cloud, view)
-                self._refusals.pop(name, None)
+                self._settled(name)
             except CloudUnavailable as error:
                 log.warning("aggregates of %s: %s", name, error)
                 return
             except CloudRefused as error:
                 changes += 1
-                times = refusal.times + 1 if refusal is not None else 1
-                pause = backoff.delay(
-                    times, backoff.steady_jitter(name), first=FIRST_PAUSE, cap=LONGEST_PAUSE
-                )
-                words = f"it cannot be put where its labels say: {error}"
-                self._refusals[name] = _Refusal(words, times, now + pause)
+                self._pauses.failed(name)
+                self._refused[name] = f"it cannot be put where its labels say: {error}"
+
+    def _settled(self, name: str) -> None:
+        self._pauses.succeeded(name)
+        self._refused.pop(name, None)
 
     def _place(self, node: NodeFacts, host: str, cloud: Cloud, view: CloudView) -> int:
         """Brings the host in and out, on a Node read right before; gives how many changes that took.
