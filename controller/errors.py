@@ -84,7 +84,14 @@ class ApiUnavailable(KubeError):
 
 
 class HelmFailed(ControllerError):
-    """A Helm action ended badly. `message` is the cause as Helm tells it, not yet redacted."""
+    """A Helm action ended badly. `message` is the cause as Helm tells it, not yet redacted.
+
+    `interrupted`: by Helm's words a request of it was lost on the way, or the API server failed it.
+    """
+
+    def __init__(self, message: str, *, interrupted: bool = False) -> None:
+        super().__init__(message)
+        self.interrupted = interrupted
 
 
 class HelmCancelled(HelmFailed):

@@ -293,6 +293,14 @@ async def _connect(box: Sandbox) -> tuple[asyncio.StreamReader, asyncio.StreamWr
     return await asyncio.open_connection("127.0.0.1", port, ssl=context, limit=LARGEST_HEAD)
 
 
+# As an API server words them: clients tell from the text what another try may help.
+_WORDS = {
+    429: "Too many requests, please try again later.",
+    500: "Internal error occurred: injected fault",
+    503: "the server is currently unable to handle the request",
+}
+
+
 def _refusal(fault: Refuse) -> bytes:
     """An answer as an API server writes it."""
     status = {
@@ -300,7 +308,7 @@ def _refusal(fault: Refuse) -> bytes:
         "apiVersion": "v1",
         "metadata": {},
         "status": "Failure",
-        "message": "injected fault",
+        "message": _WORDS.get(fault.status, "injected fault"),
         "code": fault.status,
     }
     body = json.dumps(status).encode()

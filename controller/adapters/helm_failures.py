@@ -18,6 +18,12 @@ _UNREACHABLE = re.compile(
     r"|the server is currently unable to handle the request|etcdserver: (?:request timed out|no leader)",
     re.IGNORECASE,
 )
+# Also said of one request of many, in the middle of an action.
+_INTERRUPTED = re.compile(
+    rf"{_UNREACHABLE.pattern}|: (?:unexpected )?EOF\b|i/o timeout|http2: "
+    r"|Internal error occurred|too many requests|unable to return a response in the time allotted",
+    re.IGNORECASE,
+)
 _MISSING = re.compile(r"release: not found|has no deployed releases|release has no \d+ version")
 # A hook's own words may hold anything, also what reads like one of the marks below.
 _HOOK = re.compile(
@@ -38,12 +44,13 @@ _CHART = re.compile(
 def failure(text: str, chart: str = "") -> ControllerError:
     """The error that Helm's `text` means; `chart` is the path of the chart acted on, if there is one."""
     cause = text.strip().removeprefix("Error: ")[:LONGEST_MESSAGE] or "Helm failed and did not say why"
+    interrupted = _INTERRUPTED.search(cause) is not None
     if _HOOK.search(cause):
-        return HelmFailed(cause)
+        return HelmFailed(cause, interrupted=interrupted)
     if _UNREACHABLE.search(cause):
         return ApiUnavailable(f"Helm: {cause}")
     if _MISSING.search(cause):
         return ReleaseMissing(cause)
     if chart and _CHART.search(cause):
         return ChartInvalid(f"chart {chart}: {cause}")
-    return HelmFailed(cause)
+    return HelmFailed(cause, interrupted=interrupted)

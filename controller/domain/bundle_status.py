@@ -95,6 +95,7 @@ def attempt_entry(
     failures: int,
     error: str,
     requests: Requests,
+    interrupted: bool,
 ) -> dict[str, Any]:
     """`lastAttempt` of one release. Times in seconds since the epoch, duration in seconds."""
     entry: dict[str, Any] = {
@@ -108,6 +109,8 @@ def attempt_entry(
         entry["digest"] = digest
     if error:
         entry["error"] = error
+    if interrupted:
+        entry["interrupted"] = True
     asked = {"reconcile": requests.reconcile, "force": requests.force, "rollback": requests.rollback}
     return entry | {name: text for name, text in asked.items() if text}
 

@@ -29,6 +29,9 @@ class Action(StrEnum):
 # The first pause, in seconds, before an object is put right that others change again and again.
 FIGHT_PAUSE = 15.0
 
+# The longest pause, in seconds, after a failure that was none of the release's own.
+INTERRUPTED_CAP = 60.0
+
 # Actions that make a revision, for the sake of a digest.
 MAKING = (Action.INSTALL, Action.UPGRADE, Action.ROLLBACK)
 
@@ -69,6 +72,7 @@ class Attempt:
 
     `finished` is in seconds since the epoch. `requests` are those that were there when it began. `unlocks`
     is how often an action on the release was found cut off, this one included, since it was first installed.
+    `interrupted`: the last of the failures was none of the release's own.
     """
 
     action: str
@@ -77,6 +81,7 @@ class Attempt:
     failures: int
     requests: Requests = NOTHING_ASKED
     unlocks: int = 0
+    interrupted: bool = False
 
 
 @dataclass(frozen=True)
@@ -303,7 +308,8 @@ def _backed_off(situation: Situation, go: Decision) -> Decision:
         return go
     if situation.requests.asks_more_than(last.requests):
         return go
-    due = last.finished + backoff.delay(failures, situation.jitter, cap=situation.retry_cap)
+    cap = min(situation.retry_cap, INTERRUPTED_CAP) if last.interrupted else situation.retry_cap
+    due = last.finished + backoff.delay(failures, situation.jitter, cap=cap)
     if due <= situation.now:
         return go
     # The moment, not the seconds left: a message that counts down would be a status write a second.

@@ -25,6 +25,7 @@ def last_attempt(release_entry: Mapping[str, Any]) -> Attempt | None:
             failures=int(entry.get("failures") or 0),
             requests=Requests(**{name: str(entry.get(name) or "") for name in REQUESTS}),
             unlocks=int(release_entry.get("unlocks") or 0),
+            interrupted=bool(entry.get("interrupted")),
         )
     except (KeyError, ValueError, TypeError):
         return None

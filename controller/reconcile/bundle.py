@@ -376,6 +376,7 @@ def _job(look: BundleLook, release: ObservedRelease, decision: Decision, secrets
         values=wanted.resolved.values if wanted and wanted.resolved else None,
         redactor=Redactor(secrets),
         failures=attempt.failures if attempt and attempt.digest == digest else 0,
+        interrupted=bool(attempt and attempt.digest == digest and attempt.interrupted),
         requests=look.requests(release.name),
         volumes=look.bundle.spec.volumes,
         skip_hooks=look.skips_hooks(release.name),

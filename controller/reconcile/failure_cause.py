@@ -5,7 +5,7 @@ Helm itself says that a hook failed, or that time is up; what the hook suffered 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from controller.domain.hooks import AWAITED, EVENTS, HookPhase, HookView
 from controller.domain.redaction import Redactor
@@ -25,10 +25,12 @@ _PHASES = {
 
 @dataclass(frozen=True)
 class Cause:
-    """Why an action failed, and how far its hooks were."""
+    """Why an action failed, and how far its hooks were. `interrupted`: the way to the API server, or that
+    one itself, is to blame, and not the release."""
 
     text: str
     hooks: tuple[HookView, ...] = ()
+    interrupted: bool = False
 
 
 class FailureCauses:
@@ -43,17 +45,18 @@ class FailureCauses:
         cut = failure.cut if isinstance(failure, HelmCancelled) else ""
         namespace, release = key
         events = set(EVENTS.get(action, ()))
+        unexplained = Cause(str(failure), interrupted=failure.interrupted)
         if not events:
-            return Cause(str(failure))
+            return unexplained
         try:
             every = self._helm.hooks(release, namespace)
         except ControllerError:
-            return Cause(str(failure))
+            return unexplained
         runs = [run for run in every if set(run.events) & events]
         views = tuple(HookView(run.name, _phase(run)) for run in runs if run.kind in AWAITED)
         culprit = next((run for run in runs if _phase(run) == HookPhase.FAILED), None)
         if culprit is None:
-            return Cause(str(failure), views)
+            return replace(unexplained, hooks=views)
         why = ""
         asked = {JOB.kind: self._hooks.why_failed, POD.kind: self._hooks.why_pod_failed}.get(culprit.kind)
         if asked is not None:
@@ -62,7 +65,7 @@ class FailureCauses:
             except ControllerError as error:
                 why = f"{culprit.kind} {culprit.name} (its state cannot be read: {error})"
         if not why:
-            return Cause(f"{failure} (hook {culprit.kind} {culprit.name})", views)
+            return Cause(f"{failure} (hook {culprit.kind} {culprit.name})", views, failure.interrupted)
         beginning = f"{cut}: its hook" if cut else "a hook failed"
         return Cause(f"{beginning}: {why}", views)
 

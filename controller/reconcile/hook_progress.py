@@ -209,6 +209,9 @@ class HookProgress:
         hook = parse_hook_job(obj) if obj else None
         if hook is None:
             return known
+        if not cut and hook.phase != HookPhase.FAILED:
+            # It has not: Helm has lost sight of it.
+            return ""
         pods = self._pods(key[0], job)
         if known and not any(pod.cause for pod in pods):
             return known

@@ -177,4 +177,5 @@ def _attempt_of(outcome: Outcome) -> dict[str, Any]:
         failures=attempt.failures,
         error=outcome.error,
         requests=attempt.requests,
+        interrupted=attempt.interrupted,
     )

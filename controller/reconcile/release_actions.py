@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from controller.domain.bundle import ReleaseSpec, Values, VolumePolicy
 from controller.domain.conditions import shorten
-from controller.domain.hooks import HookView
 from controller.domain.names import (
     BUNDLE_LABEL,
     CHART_VERSION_LABEL,
@@ -25,6 +24,7 @@ from controller.domain.redaction import Redactor
 from controller.domain.release_state import Action, Attempt
 from controller.domain.requests import NOTHING_ASKED, Requests, label_of
 from controller.errors import (
+    ApiUnavailable,
     ControllerError,
     DriftRefused,
     HelmCancelled,
@@ -66,8 +66,9 @@ class Job:
 
     `version` is the revision that an install, upgrade or rollback will make, or the one that others work
     on. `values` are resolved and hold secrets; `redactor` knows them. `failures` is the number in a row
-    before this action, `requests` what the operator asks for. `spec` is None for what is to go for good;
-    `skip_hooks`: without the hooks of its deletion. `unlocks` is how many actions were cut off before.
+    before this action, `interrupted` whether the last of them was none of the release's own. `requests` is
+    what the operator asks for. `spec` is None for what is to go for good; `skip_hooks`: without the hooks of
+    its deletion. `unlocks` is how many actions were cut off before.
     """
 
     action: Action
@@ -81,6 +82,7 @@ class Job:
     values: Values | None = None
     redactor: Redactor = field(default_factory=Redactor)
     failures: int = 0
+    interrupted: bool = False
     requests: Requests = NOTHING_ASKED
     volumes: VolumePolicy = "Retain"
     skip_hooks: bool = False
@@ -132,14 +134,14 @@ class ReleaseActions:
             Action.UNLOCK: self._unlock,
             Action.CORRECT: self._correct,
         }
-        error, superseded, done = "", False, ""
-        hooks: tuple[HookView, ...] = ()
+        cause, superseded, done = Cause(""), False, ""
         try:
             done = steps[job.action](job, cancellation) or ""
         except ControllerError as failure:
             ended = isinstance(failure, HelmCancelled) and cancellation.cancelled
             superseded = ended and not cancellation.overdue
-            error, hooks = self._explain(job, failure, superseded=superseded)
+            cause = self._explain(job, failure, superseded=superseded)
+        error = cause.text
         duration = self._clock.monotonic() - began
         # What was ended because nobody wants it any more has not failed. What had to be unlocked has: its
         # container did not live to say so.
@@ -148,9 +150,12 @@ class ReleaseActions:
         # Whole seconds, as the status keeps it: what a restart reads back must be the same.
         finished = float(int(self._clock.now()))
         unlocks = job.unlocks + (job.action == Action.UNLOCK and not error)
-        attempt = Attempt(str(job.action), job.digest, finished, failures, job.requests, unlocks)
+        # What had to be unlocked was left by the failure before it, or by the end of the container.
+        told = bool(error) and not superseded
+        interrupted = cause.interrupted if told else failed and job.interrupted
+        attempt = Attempt(str(job.action), job.digest, finished, failures, job.requests, unlocks, interrupted)
         _log_end(job, error, duration, superseded=superseded)
-        return Outcome(attempt, started, duration, error, hooks, superseded, done)
+        return Outcome(attempt, started, duration, error, cause.hooks, superseded, done)
 
     def _install(self, job: Job, cancellation: Cancellation) -> None:
         request = self._request(job)
@@ -279,16 +284,17 @@ class ReleaseActions:
             description=f"{job.action} by openstack-controller",
         )
 
-    def _explain(
-        self, job: Job, failure: ControllerError, *, superseded: bool
-    ) -> tuple[str, tuple[HookView, ...]]:
+    def _explain(self, job: Job, failure: ControllerError, *, superseded: bool) -> Cause:
+        """Why it failed, redacted and no longer than a status can hold."""
         if superseded:
-            return "ended early: what it served is not asked for any more", ()
+            return Cause("ended early: what it served is not asked for any more")
+        lost = isinstance(failure, ApiUnavailable)
         try:
             redactor = self._secrets.redactor((job.namespace, job.release), job)
         except KubeError as trouble:
-            return f"{job.action} failed; why is not told, as its secrets cannot be read: {trouble}", ()
-        cause = Cause(str(failure))
+            text = f"{job.action} failed; why is not told, as its secrets cannot be read: {trouble}"
+            return Cause(text, interrupted=lost)
+        cause = Cause(str(failure), interrupted=lost)
         unreadable = self._unreadable(job) if isinstance(failure, ReleaseMissing) else ""
         if unreadable:
             cause = Cause(
@@ -297,11 +303,11 @@ class ReleaseActions:
         elif isinstance(failure, HelmFailed):
             key = (job.namespace, job.release)
             cause = self._causes.of(key, str(job.action), failure, redactor)
-        text = " ".join(redactor.redact(cause.text).split())
+        text = shorten(" ".join(redactor.redact(cause.text).split()), ERROR_LIMIT)
         if cause.hooks and job.action == Action.UNINSTALL:
             way_out = f"kubectl annotate hb {job.bundle} {SKIP_HOOKS_RELEASE_PREFIX}/{job.release}=true"
-            return f"{shorten(text, ERROR_LIMIT)}; to remove it without its hooks: {way_out}", cause.hooks
-        return shorten(text, ERROR_LIMIT), cause.hooks
+            text = f"{text}; to remove it without its hooks: {way_out}"
+        return replace(cause, text=text)
 
 
 def _request_labels(job: Job) -> Mapping[str, str]:

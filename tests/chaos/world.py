@@ -135,8 +135,10 @@ class World:
         wait_for(what, revived, timeout, self.show)
 
     def show(self) -> str:
+        bundle = self.bundle() or {}
+        bundle.get("metadata", {}).pop("managedFields", None)
         log = self.controllers.log(CONTAINER)[-6000:]
-        return f"{json.dumps(self.bundle(), indent=1)}\n{self.histories()}\n{log}"
+        return f"{json.dumps(bundle)}\n{self.histories()}\n{log}"
 
     def histories(self) -> dict[str, list[tuple[int, str]]]:
         found = SecretRecords(self.kube).observe(self.namespace)

@@ -402,6 +402,13 @@ TABLE = {
 }
 
 
+@pytest.mark.parametrize(("interrupted", "pause"), [(True, 60), (False, 300)])
+def test_the_api_server_is_forgiven_sooner_than_a_release(interrupted: bool, pause: float) -> None:
+    last = dataclasses.replace(failed_attempt(failures=20), interrupted=interrupted)
+    assert decide(at(attempt=last, jitter=1.0)).again_after == pause
+    assert decide(dataclasses.replace(at(attempt=last, jitter=1.0), retry_cap=30)).again_after == 30
+
+
 @pytest.mark.parametrize(("situation", "action", "reason"), TABLE.values(), ids=TABLE.keys())
 def test_each_state_has_one_next_action(situation: Situation, action: Action, reason: Reason) -> None:
     decision = decide(situation)

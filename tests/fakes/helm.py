@@ -13,11 +13,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from controller.adapters.helm_cancellation import CancellationToken
+from controller.adapters.helm_failures import failure
 from controller.adapters.release_records import revision
 from controller.domain.bundle import Values
 from controller.domain.hooks import EVENTS
 from controller.domain.names import HELM_FIELD_MANAGER, REMOVAL_LABEL
-from controller.errors import HelmCancelled, HelmFailed, ReleaseMissing
+from controller.errors import ControllerError, HelmCancelled, HelmFailed, ReleaseMissing
 from controller.helm_port import (
     Cancellation,
     HelmRequest,
@@ -33,6 +34,13 @@ from tests.fakes.world import FakeClock
 
 DEADLINE = 20.0
 _ENDS = {"pre-delete", "post-delete"}
+# As the Job controller says it.
+FAILED = {
+    "type": "Failed",
+    "status": "True",
+    "reason": "BackoffLimitExceeded",
+    "message": "Job has reached the specified backoff limit",
+}
 
 
 @dataclass(frozen=True)
@@ -297,8 +305,8 @@ class FakeHelm:
             for event in EVENTS[action]:
                 self._run_hooks(event, request.release, request.namespace, record, cancellation)
             if request.release in self.fails:
-                raise HelmFailed(self.fails[request.release])
-        except HelmFailed:
+                raise failure(self.fails[request.release])
+        except ControllerError:
             record.status = record.status if action == "Rollback" else "failed"
             raise
         for one in found[:-1]:
@@ -333,11 +341,21 @@ class FakeHelm:
             if outcome == "TimedOut":
                 cut = "not done within 1800 s"
                 raise HelmCancelled(f"{release}: {cut}: context deadline exceeded", cut)
+            if outcome == "Lost":
+                raise failure('failed post-install: Get "https://api/apis/batch/v1/jobs?watch=true": EOF')
             if outcome != "Succeeded":
+                self._note_failed(hook, namespace)
                 raise HelmFailed(f"failed post-install: Job {hook.name} failed: 1/1")
         for hook in run:
             if "hook-succeeded" in hook.policy:
                 self._kube.delete(hook.resource, hook.name, namespace)
+
+    def _note_failed(self, hook: Hook, namespace: str) -> None:
+        """As the Job controller notes it, before Helm can tell."""
+        found = self._kube.get(hook.resource, hook.name, namespace)
+        if found is not None and hook.resource == JOB:
+            failed = {"failed": 1, "conditions": [FAILED]}
+            self._kube.replace({**found, "status": found.get("status", {}) | failed}, subresource="status")
 
     def _await(self, job: str, cancellation: Cancellation | None) -> str:
         token = cancellation if isinstance(cancellation, CancellationToken) else CancellationToken()

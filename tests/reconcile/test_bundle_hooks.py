@@ -194,7 +194,8 @@ def test_a_failed_hook_is_explained_by_the_end_of_its_log_without_secrets(bench:
     bench.until(lambda: bench.release("compute", "nova").get("lastAttempt"), "it fails")
     attempt = bench.release("compute", "nova")["lastAttempt"]
     assert attempt["error"] == (
-        "a hook failed: Job nova-db-sync: pod nova-db-sync-x7k2p failed: ended with exit code 3: "
+        "a hook failed: Job nova-db-sync: BackoffLimitExceeded: Job has reached the specified backoff limit; "
+        "pod nova-db-sync-x7k2p failed: ended with exit code 3: "
         '"ERROR: access denied for nova with [redacted] mysql://nova:[redacted]@mariadb/nova failed"'
     )
     assert "planted" not in str(bench.statuses()) and "someone-elses" not in str(bench.statuses())
