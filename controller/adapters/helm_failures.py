@@ -21,7 +21,8 @@ _UNREACHABLE = re.compile(
 # Also said of one request of many, in the middle of an action.
 _INTERRUPTED = re.compile(
     rf"{_UNREACHABLE.pattern}|: (?:unexpected )?EOF\b|i/o timeout|http2: "
-    r"|Internal error occurred|too many requests|unable to return a response in the time allotted",
+    r"|Internal error occurred|too many requests|unable to return a response in the time allotted"
+    r"|has prevented the request from succeeding",
     re.IGNORECASE,
 )
 _MISSING = re.compile(r"release: not found|has no deployed releases|release has no \d+ version")

@@ -7,12 +7,12 @@ a status, or of our own writes, are told by the print of the object and cost no 
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from controller.domain import backoff, metrics
@@ -30,7 +30,7 @@ from controller.ports import (
 )
 from controller.reconcile.action_slots import ReleaseKey
 from controller.reconcile.drift_check import (
-    Compared,
+    Corrected,
     cannot_compare,
     compare,
     identify,
@@ -219,40 +219,38 @@ class DriftLookout:
             if cancellation.cancelled:
                 break
             try:
-                compared, remaining, seen = self._put_right(key, tracked, object_, obj)
+                one = self._put_right(key, tracked, object_, obj)
             except ApiUnavailable as error:
                 unanswered.note(object_)
                 if unanswered.is_away:
                     raise
                 left.append(not_comparable(object_, error, tracked.found.get(object_)))
                 continue
-            if remaining is not None:
-                left.append(remaining)
-            elif compared.drifted is not None:
-                done.append(compared.drifted)
-                log.info("%s; it is put right", compared.drifted, extra={"release": key[1]})
+            if one.left is not None:
+                left.append(one.left)
+            elif one.found is not None:
+                done.append(one.found)
+                log.info("%s; it is put right", one.found, extra={"release": key[1]})
             with self._lock:
-                if compared.drifted is not None and remaining is None:
-                    self._index.corrected(object_, self._clock.now(), compared.drifted.by)
-                self._settle(key, tracked, object_, remaining, seen)
+                if one.found is not None and one.left is None:
+                    self._index.corrected(object_, self._clock.now(), one.found.by)
+                self._settle(key, tracked, object_, one.left, one.fingerprint)
         return Correction(tuple(done), tuple(left))
 
     # -- inside
 
-    def _put_right(
-        self, key: ReleaseKey, tracked: Tracked, object_: ObjectId, obj: KubeObject
-    ) -> tuple[Compared, Drifted | None, str]:
-        """How the object stood, what is still wrong with it, and its print. One that nobody may touch
-        does not keep the others from being put right. Raises ApiUnavailable."""
-        compared = Compared(tracked.found.get(object_), "")
+    def _put_right(self, key: ReleaseKey, tracked: Tracked, object_: ObjectId, obj: KubeObject) -> Corrected:
+        """How the object stood, and what is still wrong with it. One that nobody may touch does not keep
+        the others from being put right. Raises ApiUnavailable."""
+        look = partial(compare, self._kube, obj, key[1], key[0], tracked.followed.rules)
         try:
-            compared = compare(self._kube, obj, key[1], key[0], tracked.followed.rules)
-            return compared, *put_right(self._kube, compared)
+            return put_right(self._kube, look)
         except ApiUnavailable:
             raise
         except KubeError as error:
             log.warning("cannot put %s right: %s", object_, error, extra={"release": key[1]})
-            return compared, not_comparable(object_, error, compared.drifted), compared.fingerprint
+            before = tracked.found.get(object_)
+            return Corrected(before, not_comparable(object_, error, before), "")
 
     def _touch(self, object_: ObjectId) -> float:
         now = self._clock.monotonic()
@@ -275,7 +273,7 @@ class DriftLookout:
             if not tracked.read:
                 unread.append(key)
                 continue
-            tracked.due = now + self._pace.resync * (0.8 + 0.4 * _spread(key))
+            tracked.due = now + self._pace.resync * (0.8 + 0.4 * backoff.steady_jitter("/".join(key)))
             self._round.extend(tracked.prints)
             self._index.forget_old_corrections(self._clock.now())
         touched = [object_ for object_, due in self._touched.items() if due <= now]
@@ -314,7 +312,7 @@ class DriftLookout:
                 return
             self._index.fill(key, found)
             first = min(FIRST_ROUND, 6 * self._pace.settle)
-            tracked.due = self._clock.monotonic() + first * _spread(key)
+            tracked.due = self._clock.monotonic() + first * backoff.steady_jitter("/".join(key))
         for resource, namespace in {(resource_of(obj), one.namespace) for one, obj in found.items()}:
             self._watch.follow(resource, namespace, self)
 
@@ -393,8 +391,3 @@ class DriftLookout:
         if news:
             self._changed_bundle(tracked.followed.bundle)
         return None if objects is None else {identify(obj, key[0]): obj for obj in objects}
-
-
-def _spread(key: ReleaseKey) -> float:
-    """A number in [0, 1) that differs between releases and is always the same for one."""
-    return int.from_bytes(hashlib.sha256("/".join(key).encode()).digest()[:4], "big") / 2**32

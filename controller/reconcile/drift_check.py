@@ -7,7 +7,7 @@ then owns every field of its manifest, and no hand edit stands in its way.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,6 +26,8 @@ _FIELD = re.compile(r"\b((?:metadata|spec|data|rules|roleRef)[\w.\[\]-]*): (?:In
 _FIXED = ("immutable", "may not change", "updates to", "cannot change roleRef", "can not be less than")
 # Admission's words (NamespaceLifecycle), which only the right path of a namespaced kind leads to.
 _NO_NAMESPACE = re.compile(r'\bnamespaces "[^"]*" not found')
+# Looks at an object that others write to at the same time, such as the controller of its kind.
+TRIES = 5
 _REPLICAS: Keys = ("spec", "replicas")
 
 
@@ -46,6 +48,15 @@ def identify(obj: Mapping[str, Any], namespace: str) -> ObjectId:
     meta = obj["metadata"]
     where = str(meta.get("namespace") or namespace) if resource_of(obj).namespaced else ""
     return ObjectId(str(obj["apiVersion"]), str(obj["kind"]), where, str(meta["name"]))
+
+
+@dataclass(frozen=True)
+class Corrected:
+    """An object that was to be put right: what was wrong with it, what still is, and its print then."""
+
+    found: Drifted | None
+    left: Drifted | None
+    fingerprint: str
 
 
 def compare(
@@ -98,22 +109,26 @@ def compare(
     return Compared(Drifted(identity, Change.EDITED, paths, tuple(by)), seen, wanted)
 
 
-def put_right(kube: Kube, compared: Compared) -> tuple[Drifted | None, str]:
-    """Applies what was compared: what is still wrong, and the print of the object afterwards.
+def put_right(kube: Kube, look: Callable[[], Compared]) -> Corrected:
+    """Applies what a `look` compared; another look, a few times, where others have written meanwhile.
 
-    Raises KubeError when the API server does not answer.
+    Raises KubeError when the API server does not answer, or does not allow it.
     """
-    before = compared.drifted
-    if before is None or compared.fit is None:
-        return before, compared.fingerprint
-    try:
-        after = kube.apply(compared.fit, manager=HELM_FIELD_MANAGER)
-    except ObjectRefused as error:
-        return Drifted(before.object, Change.REFUSED, before.paths, before.by, cause_of(error)), ""
-    except Conflict:
-        # Changed in between: the watch tells of that, and it is compared anew.
-        return before, ""
-    return None, drift.fingerprint(after["metadata"])
+    for _ in range(TRIES):
+        compared = look()
+        before = compared.drifted
+        if before is None or compared.fit is None:
+            return Corrected(before, before, compared.fingerprint)
+        try:
+            after = kube.apply(compared.fit, manager=HELM_FIELD_MANAGER)
+        except ObjectRefused as error:
+            left = Drifted(before.object, Change.REFUSED, before.paths, before.by, cause_of(error))
+            return Corrected(before, left, "")
+        except Conflict:
+            continue
+        return Corrected(before, None, drift.fingerprint(after["metadata"]))
+    # The watch tells of whoever writes that often, and it is compared anew.
+    return Corrected(before, before, "")
 
 
 def as_sent(obj: KubeObject, release: str, namespace: str) -> KubeObject:

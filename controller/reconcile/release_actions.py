@@ -304,7 +304,7 @@ class ReleaseActions:
             key = (job.namespace, job.release)
             cause = self._causes.of(key, str(job.action), failure, redactor)
         text = shorten(" ".join(redactor.redact(cause.text).split()), ERROR_LIMIT)
-        if cause.hooks and job.action == Action.UNINSTALL:
+        if cause.hooks and job.action == Action.UNINSTALL and not cause.interrupted:
             way_out = f"kubectl annotate hb {job.bundle} {SKIP_HOOKS_RELEASE_PREFIX}/{job.release}=true"
             text = f"{text}; to remove it without its hooks: {way_out}"
         return replace(cause, text=text)

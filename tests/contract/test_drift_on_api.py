@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import Any
 
 import pytest
@@ -34,8 +35,9 @@ def corrected(bench: Bench, version: int = 1) -> list[Drifted]:
     """Puts everything right; what is left."""
     left = []
     for obj in bench.records.standing("web", bench.namespace, version):
-        remaining, _ = put_right(bench.kube, compare(bench.kube, obj, "web", bench.namespace, ()))
-        left += [remaining] if remaining is not None else []
+        look = partial(compare, bench.kube, obj, "web", bench.namespace, ())
+        one = put_right(bench.kube, look).left
+        left += [one] if one is not None else []
     return left
 
 

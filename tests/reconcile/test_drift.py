@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 import pytest
@@ -292,6 +292,26 @@ def test_a_correction_leaves_what_a_rule_names(world: World) -> None:
     live = world.kube.get(DEPLOYMENT, "web", NAMESPACE)
     assert live is not None
     assert (live["spec"]["replicas"], live["spec"]["paused"]) == (4, False)
+
+
+def test_a_correction_that_another_write_overtakes_is_made_anew(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.settled((DriftIgnore(name="web", paths=("/spec/replicas",)),))
+    edit(world, replicas=4, paused=True)
+    world.events()
+    apply, others = world.kube.apply, iter((5, 6))
+
+    def overtaken(obj: Mapping[str, Any], *, dry_run: bool = False, **more: Any) -> Any:
+        if not dry_run and (replicas := next(others, 0)):
+            edit(world, replicas=replicas)
+        return apply(obj, dry_run=dry_run, **more)
+
+    monkeypatch.setattr(world.kube, "apply", overtaken)
+    assert world.correct().left == ()
+    live = world.kube.get(DEPLOYMENT, "web", NAMESPACE)
+    assert live is not None
+    assert (live["spec"]["replicas"], live["spec"]["paused"]) == (6, False)
 
 
 def test_replicas_under_an_autoscaler_are_the_autoscalers(world: World) -> None:
