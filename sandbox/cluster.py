@@ -23,7 +23,7 @@ from sandbox.control_plane import (
     write_stages,
 )
 from sandbox.errors import ComponentFailed, PortTaken, SandboxError
-from sandbox.kubectl import create_namespace, run_kubectl, write_service_account_kubeconfig
+from sandbox.kubectl import PATIENCE, create_namespace, run_kubectl, write_service_account_kubeconfig
 from sandbox.locks import locked
 from sandbox.objects import ensure_objects
 from sandbox.paths import Layout, sandbox_directory, state_root
@@ -34,7 +34,7 @@ from sandbox.state import State, read_state, write_state
 DEFAULT_PROFILE = "single"
 PORT_TRIES = 5
 LOCK_SECONDS = 300.0
-WEDGED_SECONDS = 20.0
+WEDGED_SECONDS = 60.0
 """How long a running component may be silent before it is restarted: a busy machine is no reason to."""
 ROOM_BYTES = GIB // 2
 """What a sandbox writes in a day of tests: audit log, etcd's data, logs."""
@@ -68,7 +68,7 @@ class Sandbox:
         directory: Path | None = None,
         profile: str | None = None,
         *,
-        timeout: float = 60.0,
+        timeout: float = 180.0,
         private: bool = False,
         report: Report = lambda _: None,
         tell: Tell = lambda _: None,
@@ -129,7 +129,7 @@ class Sandbox:
         """The helm command built together with this control plane."""
         return self.binaries.helm
 
-    def kubectl(self, *arguments: str, input: str | None = None, timeout: float = 60.0) -> str:
+    def kubectl(self, *arguments: str, input: str | None = None, timeout: float = PATIENCE) -> str:
         """The output of kubectl as administrator. Raises SandboxError with its error text."""
         return run_kubectl(self.binaries.kubectl, self.kubeconfig, arguments, input, timeout)
 
@@ -156,7 +156,7 @@ class Sandbox:
         if identity is not None:
             processes.kill_process(identity)
 
-    def start_component(self, name: str, timeout: float = 60.0) -> None:
+    def start_component(self, name: str, timeout: float = 180.0) -> None:
         """Starts one component that is down, on the port it had, and waits until it is healthy."""
         component = self._component(name)
         self._ensure_healthy(component, time.monotonic() + timeout)

@@ -6,9 +6,12 @@ commands, the same environment, the same rights.
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import os
+import subprocess
 import sys
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -25,6 +28,10 @@ POD_NAME = "openstack-controller-0"
 # Of our own environment, only what a process needs to run at all: no proxy, no kubeconfig of the user.
 INHERITED = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "TZ", "LD_LIBRARY_PATH")
 HELM_HOMES = ("CACHE", "CONFIG", "DATA")
+# With this code a container ends that lost its Lease, and counts on the kubelet to be started again: it does
+# so whenever the machine stands still for longer than the Lease lasts (controller.operator).
+LEASE_LOST = 70
+LOOK_EVERY = 0.5
 
 
 class Cluster(Protocol):
@@ -70,6 +77,10 @@ class Controllers:
         self._pod_name = pod_name
         self._environment = dict(environment or {})
         self._die_with_parent = die_with_parent
+        # Those that were started, and neither stopped nor killed since.
+        self._meant: set[str] = set()
+        self._lock = threading.RLock()
+        self._over = threading.Event()
 
     def __enter__(self) -> Self:
         self.start()
@@ -87,19 +98,33 @@ class Controllers:
 
     def start(self, *names: str) -> None:
         """Starts those that do not run (all by default), with a new token that is valid for a day."""
-        kubeconfig = self._cluster.service_account_kubeconfig(
-            self.namespace, self._service_account, self.directory
-        )
-        for name in self._chosen(names):
-            if self._identity(name) is None:
-                self._start(name, kubeconfig)
+        with self._lock:
+            kubeconfig = self._cluster.service_account_kubeconfig(
+                self.namespace, self._service_account, self.directory
+            )
+            for name in self._chosen(names):
+                self._meant.add(name)
+                if self._identity(name) is None:
+                    self._start(name, kubeconfig)
+
+    def supervise(self) -> None:
+        """Starts again, from now until all are stopped, each that ends as it has lost its Lease.
+
+        What ends in any other way stays so: that is a defect, or was done by whom we serve.
+        """
+        self._over.clear()
+        threading.Thread(target=self._supervise, name="kubelet", daemon=True).start()
 
     def stop(self, *names: str, grace: float = 10.0) -> None:
         """SIGTERM, and SIGKILL for what still runs after `grace` seconds; all by default.
 
         Without names, also those that an earlier run started here and never noted.
         """
-        identities = [self._identity(name) for name in self._chosen(names)]
+        with self._lock:
+            self._meant.difference_update(self._chosen(names))
+            if not names:
+                self._over.set()
+            identities = [self._identity(name) for name in self._chosen(names)]
         running = [one for one in identities if one is not None]
         if not names and self._owner == self.directory:
             running += [one for one in processes.find_owned(self.directory) if one not in running]
@@ -107,7 +132,9 @@ class Controllers:
 
     def kill(self, name: str) -> None:
         """SIGKILL, as the kernel's out-of-memory killer would; nothing happens if it does not run."""
-        identity = self._identity(self._known(name))
+        with self._lock:
+            self._meant.discard(self._known(name))
+            identity = self._identity(name)
         if identity is not None:
             processes.kill_process(identity)
 
@@ -159,13 +186,13 @@ class Controllers:
         finally:
             connection.close()
 
-    def wait_healthy(self, timeout: float = 30.0) -> None:
+    def wait_healthy(self, timeout: float = 120.0) -> None:
         """Until all of them answer. Raises SandboxError with the end of the log of one that does not."""
         deadline = time.monotonic() + timeout
         for name in self.containers:
             pause = 0.05
             while not self.healthy(name):
-                runs = self._identity(name) is not None
+                runs = not self._has_ended(name)
                 if not runs or time.monotonic() > deadline:
                     raise SandboxError(self._why(name, "does not answer" if runs else "ended at start"))
                 time.sleep(pause)
@@ -174,10 +201,28 @@ class Controllers:
     def check(self) -> None:
         """Raises SandboxError, with the end of its log, when one of them does not run any more."""
         for name in self.containers:
-            if self._identity(name) is None:
+            if self._has_ended(name):
                 raise SandboxError(self._why(name, "does not run any more"))
 
     # -- parts --------------------------------------------------------------------------------------
+
+    def _supervise(self) -> None:
+        while not self._over.wait(LOOK_EVERY):
+            for name in self.containers:
+                # No token to be had: the API server is away.
+                with contextlib.suppress(SandboxError, subprocess.SubprocessError, OSError):
+                    self._has_ended(name)
+
+    def _has_ended(self, name: str) -> bool:
+        """Whether it does not run; one that has lost its Lease is started again, and runs."""
+        with self._lock:
+            if self._identity(name) is not None:
+                return False
+            ended = processes.read_pid_file(self._pid_file(name))
+            if ended is None or name not in self._meant or processes.exit_code(ended.pid) != LEASE_LOST:
+                return True
+            self.start(name)
+            return False
 
     def _start(self, name: str, kubeconfig: Path) -> None:
         port = find_free_port([self._port(other) for other in self.containers])

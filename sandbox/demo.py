@@ -64,7 +64,7 @@ def install_chart(box: Sandbox, containers: Sequence[str]) -> None:
         raise SandboxError(f"helm did not install the chart within {HELM_SECONDS} s") from None
     if answer.returncode != 0:
         raise SandboxError(f"helm cannot install {CHART}: {answer.stderr.strip()}")
-    box.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=30s")
+    box.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=120s")
 
 
 def run_demo(box: Sandbox, tell: Tell) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from sandbox.build import find_binaries
 from sandbox.errors import SandboxError
-from sandbox.kubectl import create_namespace, run_kubectl, write_service_account_kubeconfig
+from sandbox.kubectl import PATIENCE, create_namespace, run_kubectl, write_service_account_kubeconfig
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class ExistingCluster:
             raise SandboxError("an existing cluster needs helm 4 on PATH")
         return Path(found) if found is not None else built.helm if built is not None else Path()
 
-    def kubectl(self, *arguments: str, input: str | None = None, timeout: float = 60.0) -> str:
+    def kubectl(self, *arguments: str, input: str | None = None, timeout: float = PATIENCE) -> str:
         """The output of kubectl. Raises SandboxError with its error text."""
         return run_kubectl(self.kubectl_command, self.kubeconfig, arguments, input, timeout)
 

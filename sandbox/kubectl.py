@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
@@ -12,12 +13,17 @@ from typing import Any, Protocol
 from sandbox.errors import SandboxError
 
 TOKEN_SECONDS = 24 * 3600
+# As long as anything may take on a machine that does much else.
+PATIENCE = 300.0
+# What is said where no answer came in time, of a machine that stood still: asked again, it is answered.
+_UNANSWERED = ("TLS handshake timeout", "etcdserver: request timed out", "etcdserver: leader changed")
+_ASK_AGAIN_AFTER = 1.0
 
 
 class Kubectl(Protocol):
     """A kubectl bound to one cluster."""
 
-    def __call__(self, *arguments: str, input: str | None = None, timeout: float = 60.0) -> str:
+    def __call__(self, *arguments: str, input: str | None = None, timeout: float = PATIENCE) -> str:
         """Its output; raises SandboxError with its error text."""
         ...
 
@@ -25,7 +31,24 @@ class Kubectl(Protocol):
 def run_kubectl(
     command: Path, kubeconfig: Path, arguments: Sequence[str], input: str | None, timeout: float
 ) -> str:
-    """The output of kubectl. Raises SandboxError with what it printed on stderr, or at the timeout."""
+    """The output of kubectl. Raises SandboxError with what it printed on stderr, or at the timeout.
+
+    What the API server was too slow for is asked again; but what creates may have done so.
+    """
+    deadline = time.monotonic() + timeout
+    while True:
+        try:
+            return _run_once(command, kubeconfig, arguments, input, timeout)
+        except SandboxError as error:
+            unanswered = any(text in str(error) for text in _UNANSWERED) and "create" not in arguments
+            if not unanswered or time.monotonic() > deadline:
+                raise
+            time.sleep(_ASK_AGAIN_AFTER)
+
+
+def _run_once(
+    command: Path, kubeconfig: Path, arguments: Sequence[str], input: str | None, timeout: float
+) -> str:
     environment = {key: value for key, value in os.environ.items() if key != "KUBECONFIG"}
     try:
         answer = subprocess.run(
@@ -51,7 +74,7 @@ def create_namespace(kubectl: Kubectl, name: str, labels: Mapping[str, str]) -> 
     """Creates a namespace and waits for its default ServiceAccount, without which no pod is admitted."""
     namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": dict(labels)}}
     kubectl("create", "-f", "-", input=json.dumps(namespace))
-    kubectl("wait", "--for=create", "serviceaccount/default", "--namespace", name, "--timeout=30s")
+    kubectl("wait", "--for=create", "serviceaccount/default", "--namespace", name, "--timeout=120s")
 
 
 def write_kubeconfig(path: Path, cluster: Mapping[str, Any], user: Mapping[str, Any], name: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import socket
+from collections import deque
 from collections.abc import Collection
 from dataclasses import dataclass, fields
 
@@ -14,6 +15,9 @@ from sandbox.errors import SandboxError
 FIRST_PORT = 20000
 LAST_PORT = 32000
 TRIES = 2000
+# More than one process has listeners at the same time that were not bound yet.
+MOST_CLAIMS = 256
+_claims: deque[socket.socket] = deque()
 
 
 @dataclass(frozen=True)
@@ -40,12 +44,33 @@ def is_free(port: int) -> bool:
     return True
 
 
+def claim(port: int) -> bool:
+    """Whether no other listener of any sandbox was given the port lately, and none is from now on.
+
+    A process that was given a port binds it seconds later, when it has read its program. What is claimed is a
+    name in the kernel, which knows it for as long as we hold it, and forgets it when we end.
+    """
+    mark = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    try:
+        mark.bind(f"\0osctl-sandbox-port-{port}")
+    except OSError:
+        mark.close()
+        return False
+    _claims.append(mark)
+    if len(_claims) > MOST_CLAIMS:
+        _claims.popleft().close()
+    return True
+
+
 def find_free_port(taken: Collection[int] = ()) -> int:
-    """A port that could be bound a moment ago and is not in `taken`. Raises SandboxError if none is."""
+    """A port that could be bound a moment ago, is not in `taken`, and that no other sandbox was given.
+
+    Raises SandboxError if none is.
+    """
     chooser = random.SystemRandom()
     for _ in range(TRIES):
         port = chooser.randint(FIRST_PORT, LAST_PORT)
-        if port not in taken and is_free(port):
+        if port not in taken and is_free(port) and claim(port):
             return port
     raise SandboxError(f"found no free port between {FIRST_PORT} and {LAST_PORT} on 127.0.0.1")
 

@@ -27,6 +27,8 @@ _PASSED_ON = ("PATH", "HOME", "TMPDIR", "LANG", "TZ")
 """What a component sees of the caller's environment: our secrets are not its own, and etcd reads ETCD_*."""
 
 _children: dict[int, subprocess.Popen[bytes]] = {}
+# How those of them ended that did.
+_codes: dict[int, int] = {}
 
 
 @dataclass(frozen=True)
@@ -45,7 +47,8 @@ def _boot_id() -> str:
 def observe_process(pid: int) -> ProcessIdentity | None:
     """The process that has this pid now; None when there is none, or it is dead and not yet reaped."""
     child = _children.get(pid)
-    if child is not None and child.poll() is not None:
+    if child is not None and (code := child.poll()) is not None:
+        _codes[pid] = code
         _children.pop(pid, None)
     try:
         stat = Path(f"/proc/{pid}/stat").read_text()
@@ -56,6 +59,15 @@ def observe_process(pid: int) -> ProcessIdentity | None:
     if state in {"Z", "X"}:
         return None
     return ProcessIdentity(pid=pid, started=int(rest[18]), boot=_boot_id())
+
+
+def exit_code(pid: int) -> int | None:
+    """With which code the child that we started last under this pid has ended, negative after a signal.
+
+    None while it runs, and for a process that is no child of ours.
+    """
+    observe_process(pid)
+    return _codes.get(pid)
 
 
 def is_running(identity: ProcessIdentity) -> bool:
@@ -123,6 +135,7 @@ def start_process(
             )
         except OSError as error:
             raise SandboxError(f"cannot start {argv[0]}: {error.strerror}") from error
+    _codes.pop(child.pid, None)
     _children[child.pid] = child
     identity = observe_process(child.pid)
     if identity is None:

@@ -7,9 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from controller import operator
+from sandbox import controllers as controllers_module
 from sandbox import processes
 from sandbox.controllers import Controllers
 from sandbox.errors import SandboxError
+from tests.cluster.region import wait_until
 
 SCRIPT = """
 import http.server, os
@@ -19,6 +22,14 @@ class Healthy(http.server.BaseHTTPRequestHandler):
 env = os.environ
 print("reads", env["REGION_NAMESPACE"], env["DEPLOYED_CONTAINERS"], sorted(env), flush=True)
 http.server.HTTPServer(("127.0.0.1", int(os.environ["HEALTH_PORT"])), Healthy).serve_forever()
+"""
+# Ends at its first start as one that has lost its Lease.
+LOSING = """
+import os, pathlib, sys
+lost = pathlib.Path(os.environ["KUBECONFIG"]).with_name("lost")
+if not lost.exists():
+    lost.touch()
+    sys.exit(70)
 """
 BROKEN = "import sys; sys.exit('no usable setting')"
 
@@ -134,6 +145,25 @@ def test_one_that_ends_at_start_is_told_with_the_end_of_its_log(package: Path, t
     broken.start()
     with pytest.raises(SandboxError, match="no usable setting"):
         broken.wait_healthy(20)
+
+
+def test_one_that_has_lost_its_lease_is_started_again(package: Path, tmp_path: Path):
+    (package / "containers" / "core.py").write_text(LOSING + SCRIPT)
+    with made(package, tmp_path, ("core",)) as losing:
+        losing.wait_healthy(60)
+        assert (losing.directory / "lost").exists()
+        losing.check()
+
+
+def test_one_that_loses_its_lease_is_started_again_by_who_supervises_it(package: Path, tmp_path: Path):
+    (package / "containers" / "core.py").write_text(LOSING + SCRIPT)
+    with made(package, tmp_path, ("core",)) as losing:
+        losing.supervise()
+        wait_until("it runs again", lambda: losing.healthy("core"))
+
+
+def test_the_code_of_a_lost_lease_is_that_with_which_a_container_ends():
+    assert controllers_module.LEASE_LOST == operator.LEASE_LOST
 
 
 def test_the_token_is_that_of_the_chosen_service_account(package: Path, tmp_path: Path):

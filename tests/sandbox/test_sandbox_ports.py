@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import dataclasses
 import socket
+import subprocess
+import sys
 from collections.abc import Iterator
 
 import pytest
 
 from sandbox import ports
 from sandbox.errors import SandboxError
+from sandbox.paths import SOURCE
+from sandbox.ports import claim
+
+ROOT = SOURCE.parent
+# Below the first that is ever given: no sandbox beside us has it.
+UNUSED = ports.FIRST_PORT - 10
 
 
 @pytest.fixture
@@ -58,7 +66,30 @@ def test_a_port_chosen_for_another_listener_is_passed_over(monkeypatch: pytest.M
     answers = iter([25000, 25001])
     monkeypatch.setattr(ports.random.SystemRandom, "randint", lambda *_: next(answers))
     monkeypatch.setattr(ports, "is_free", lambda _: True)
+    monkeypatch.setattr(ports, "claim", lambda _: True)
     assert ports.find_free_port([25000]) == 25001
+
+
+def test_a_port_that_was_given_and_is_not_bound_yet_is_not_given_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    answers = iter([UNUSED, UNUSED, UNUSED + 1])
+    monkeypatch.setattr(ports.random.SystemRandom, "randint", lambda *_: next(answers))
+    monkeypatch.setattr(ports, "is_free", lambda _: True)
+    assert [ports.find_free_port(), ports.find_free_port()] == [UNUSED, UNUSED + 1]
+
+
+def test_a_port_that_another_process_was_given_is_not_given_here() -> None:
+    number = UNUSED + 2
+    script = f"from sandbox import ports; print(ports.claim({number}), flush=True); input()"
+    with subprocess.Popen(
+        [sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "True\n"
+        assert not claim(number)
+        process.communicate("\n")
+    assert claim(number)
 
 
 def test_listeners_share_no_port_even_if_the_same_is_drawn_again(monkeypatch: pytest.MonkeyPatch) -> None:
