@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 # First of all: whoever loads Helm's library first decides under which name it writes.
 import controller.adapters.helm_library  # noqa: F401
@@ -12,6 +12,8 @@ import controller.adapters.helm_library  # noqa: F401
 pytest_plugins = ["sandbox.pytest_plugin"]
 
 # What a change is judged by is the same for everybody; the long sweeps look for what nobody thought of.
-settings.register_profile("same-every-time", derandomize=True)
-settings.register_profile("searching", print_blob=True)
+# Neither by its clock: an example during which a busy machine stood still would count as a slow one.
+PATIENT = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("same-every-time", PATIENT, derandomize=True)
+settings.register_profile("searching", PATIENT, print_blob=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same-every-time"))

@@ -28,13 +28,15 @@ class _Service:
     def __init__(self) -> None:
         self.seen: list[tuple[str, str | None]] = []
         self.over = threading.Event()
+        self.asked = threading.Event()
         service = self
 
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
                 service.seen.append((self.path, self.headers.get("X-Auth-Token")))
+                service.asked.set()
                 if self.path == "/never":
-                    service.over.wait(10)
+                    service.over.wait(60)
                     return
                 self.send_response(int(self.path[1:]))
                 self.send_header("Location", "/200")
@@ -85,6 +87,8 @@ def test_an_answer_that_does_not_come_is_not_waited_for(
     monkeypatch.setattr(cloud_calls, "PROBE_TIMEOUT", 0.2)
     with pytest.raises(CloudUnavailable, match="Timeout"):
         calls.status(f"{service.url}/never")
+    # It may read the request only after nobody waits for its answer any more.
+    assert service.asked.wait(60)
     assert len(service.seen) == 1
 
 
@@ -109,7 +113,7 @@ def test_a_cloud_gives_back_the_connection_of_every_thread_and_answers_all_the_s
         cloud = OpenStackClouds(SystemClock(), SystemRandomness()).open(identity.clouds())
         thread = threading.Thread(target=cloud.endpoints)
         thread.start()
-        thread.join(30)
+        thread.join(120)
         known = cloud.endpoints()
         cloud.close()
         assert len({id(one) for one in closed}) == 2

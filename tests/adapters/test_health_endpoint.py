@@ -25,7 +25,7 @@ def served(endpoint: Endpoint, address: str = "127.0.0.1") -> Iterator[int]:
 
 
 def ask(port: int, path: str, method: str = "GET", host: str = "127.0.0.1") -> tuple[int, str]:
-    connection = http.client.HTTPConnection(host, port, timeout=5)
+    connection = http.client.HTTPConnection(host, port, timeout=60)
     connection.request(method, path)
     response = connection.getresponse()
     answer = response.status, response.read().decode()
@@ -99,5 +99,5 @@ def test_a_port_that_is_taken_is_an_error_that_names_the_setting() -> None:
 
 
 def test_a_client_that_sends_nothing_holds_up_nobody() -> None:
-    with served(Endpoint()) as port, socket.create_connection(("127.0.0.1", port), timeout=5):
+    with served(Endpoint()) as port, socket.create_connection(("127.0.0.1", port), timeout=60):
         assert ask(port, "/healthz")[0] == 200

@@ -19,7 +19,7 @@ from controller.domain import backoff
 from controller.ports import CONFIGMAP, Resource
 from tests.fakes.world import FakeRandomness
 
-DEADLINE = 10.0
+DEADLINE = 60.0
 
 
 class Server(ThreadingHTTPServer):

@@ -102,9 +102,9 @@ def test_time_does_not_grow_with_the_number_of_secrets() -> None:
     def seconds(redactor: Redactor) -> float:
         runs = []
         for _ in range(3):
-            started = time.perf_counter()
+            started = time.thread_time()
             redactor.redact(text)
-            runs.append(time.perf_counter() - started)
+            runs.append(time.thread_time() - started)
         return min(runs)
 
     assert seconds(many) < 10 * seconds(few) + 0.05

@@ -136,9 +136,9 @@ def test_deep_nesting_is_refused() -> None:
 def test_aliases_that_multiply_are_refused_at_once() -> None:
     lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
     lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 30)]
-    started = time.monotonic()
+    started = time.process_time()
     assert "aliases counted" in refusal("\n".join(lines)).message
-    assert time.monotonic() - started < 2
+    assert time.process_time() - started < 2
 
 
 def test_a_file_that_is_too_large_is_refused() -> None:

@@ -32,7 +32,7 @@ from controller.reconcile.drift_check import as_sent
 from tests.fakes.kube import FakeKube
 from tests.fakes.world import FakeClock
 
-DEADLINE = 20.0
+DEADLINE = 30.0
 _ENDS = {"pre-delete", "post-delete"}
 # As the Job controller says it.
 FAILED = {

@@ -20,7 +20,7 @@ from tests.fakes.metrics import FakeMetrics
 from tests.fakes.world import FakeClock, FakeRandomness
 
 KEY: Key = ("region", "openstack", "one")
-DEADLINE = 10.0
+DEADLINE = 60.0
 
 
 class _Running:

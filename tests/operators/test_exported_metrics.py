@@ -38,7 +38,7 @@ from tests.reconcile.watched import NAME, WatchedCluster
 # Composing node loads openstacksdk.
 pytestmark = pytest.mark.slow
 
-DEADLINE = 20.0
+DEADLINE = 60.0
 NS, REGION = "openstack", NAME
 START = 1_780_000_000.0
 

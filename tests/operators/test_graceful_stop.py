@@ -26,7 +26,7 @@ from tests.fakes.world import FakeRandomness
 from tests.reconcile.bundles import NAMESPACE, Bench
 from tests.reconcile.test_action_slots import hold
 
-DEADLINE = 10.0
+DEADLINE = 60.0
 KEY: Key = ("bundle", "openstack", "compute")
 
 
@@ -145,7 +145,8 @@ def test_a_look_under_way_comes_to_its_end_and_begins_no_action(
     process.queue.add(KEY)
     assert process.looking.wait(DEADLINE)
     process.tell()
-    waiting = "waiting 10 s at most for what is under way: a look at bundle openstack/compute"
+    what = "for what is under way: a look at bundle openstack/compute"
+    waiting = f"waiting {DEADLINE:.0f} s at most {what}"
     wait_until(lambda: waiting in caplog.text, "it tells what it waits for", DEADLINE)
     process.go.set()
     assert process.ends_with() == 0

@@ -28,7 +28,7 @@ from tests.reconcile.watched import NAME, WatchedCluster
 # It loads openstacksdk.
 pytestmark = pytest.mark.slow
 
-DEADLINE = 20.0
+DEADLINE = 60.0
 
 
 @pytest.fixture

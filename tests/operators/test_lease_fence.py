@@ -20,7 +20,7 @@ from controller.reconcile.work_queue import WorkQueue
 from tests.fakes.kube import FakeKube, Request
 from tests.fakes.world import FakeClock, FakeRandomness
 
-DEADLINE = 10.0
+DEADLINE = 60.0
 
 
 class _Running:

@@ -22,7 +22,7 @@ from tests.fakes.world import FakeClock
 from tests.reconcile.watched import DEFINITIONS
 
 NAMESPACE = "openstack"
-DEADLINE = 10.0
+DEADLINE = 60.0
 
 
 class Charts:

@@ -15,7 +15,7 @@ from controller.reconcile.action_slots import ActionSlots, Outcome, Running
 from tests.fakes.metrics import FakeMetrics
 
 KEY = ("openstack", "nova")
-DEADLINE = 10.0
+DEADLINE = 60.0
 
 
 class _Never:

@@ -195,5 +195,5 @@ def test_beside_is_another_thread() -> None:
         ended.set()
 
     in_thread(work)
-    assert ended.wait(10)
+    assert ended.wait(60)
     assert done != [threading.get_ident()]

@@ -17,7 +17,7 @@ from controller.reconcile.service_probes import MISSED, ROUND_WITHIN, ServicePro
 from tests.fakes.metrics import FakeMetrics
 from tests.fakes.world import FakeClock
 
-DEADLINE = 10.0
+DEADLINE = 60.0
 ALL = ("endpoints", "compute-services", "network-agents", "volume-services")
 URLS = ("http://keystone/v3", "http://nova/v2.1")
 
