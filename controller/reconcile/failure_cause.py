@@ -13,7 +13,7 @@ from controller.errors import ControllerError, HelmCancelled, HelmFailed
 from controller.helm_port import HelmClient, HookRun
 from controller.ports import JOB, POD
 from controller.reconcile.action_slots import ReleaseKey
-from controller.reconcile.hook_progress import HookProgress
+from controller.reconcile.hook_progress import HookEnd, HookProgress
 
 _PHASES = {
     "Succeeded": HookPhase.SUCCEEDED,
@@ -57,15 +57,21 @@ class FailureCauses:
         culprit = next((run for run in runs if _phase(run) == HookPhase.FAILED), None)
         if culprit is None:
             return replace(unexplained, hooks=views)
-        why = ""
+        end, unread = HookEnd(), ""
         asked = {JOB.kind: self._hooks.why_failed, POD.kind: self._hooks.why_pod_failed}.get(culprit.kind)
         if asked is not None:
             try:
-                why = asked(key, culprit.name, redactor, cut=bool(cut))
+                end = asked(key, culprit.name, redactor, cut=bool(cut))
             except ControllerError as error:
-                why = f"{culprit.kind} {culprit.name} (its state cannot be read: {error})"
+                unread = f"{culprit.kind} {culprit.name} (its state cannot be read: {error})"
+        why = end.why or unread
+        # By Helm's record it failed; but Helm takes a hook for failed that it cannot see any more.
+        seen_to_fail = end.view is not None and end.view.phase == HookPhase.FAILED
+        if failure.interrupted and not seen_to_fail:
+            of_hook = f"; its hook: {why}" if why else f" (hook {culprit.kind} {culprit.name})"
+            return Cause(f"{failure}{of_hook}", views, interrupted=True)
         if not why:
-            return Cause(f"{failure} (hook {culprit.kind} {culprit.name})", views, failure.interrupted)
+            return Cause(f"{failure} (hook {culprit.kind} {culprit.name})", views)
         beginning = f"{cut}: its hook" if cut else "a hook failed"
         return Cause(f"{beginning}: {why}", views)
 

@@ -66,6 +66,15 @@ class HooksSeen:
 NO_HOOKS = HooksSeen()
 
 
+@dataclass(frozen=True)
+class HookEnd:
+    """What the cluster says of a hook whose action has ended. `why` it failed, redacted, empty when nobody
+    knows; `view` as it is now, None when it is not there any more or was failed by us."""
+
+    why: str = ""
+    view: HookView | None = None
+
+
 @dataclass
 class _Action:
     """What is remembered of one running action. `before`: uids of the Jobs that were there at its start."""
@@ -195,8 +204,8 @@ class HookProgress:
         trouble = action.trouble.get(first.name)
         return HooksSeen(hooks, True, f"waits for its hook: {trouble}" if trouble else message, again)
 
-    def why_failed(self, key: ReleaseKey, job: str, redactor: Redactor, *, cut: bool) -> str:
-        """Why a hook's Job failed, redacted; empty when nobody knows.
+    def why_failed(self, key: ReleaseKey, job: str, redactor: Redactor, *, cut: bool) -> HookEnd:
+        """How a hook's Job is, and why it failed if it did.
 
         Of an action that was `cut`, the Job was failed by us and its pods are gone: what was last seen
         counts. `redactor` knows what is secret of the release. Raises KubeError.
@@ -204,29 +213,32 @@ class HookProgress:
         action = self._action(key) or _Action(frozenset())
         known = action.trouble.get(job, "")
         if cut and known:
-            return known
+            return HookEnd(known)
         obj = self._kube.get(JOB, job, key[0])
         hook = parse_hook_job(obj) if obj else None
         if hook is None:
-            return known
+            return HookEnd(known)
         if not cut and hook.phase != HookPhase.FAILED:
             # It has not: Helm has lost sight of it.
-            return ""
+            return HookEnd(view=hook.view)
         pods = self._pods(key[0], job)
-        if known and not any(pod.cause for pod in pods):
-            return known
-        return self._told(key[0], hook, pods, action, self._with_generated(key[0], redactor))
+        if not known or any(pod.cause for pod in pods):
+            known = self._told(key[0], hook, pods, action, self._with_generated(key[0], redactor))
+        return HookEnd(known, None if cut else hook.view)
 
-    def why_pod_failed(self, key: ReleaseKey, pod: str, redactor: Redactor, *, cut: bool) -> str:
+    def why_pod_failed(self, key: ReleaseKey, pod: str, redactor: Redactor, *, cut: bool) -> HookEnd:
         """The same of a hook that is a pod by itself."""
         action = self._action(key) or _Action(frozenset())
         known = action.pods.get(pod)
         if not cut or known is None:
             known = read_hook_pod(self._kube, key[0], pod) or known
         if known is None:
-            return ""
+            return HookEnd()
+        view = None if cut else known.view
+        if not known.cause or (view is not None and view.phase != HookPhase.FAILED):
+            return HookEnd(view=view)
         redact = _without_passwords(self._with_generated(key[0], redactor))
-        return f"Pod {pod}: {' '.join(redact(known.cause).split())}" if known.cause else ""
+        return HookEnd(f"Pod {pod}: {' '.join(redact(known.cause).split())}", view)
 
     def _action(self, key: ReleaseKey) -> _Action | None:
         with self._lock:

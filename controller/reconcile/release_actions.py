@@ -288,7 +288,9 @@ class ReleaseActions:
         """Why it failed, redacted and no longer than a status can hold."""
         if superseded:
             return Cause("ended early: what it served is not asked for any more")
-        lost = isinstance(failure, ApiUnavailable)
+        lost = isinstance(failure, ApiUnavailable) or (
+            isinstance(failure, HelmFailed) and failure.interrupted
+        )
         try:
             redactor = self._secrets.redactor((job.namespace, job.release), job)
         except KubeError as trouble:

@@ -152,7 +152,7 @@ def test_a_record_that_is_not_written_yet_is_asked_for_again(world: World) -> No
 def test_why_a_pod_failed_is_told_without_secrets(world: World) -> None:
     ended = {"exitCode": 3, "message": "login with hush-hush refused"}
     world.pod("first", phase="Failed", containerStatuses=[{"name": "main", "state": {"terminated": ended}}])
-    why = world.hooks.why_pod_failed(KEY, "first", world.running.redactor, cut=False)
+    why = world.hooks.why_pod_failed(KEY, "first", world.running.redactor, cut=False).why
     assert why.startswith("Pod first: failed: ended with exit code 3")
     assert "login with" in why
     assert "hush-hush" not in why

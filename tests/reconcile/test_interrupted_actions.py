@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 
-from tests.fakes.helm import Hook
+from controller.errors import ApiUnavailable
+from controller.ports import JOB, SECRET, Resource
+from controller.reconcile.action_slots import Outcome
+from tests.fakes.helm import FAILED, Hook
+from tests.fakes.kube import FakeKube
 from tests.reconcile.bundles import NAMESPACE, Bench
 
 LOST = 'Patch "https://api/apis/batch/v1/namespaces/openstack/jobs/db-sync": EOF'
@@ -22,6 +29,21 @@ def failed(bench: Bench, times: int) -> None:
         bench.settle()
         bench.clock.advance(301)
     bench.settle()
+
+
+def away_for(kube: FakeKube, kind: Resource) -> None:
+    """The API server does not answer any more when it is asked for these."""
+    for verb in ("get", "list"):
+        setattr(kube, verb, _refusing(getattr(kube, verb), kind))
+
+
+def _refusing(ask: Callable[..., Any], kind: Resource) -> Callable[..., Any]:
+    def asked(resource: Resource, *args: Any, **options: Any) -> Any:
+        if resource == kind:
+            raise ApiUnavailable("connection refused")
+        return ask(resource, *args, **options)
+
+    return asked
 
 
 @pytest.mark.parametrize("restarted", [False, True])
@@ -49,14 +71,63 @@ def test_what_the_release_fails_at_is_tried_ever_more_seldom() -> None:
     assert pause(bench) > 60
 
 
-def test_a_hook_that_goes_on_well_is_not_blamed_for_a_lost_request() -> None:
+def hooked(*hooks: Hook) -> Bench:
+    """A release whose hook's Job runs."""
     bench = Bench()
-    bench.helm.hooks_of["web"] = [Hook("db-sync")]
+    bench.helm.hooks_of["web"] = hooks or [Hook("db-sync")]
     bench.bundle("pages", "web")
     bench.look()
     bench.wait(lambda: bench.hook_runs("db-sync"), "the hook runs")
+    return bench
+
+
+def outcome(bench: Bench) -> Outcome:
+    """How the action ended that is under way."""
+    bench.wait(lambda: not bench.slots.under_way(), "the action ends")
+    found = bench.slots.outcome((NAMESPACE, "web"))
+    assert found is not None
+    return found
+
+
+def test_a_hook_that_goes_on_well_is_not_blamed_for_a_lost_request() -> None:
+    bench = hooked()
     bench.helm.finish("db-sync", "Lost")
     bench.settle()
     attempt = bench.release("pages", "web")["lastAttempt"]
     assert "EOF" in attempt["error"]
     assert attempt["interrupted"] is True
+
+
+def test_a_request_stays_lost_while_nobody_can_say_how_the_hook_is() -> None:
+    bench = hooked()
+    away_for(bench.kube, JOB)
+    bench.helm.finish("db-sync", "Lost")
+    ended = outcome(bench)
+    assert "EOF; its hook: Job db-sync (its state cannot be read: " in ended.error
+    assert ended.attempt.interrupted
+
+
+def test_a_hook_that_was_seen_to_fail_is_to_blame_though_requests_were_lost() -> None:
+    bench = hooked()
+    live = bench.kube.get(JOB, "db-sync", NAMESPACE)
+    assert live is not None
+    bench.kube.replace({**live, "status": {"failed": 1, "conditions": [FAILED]}}, subresource="status")
+    bench.helm.finish("db-sync", "Lost")
+    ended = outcome(bench)
+    assert ended.error.startswith("a hook failed: Job db-sync")
+    assert not ended.attempt.interrupted
+
+
+def test_a_request_stays_lost_while_secrets_cannot_be_read_that_its_cause_may_quote() -> None:
+    bench = Bench()
+    bench.helm.hooks_of["web"] = [Hook("bye", "pre-delete")]
+    bench.bundle("pages", "web", "db")
+    bench.settle()
+    bench.bundle("pages", "db")
+    bench.look()
+    bench.wait(lambda: bench.hook_runs("bye"), "the hook runs")
+    away_for(bench.kube, SECRET)
+    bench.helm.finish("bye", "Lost")
+    ended = outcome(bench)
+    assert "its secrets cannot be read" in ended.error
+    assert ended.attempt.interrupted
