@@ -67,8 +67,8 @@ class Recorded:
 
 @dataclass(frozen=True)
 class Attempt:
-    """Our last action on the release. `failures` counts those in a row that ended badly for `digest`: an
-    Unlock tells of one that was cut off.
+    """Our last action on the release. `failures` counts those in a row that ended badly for `digest`, anew
+    from the first of its own after interrupted ones: an Unlock tells of one that was cut off.
 
     `finished` is in seconds since the epoch. `requests` are those that were there when it began. `unlocks`
     is how often an action on the release was found cut off, this one included, since it was first installed.

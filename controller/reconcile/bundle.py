@@ -385,7 +385,7 @@ def _job(look: BundleLook, release: ObservedRelease, decision: Decision, secrets
 
 
 def _crash(job: Job, error: Exception, now: float) -> Outcome:
-    finished, failures = float(int(now)), job.failures + 1
+    finished, failures = float(int(now)), job.failures_with(interrupted=False)
     attempt = Attempt(str(job.action), job.digest, finished, failures, job.requests, job.unlocks)
     return Outcome(
         attempt, now, 0.0, f"internal error ({type(error).__name__}); the container's log has the stack"

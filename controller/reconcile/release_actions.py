@@ -93,6 +93,11 @@ class Job:
         """Seconds that the action may take."""
         return self.spec.timeout if self.spec else UNINSTALL_SECONDS
 
+    def failures_with(self, *, interrupted: bool) -> int:
+        """The number of failures in a row with one more. The first of the release's own begins anew: how
+        often requests were lost before says nothing of how soon it may be mended."""
+        return 1 if self.interrupted and not interrupted else self.failures + 1
+
 
 class ReleaseActions:
     """The effects behind `Action`. Each is idempotent: killed anywhere, it is decided upon again.
@@ -146,13 +151,15 @@ class ReleaseActions:
         # What was ended because nobody wants it any more has not failed. What had to be unlocked has: its
         # container did not live to say so.
         failed = bool(error) or job.action == Action.UNLOCK
-        failures = job.failures + (not superseded) if failed else 0
         # Whole seconds, as the status keeps it: what a restart reads back must be the same.
         finished = float(int(self._clock.now()))
         unlocks = job.unlocks + (job.action == Action.UNLOCK and not error)
         # What had to be unlocked was left by the failure before it, or by the end of the container.
         told = bool(error) and not superseded
         interrupted = cause.interrupted if told else failed and job.interrupted
+        failures = (
+            (job.failures if superseded else job.failures_with(interrupted=interrupted)) if failed else 0
+        )
         attempt = Attempt(str(job.action), job.digest, finished, failures, job.requests, unlocks, interrupted)
         _log_end(job, error, duration, superseded=superseded)
         return Outcome(attempt, started, duration, error, cause.hooks, superseded, done)

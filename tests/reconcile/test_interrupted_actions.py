@@ -63,6 +63,18 @@ def test_a_lost_request_is_forgiven_within_a_minute(restarted: bool) -> None:
     assert "interrupted" not in bench.release("pages", "web")["lastAttempt"]
 
 
+def test_the_first_failure_of_its_own_is_not_paid_for_with_the_lost_requests_before_it() -> None:
+    bench = Bench()
+    bench.bundle("pages", "web")
+    bench.helm.fails["web"] = LOST
+    failed(bench, 9)
+    bench.helm.fails["web"] = "no such image"
+    bench.clock.advance(301)
+    bench.settle()
+    assert bench.release("pages", "web")["lastAttempt"]["failures"] == 1
+    assert pause(bench) <= 5
+
+
 def test_what_the_release_fails_at_is_tried_ever_more_seldom() -> None:
     bench = Bench()
     bench.bundle("pages", "web")
