@@ -194,13 +194,22 @@ def child_entry(bundle: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in entry.items() if value not in (None, "")}
 
 
+def _is_idle(child: Mapping[str, Any]) -> bool:
+    """Whether nothing is asked for of a bundle, and nothing of it is left: its releases are only planned."""
+    settled = child.get("ready") or child.get("reason") == Reason.APPLYING
+    return bool(child.get("releases") == "0/0" and settled)
+
+
 def releases_condition(children: Mapping[str, Mapping[str, Any]], generation: int) -> Condition:
-    """`ReleasesReady` of the osdpl from its children."""
-    open_ = {name: child for name, child in children.items() if not child.get("ready")}
-    if not children:
-        return Condition("ReleasesReady", "Unknown", Reason.INITIALIZING, "no bundle yet", generation)
+    """`ReleasesReady` of the osdpl from its children; those without releases do not count."""
+    asked = {name: child for name, child in children.items() if not _is_idle(child)}
+    open_ = {name: child for name, child in asked.items() if not child.get("ready")}
+    if not asked:
+        text = "no release is asked for yet: what the spec asks for is only planned"
+        text = text if children else "no bundle yet"
+        return Condition("ReleasesReady", "Unknown", Reason.INITIALIZING, text, generation)
     if not open_:
-        text = f"{len(children)} bundle(s) deployed"
+        text = f"{len(asked)} bundle(s) deployed"
         return Condition("ReleasesReady", "True", Reason.RELEASES_DEPLOYED, text, generation)
     failing = {n: c for n, c in open_.items() if c.get("reason") == Reason.RELEASES_FAILING}
     shown = failing or open_

@@ -250,6 +250,8 @@ def _objection(facts: RegionFacts) -> Condition | None:
             continue
         entry = find(known, type_)
         status, reason = entry.get("status"), str(entry.get("reason") or Reason.INITIALIZING)
+        if (facts.waits or facts.held) and status != "False" and reason == Reason.INITIALIZING:
+            continue  # Nothing may have been begun yet, and nothing will be: there is nothing to judge.
         if status != "True":
             return _not_ready(facts, known_reason(reason, Reason.APPLYING), _words(type_, entry))
         if facts.waits or facts.held:
