@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from controller.adapters import fencing
 from controller.adapters.fencing import HttpFencing
 from controller.errors import CloudUnavailable
 
@@ -40,7 +41,10 @@ class Service:
 
 
 @pytest.fixture
-def service() -> Iterator[Service]:
+def service(monkeypatch: pytest.MonkeyPatch) -> Iterator[Service]:
+    # It is served by this very process: where that stands still, so does the answer.
+    monkeypatch.setattr(fencing, "TIMEOUT", (60.0, 60.0))
+    monkeypatch.setattr(fencing, "WHOLE", 60.0)
     service = Service()
     yield service
     service.server.shutdown()

@@ -38,7 +38,9 @@ def _connection(port: int) -> Connection:
 
 
 @pytest.fixture
-def proxy() -> Iterator[ThreadingHTTPServer]:
+def proxy(monkeypatch: pytest.MonkeyPatch) -> Iterator[ThreadingHTTPServer]:
+    # It is served by this very process: where that stands still, so does the answer.
+    monkeypatch.setattr("controller.adapters.kube.LOG_TIMEOUTS", (60.0, 60.0))
     server = ThreadingHTTPServer(("127.0.0.1", 0), _Proxy)
     threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
     yield server
