@@ -138,14 +138,15 @@ def bundle_conditions(
         ]
         text = "; ".join([f"{len(views)} release(s) deployed", *large, *unsure[:3]])
         ready = Condition("Ready", "True", Reason.RELEASES_DEPLOYED, text, generation)
-    busy = bool(working or failed) or deleting
+    retried = [view for view in failed if view.reason != Reason.SUSPENDED]
+    busy = bool(working or retried) or deleting
     # A failing release is retried for ever, so the bundle is never stalled by it: Stalled would tell
     # kstatus readers to give up.
     reconciling = Condition(
         "Reconciling",
         "True" if busy else "False",
         Reason.DELETING if deleting else Reason.APPLYING,
-        _listing(working or failed),
+        _listing(working or retried),
         generation,
     )
     return [ready, reconciling, paused_condition(views, generation, paused)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -10,16 +11,23 @@ from controller.domain.bundle_status import ReleaseState
 from controller.domain.conditions import find
 from controller.domain.reasons import Reason
 
+# States of releases that something is being done to.
+AT_WORK = (ReleaseState.INSTALLING, ReleaseState.UPGRADING, ReleaseState.UNINSTALLING)
+
 
 @dataclass(frozen=True)
 class Progress:
-    """How far the releases of a region are, counted."""
+    """How far the releases of a region are: counts, and the names of those that are not simply there.
+
+    `moving` are being worked on, `suspended` are not as they are to be, and wait for somebody.
+    """
 
     done: int
     total: int
-    failing: int
-    moving: int
     current: bool  # every bundle's status is about its present spec
+    failing: tuple[str, ...] = ()
+    moving: tuple[str, ...] = ()
+    suspended: tuple[str, ...] = ()
 
     @property
     def complete(self) -> bool:
@@ -29,7 +37,8 @@ class Progress:
 
 def region_progress(bundles: Iterable[Mapping[str, Any]], wanted: frozenset[str]) -> Progress:
     """The progress of some bundles as read; `wanted` are the names of those that there should be."""
-    done = total = failing = moving = 0
+    done = total = 0
+    names_in: dict[str, list[str]] = defaultdict(list)
     there = list(bundles)
     names = {str(bundle["metadata"]["name"]) for bundle in there}
     # A bundle that goes away, or that has not been seen yet, is work that is left.
@@ -46,9 +55,17 @@ def region_progress(bundles: Iterable[Mapping[str, Any]], wanted: frozenset[str]
                 done += state == ReleaseState.DEPLOYED
             else:
                 current = False
-            failing += state == ReleaseState.FAILED
-            moving += state in (ReleaseState.INSTALLING, ReleaseState.UPGRADING)
-    return Progress(done, total, failing, moving, current)
+            names_in[str(state)].append(str(release.get("name")))
+            if state == ReleaseState.FAILED and release.get("reason") == Reason.SUSPENDED:
+                names_in[ReleaseState.SUSPENDED].append(str(release.get("name")))
+    return Progress(
+        done,
+        total,
+        current,
+        failing=tuple(sorted(names_in[ReleaseState.FAILED])),
+        moving=tuple(sorted(name for state in AT_WORK for name in names_in[state])),
+        suspended=tuple(sorted(names_in[ReleaseState.SUSPENDED])),
+    )
 
 
 def healthy_text(health: Mapping[str, Any]) -> str:

@@ -21,13 +21,12 @@ from controller.domain.names import (
     finalizer,
 )
 from controller.domain.reasons import Reason
+from controller.domain.region_facts import RegionFacts, Silence
 from controller.domain.region_plan import Approval, approval_in
 from controller.domain.region_summary import (
     OWN_CONDITIONS,
     OWN_FIELDS,
-    RegionFacts,
     RegionSummary,
-    Silence,
     refusal,
     summarize,
 )

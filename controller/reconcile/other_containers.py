@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from controller.domain.names import WORK_AGE_ANNOTATION
-from controller.domain.region_summary import Silence
+from controller.domain.region_facts import Silence
 from controller.ports import LEASE, Clock, Kube, KubeObject
 from controller.reconcile.lease import lease_name
 

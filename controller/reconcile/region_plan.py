@@ -147,8 +147,11 @@ def _rests(wanted: KubeObject, current: KubeObject | None) -> bool:
     if current["spec"].get("mode") == "Plan":
         plan = _own_plan(current)
         return plan is None or not plan.get("releases")
-    ready = find((current.get("status") or {}).get("conditions") or [], "Ready")
-    # A suspended release is as it is to be: nobody waits for it.
-    there = ready.get("status") == "True" or ready.get("reason") == Reason.SUSPENDED
+    status = current.get("status") or {}
+    ready = find(status.get("conditions") or [], "Ready")
+    # A suspended release is as it is to be, also one that failed: nobody waits for it.
+    open_ = [one.get("reason") for one in status.get("releases") or [] if one.get("state") != "Deployed"]
+    held = ready.get("reason") == Reason.RELEASES_FAILING and set(open_) == {Reason.SUSPENDED}
+    there = ready.get("status") == "True" or ready.get("reason") == Reason.SUSPENDED or held
     seen = ready.get("observedGeneration") == current["metadata"].get("generation")
     return bool(current["spec"].get("mode") == "Apply" and there and seen)

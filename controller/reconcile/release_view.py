@@ -22,8 +22,11 @@ def resting_state(decision: Decision, release: ObservedRelease) -> ReleaseState:
         # Suspended as it should be is deployed all the same; otherwise nobody knows what it lacks.
         last = revisions[-1] if revisions else None
         as_wanted = last and release.wanted and last.digest == release.wanted.digest and last.ours
-        whole = as_wanted and last and last.status == "deployed"
-        return ReleaseState.DEPLOYED if whole else ReleaseState.SUSPENDED
+        if as_wanted and last and last.status == "deployed":
+            return ReleaseState.DEPLOYED
+        # Whoever suspends it to look into a failure must still be told of that.
+        failed = last is not None and last.status == "failed"
+        return ReleaseState.FAILED if failed else ReleaseState.SUSPENDED
     if decision.action == Action.NOTHING or decision.reason == Reason.DRIFT_RECURS:
         return ReleaseState.DEPLOYED
     failing = (

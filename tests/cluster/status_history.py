@@ -16,7 +16,8 @@ from typing import Any
 
 from controller.domain.conditions import WHILE_TRUE
 from controller.domain.names import CONTAINERS, field_manager
-from controller.domain.region_summary import ANSWERED_BY, OWN_CONDITIONS, OWN_FIELDS
+from controller.domain.region_facts import ANSWERED_BY
+from controller.domain.region_summary import OWN_CONDITIONS, OWN_FIELDS
 from tests.cluster.test_region_restarts import components, steps_back
 
 State = Mapping[str, Any]

@@ -21,16 +21,9 @@ from controller.adapters.kube_connection import connect
 from controller.domain.conditions import WHILE_TRUE, Condition, entries, find
 from controller.domain.names import CONTAINERS, field_manager
 from controller.domain.reasons import Reason
+from controller.domain.region_facts import ANSWERED_BY, RegionFacts, Silence
 from controller.domain.region_plan import RegionPlan
-from controller.domain.region_summary import (
-    ANSWERED_BY,
-    OWN_CONDITIONS,
-    OWN_FIELDS,
-    RegionFacts,
-    RegionSummary,
-    Silence,
-    summarize,
-)
+from controller.domain.region_summary import OWN_CONDITIONS, OWN_FIELDS, RegionSummary, summarize
 from controller.ports import OSDPL
 from controller.reconcile.region_status import apply_region_status
 

@@ -9,7 +9,8 @@ import yaml
 
 from controller.domain.conditions import WHILE_TRUE
 from controller.domain.reasons import WARNING, Reason
-from controller.domain.region_summary import ANSWERED_BY, OWN_CONDITIONS
+from controller.domain.region_facts import ANSWERED_BY
+from controller.domain.region_summary import OWN_CONDITIONS
 from controller.domain.workload_health import Health
 
 ROOT = Path(__file__).parents[2]

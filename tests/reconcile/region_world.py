@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from controller.domain.conditions import find
 from controller.domain.names import CONTAINERS
-from controller.domain.region_summary import Silence
+from controller.domain.region_facts import Silence
 from controller.helm_port import ReleaseRecords
 from controller.ports import HELMBUNDLE, OSDPL, KubeObject
 from controller.reconcile.children import ChildrenReporter
@@ -110,7 +110,7 @@ class RegionWorld(Bench):
         generation = int(self.region["metadata"]["generation"])
         for manager, said in (("osctl-secrets", SECRETS), ("osctl-node", NODES)):
             [(type_, reason)] = said.items()
-            entry = {"type": type_, "status": "True", "reason": reason, "message": ""}
+            entry: dict[str, Any] = {"type": type_, "status": "True", "reason": reason, "message": ""}
             entry |= {"observedGeneration": generation, "lastTransitionTime": "2026-01-01T00:00:00Z"}
             body = {"apiVersion": OSDPL.api_version, "kind": OSDPL.kind, "status": {"conditions": [entry]}}
             meta = {"name": KEY[1], "namespace": KEY[0]}

@@ -11,7 +11,7 @@ import pytest
 
 from controller.domain.conditions import Condition, entries, find
 from controller.domain.reasons import Reason
-from controller.domain.region_summary import ANSWERED_BY
+from controller.domain.region_facts import ANSWERED_BY
 from controller.errors import ApiUnavailable
 from controller.ports import LEASE, OSDPL, KubeObject, Resource
 from controller.reconcile.deployment import DeploymentReconciler

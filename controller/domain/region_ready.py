@@ -1,0 +1,125 @@
+"""Ready of a region: the first thing that keeps it from running as described. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from controller.domain.conditions import Condition, find, shorten
+from controller.domain.reasons import Reason, known_reason
+from controller.domain.region_facts import ANSWERED_BY, RegionFacts
+from controller.domain.region_plan import RegionPlan, planned_condition
+from controller.domain.region_progress import Progress
+from controller.domain.region_releases import bundle_mark, marks_digest
+
+_UNTIL = "left as it is until spec.mode is Apply; with Plan, status.plan tells first what would be done"
+
+
+def ready_condition(facts: RegionFacts, progress: Progress) -> Condition:
+    """`Ready` of the region."""
+    if facts.deleting:
+        return _not_ready(facts, Reason.DELETING, remaining_text(facts))
+    if facts.problem:
+        return _not_ready(facts, facts.problem_reason, facts.problem)
+    if not progress.current and "helmbundle" not in facts.silence.silent:
+        return _not_ready(facts, Reason.APPLYING, "bundles are taking up the spec")
+    if obstacle := _objection(facts, progress) or _unknown(facts):
+        return obstacle
+    if facts.waits:
+        planned = planned_now(facts)
+        return _not_ready(facts, planned.reason, planned.message)
+    if held := held_text(facts, progress):
+        return _not_ready(facts, Reason.PAUSED, held)
+    if not progress.complete:
+        return _not_ready(facts, Reason.APPLYING, deployed_text(progress))
+    text = f"{progress.total} releases deployed"
+    return Condition("Ready", "True", Reason.READY, text, facts.generation)
+
+
+def _not_ready(facts: RegionFacts, reason: Reason, message: str) -> Condition:
+    return Condition("Ready", "False", reason, shorten(message, 4000), facts.generation)
+
+
+def _objection(facts: RegionFacts, progress: Progress) -> Condition | None:
+    """Why the word of another container that lives makes it not Ready; None if all of them agree."""
+    known = facts.before.get("conditions") or []
+    waits = facts.waits or bool(held_text(facts, progress))
+    for container, type_ in ANSWERED_BY.items():
+        if container not in facts.containers or container in facts.silence.silent:
+            continue
+        entry = find(known, type_)
+        status, reason = entry.get("status"), str(entry.get("reason") or Reason.INITIALIZING)
+        if waits and status != "False" and reason == Reason.INITIALIZING:
+            continue  # Nothing may have been begun yet, and nothing will be: there is nothing to judge.
+        if reason == Reason.RELEASES_PENDING and facts.paused and progress.suspended and not progress.moving:
+            continue  # They wait for the end of the pause.
+        if status != "True":
+            return _not_ready(facts, known_reason(reason, Reason.APPLYING), _words(type_, entry))
+        if waits:
+            continue  # It speaks of what runs, which is of an older generation.
+        if entry.get("observedGeneration") != facts.generation:
+            text = f"{container} has not looked at this generation of the spec yet"
+            return _not_ready(facts, Reason.APPLYING, text)
+        if container == "health" and facts.before.get("healthOf") != _brought_about(facts):
+            # Bundles change without the spec: with a Secret that they refer to, or with a version of ours.
+            text = "health has not seen yet what the newest releases have brought about"
+            return _not_ready(facts, Reason.APPLYING, text)
+    return None
+
+
+def _brought_about(facts: RegionFacts) -> str:
+    return marks_digest(bundle_mark(bundle) for bundle in facts.bundles)
+
+
+def _unknown(facts: RegionFacts) -> Condition | None:
+    """Ready while a container does not live whose word it needs; None when all of them do."""
+    before = find(facts.before.get("conditions") or [], "Ready")
+    if facts.silence.silent:
+        lost = ", ".join(f"{name} ({ANSWERED_BY[name]})" for name in sorted(facts.silence.silent))
+        text = f"no sign of life, or of any progress, from {lost}: what is said of that may be out of date"
+    elif facts.silence.unheard and before.get("reason") == Reason.CONTAINER_SILENT:
+        # Whoever has just begun to listen does not know better yet.
+        text = str(before.get("message") or "")
+    else:
+        return None
+    return Condition("Ready", "Unknown", Reason.CONTAINER_SILENT, text, facts.generation)
+
+
+def _words(type_: str, entry: Mapping[str, Any]) -> str:
+    message = str(entry.get("message") or "")
+    return message or f"{type_} is {entry.get('status') or 'Unknown'}"
+
+
+def held_text(facts: RegionFacts, progress: Progress) -> str:
+    """What a pause holds back, empty when it does not: another spec than what runs, or releases that are not
+    as the same spec asks for by now, such as after a Secret that it refers to was changed."""
+    if not facts.paused or facts.deleting:
+        return ""
+    if facts.held:
+        return f"spec.mode is Paused, and the spec asks for something else than what runs: it is {_UNTIL}"
+    if progress.suspended:
+        names = ", ".join(progress.suspended)
+        return f"spec.mode is Paused, and not as the spec asks for: {names}. What runs is {_UNTIL}"
+    return ""
+
+
+def planned_now(facts: RegionFacts) -> Condition:
+    """`Planned` of the region."""
+    if facts.problem and not facts.deleting:
+        text = "a spec that cannot be served is not planned"
+        return Condition("Planned", "False", facts.problem_reason, text, facts.generation)
+    carried_on = facts.keeps_plan and not facts.paused
+    plan = facts.plan if facts.plan is not None else RegionPlan() if carried_on else None
+    return planned_condition(
+        plan, facts.approval, facts.approved, name=facts.name, generation=facts.generation
+    )
+
+
+def deployed_text(progress: Progress) -> str:
+    """How many releases are deployed."""
+    return f"{progress.done} of {progress.total} releases deployed"
+
+
+def remaining_text(facts: RegionFacts) -> str:
+    """What is left of a region that is being removed."""
+    return f"still there: {', '.join(facts.remaining)}" if facts.remaining else "all releases are gone"
