@@ -12,6 +12,8 @@ from controller.domain.service_template import ServiceTemplates
 from controller.errors import Problem, SpecInvalid
 
 TEMPLATES = ServiceTemplates()
+# What YAML makes of a text is the point here: twice the examples of the other tests.
+MANY = settings(max_examples=2 * settings().max_examples, deadline=None)
 JSON_VALUES = st.recursive(
     st.one_of(st.none(), st.booleans(), st.integers(-(2**62), 2**62), st.text(max_size=20)),
     lambda below: st.one_of(
@@ -59,13 +61,13 @@ def test_a_text_stays_the_text_it_was(value: str) -> None:
 
 
 @given(JSON_VALUES)
-@settings(max_examples=300, deadline=None)
+@MANY
 def test_every_value_is_read_back_as_it_was_written(value: Any) -> None:
     assert rendered("a: {{ value }}\nb: [{{ value }}]\n", value=value) == {"a": value, "b": [value]}
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False))
-@settings(max_examples=200, deadline=None)
+@MANY
 def test_every_number_is_read_back_as_it_was_written(number: float) -> None:
     assert rendered("a: {{ value }}\n", value=number) == {"a": number}
 
