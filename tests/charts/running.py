@@ -34,5 +34,5 @@ def run(file: Path, commands: Path, **env: str) -> subprocess.CompletedProcess[s
     """Runs a script with `commands` first in its PATH and no other environment than `env`."""
     path = f"{commands}:{os.environ['PATH']}"
     return subprocess.run(
-        [str(file)], env={"PATH": path, **env}, capture_output=True, text=True, check=False, timeout=30
+        [str(file)], env={"PATH": path, **env}, capture_output=True, text=True, check=False, timeout=120
     )

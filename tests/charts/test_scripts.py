@@ -33,7 +33,7 @@ def test_scripts_parse(name: str, tmp_path: Path) -> None:
         file = tmp_path / key
         file.write_text(text)
         checked = subprocess.run(
-            ["bash", "-n", str(file)], capture_output=True, text=True, check=False, timeout=30
+            ["bash", "-n", str(file)], capture_output=True, text=True, check=False, timeout=120
         )
         assert (checked.returncode, checked.stderr) == (0, ""), key
 

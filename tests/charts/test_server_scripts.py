@@ -35,7 +35,7 @@ def connected(tmp_path: Path) -> Iterator[tuple[Path, int]]:
 
 
 def probe(file: Path, *arguments: str) -> int:
-    done = subprocess.run([str(file), *arguments], capture_output=True, check=False, timeout=30)
+    done = subprocess.run([str(file), *arguments], capture_output=True, check=False, timeout=120)
     return done.returncode
 
 

@@ -19,11 +19,11 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
     copy = tmp_path_factory.mktemp("source")
     listing = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     parts = ["charts", "values", "controller", "containers", "pyproject.toml", "setup.py", "README.md"]
-    names = subprocess.run([*listing, *parts], cwd=ROOT, capture_output=True, check=True, timeout=60).stdout
+    names = subprocess.run([*listing, *parts], cwd=ROOT, capture_output=True, check=True, timeout=300).stdout
     there = b"\0".join(name for name in names.split(b"\0") if name and (ROOT / name.decode()).exists())
     pack = ["tar", "-c", "--null", "-T", "-"]
-    archive = subprocess.run(pack, cwd=ROOT, input=there, capture_output=True, check=True, timeout=60).stdout
-    subprocess.run(["tar", "-x"], cwd=copy, input=archive, check=True, timeout=60)
+    archive = subprocess.run(pack, cwd=ROOT, input=there, capture_output=True, check=True, timeout=300).stdout
+    subprocess.run(["tar", "-x"], cwd=copy, input=archive, check=True, timeout=300)
     return copy
 
 

@@ -110,6 +110,6 @@ def test_a_build_is_described_in_one_line() -> None:
 
 def test_the_command_runs_as_a_module() -> None:
     answer = subprocess.run(
-        [sys.executable, "-m", "sandbox", "status"], capture_output=True, text=True, timeout=60, check=True
+        [sys.executable, "-m", "sandbox", "status"], capture_output=True, text=True, timeout=300, check=True
     )
     assert answer.stdout.startswith("no sandbox")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from controller.adapters.kube_connection import connect
 from controller.errors import ApiUnavailable
 from controller.ports import CONFIGMAP, LEASE
 from sandbox.cluster import Sandbox
+from sandbox.errors import SandboxError
 from sandbox.fault_proxy import FaultProxy
 from sandbox.faults import (
     Choose,
@@ -28,6 +28,7 @@ from sandbox.faults import (
     Silence,
     is_write_of_work,
 )
+from tests.cluster.region import wait_until
 
 
 def request(number: int, method: str = "GET", target: str = "/api/v1/pods") -> ProxiedRequest:
@@ -68,8 +69,18 @@ def test_writes_of_work_are_told_from_the_rest(method: str, target: str, writes:
 def proxy(sandbox: Sandbox, namespace: str) -> Iterator[FaultProxy]:
     rights = ["create", "rolebinding", "all", "--clusterrole=admin", f"--serviceaccount={namespace}:default"]
     sandbox.kubectl("-n", namespace, *rights)
+    # The API server itself learns of rights by a watch.
+    asked = ["auth", "can-i", "create", "configmaps", f"--as=system:serviceaccount:{namespace}:default"]
+    wait_until("the rights count", lambda: may(sandbox, "-n", namespace, *asked), 120)
     with FaultProxy(sandbox) as proxy:
         yield proxy
+
+
+def may(sandbox: Sandbox, *question: str) -> bool:
+    try:
+        return sandbox.kubectl(*question).strip() == "yes"
+    except SandboxError:  # kubectl's way to say no
+        return False
 
 
 @pytest.fixture
@@ -137,14 +148,14 @@ def test_the_world_stands_still_at_the_write_that_was_named(
 
     worker = threading.Thread(target=work)
     worker.start()
-    assert stop.wait(20)
+    assert stop.wait(120)
     assert stop.request is not None and stop.request.method == "POST"
     assert worker.is_alive()
     names = sandbox.kubectl("-n", namespace, "get", "configmaps", "-o", "name")
     assert "configmap/one" in names
     assert ("configmap/two" in names) is after
     proxy.resume()
-    worker.join(10)
+    worker.join(120)
     assert ends == ["broken"]
     assert kube.get(CONFIGMAP, "one", namespace) is not None
 
@@ -155,15 +166,13 @@ def test_a_watch_passes_and_can_be_cut(
 ) -> None:
     proxy.choose = lambda one: CutStream(1.0) if one.watches else None
     kubeconfig = tmp_path / f"{namespace}-default.kubeconfig"
-    began = time.monotonic()
     sandbox.kubectl("-n", namespace, "create", "configmap", "seen")
     arguments = ["-n", namespace, "get", "configmaps", "--watch", "-o", "name"]
-    seen = run(sandbox, kubeconfig, arguments)
-    assert "configmap/seen" in seen
-    assert time.monotonic() - began < 15
+    # Uncut, it would go on for ever.
+    assert "configmap/seen" in run(sandbox, kubeconfig, arguments)
 
 
 def run(sandbox: Sandbox, kubeconfig: Path, arguments: list[str]) -> str:
     """What kubectl had printed when its watch ended, with or without complaint."""
     command = [str(sandbox.binaries.kubectl), "--kubeconfig", str(kubeconfig), *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=20, check=False).stdout
+    return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False).stdout

@@ -102,7 +102,7 @@ def test_a_pid_file_gives_back_what_was_written(tmp_path: Path) -> None:
 def test_processes_without_a_pid_file_are_found_by_their_owner(owner: Path, tmp_path: Path) -> None:
     identity = start(owner)
     # The kernel shows a new program's environment a moment after it runs.
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 60
     while not (found := processes.find_owned(owner)) and time.monotonic() < deadline:
         pass
     assert found == [identity]
@@ -123,10 +123,10 @@ def test_a_private_process_dies_with_the_one_that_started_it(owner: Path) -> Non
         pid = int(parent.stdout.readline())
         descriptor = os.pidfd_open(pid)
         parent.send_signal(signal.SIGKILL)
-        parent.wait(10)
+        parent.wait(60)
     ended = select.poll()
     ended.register(descriptor, select.POLLIN)
-    assert ended.poll(10_000), "still runs 10 s after its parent was killed"
+    assert ended.poll(60_000), "still runs a minute after its parent was killed"
     os.close(descriptor)
 
 
