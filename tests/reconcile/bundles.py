@@ -104,6 +104,12 @@ class Bench:
         with self._lock:
             self.asked.add(key)
 
+    def take_asked(self) -> set[tuple[str, str]]:
+        """Which bundles are to be looked at; from now on only those that are asked for later."""
+        with self._lock:
+            asked, self.asked = self.asked, set()
+        return asked
+
     def bundle(self, name: str, *releases: str | dict[str, Any], **spec: Any) -> None:
         """Applies a bundle: a release by its name alone, or with more of its spec."""
         wanted = [{"name": one} if isinstance(one, str) else one for one in releases]

@@ -57,7 +57,7 @@ def test_one_slot_and_many_bundles_end_with_all_deployed_each_told_in_its_turn()
     looks = 0
     while not all(bench.release(name, f"{name}-release").get("state") == "Deployed" for name in names):
         bench.wait(lambda: bench.asked, "somebody is told")
-        asked, bench.asked = bench.asked, set()
+        asked = bench.take_asked()
         for _, name in asked:
             looks += 1
             bench.look(name)
