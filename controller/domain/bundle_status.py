@@ -122,10 +122,11 @@ def bundle_conditions(
     failed = [view for view in views if view.state == ReleaseState.FAILED]
     open_ = [view for view in views if view.state != ReleaseState.DEPLOYED]
     working = [view for view in open_ if view.state not in (ReleaseState.FAILED, ReleaseState.SUSPENDED)]
-    if deleting:
-        ready = Condition("Ready", "False", Reason.DELETING, _listing(views), generation)
-    elif failed:
+    if failed:
+        # Also of a bundle that is removed: what cannot be uninstalled needs somebody as much.
         ready = Condition("Ready", "False", Reason.RELEASES_FAILING, _listing(failed), generation)
+    elif deleting:
+        ready = Condition("Ready", "False", Reason.DELETING, _listing(views), generation)
     elif open_:
         reason = Reason.RELEASES_PENDING if working else Reason.SUSPENDED
         ready = Condition("Ready", "False", reason, _listing(open_), generation)

@@ -19,7 +19,8 @@ AT_WORK = (ReleaseState.INSTALLING, ReleaseState.UPGRADING, ReleaseState.UNINSTA
 class Progress:
     """How far the releases of a region are: counts, and the names of those that are not simply there.
 
-    `moving` are being worked on, `suspended` are not as they are to be, and wait for somebody.
+    `failing` failed with what is asked for now, `moving` are being worked on, `suspended` are not as they are
+    to be, and wait for somebody.
     """
 
     done: int
@@ -47,15 +48,16 @@ def region_progress(bundles: Iterable[Mapping[str, Any]], wanted: frozenset[str]
         status = bundle.get("status") or {}
         asked = {str(item["name"]) for item in (bundle.get("spec") or {}).get("releases") or []}
         total += len(asked)
-        if status.get("observedGeneration") != bundle["metadata"].get("generation"):
-            current = False
+        seen = status.get("observedGeneration") == bundle["metadata"].get("generation")
+        current = current and seen
         for release in status.get("releases") or []:
             state = release.get("state")
             if release.get("name") in asked:
                 done += state == ReleaseState.DEPLOYED
             else:
                 current = False
-            names_in[str(state)].append(str(release.get("name")))
+            if seen or state != ReleaseState.FAILED:
+                names_in[str(state)].append(str(release.get("name")))
             if state == ReleaseState.FAILED and release.get("reason") == Reason.SUSPENDED:
                 names_in[ReleaseState.SUSPENDED].append(str(release.get("name")))
     return Progress(

@@ -22,7 +22,9 @@ def ready_condition(facts: RegionFacts, progress: Progress) -> Condition:
     if facts.problem:
         return _not_ready(facts, facts.problem_reason, facts.problem)
     if not progress.current and "helmbundle" not in facts.silence.silent:
-        return _not_ready(facts, Reason.APPLYING, "bundles are taking up the spec")
+        return _failing(facts, progress) or _not_ready(
+            facts, Reason.APPLYING, "bundles are taking up the spec"
+        )
     if obstacle := _objection(facts, progress) or _unknown(facts):
         return obstacle
     if facts.waits:
@@ -38,6 +40,14 @@ def ready_condition(facts: RegionFacts, progress: Progress) -> Condition:
 
 def _not_ready(facts: RegionFacts, reason: Reason, message: str) -> Condition:
     return Condition("Ready", "False", reason, shorten(message, 4000), facts.generation)
+
+
+def _failing(facts: RegionFacts, progress: Progress) -> Condition | None:
+    """What fails while others are at work; None if helmbundle has not said it of what is asked for now."""
+    entry = find(facts.before.get("conditions") or [], ANSWERED_BY["helmbundle"])
+    if not progress.failing or entry.get("reason") != Reason.RELEASES_FAILING:
+        return None
+    return _not_ready(facts, Reason.RELEASES_FAILING, str(entry.get("message") or ""))
 
 
 def _objection(facts: RegionFacts, progress: Progress) -> Condition | None:
@@ -122,4 +132,8 @@ def deployed_text(progress: Progress) -> str:
 
 def remaining_text(facts: RegionFacts) -> str:
     """What is left of a region that is being removed."""
-    return f"still there: {', '.join(facts.remaining)}" if facts.remaining else "all releases are gone"
+    if not facts.remaining:
+        return "all releases are gone"
+    ready = (find((one.get("status") or {}).get("conditions") or [], "Ready") for one in facts.bundles)
+    failing = [str(entry.get("message")) for entry in ready if entry.get("reason") == Reason.RELEASES_FAILING]
+    return shorten("; ".join([f"still there: {', '.join(facts.remaining)}", *failing]), 4000)

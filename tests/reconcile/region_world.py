@@ -75,9 +75,9 @@ class RegionWorld(Bench):
         self.look()
         self.report()
 
-    def turn(self) -> None:
+    def turn(self, times: int = 2) -> None:
         """Everything that can end ends, and every container has seen it."""
-        for _ in range(2):
+        for _ in range(times):
             self.core.reconcile(KEY)
             self.settle()
             self.report()
