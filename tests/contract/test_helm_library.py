@@ -87,7 +87,7 @@ def test_the_field_manager_is_helm_however_the_process_is_started(tmp_path: Path
         env={"PYTHONPATH": f"{ROOT}:{tmp_path}", "PATH": "/usr/bin"},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
         check=False,
     )
     assert (done.stdout.strip(), done.returncode) == (HELM_FIELD_MANAGER, 0), done.stderr

@@ -13,13 +13,16 @@ import yaml
 from lupa import lua51
 
 from tests.api.definitions import CRDS
-from tests.contract.kstatus_program import judge
+from tests.contract.kstatus_program import BUILD_SECONDS, judge
 from tests.reconcile.region_states import (
     bundle_states,
     maintenance_states,
     plan_states,
     region_states,
 )
+
+# The first of them builds the program, the others wait for it.
+pytestmark = pytest.mark.timeout(BUILD_SECONDS + 300)
 
 TEXT = (Path(__file__).parents[2] / "docs" / "integrations.md").read_text(encoding="utf-8")
 

@@ -25,7 +25,7 @@ def as_kubectl_reads(text: str, head: str = HEAD) -> Any:
     arguments = ("annotate", "--local", "-f", "-", "-o", "json", "added=1")
     command = [ensure_binaries().kubectl, *arguments]
     answer = subprocess.run(
-        command, input=head + text, capture_output=True, text=True, timeout=60, check=False
+        command, input=head + text, capture_output=True, text=True, timeout=300, check=False
     )
     if answer.returncode != 0:
         return None
