@@ -20,6 +20,7 @@ from controller.domain.cloud_facts import (
     VolumeService,
 )
 from controller.domain.probes import CONTROL, ServiceEndpoint
+from controller.domain.times import seconds_of
 from controller.errors import CloudRefused, CloudUnavailable
 from controller.ports import Clock, Randomness
 
@@ -350,6 +351,8 @@ def _aggregate(one: Mapping[str, Any]) -> Aggregate:
         zone=one.get("availability_zone") or metadata.get("availability_zone") or "",
         ours=AGGREGATE_KEY in metadata,
         bare=not one.get("hosts") and not metadata.keys() - {"availability_zone"},
+        # Nova writes no zone: it is UTC.
+        created=seconds_of(f"{one.get('created_at') or ''}Z"),
     )
 
 

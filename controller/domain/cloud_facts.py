@@ -163,6 +163,7 @@ class Aggregate:
     """One host aggregate; `ours` where its metadata say that we made it.
 
     `bare`: it has no host yet and no metadata but its zone, as one that was just made, by whomever.
+    `created`: in seconds since the epoch, 0.0 where that is not known.
     """
 
     id: int
@@ -171,6 +172,7 @@ class Aggregate:
     zone: str = ""
     ours: bool = False
     bare: bool = False
+    created: float = 0.0
 
 
 @dataclass(frozen=True)

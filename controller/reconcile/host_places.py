@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from controller.cloud_port import Cloud
 from controller.domain.cloud_facts import Aggregate, CloudView
+from controller.domain.conditions import timestamp
 from controller.domain.nodes import NodeFacts, parse_node
+from controller.domain.times import seconds_of
 from controller.errors import CloudRefused, CloudUnavailable
-from controller.ports import NODE, Clock, Kube
+from controller.ports import NODE, Clock, Kube, KubeObject
 from controller.reconcile.fair_order import FairOrder
 from controller.reconcile.host_scene import HostScene
 from controller.reconcile.pauses import Pauses
 
 log = logging.getLogger(__name__)
 
-# On a Node: the aggregate that is made for it just now.
+# On a Node: the aggregate that is made for it just now, and since when.
 MAKING_ANNOTATION = "osctl.dev/making-aggregate"
+# Seconds. An aggregate may be older than its note by what clocks differ, and younger by what a request takes.
+CLOCKS_DIFFER, MADE_WITHIN = 60.0, 120.0
 # Seconds, after the first refusal and at the most: Nova refuses a zone while the host has servers of another.
 FIRST_PAUSE, LONGEST_PAUSE = 10.0, 600.0
 
@@ -27,6 +32,7 @@ class HostPlaces:
 
     def __init__(self, kube: Kube, clock: Clock) -> None:
         self._kube = kube
+        self._clock = clock
         self._order = FairOrder()
         self._pauses = Pauses(clock, first=FIRST_PAUSE, cap=LONGEST_PAUSE)
         self._refused: dict[str, str] = {}
@@ -87,12 +93,12 @@ class HostPlaces:
         changes, wanted = misplaced(fresh, host, view), dict(fresh.aggregates)
         for name, member in changes:
             known = next((one for one in view.aggregates if one.name == name), None)
-            begun = (live or {}).get("metadata", {}).get("annotations", {}).get(MAKING_ANNOTATION) == name
-            if known is None or (member and begun and known.bare):
-                known = self._made(node.name, name, wanted[name], cloud, begun=begun)
-            elif begun:
-                self._note(node.name, None)
+            note = _noted(live or {})
             try:
+                if known is None or (note.is_of(known) and known.bare):
+                    known = self._made(node.name, name, wanted[name], cloud, note, begun=known is not None)
+                elif note.name == name:
+                    self._note(node.name, "")
                 cloud.place_host(known, host, member=member)
             except CloudRefused as error:
                 log.warning("host %s, aggregate %s: %s", host, name, error)
@@ -101,17 +107,53 @@ class HostPlaces:
             raise refused
         return len(changes)
 
-    def _made(self, node: str, name: str, zone: str, cloud: Cloud, *, begun: bool) -> Aggregate:
+    def _made(
+        self, node: str, name: str, zone: str, cloud: Cloud, note: _Making, *, begun: bool
+    ) -> Aggregate:
         """The aggregate, made and marked. On the Node it is noted that we make it: were we interrupted
-        between the two, it could not be told from one that a person has just made."""
-        if not begun:
-            self._note(node, name)
-        made = cloud.ensure_aggregate(name, zone=zone, begun=begun)
-        self._note(node, None)
+        between the two, it could not be told from one that a person has just made.
+
+        `begun`: whether it is there already, and is ours by that note. Raises as the cloud does; the note
+        stays only where the outcome is not known.
+        """
+        now = self._clock.now()
+        if not begun and (note.name != name or now - note.since > MADE_WITHIN / 2):
+            # One for the same that is young enough to hold for this request, too, stays as it is.
+            self._note(node, f"{name} {timestamp(now)}")
+        try:
+            made = cloud.ensure_aggregate(name, zone=zone, begun=begun)
+        except CloudRefused:
+            # It was not made, or may not be marked: what has that name next may be anybody's.
+            self._note(node, "")
+            raise
+        self._note(node, "")
         return made
 
-    def _note(self, node: str, name: str | None) -> None:
-        self._kube.merge_patch(NODE, node, None, {"metadata": {"annotations": {MAKING_ANNOTATION: name}}})
+    def _note(self, node: str, text: str) -> None:
+        """What is made for a Node; empty for nothing any more."""
+        note = {MAKING_ANNOTATION: text or None}
+        self._kube.merge_patch(NODE, node, None, {"metadata": {"annotations": note}})
+
+
+@dataclass(frozen=True, slots=True)
+class _Making:
+    """The note on a Node; `since` in seconds since the epoch."""
+
+    name: str
+    since: float
+
+    def holds_at(self, moment: float) -> bool:
+        """Whether what came about then may have come of what was noted."""
+        return -CLOCKS_DIFFER <= moment - self.since <= MADE_WITHIN
+
+    def is_of(self, aggregate: Aggregate) -> bool:
+        return aggregate.name == self.name and self.holds_at(aggregate.created)
+
+
+def _noted(node: KubeObject) -> _Making:
+    text = ((node.get("metadata") or {}).get("annotations") or {}).get(MAKING_ANNOTATION) or ""
+    name, _, since = text.partition(" ")
+    return _Making(name, seconds_of(since))
 
 
 def misplaced(node: NodeFacts, host: str, view: CloudView) -> list[tuple[str, bool]]:

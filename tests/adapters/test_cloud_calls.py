@@ -376,6 +376,12 @@ def test_an_aggregate_that_a_person_has_just_made_is_not_marked() -> None:
     assert len(service.asked) == 1
 
 
+def test_an_aggregate_was_created_at_a_time_of_utc() -> None:
+    made = {"id": 7, "name": "rack1", "created_at": "2026-01-02T03:04:05.500000"}
+    service = Service(Answer(body={"aggregates": [made, {"id": 8, "name": "old", "created_at": None}]}))
+    assert [one.created for one in OpenStackCloud(Calls(service)).aggregates()] == [1767323045.5, 0.0]
+
+
 def test_an_aggregate_of_somebody_else_is_not_marked() -> None:
     theirs = {"id": 7, "name": "rack1", "hosts": ["cmp9"], "metadata": {"ssd": "true"}}
     service = Service(Answer(body={"aggregates": [theirs]}))

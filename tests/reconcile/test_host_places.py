@@ -25,8 +25,18 @@ def refuse(name: str, subject: str) -> None:
         raise CloudRefused("409 one of its servers is in another zone", 409)
 
 
-def placed(world: NodeWorld) -> int:
-    return sum(name == "place_host" for name, _ in world.cloud.calls)
+def made_by_somebody(world: NodeWorld) -> None:
+    """As `openstack aggregate create az1 --zone az1` leaves it."""
+    now = world.clock.now()
+    world.cloud.groups[1] = Aggregate(1, "az1", frozenset(), "az1", bare=True, created=now)
+
+
+def is_theirs(world: NodeWorld) -> bool:
+    """Whether the hosts that somebody puts into it stay there."""
+    known = world.cloud.groups[1]
+    world.cloud.groups[1] = replace(known, hosts=known.hosts | {"cmp2", "cmp3"})
+    world.look(3)
+    return world.cloud.groups[1].hosts == {"cmp1", "cmp2", "cmp3"} and not world.cloud.groups[1].ours
 
 
 def test_what_nova_refuses_is_told_and_tried_ever_more_seldom(world: NodeWorld) -> None:
@@ -61,12 +71,12 @@ def test_an_aggregate_that_we_made_and_could_not_mark_is_ours_all_the_same(world
 
     def killed(name: str, subject: str) -> None:
         if name == "ensure_aggregate":
-            world.cloud.groups[1] = Aggregate(1, "az1", frozenset(), "az1", bare=True)
+            made_by_somebody(world)
             raise CloudUnavailable("503")
 
     world.cloud.before = killed
     world.look(1)
-    assert world.notes("cmp1")["making-aggregate"] == "az1"
+    assert world.notes("cmp1")["making-aggregate"].startswith("az1 ")
     world.cloud.before = lambda *_: None
     world.restart()
     world.look(3)
@@ -76,14 +86,46 @@ def test_an_aggregate_that_we_made_and_could_not_mark_is_ours_all_the_same(world
 
 
 def test_an_aggregate_that_a_person_has_just_made_stays_theirs(world: NodeWorld) -> None:
-    world.cloud.groups[1] = Aggregate(1, "az1", frozenset(), "az1", bare=True)
+    made_by_somebody(world)
     world.edit_node("cmp1", ZONE)
     world.look(2)
-    assert not world.cloud.groups[1].ours
-    theirs = world.cloud.groups[1]
-    world.cloud.groups[1] = replace(theirs, hosts=theirs.hosts | {"cmp2"})
+    assert is_theirs(world)
+
+
+def test_an_aggregate_that_a_person_makes_since_we_may_not_is_theirs(world: NodeWorld) -> None:
+    def refused(name: str, subject: str) -> None:
+        if name == "ensure_aggregate":
+            raise CloudRefused("403 Policy does not allow os-aggregates:create", 403)
+
+    world.edit_node("cmp1", ZONE)
+    world.cloud.before = refused
     world.look(3)
-    assert world.cloud.groups[1].hosts == {"cmp1", "cmp2"}
+    assert "os-aggregates:create" in world.status("cmp1")["message"]
+    assert "making-aggregate" not in world.notes("cmp1")
+    world.cloud.before = lambda *_: None
+    made_by_somebody(world)
+    world.look(10, after=10)
+    assert is_theirs(world)
+
+
+def test_an_aggregate_that_a_person_makes_long_after_a_kill_is_theirs(world: NodeWorld) -> None:
+    class Killed(BaseException):
+        """The process ends here."""
+
+    def killed(name: str, subject: str) -> None:
+        if name == "ensure_aggregate":
+            raise Killed
+
+    world.edit_node("cmp1", ZONE)
+    world.cloud.before = killed
+    with pytest.raises(Killed):
+        world.look(1)
+    world.cloud.before = lambda *_: None
+    world.restart()
+    world.clock.advance(600)
+    made_by_somebody(world)
+    world.look(10, after=10)
+    assert is_theirs(world)
 
 
 def test_after_an_outcome_that_is_not_known_the_next_look_goes_on(world: NodeWorld) -> None:
