@@ -211,16 +211,23 @@ def workloads_condition(
     releases: Mapping[str, Release],
     conditions: Iterable[Mapping[str, Any]],
     generation: int,
+    *,
+    deleting: bool = False,
 ) -> Condition:
     """`WorkloadsHealthy` from the entries of `status.health`.
 
     Unknown until the first release is deployed; from then on it is judged for good, also while no
-    release happens to be deployed. `conditions` are those that the osdpl has now.
+    release happens to be deployed. Unknown again where none is asked for, and of a region that is removed
+    (`deleting`): what goes away is neither well nor broken. `conditions` are those that the osdpl has now.
     """
 
     def condition(status: Status, reason: Reason, text: str) -> Condition:
         return Condition(CONDITION, status, reason, shorten(text, 4000), generation)
 
+    if deleting:
+        return condition("Unknown", Reason.DELETING, "the region is being removed")
+    if not releases:
+        return condition("Unknown", Reason.INITIALIZING, "no release is asked for")
     listed = [
         (f"{application} {component}", entry)
         for application, components in health.items()

@@ -187,7 +187,8 @@ class HealthReconciler:
         damped = damping.damped(judged, said, moment)
         redactor = self._redactor
         health = health_entries(damped, said, facts.now, redactor.redact, redactor.redact_output)
-        condition = workloads_condition(health, facts.releases, known, subject.generation)
+        deleting = bool(osdpl["metadata"].get("deletionTimestamp"))
+        condition = workloads_condition(health, facts.releases, known, subject.generation, deleting=deleting)
         status: dict[str, Any] = {"conditions": entries([condition], known, facts.now)}
         if health or said:
             status["health"] = health
@@ -246,8 +247,13 @@ class HealthReconciler:
         return known, True
 
     def _announce(self, osdpl: KubeObject, old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
-        """An Event when the condition turns over or changes its reason, and only then."""
+        """An Event when the condition turns over or changes its reason, and only then.
+
+        That there is nothing to judge is none: whoever removes a region knows.
+        """
         if (old.get("status"), old.get("reason")) == (new["status"], new["reason"]):
+            return
+        if new["status"] == "Unknown":
             return
         reason = Reason(new["reason"])
         self._events.emit(osdpl, type_=reason.event, reason=reason, message=new["message"])
