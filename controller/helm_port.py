@@ -21,8 +21,9 @@ class Revision:
     `status` is Helm's word (`deployed`, `failed`, `pending-install`, `superseded`, `uninstalling` …).
     `digest`, `spec_digest`, `chart_version` and `bundle` come from labels of the record, empty if it has
     none.
-    `modified` is in seconds since the epoch. `ours`: the revision label fits the version, so this very
-    revision was made by the controller and not by someone's `helm upgrade` or `helm rollback`.
+    `modified` is in seconds since the epoch, and so is `created`, which is 0.0 where only the record itself
+    would tell. `ours`: the revision label fits the version, so this very revision was made by the controller
+    and not by someone's `helm upgrade` or `helm rollback`.
 
     `origin` is the number in that label, 0 without one. `forced` and `asked` are labels of
     `controller.domain.requests`, `rolled_back_to`, `held` and `removing` as in
@@ -43,6 +44,7 @@ class Revision:
     rolled_back_to: int = 0
     held: str = ""
     removing: bool = False
+    created: float = 0.0
 
 
 @dataclass(frozen=True)

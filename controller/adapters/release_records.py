@@ -14,6 +14,7 @@ import json
 import time
 import zlib
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
 from typing import Any
 
 from controller.adapters.manifests import parse_manifests, split_documents
@@ -38,6 +39,7 @@ from controller.domain.names import (
     ROLLED_BACK_TO_LABEL,
     SPEC_DIGEST_LABEL,
 )
+from controller.domain.times import seconds_of
 from controller.errors import Conflict, HelmFailed, ReleaseMissing
 from controller.helm_port import RemovalState, RenderedRelease, Revision
 from controller.ports import (
@@ -99,7 +101,8 @@ class SecretRecords:
             name, version = labels.get("name", ""), labels.get("version", "")
             if name and version.isdigit():
                 found = revision(int(version), labels.get("status", ""), labels, _modified(labels))
-                histories.setdefault(name, []).append(found)
+                created = seconds_of(record["metadata"].get("creationTimestamp"))
+                histories.setdefault(name, []).append(replace(found, created=created))
         return {name: tuple(sorted(found, key=lambda one: one.version)) for name, found in histories.items()}
 
     def _records_of(self, namespace: str, bundle: str, releases: Collection[str]) -> KubeObjects:

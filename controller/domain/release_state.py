@@ -32,6 +32,9 @@ FIGHT_PAUSE = 15.0
 # The longest pause, in seconds, after a failure that was none of the release's own.
 INTERRUPTED_CAP = 60.0
 
+# How often, in seconds, it is looked whether a hook has ended that no action waits for.
+HOOK_LOOK = 5.0
+
 # Actions that make a revision, for the sake of a digest.
 MAKING = (Action.INSTALL, Action.UPGRADE, Action.ROLLBACK)
 
@@ -85,6 +88,15 @@ class Attempt:
 
 
 @dataclass(frozen=True)
+class OpenHook:
+    """A hook's Job that an interrupted attempt has left at work, for what is wanted still. It is waited for
+    `until` then, in seconds since the epoch."""
+
+    name: str
+    until: float
+
+
+@dataclass(frozen=True)
 class Decision:
     """The next step, why, and in how many seconds to look again if nothing happens before.
 
@@ -109,6 +121,7 @@ class Situation:
     `jitter` in [0, 1) is the same at every look at the same failure, else the shortest draw would win.
     `foreign_grace`: seconds after which what someone else's Helm has begun counts as dead.
     `retry_cap` is the longest pause between tries, in seconds.
+    `open_hook` is what the next revision would cut off.
     `drift` is what differs from the deployed revision, `drift_mode` what is to happen with it.
     """
 
@@ -124,6 +137,7 @@ class Situation:
     requests: Requests = NOTHING_ASKED
     foreign_grace: float = 1800.0
     retry_cap: float = backoff.CAP
+    open_hook: OpenHook | None = None
     drift: Drift = NO_DRIFT
     drift_mode: DriftMode = "Correct"
 
@@ -299,14 +313,24 @@ def _backed_off(situation: Situation, go: Decision) -> Decision:
     last = situation.attempt
     # An edit is served at once: the backoff belongs to the digest that failed. So is a new request.
     digest = situation.wanted if go.action in (*MAKING, Action.UNLOCK) else ""
-    # Whoever is cut off once goes on at once: it was a restart. Cut off again and again, it may be the cause.
-    failures = last.failures - (last.action == Action.UNLOCK) if last else 0
-    if last is None or failures == 0 or last.digest != digest:
+    if last is None or last.digest != digest:
         return go
     if (last.action == Action.CORRECT) != (go.action == Action.CORRECT):
         # That an object cannot be put right holds up nothing else.
         return go
     if situation.requests.asks_more_than(last.requests):
+        return go
+    hook = situation.open_hook
+    if hook is not None and go.action in MAKING and situation.now < hook.until:
+        text = (
+            f"Job {hook.name} of the last attempt goes on: its end is waited for, until "
+            f"{timestamp(hook.until)} at the latest"
+        )
+        left = hook.until - situation.now
+        return Decision(Action.WAIT, Reason.BACKING_OFF, text, again_after=min(left, HOOK_LOOK))
+    # Whoever is cut off once goes on at once: it was a restart. Cut off again and again, it may be the cause.
+    failures = last.failures - (last.action == Action.UNLOCK)
+    if failures == 0:
         return go
     cap = min(situation.retry_cap, INTERRUPTED_CAP) if last.interrupted else situation.retry_cap
     due = last.finished + backoff.delay(failures, situation.jitter, cap=cap)

@@ -18,7 +18,7 @@ from controller.reconcile.hook_progress import HookEnd, HookProgress
 _PHASES = {
     "Succeeded": HookPhase.SUCCEEDED,
     "Failed": HookPhase.FAILED,
-    # Nothing runs any more when an action has ended.
+    # Nothing runs any more when an action has ended, but for what Helm has lost sight of.
     "Running": HookPhase.FAILED,
 }
 
@@ -65,6 +65,11 @@ class FailureCauses:
             except ControllerError as error:
                 unread = f"{culprit.kind} {culprit.name} (its state cannot be read: {error})"
         why = end.why or unread
+        now = end.view
+        if now is None and unread and failure.interrupted:
+            now = HookView(culprit.name, HookPhase.RUNNING)
+        if now is not None:
+            views = tuple(now if view.name == culprit.name else view for view in views)
         # By Helm's record it failed; but Helm takes a hook for failed that it cannot see any more.
         seen_to_fail = end.view is not None and end.view.phase == HookPhase.FAILED
         if failure.interrupted and not seen_to_fail:

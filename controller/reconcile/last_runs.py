@@ -35,10 +35,10 @@ def delete_last_runs(
 ) -> tuple[str, ...]:
     """Deletes Jobs and Pods that hooks of the coming action have left; gives them as `Job/name`.
 
-    Whether they have ended does not matter: what still runs serves a spec, or a process, that is gone. What
-    is no hook, or another release's by its labels, is left alone. Each is waited for until it is gone, for
-    `timeout` seconds at the most: Helm would take one that is still ending for the new one. Raises KubeError
-    and HelmFailed, also as HelmCancelled.
+    Whether they have ended does not matter: what still runs serves a spec, or a process, that is gone, or has
+    had its time. What is no hook, or another release's by its labels, is left alone. Each is waited for until
+    it is gone, for `timeout` seconds at the most: Helm would take one that is still ending for the new one.
+    Raises KubeError and HelmFailed, also as HelmCancelled.
     """
     deleted = []
     for hook in hooks:

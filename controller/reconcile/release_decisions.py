@@ -8,13 +8,14 @@ from dataclasses import replace
 from controller.domain import backoff
 from controller.domain.drift import NO_DRIFT, Drift
 from controller.domain.reasons import Reason
-from controller.domain.release_state import Action, Decision, Situation, decide
+from controller.domain.release_state import Action, Decision, OpenHook, Situation, decide
 from controller.helm_port import ReleaseRecords, Revision
 from controller.ports import HELMBUNDLE, Clock, Kube
 from controller.reconcile.bundle_look import BundleLook
 from controller.reconcile.drift import DriftLookout
 from controller.reconcile.drift_index import Followed
 from controller.reconcile.held_back import held_back
+from controller.reconcile.left_hooks import find_left_hook
 from controller.reconcile.observed_release import ObservedRelease, is_deployed, recorded, steady_jitter
 
 _RESTING = (
@@ -89,10 +90,21 @@ class ReleaseDecisions:
                 requests=look.requests(release.name),
                 retry_cap=self._retry_cap,
                 foreign_grace=_foreign_grace(release),
+                open_hook=self._open_hook(look, release),
                 drift=look.drifts[release.name],
                 drift_mode=spec.drift if spec else "Ignore",
             )
         )
+
+    def _open_hook(self, look: BundleLook, release: ObservedRelease) -> OpenHook | None:
+        """What the last attempt has left at work on what is wanted still."""
+        spec, wanted, attempt = release.spec, release.wanted, release.attempt
+        last = release.revisions[-1] if release.revisions else None
+        if spec is None or wanted is None or attempt is None or last is None or not attempt.interrupted:
+            return None
+        if not (last.ours and last.status == "failed" and last.digest == attempt.digest == wanted.digest):
+            return None
+        return find_left_hook(self._kube, self._records, look.key(release.name), last, float(spec.timeout))
 
     def _known_drift(self, look: BundleLook, release: ObservedRelease) -> Drift:
         spec, revisions = release.spec, release.revisions

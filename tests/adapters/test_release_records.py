@@ -20,6 +20,7 @@ from controller.domain.names import (
 from controller.errors import ChartInvalid, HelmFailed, ReleaseMissing
 from controller.ports import PVC, SECRET, STATEFULSET, KubeObject
 from tests.fakes.kube import FakeKube, Request
+from tests.fakes.world import FakeClock
 
 SPACE = "openstack"
 CLAIM = "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: web-data, labels: {'y': 'n'}}\n"
@@ -110,6 +111,17 @@ def test_histories_come_from_labels_oldest_first() -> None:
     assert (newest.modified, newest.ours) == (1700000009.0, True)
     assert (histories["web"][0].modified, histories["web"][0].ours) == (1700000000.0, False)
     assert [one.status for one in histories["other"]] == ["failed"]
+
+
+def test_a_revision_is_as_old_as_its_record_whenever_that_was_written_last() -> None:
+    clock = FakeClock()
+    kube = FakeKube(clock=clock)
+    kube.create(record(status="pending-install"))
+    made = clock.now()
+    clock.advance(60)
+    SecretRecords(kube).mark_failed("web", SPACE, 1, "cut off")
+    (one,) = SecretRecords(kube).observe(SPACE)["web"]
+    assert one.created == int(made)
 
 
 def test_of_some_releases_the_whole_history_comes() -> None:

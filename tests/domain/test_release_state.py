@@ -11,7 +11,15 @@ import pytest
 
 from controller.domain.drift import Change, Drift, Drifted, ObjectId
 from controller.domain.reasons import Reason
-from controller.domain.release_state import Action, Attempt, Decision, Recorded, Situation, decide
+from controller.domain.release_state import (
+    Action,
+    Attempt,
+    Decision,
+    OpenHook,
+    Recorded,
+    Situation,
+    decide,
+)
 from controller.domain.requests import Requests, label_of, marks_in
 
 NOW = 1_000_000.0
@@ -33,6 +41,8 @@ def failed_attempt(
     return Attempt(action, digest, NOW - age, failures)
 
 
+# Of an hour ago: no pause is left of it.
+LOST = dataclasses.replace(failed_attempt(age=3600), interrupted=True)
 MISSING = Decision(Action.WAIT, Reason.SECRET_MISSING, "Secret keys is missing", again_after=2.0)
 AWAY = Decision(Action.WAIT, Reason.REPOSITORY_UNAVAILABLE, "no answer", again_after=15.0)
 FORCED = Requests(force="now")
@@ -219,6 +229,31 @@ TABLE = {
     ),
     "last revision failed, its writer left no attempt": (
         at(there=recorded("failed")),
+        Action.UPGRADE,
+        Reason.RETRYING,
+    ),
+    "last revision failed as a request was lost, its hook goes on": (
+        at(there=recorded("failed"), attempt=LOST, open_hook=OpenHook("db-sync", NOW + 60)),
+        Action.WAIT,
+        Reason.BACKING_OFF,
+    ),
+    "last revision failed as a request was lost, its hook goes on beyond its time": (
+        at(there=recorded("failed"), attempt=LOST, open_hook=OpenHook("db-sync", NOW)),
+        Action.UPGRADE,
+        Reason.RETRYING,
+    ),
+    "last revision failed as a request was lost, its hook goes on, another try is asked for": (
+        at(
+            there=recorded("failed"),
+            attempt=LOST,
+            open_hook=OpenHook("db-sync", NOW + 60),
+            requests=Requests(reconcile="now"),
+        ),
+        Action.UPGRADE,
+        Reason.RETRYING,
+    ),
+    "last revision failed as a request was lost, its hook goes on, the spec was edited since": (
+        at("cccc", recorded("failed"), attempt=LOST, open_hook=OpenHook("db-sync", NOW + 60)),
         Action.UPGRADE,
         Reason.RETRYING,
     ),

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
 
+from controller.domain.names import RECONCILE_ANNOTATION
 from controller.errors import ApiUnavailable
+from controller.helm_port import Revision
 from controller.ports import JOB, SECRET, Resource
 from controller.reconcile.action_slots import Outcome
+from controller.reconcile.left_hooks import find_left_hook
 from tests.fakes.helm import FAILED, Hook
 from tests.fakes.kube import FakeKube
 from tests.reconcile.bundles import NAMESPACE, Bench
 
+COMPLETE = {"type": "Complete", "status": "True"}
 LOST = 'Patch "https://api/apis/batch/v1/namespaces/openstack/jobs/db-sync": EOF'
 
 
@@ -83,11 +87,11 @@ def test_what_the_release_fails_at_is_tried_ever_more_seldom() -> None:
     assert pause(bench) > 60
 
 
-def hooked(*hooks: Hook) -> Bench:
+def hooked(**spec: Any) -> Bench:
     """A release whose hook's Job runs."""
     bench = Bench()
-    bench.helm.hooks_of["web"] = hooks or [Hook("db-sync")]
-    bench.bundle("pages", "web")
+    bench.helm.hooks_of["web"] = [Hook("db-sync")]
+    bench.bundle("pages", {"name": "web", **spec})
     bench.look()
     bench.wait(lambda: bench.hook_runs("db-sync"), "the hook runs")
     return bench
@@ -110,20 +114,103 @@ def test_a_hook_that_goes_on_well_is_not_blamed_for_a_lost_request() -> None:
     assert attempt["interrupted"] is True
 
 
+def job_ends(bench: Bench, condition: Mapping[str, Any]) -> None:
+    """As the Job controller notes it."""
+    live = bench.kube.get(JOB, "db-sync", NAMESPACE)
+    assert live is not None
+    status = {**live.get("status", {}), "conditions": [condition]}
+    bench.kube.replace({**live, "status": status}, subresource="status")
+
+
+def uid_of_the_hook(bench: Bench) -> str:
+    live = bench.kube.get(JOB, "db-sync", NAMESPACE)
+    return str(live["metadata"]["uid"]) if live else ""
+
+
+def has_lost_sight_of_its_hook(**spec: Any) -> tuple[Bench, str]:
+    """A release whose action is over while its hook's Job runs, and the uid of that Job."""
+    bench = hooked(**spec)
+    bench.helm.finish("db-sync", "Lost")
+    bench.settle()
+    return bench, uid_of_the_hook(bench)
+
+
+def test_a_hook_that_goes_on_is_shown_as_it_is() -> None:
+    bench, _ = has_lost_sight_of_its_hook()
+    hooks = bench.release("pages", "web")["hooks"]
+    assert [(one["name"], one["phase"]) for one in hooks] == [("db-sync", "Running")]
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+def test_a_hook_that_goes_on_is_not_cut_off_by_the_next_try(restarted: bool) -> None:
+    bench, uid = has_lost_sight_of_its_hook(timeout="30m")
+    if restarted:
+        bench.restart()
+    bench.clock.advance(1700)
+    bench.settle()
+    assert uid_of_the_hook(bench) == uid
+    assert "Job db-sync of the last attempt goes on" in bench.release("pages", "web")["message"]
+    assert pause(bench) <= 5
+
+
+@pytest.mark.parametrize("condition", [COMPLETE, FAILED])
+def test_the_next_try_begins_once_the_hook_has_ended_that_went_on(condition: Mapping[str, Any]) -> None:
+    bench, uid = has_lost_sight_of_its_hook()
+    bench.clock.advance(60)
+    job_ends(bench, condition)
+    bench.helm.finish("db-sync")
+    bench.settle()
+    assert uid_of_the_hook(bench) != uid
+    assert bench.release("pages", "web")["state"] == "Deployed"
+
+
+def test_a_hook_that_goes_on_beyond_the_time_of_its_release_is_made_anew() -> None:
+    bench, uid = has_lost_sight_of_its_hook(timeout="30m")
+    bench.clock.advance(1801)
+    bench.helm.finish("db-sync")
+    bench.settle()
+    assert uid_of_the_hook(bench) != uid
+    assert bench.release("pages", "web")["state"] == "Deployed"
+
+
+def test_an_edit_does_not_wait_for_a_hook_that_goes_on() -> None:
+    bench, uid = has_lost_sight_of_its_hook()
+    bench.bundle("pages", {"name": "web", "values": {"colour": "blue"}})
+    bench.helm.finish("db-sync")
+    bench.settle()
+    assert uid_of_the_hook(bench) != uid
+
+
+def test_a_request_does_not_wait_for_a_hook_that_goes_on() -> None:
+    bench, uid = has_lost_sight_of_its_hook()
+    bench.annotate("pages", {RECONCILE_ANNOTATION: "now"})
+    bench.helm.finish("db-sync")
+    bench.settle()
+    assert uid_of_the_hook(bench) != uid
+
+
+def test_a_hook_made_before_the_revision_that_failed_is_not_waited_for() -> None:
+    bench, _ = has_lost_sight_of_its_hook()
+    made = bench.clock.now()
+    key = (NAMESPACE, "web")
+    assert find_left_hook(bench.kube, bench.helm, key, Revision(1, "failed", created=made), 60.0)
+    later = Revision(1, "failed", created=made + 1)
+    assert find_left_hook(bench.kube, bench.helm, key, later, 60.0) is None
+
+
 def test_a_request_stays_lost_while_nobody_can_say_how_the_hook_is() -> None:
     bench = hooked()
     away_for(bench.kube, JOB)
     bench.helm.finish("db-sync", "Lost")
     ended = outcome(bench)
     assert "EOF; its hook: Job db-sync (its state cannot be read: " in ended.error
+    assert [one.phase for one in ended.hooks] == ["Running"]
     assert ended.attempt.interrupted
 
 
 def test_a_hook_that_was_seen_to_fail_is_to_blame_though_requests_were_lost() -> None:
     bench = hooked()
-    live = bench.kube.get(JOB, "db-sync", NAMESPACE)
-    assert live is not None
-    bench.kube.replace({**live, "status": {"failed": 1, "conditions": [FAILED]}}, subresource="status")
+    job_ends(bench, FAILED)
     bench.helm.finish("db-sync", "Lost")
     ended = outcome(bench)
     assert ended.error.startswith("a hook failed: Job db-sync")
