@@ -83,6 +83,12 @@ class ApiUnavailable(KubeError):
         self.retry_after = retry_after
 
 
+def is_refusal(error: KubeError) -> bool:
+    """Whether the API server said no to this one request, as an admission, a quota or a missing right does:
+    it can be reached, and the object has not changed meanwhile."""
+    return not isinstance(error, ApiUnavailable | Conflict | ObjectMissing)
+
+
 class HelmFailed(ControllerError):
     """A Helm action ended badly. `message` is the cause as Helm tells it, not yet redacted.
 

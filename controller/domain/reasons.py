@@ -143,6 +143,7 @@ class Reason(StrEnum):
     AUTOMATION_BRAKED = "AutomationBraked", WARNING
     CLOUD_UNKNOWN = "CloudUnknown", NORMAL
     CLOUD_REFUSED = "CloudRefused", WARNING
+    API_SERVER_REFUSED = "ApiServerRefused", WARNING
 
     # one maintenance
     PLANNED = "Planned", NORMAL

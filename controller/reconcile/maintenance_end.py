@@ -24,6 +24,7 @@ from controller.reconcile.server_moves import ask, seen
 
 log = logging.getLogger(__name__)
 
+# Between two looks: while servers are under way, and while there is nothing to do but to watch.
 BUSY_EVERY, IDLE_EVERY = 5.0, 15.0
 SHOWN = 5
 # Seconds between two requests that end one move, at first and at the most.

@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from controller.cloud_port import Cloud
 from controller.domain.cloud_facts import MARK, CloudView
@@ -28,21 +29,14 @@ from controller.domain.maintenance_verdict import Progress, stopped_text, verdic
 from controller.domain.node_maintenance import Phase, may_begin
 from controller.domain.node_policy import parse_policy
 from controller.domain.reasons import Reason
-from controller.errors import (
-    CloudRefused,
-    CloudUnavailable,
-    Conflict,
-    KubeError,
-    ObjectMissing,
-    ObjectRefused,
-)
+from controller.errors import CloudRefused, CloudUnavailable, KubeError, is_refusal
 from controller.ports import NODE_MAINTENANCE, OSDPL, Clock, Events, Kube, KubeObject
 from controller.reconcile.cloud_access import CloudAccess
 from controller.reconcile.fair_order import FairOrder
 from controller.reconcile.host_board import HostBoard
 from controller.reconcile.host_out import HostOut
 from controller.reconcile.maintained_hosts import MaintainedHosts
-from controller.reconcile.maintenance_end import MaintenanceEnd
+from controller.reconcile.maintenance_end import BUSY_EVERY, IDLE_EVERY, MaintenanceEnd
 from controller.reconcile.maintenance_status import (
     FINALIZER,
     Standing,
@@ -51,6 +45,7 @@ from controller.reconcile.maintenance_status import (
     plan_text,
     read_work,
 )
+from controller.reconcile.maintenance_trouble import AGAIN_AFTER, REFUSED, MaintenanceTrouble
 from controller.reconcile.maintenance_walk import Followed, Walks
 from controller.reconcile.managed_region import managed_region
 from controller.reconcile.network_moves import AskedAgents, with_those_kept, write_moves
@@ -58,9 +53,6 @@ from controller.reconcile.server_moves import planned, remaining, send
 
 log = logging.getLogger(__name__)
 
-# Between two looks: while servers are under way, and while there is nothing to do but to watch.
-BUSY_EVERY, IDLE_EVERY = 5.0, 15.0
-AGAIN_AFTER = 15.0
 CATCHING_UP = 0.5
 # A look at the hosts that somebody else took serves as long.
 VIEW_GOOD_FOR = 2.5
@@ -106,6 +98,7 @@ class MaintenancesReconciler:
         self._order = FairOrder()
         self._walks = Walks()
         self._end = MaintenanceEnd(kube=kube, clock=clock, events=events, out=self._out, status=self._status)
+        self._trouble = MaintenanceTrouble(out=self._out, end=self._end, status=self._status)
 
     def reconcile(self) -> float | None:
         """One look at all of them; seconds until the next, None when there is none. Raises KubeError."""
@@ -117,7 +110,7 @@ class MaintenancesReconciler:
         works = [work for obj in listed if (work := read_work(obj, shared_disks=shared)) is not None]
         if osdpl is None:
             for work in works:
-                self._without_region(work)
+                self._trouble.without_region(work, self._namespace)
             return AGAIN_AFTER
         if not self._hosts.known():
             return CATCHING_UP
@@ -125,9 +118,7 @@ class MaintenancesReconciler:
             cloud = self._access.for_a_look()
             view = self._access.last_view(younger_than=VIEW_GOOD_FOR) or self._access.look(cloud)
         except CloudUnavailable as error:
-            for work in works:
-                self._without_cloud(work, str(error))
-            return max(AGAIN_AFTER, error.retry_after or 0.0)
+            return max([AGAIN_AFTER, *(self._trouble.without_cloud(work, error) for work in works)])
         works = [self._hosts.located(work, osdpl, view) for work in works]
         turns = self._turns(works, view)
         claims = [self._claim(work, view, turns) for work in works]
@@ -144,35 +135,9 @@ class MaintenancesReconciler:
                 pauses.append(BUSY_EVERY)
                 break
             self._order.reached((work.created, work.name))
-            pauses.append(
-                self._try(
-                    work,
-                    cloud,
-                    view,
-                    Share(turns.get(work.name, ""), slots[work.name], waits.get(work.name, "")),
-                )
-            )
+            share = Share(turns.get(work.name, ""), slots[work.name], waits.get(work.name, ""))
+            pauses.append(self._trouble.met(work, partial(self._serve, work, cloud, view, share)))
         return min([IDLE_EVERY, *pauses])
-
-    def _try(self, work: Work, cloud: Cloud, view: CloudView, share: Share) -> float:
-        """One maintenance; what goes wrong with it holds up no other."""
-        try:
-            return self._serve(work, cloud, view, share)
-        except CloudUnavailable as error:
-            self._without_cloud(work, str(error))
-            return max(AGAIN_AFTER, error.retry_after or 0.0)
-        except CloudRefused as error:
-            text = f"OpenStack refused: {error}"
-            if work.going:
-                text = f"it is rolled back, and {text}"
-            self._say(work, work.standing(Phase.BLOCKED, Reason.CLOUD_REFUSED, text))
-            return IDLE_EVERY
-        except (Conflict, ObjectMissing) as error:
-            log.info("maintenance %s changed meanwhile: %s", work.name, error)
-            return BUSY_EVERY
-        except ObjectRefused as error:
-            log.warning("maintenance %s: %s", work.name, error)
-            return IDLE_EVERY
 
     def _region(self) -> KubeObject | None:
         name = managed_region(self._kube, self._namespace)
@@ -212,8 +177,7 @@ class MaintenancesReconciler:
             or bool(turns.get(work.name) or self._stopped(work))
             or now - work.started > work.spec.deadline
             or self._out.obstacle(work, view) is not None
-            # A refusal stands in no list: it is over when a look without slots has passed without it.
-            or work.reason == Reason.CLOUD_REFUSED
+            or work.reason in REFUSED
         )
         waiting = [one for one in work.entries.values() if may_begin(one, now)]
         return Claim(
@@ -266,6 +230,10 @@ class MaintenancesReconciler:
             # Servers under way are followed all the same.
             return Reason.CLOUD_REFUSED, f"OpenStack refused: {error}"
 
+        except KubeError as error:
+            if not is_refusal(error):
+                raise
+            return Reason.API_SERVER_REFUSED, f"the API server refused: {error}"
     def _plan(self, work: Work, cloud: Cloud, view: CloudView, turn: str) -> None:
         servers = cloud.servers_on(work.host)
         plan = {one.id: planned(one, work, cloud, hurried=cloud.late) for one in servers}
@@ -353,31 +321,6 @@ class MaintenancesReconciler:
             text = f"{text}; {share.waits}"
         volumes = sum(one.volumes for one in commands.present.values())
         return Standing(phase, reason, text, commands.entries, network, work.started, volumes)
-
-    # -- without OpenStack --------------------------------------------------------------------------
-
-    def _without_cloud(self, work: Work, why: str) -> None:
-        """What can be done and said while OpenStack does not answer."""
-        if work.going and work.held and not work.started:
-            self._end.release(work)
-            return
-        text = f"waits for OpenStack: {why}"
-        phase = Phase.ROLLING_BACK if work.going and work.held else work.phase
-        self._say(work, work.standing(phase, Reason.CLOUD_UNKNOWN, text))
-
-    def _without_region(self, work: Work) -> None:
-        """Where there is no region, there is nothing in OpenStack to put back."""
-        if work.going and work.held:
-            self._out.put_back_node(work)
-            self._end.release(work)
-            return
-        self._without_cloud(work, f"there is no OpenStackDeployment in {self._namespace}")
-
-    def _say(self, work: Work, standing: Standing) -> None:
-        try:
-            self._status.write(work, standing)
-        except KubeError as error:
-            log.warning("status of maintenance %s: %s", work.name, error)
 
 
 def _turn(work: Work) -> Turn:

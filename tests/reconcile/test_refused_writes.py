@@ -1,0 +1,100 @@
+"""What an admission or a missing right refuses concerns one object: it is told there, and holds up no other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from controller.errors import Forbidden, KubeError, ObjectRefused
+from controller.ports import NODE_MAINTENANCE, OSDPL
+from tests.fakes.kube import Request
+from tests.reconcile.node_world import NAMESPACE, NodeWorld
+from tests.reconcile.watched import NAME
+
+DENIED = "admission webhook denied the request"
+REFUSALS = [Forbidden(DENIED), ObjectRefused(DENIED), KubeError(DENIED)]
+
+
+@pytest.fixture
+def world() -> NodeWorld:
+    return NodeWorld("cmp1", "cmp2", "cmp3", "cmp4")
+
+
+def refusing(
+    verb: str, kind: str, name: str = "", error: KubeError = REFUSALS[0]
+) -> Callable[[Request], None]:
+    def refuse(request: Request) -> None:
+        if request.verb == verb and request.kind == kind and name in request.name:
+            raise error
+
+    return refuse
+
+
+def allow(world: NodeWorld) -> None:
+    world.kube.before_write = lambda _: None
+
+
+def told(world: NodeWorld, name: str) -> tuple[str, str, str]:
+    """Phase, reason and message of a maintenance."""
+    status = world.maintenance(name)
+    ready = next(one for one in status["conditions"] if one["type"] == "Ready")
+    return status["phase"], ready["reason"], ready["message"]
+
+
+# -- maintenances
+
+
+@pytest.mark.parametrize("error", REFUSALS, ids=lambda error: type(error).__name__)
+def test_a_cordon_that_is_refused_is_said_and_holds_up_no_other_maintenance(
+    world: NodeWorld, error: KubeError
+) -> None:
+    world.cloud.boot(2, "cmp1")
+    world.cloud.boot(2, "cmp2")
+    world.kube.before_write = refusing("patch", "Node", "cmp1", error)
+    world.maintain("one", "cmp1", mode="Migrate", budgets={"nodesPerAggregate": 2})
+    world.maintain("two", "cmp2", mode="Migrate", budgets={"nodesPerAggregate": 2})
+    world.look(20)
+    assert told(world, "one")[:2] == ("Blocked", "ApiServerRefused") and DENIED in told(world, "one")[2]
+    assert told(world, "two")[0] == "Completed"
+    assert world.cloud.services["cmp1"].enabled and len(world.cloud.servers_on("cmp1")) == 2
+    allow(world)
+    world.look(20)
+    assert told(world, "one")[0] == "Completed"
+
+
+def test_an_uncordon_that_is_refused_is_said_and_done_when_it_may_be(world: NodeWorld) -> None:
+    world.maintain("work", "cmp1", mode="Migrate")
+    world.look(6)
+    assert told(world, "work")[0] == "Completed"
+    world.kube.before_write = refusing("patch", "Node", "cmp1")
+    world.kube.delete(NODE_MAINTENANCE, "work")
+    world.look(3)
+    phase, reason, message = told(world, "work")
+    assert (phase, reason) == ("Blocked", "ApiServerRefused")
+    assert message.startswith("it is rolled back, and the API server refused") and DENIED in message
+    allow(world)
+    world.look(3)
+    assert world.maintenance("work") == {}
+    assert not world.node("cmp1")["spec"].get("unschedulable")
+
+
+def test_a_maintenance_that_may_not_be_held_says_so_and_does_nothing(world: NodeWorld) -> None:
+    world.kube.before_write = refusing("patch", "NodeMaintenance")
+    world.maintain("work", "cmp1", mode="Migrate")
+    world.look(3)
+    assert told(world, "work")[:2] == ("Blocked", "ApiServerRefused")
+    assert world.cloud.services["cmp1"].enabled
+
+
+def test_without_a_region_a_refusal_for_one_maintenance_holds_up_no_other(world: NodeWorld) -> None:
+    for number in ("1", "2"):
+        world.maintain(f"work{number}", f"cmp{number}", mode="Migrate", budgets={"nodesPerAggregate": 2})
+    world.look(6)
+    world.kube.delete(OSDPL, NAME, NAMESPACE)
+    world.kube.before_write = refusing("patch", "Node", "cmp1")
+    for number in ("1", "2"):
+        world.kube.delete(NODE_MAINTENANCE, f"work{number}")
+    world.maintenances.reconcile()
+    assert told(world, "work1")[:2] == ("Blocked", "ApiServerRefused")
+    assert world.maintenance("work2") == {}
