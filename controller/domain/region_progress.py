@@ -19,13 +19,15 @@ AT_WORK = (ReleaseState.INSTALLING, ReleaseState.UPGRADING, ReleaseState.UNINSTA
 class Progress:
     """How far the releases of a region are: counts, and the names of those that are not simply there.
 
-    `failing` failed with what is asked for now, `moving` are being worked on, `suspended` are not as they are
-    to be, and wait for somebody.
+    `done` are deployed as their bundles ask for now, `begun` tells that any is there or under way. `failing`
+    failed with what is asked for now, `moving` are being worked on, `suspended` are not as they are to be
+    and wait for somebody.
     """
 
     done: int
     total: int
     current: bool  # every bundle's status is about its present spec
+    begun: bool = False
     failing: tuple[str, ...] = ()
     moving: tuple[str, ...] = ()
     suspended: tuple[str, ...] = ()
@@ -39,6 +41,7 @@ class Progress:
 def region_progress(bundles: Iterable[Mapping[str, Any]], wanted: frozenset[str]) -> Progress:
     """The progress of some bundles as read; `wanted` are the names of those that there should be."""
     done = total = 0
+    begun = False
     names_in: dict[str, list[str]] = defaultdict(list)
     there = list(bundles)
     names = {str(bundle["metadata"]["name"]) for bundle in there}
@@ -53,19 +56,22 @@ def region_progress(bundles: Iterable[Mapping[str, Any]], wanted: frozenset[str]
         for release in status.get("releases") or []:
             state = release.get("state")
             if release.get("name") in asked:
-                done += state == ReleaseState.DEPLOYED
+                done += seen and state == ReleaseState.DEPLOYED
+                begun = begun or state == ReleaseState.DEPLOYED
             else:
                 current = False
             if seen or state != ReleaseState.FAILED:
                 names_in[str(state)].append(str(release.get("name")))
             if state == ReleaseState.FAILED and release.get("reason") == Reason.SUSPENDED:
                 names_in[ReleaseState.SUSPENDED].append(str(release.get("name")))
+    moving = tuple(sorted(name for state in AT_WORK for name in names_in[state]))
     return Progress(
         done,
         total,
         current,
+        begun=begun or bool(moving),
         failing=tuple(sorted(names_in[ReleaseState.FAILED])),
-        moving=tuple(sorted(name for state in AT_WORK for name in names_in[state])),
+        moving=moving,
         suspended=tuple(sorted(names_in[ReleaseState.SUSPENDED])),
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from controller.domain.conditions import Condition, find, shorten
@@ -12,11 +13,24 @@ from controller.domain.region_plan import RegionPlan, planned_condition
 from controller.domain.region_progress import Progress
 from controller.domain.region_releases import bundle_mark, marks_digest
 
+# Characters of a message.
+MOST_TEXT = 4000
+
+_SILENT = "no sign of life, or of any progress, from"
 _UNTIL = "left as it is until spec.mode is Apply; with Plan, status.plan tells first what would be done"
 
 
 def ready_condition(facts: RegionFacts, progress: Progress) -> Condition:
-    """`Ready` of the region."""
+    """`Ready` of the region. While a container does not live, its message ends with that, whatever else it
+    tells: it may be what keeps all the rest from going on."""
+    ready, silence = _ready(facts, progress), _silence_text(facts)
+    if ready.status != "False" or not silence:
+        return ready
+    room = MOST_TEXT - len(silence) - 2
+    return replace(ready, message=f"{shorten(ready.message, room)}; {silence}")
+
+
+def _ready(facts: RegionFacts, progress: Progress) -> Condition:
     if facts.deleting:
         return _not_ready(facts, Reason.DELETING, remaining_text(facts))
     if facts.problem:
@@ -39,7 +53,7 @@ def ready_condition(facts: RegionFacts, progress: Progress) -> Condition:
 
 
 def _not_ready(facts: RegionFacts, reason: Reason, message: str) -> Condition:
-    return Condition("Ready", "False", reason, shorten(message, 4000), facts.generation)
+    return Condition("Ready", "False", reason, shorten(message, MOST_TEXT), facts.generation)
 
 
 def _failing(facts: RegionFacts, progress: Progress) -> Condition | None:
@@ -83,16 +97,20 @@ def _brought_about(facts: RegionFacts) -> str:
 
 def _unknown(facts: RegionFacts) -> Condition | None:
     """Ready while a container does not live whose word it needs; None when all of them do."""
-    before = find(facts.before.get("conditions") or [], "Ready")
+    text = _silence_text(facts)
+    return Condition("Ready", "Unknown", Reason.CONTAINER_SILENT, text, facts.generation) if text else None
+
+
+def _silence_text(facts: RegionFacts) -> str:
+    """Which containers do not live; empty when all of them do."""
     if facts.silence.silent:
         lost = ", ".join(f"{name} ({ANSWERED_BY[name]})" for name in sorted(facts.silence.silent))
-        text = f"no sign of life, or of any progress, from {lost}: what is said of that may be out of date"
-    elif facts.silence.unheard and before.get("reason") == Reason.CONTAINER_SILENT:
+        return f"{_SILENT} {lost}: what is said of that may be out of date"
+    before = str(find(facts.before.get("conditions") or [], "Ready").get("message") or "")
+    if facts.silence.unheard and _SILENT in before:
         # Whoever has just begun to listen does not know better yet.
-        text = str(before.get("message") or "")
-    else:
-        return None
-    return Condition("Ready", "Unknown", Reason.CONTAINER_SILENT, text, facts.generation)
+        return before[before.rindex(_SILENT) :]
+    return ""
 
 
 def _words(type_: str, entry: Mapping[str, Any]) -> str:
@@ -136,4 +154,4 @@ def remaining_text(facts: RegionFacts) -> str:
         return "all releases are gone"
     ready = (find((one.get("status") or {}).get("conditions") or [], "Ready") for one in facts.bundles)
     failing = [str(entry.get("message")) for entry in ready if entry.get("reason") == Reason.RELEASES_FAILING]
-    return shorten("; ".join([f"still there: {', '.join(facts.remaining)}", *failing]), 4000)
+    return shorten("; ".join([f"still there: {', '.join(facts.remaining)}", *failing]), MOST_TEXT)

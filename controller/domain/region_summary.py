@@ -205,4 +205,4 @@ def _state(facts: RegionFacts, progress: Progress, running_version: str) -> str:
         return "Failed"
     if running_version and running_version != facts.openstack_version:
         return "Upgrading"
-    return "Applying" if progress.done or progress.moving else "Waiting"
+    return "Applying" if progress.begun else "Waiting"
