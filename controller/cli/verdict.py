@@ -14,6 +14,15 @@ from controller.domain.reasons import Reason
 UNSEEN_AFTER = 15.0
 _DECISIONS = frozenset(map(str, (Reason.PLAN_PENDING, Reason.PLAN_DIFFERS, Reason.PLAN_FAILED)))
 
+# What stays as it is for as long as a region is paused. What else keeps it from being Ready, such as a node
+# or a pod, may heal by itself.
+_HELD_BY_PAUSE = {
+    str(Reason.PAUSED): "spec.mode is Paused, so nothing is changed; set it to Apply to go on",
+    str(Reason.RELEASES_FAILING): (
+        "spec.mode is Paused, so what has failed is not tried again; set it to Apply to go on"
+    ),
+}
+
 
 class Standing(Enum):
     """What waiting for the region is good for."""
@@ -61,9 +70,8 @@ def judge(osdpl: Mapping[str, Any] | None, generation: int = 0) -> Verdict:
     if stalled.get("status") == "True":
         return Verdict(Standing.NEEDS_EDIT, reason, message or str(stalled.get("message") or ""))
     paused = find(conditions, "Paused")
-    if paused.get("status") == "True":
-        text = "spec.mode is Paused, so nothing is changed; set it to Apply to go on"
-        return Verdict(Standing.NEEDS_EDIT, str(Reason.PAUSED), text)
+    if paused.get("status") == "True" and reason in _HELD_BY_PAUSE:
+        return Verdict(Standing.NEEDS_EDIT, reason, _HELD_BY_PAUSE[reason])
     if current and plan.get("reason") in _DECISIONS:
         # A person decides: until then the region stays as it was before the edit.
         return Verdict(Standing.NEEDS_EDIT, str(plan["reason"]), str(plan.get("message") or ""), planned)

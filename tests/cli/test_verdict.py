@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from controller.cli.verdict import Standing, explain_silence, judge
 from tests.cli.objects import condition, region
 
@@ -38,12 +40,21 @@ def test_a_failing_release_may_still_heal():
     assert judge(region(condition("Ready", "False", "ReleasesFailing"))).standing == Standing.PENDING
 
 
-def test_a_paused_region_needs_an_edit():
-    found = judge(
-        region(condition("Ready", "False", "Applying"), condition("Paused", "True", "PausedBySpec"))
-    )
-    assert found.standing == Standing.NEEDS_EDIT
-    assert "Paused" in found.message
+PAUSED = condition("Paused", "True", "PausedBySpec")
+
+
+@pytest.mark.parametrize("reason", ["PausedBySpec", "ReleasesFailing"])
+def test_what_a_pause_holds_back_needs_an_edit(reason: str):
+    found = judge(region(condition("Ready", "False", reason), PAUSED))
+    assert (found.standing, found.reason) == (Standing.NEEDS_EDIT, reason)
+    assert "set it to Apply" in found.message
+
+
+@pytest.mark.parametrize("reason", ["NodesNotReady", "WorkloadsFailing", "ReleasesPending"])
+def test_what_may_heal_in_a_paused_region_is_told_and_waited_for(reason: str):
+    found = judge(region(condition("Ready", "False", reason, "cmp1: KubeletStopped"), PAUSED))
+    assert (found.standing, found.reason) == (Standing.PENDING, reason)
+    assert found.message == "cmp1: KubeletStopped"
 
 
 def test_a_region_that_is_not_there_is_gone():
