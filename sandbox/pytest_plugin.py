@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -60,12 +60,29 @@ def pytest_configure_node(node: Any) -> None:
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Builds the binaries if a test needs them: minutes that must not count in that test's own timeout."""
+    """Builds the binaries if a test needs them: minutes that must not count in that test's own timeout.
+
+    Raises UsageError where tests that share what they change would run at the same time.
+    """
+    demand_groups(bool(getattr(session.config.option, "loadgroup", False)), session.items)
     if session.config.getoption("existing_cluster") is not None or session.config.option.collectonly:
         return
     if any(_FIXTURES & set(getattr(item, "fixturenames", ())) for item in session.items):
         with _shown(session.config) as report:
             ensure_binaries(report)
+
+
+def demand_groups(grouped: bool, items: Sequence[pytest.Item]) -> None:
+    """Raises UsageError if xdist, told to keep groups of tests together, knows nothing of the group of one.
+
+    It writes the group behind the name of each; with a pytest that it does not know, nowhere.
+    """
+    for item in items if grouped else ():
+        if item.get_closest_marker("xdist_group") and "@" not in item.nodeid.rpartition("]")[2]:
+            raise pytest.UsageError(
+                f"{item.nodeid} would run beside others of its group: pytest {pytest.__version__} and this "
+                "pytest-xdist do not work together; make setup installs those that do"
+            )
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
