@@ -109,7 +109,7 @@ def up(
     profile: Annotated[
         str | None, typer.Option(help="Nodes: single, small (3 control, 3 compute), large:N [single].")
     ] = None,
-    timeout: Annotated[float, typer.Option(help="Seconds that the boot may take, the build apart.")] = 60.0,
+    timeout: Annotated[float, typer.Option(help="Seconds that the boot may take, the build apart.")] = 180.0,
 ) -> None:
     """Start a sandbox, or repair one that is half dead; at once when it runs already."""
     console = stderr_console()

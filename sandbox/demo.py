@@ -22,7 +22,7 @@ CHART = ROOT / "charts" / "openstack-controller"
 EXAMPLE = CHART / "examples" / "core-single.yaml"
 REGION = "region-one"
 ALL_CONTAINERS = ("core", "helmbundle", "health", "secrets", "node")
-HELM_SECONDS = 120
+HELM_SECONDS = 300
 READY_SECONDS = 600
 
 Tell = Callable[[str], None]

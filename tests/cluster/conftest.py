@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from sandbox.cluster import Sandbox
+from sandbox.errors import SandboxError
 from tests.cluster.region import CONTAINERS, Region
 
 
@@ -49,6 +50,15 @@ def installed(
         sandbox.kubectl("-n", namespace, "delete", "osdpl,hb", "--all", "--wait=false", "--ignore-not-found")
         for kind in ("osdpl", "hb"):
             for name in sandbox.kubectl("-n", namespace, "get", kind, "-o", "name").split():
-                patch = '{"metadata":{"finalizers":null}}'
-                sandbox.kubectl("-n", namespace, "patch", name, "--type=merge", "-p", patch)
+                _let_go(sandbox, namespace, name)
         region.helm("uninstall", f"osctl-{namespace}", "--ignore-not-found")
+
+
+def _let_go(sandbox: Sandbox, namespace: str, name: str) -> None:
+    patch = '{"metadata":{"finalizers":null}}'
+    try:
+        sandbox.kubectl("-n", namespace, "patch", name, "--type=merge", "-p", patch)
+    except SandboxError as error:
+        # The garbage collector, or the API server itself, was faster.
+        if "NotFound" not in str(error):
+            raise

@@ -34,7 +34,7 @@ class NeverHappened(AssertionError):
 
 
 def wait_until(
-    what: str, check: Callable[[], Any], timeout: float = 60.0, show: Callable[[], str] = str
+    what: str, check: Callable[[], Any], timeout: float = 120.0, show: Callable[[], str] = str
 ) -> Any:
     """The first true result of `check`; NeverHappened with `show()` after `timeout` seconds."""
     deadline = time.monotonic() + timeout
@@ -72,17 +72,22 @@ class Region:
         crds = [str(path) for path in sorted((CHART / "files" / "crds").glob("*.yaml"))]
         for path in crds:
             self.sandbox.kubectl("apply", "--server-side", "--force-conflicts", "-f", path)
+        # A server that has just begun takes a moment to serve a new kind.
+        self.sandbox.kubectl(
+            "wait", "--for=condition=Established", "--timeout=120s", *(f"--filename={path}" for path in crds)
+        )
         # The release's name is in the names of cluster-wide objects: one per namespace.
         self.helm(
             "upgrade", "--install", f"osctl-{self.namespace}", str(CHART), "--set", "crds.install=false"
         )
         self.controllers.start()
         self.controllers.wait_healthy()
+        self.controllers.supervise()
 
     def helm(self, *arguments: str) -> str:
         command = [str(self.sandbox.helm), "--kubeconfig", str(self.sandbox.kubeconfig)]
         command += ["--namespace", self.namespace, *arguments]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
         assert done.returncode == 0, done.stderr
         return done.stdout
 
@@ -125,7 +130,7 @@ class Region:
         current = entry.get("observedGeneration") == osdpl["metadata"]["generation"]
         return bool(current and entry.get("status") == "True")
 
-    def wait_ready(self, timeout: float = 300.0) -> None:
+    def wait_ready(self, timeout: float = 600.0) -> None:
         def show() -> str:
             status = self.status()
             logs = "\n".join(self.controllers.log(name)[-1500:] for name in self.containers)

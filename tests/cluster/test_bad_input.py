@@ -10,7 +10,7 @@ import pytest
 from sandbox.errors import SandboxError
 from tests.cluster.region import NAME, Region, wait_until
 
-pytestmark = [pytest.mark.cluster, pytest.mark.xdist_group("shared-region")]
+pytestmark = [pytest.mark.cluster, pytest.mark.xdist_group("shared-region"), pytest.mark.timeout(1800)]
 
 
 def refusal(region: Region, osdpl: dict[str, Any] | str) -> str:
@@ -30,7 +30,6 @@ def reported(region: Region, **spec: Any) -> str:
     entry = wait_until(
         "SpecValid is False",
         lambda: _invalid(region.condition("SpecValid"), generation),
-        timeout=20,
         show=lambda: json.dumps(region.status(), indent=1),
     )
     assert region.condition("Ready")["reason"] == "SpecInvalid"
@@ -112,7 +111,6 @@ def test_a_spec_of_more_than_a_megabyte_is_answered_and_touches_nothing(shared_r
     entry = wait_until(
         "SpecValid is False",
         lambda: _invalid(shared_region.condition("SpecValid"), generation),
-        timeout=30,
         show=lambda: json.dumps(shared_region.status(), indent=1),
     )
     assert "spec" in entry["message"]
@@ -131,13 +129,13 @@ def test_a_second_deployment_is_left_alone(shared_region: Region) -> None:
     entry = wait_until(
         "the second one is told so",
         lambda: _other(shared_region.condition("Ready", "second")),
-        timeout=20,
     )
     assert NAME in entry["message"]
-    assert shared_region.ready()
+    shared_region.wait_ready()
     assert shared_region.revisions() == before
-    shared_region.kubectl("delete", "osdpl", "second", "--timeout=20s")
-    assert shared_region.ready()
+    shared_region.kubectl("delete", "osdpl", "second", "--timeout=120s")
+    shared_region.wait_ready()
+    assert shared_region.revisions() == before
 
 
 def _other(entry: dict[str, Any]) -> dict[str, Any] | None:

@@ -73,7 +73,7 @@ def test_a_bundle_is_installed_upgraded_and_removed(bench: Region) -> None:
     bundle(bench, "caches", memcached(replicas=2))
     wait_ready(bench, "caches")
     assert bench.revisions() == {"memcached": (2, "deployed")}
-    bench.kubectl("delete", "hb", "caches", "--timeout=30s")
+    bench.kubectl("delete", "hb", "caches", "--timeout=120s")
     assert bench.revisions() == {}
 
 
@@ -92,7 +92,7 @@ def test_a_release_of_another_bundle_is_neither_touched_nor_taken_away(bench: Re
     bundle(bench, "second", memcached(replicas=3), volumes="Delete")
     wait_until("the second is told", lambda: entry(bench, "second").get("reason") == "ReleaseNameTaken")
     assert bench.revisions() == {"memcached": (1, "deployed")}
-    bench.kubectl("delete", "hb", "second", "--timeout=30s")
+    bench.kubectl("delete", "hb", "second", "--timeout=120s")
     assert bench.revisions() == {"memcached": (1, "deployed")}
     assert ready(bench, "first")
 
@@ -111,8 +111,12 @@ def test_an_uninstall_that_was_cut_off_and_taken_back_ends_in_a_whole_release(be
         lambda: bench.get("sts,deploy", "-l", "application=memcached")["items"],
         show=lambda: bench.controllers.log("helmbundle"),
     )
-    wait_ready(bench, "caches")
-    assert bench.revisions() == {"memcached": (1, "deployed")}
+    # The status may still be what it was before.
+    wait_until(
+        "the release is whole",
+        lambda: bench.revisions() == {"memcached": (1, "deployed")} and ready(bench, "caches"),
+        show=lambda: f"{bench.revisions()}\n{bench.controllers.log('helmbundle')}",
+    )
 
 
 def test_a_suspended_release_is_left_alone_and_said_to_be_so(bench: Region) -> None:
@@ -200,5 +204,5 @@ def test_a_bundle_that_cannot_be_read_any_more_can_still_be_removed(bench: Regio
         show=lambda: bench.controllers.log("helmbundle"),
     )
     assert bench.revisions() == {"memcached": (1, "deployed")}
-    bench.kubectl("delete", "hb", "caches", "--timeout=30s")
+    bench.kubectl("delete", "hb", "caches", "--timeout=120s")
     assert bench.revisions() == {}

@@ -165,9 +165,9 @@ def recording(region: Region, path: Path) -> Iterator[None]:
 
     with path.open("w") as output, subprocess.Popen(command, stdout=output) as process:
         try:
-            wait_until("the watch", newest_is_there, timeout=20)
+            wait_until("the watch", newest_is_there)
             yield
-            wait_until("the newest version", newest_is_there, timeout=60)
+            wait_until("the newest version", newest_is_there)
             # One that was cut off and begun anew might have missed a version.
             assert process.poll() is None
         finally:
@@ -227,7 +227,7 @@ def untrue_summary(osdpl: dict[str, Any], workloads: int) -> list[str]:
 @pytest.mark.parametrize(
     ("causes", "pace", "floor"),
     [
-        (20, 1.0, 2),
+        pytest.param(20, 1.0, 2, marks=pytest.mark.timeout(1800)),
         pytest.param(1000, 0.5, 50, marks=[pytest.mark.exhaustive, pytest.mark.timeout(3600)]),
     ],
 )

@@ -16,7 +16,7 @@ from sandbox.cluster import Sandbox
 from tests.charts.lean import CHARTS, LEAN, credentials, manifests, objects
 from tests.contract.conftest import wait_until
 
-pytestmark = pytest.mark.cluster
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(1200)]
 
 
 class Releases:
@@ -30,7 +30,7 @@ class Releases:
     def helm(self, *arguments: str) -> str:
         command = [str(self.sandbox.helm), "--kubeconfig", str(self.sandbox.kubeconfig)]
         command += ["--namespace", self.namespace, *arguments]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=180, check=False)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=420, check=False)
         assert done.returncode == 0, done.stderr
         return done.stdout
 
@@ -40,7 +40,7 @@ class Releases:
         return str(file)
 
     def install(self, name: str) -> None:
-        self.helm("install", name, str(CHARTS / name), "--values", self.values(name), "--timeout", "150s")
+        self.helm("install", name, str(CHARTS / name), "--values", self.values(name), "--timeout", "400s")
 
     def get(self, kinds: str) -> list[dict[str, Any]]:
         found = json.loads(self.sandbox.kubectl("-n", self.namespace, "get", kinds, "-o", "json"))["items"]
@@ -79,7 +79,7 @@ def test_all_charts_installed_at_once_converge(releases: Releases) -> None:
     with ThreadPoolExecutor(5) as pool:
         list(pool.map(releases.install, LEAN))
     kinds = "deployments,statefulsets,daemonsets,jobs"
-    wait_until(lambda: all(map(settled, releases.get(kinds))), "all workloads ready, all Jobs done", 90)
+    wait_until(lambda: all(map(settled, releases.get(kinds))), "all workloads ready, all Jobs done", 240)
     names = {item["metadata"]["name"] for item in releases.get(kinds)}
     assert {"keystone-api", "mariadb-server", "nova-compute-default", "neutron-ovs-agent-default"} <= names
     assert {json.loads(releases.helm("status", name, "-o", "json"))["info"]["status"] for name in LEAN} == {

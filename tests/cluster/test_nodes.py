@@ -40,15 +40,15 @@ def test_a_cordon_a_lost_role_and_a_removal_are_told(region: Region) -> None:
     assert region.condition("NodesReady")["status"] == "True"
 
     kubectl("cordon", name)
-    wait_until("it is cordoned", lambda: node(region, name).get("state") == "Cordoned", timeout=10)
+    wait_until("it is cordoned", lambda: node(region, name).get("state") == "Cordoned")
     assert region.condition("NodesReady")["status"] == "True"
     kubectl("uncordon", name)
-    wait_until("it is Ready again", lambda: node(region, name).get("state") == "Ready", timeout=10)
+    wait_until("it is Ready again", lambda: node(region, name).get("state") == "Ready")
 
     kubectl("label", "node", name, "l3-agent-")
-    wait_until("the role is gone", lambda: "l3-agent" not in node(region, name)["roles"], timeout=10)
+    wait_until("the role is gone", lambda: "l3-agent" not in node(region, name)["roles"])
 
     kubectl("delete", "node", name)
-    wait_until("it is gone", lambda: not node(region, name), timeout=10)
+    wait_until("it is gone", lambda: not node(region, name))
     told = region.condition("NodesReady")
     assert (told["status"], told["reason"]) == ("False", "NodesMissing")

@@ -15,7 +15,7 @@ import pytest
 from sandbox import audit
 from tests.cluster.region import NAME, ROOT, Region, wait_until
 
-pytestmark = [pytest.mark.cluster, pytest.mark.xdist_group("shared-region")]
+pytestmark = [pytest.mark.cluster, pytest.mark.xdist_group("shared-region"), pytest.mark.timeout(1800)]
 
 DEBUG = {"identity": {"keystone": {"values": {"conf": {"keystone": {"DEFAULT": {"debug": True}}}}}}}
 REPLICAS = {"identity": {"keystone": {"values": {"pod": {"replicas": {"api": 2}}}}}}
@@ -39,7 +39,7 @@ def planned(region: Region) -> dict[str, Any]:
         logs = region.controllers.log("core")[-1500:] + region.controllers.log("helmbundle")[-3000:]
         return f"{json.dumps(region.status(), indent=1)}\n{json.dumps(told)[:3000]}\n{logs}"
 
-    wait_until("the plan is there", ready, 120.0, show)
+    wait_until("the plan is there", ready, 240.0, show)
     found: dict[str, Any] = region.status().get("plan") or {}
     return found
 
@@ -51,7 +51,7 @@ def osctl(region: Region, *arguments: str) -> subprocess.CompletedProcess[str]:
         "KUBECONFIG": str(region.sandbox.kubeconfig),
     }
     command = [sys.executable, "-m", "controller.cli.main", *arguments, "-n", region.namespace]
-    return subprocess.run(command, check=False, capture_output=True, text=True, timeout=300, env=environment)
+    return subprocess.run(command, check=False, capture_output=True, text=True, timeout=900, env=environment)
 
 
 def foreign_writes(region: Region, since: datetime) -> list[str]:
@@ -94,7 +94,7 @@ def test_an_edit_is_planned_then_approved_and_applied(planning: Region) -> None:
     assert entry["bytes"] > 5000
     assert planning.status()["state"] == "Planned"
     wait_until("it waits", lambda: planning.condition("Ready")["reason"] == "PlanPending")
-    assert planning.condition("ReleasesReady")["status"] == "True"
+    wait_until("releases are told", lambda: planning.condition("ReleasesReady")["status"] == "True")
     # Another plan than the present one is not applied.
     planning.edit(approvedPlan=f"sha256:{'0' * 64}")
     wait_until("it is told", lambda: planning.condition("Planned")["reason"] == "PlanDiffers")
@@ -105,7 +105,7 @@ def test_an_edit_is_planned_then_approved_and_applied(planning: Region) -> None:
     shown = osctl(planning, "plan")
     assert (shown.returncode, plan["digest"] in shown.stdout) == (1, True), shown.stderr
     planning.edit(approvedPlan=None)
-    approved = osctl(planning, "approve", "--plan", plan["digest"], "--wait", "--timeout", "3m")
+    approved = osctl(planning, "approve", "--plan", plan["digest"], "--wait", "--timeout", "8m")
     assert approved.returncode == 0, approved.stdout + approved.stderr
     after = planning.revisions()
     assert {name for name in after if after[name] != before[name]} == {"keystone"}
@@ -126,9 +126,10 @@ def test_a_first_install_is_planned_without_a_write(region: Region) -> None:
     assert "create Deployment/keystone-api" in entries["keystone"]["objects"]
     assert "Job/keystone-db-sync" in entries["keystone"]["hooks"]
     assert region.status()["state"] == "Planned"
-    assert region.condition("SecretsExchanged")["status"] == "True"
+    # Of another container than the plan.
+    wait_until("secrets are told", lambda: region.condition("SecretsExchanged")["status"] == "True")
     assert foreign_writes(region, moment) == []
     assert region.revisions() == {}
     assert len(json.dumps(region.status())) < 200_000
-    region.kubectl("delete", "osdpl", NAME, "--timeout=60s")
+    region.kubectl("delete", "osdpl", NAME, "--timeout=280s")
     assert region.get("hb")["items"] == []

@@ -15,7 +15,7 @@ from sandbox.cluster import Sandbox
 from tests.cluster.conftest import installed
 from tests.cluster.region import Region, wait_until
 
-pytestmark = [pytest.mark.cluster, pytest.mark.xdist_group("kills")]
+pytestmark = [pytest.mark.cluster, pytest.mark.xdist_group("kills"), pytest.mark.timeout(1800)]
 
 CHART = Path(__file__).parents[1] / "bench" / "charts" / "three"
 BUNDLES = [f"bundle{number}" for number in range(5)]
@@ -40,7 +40,7 @@ class Fleet:
     def apply(self) -> None:
         bodies = [json.dumps(self._bundle(name)) for name in BUNDLES]
         self.region.kubectl("apply", "--server-side", "-f", "-", input="\n".join(bodies))
-        wait_until("all are Ready", self._all_ready, 180, lambda: self.region.controllers.log("helmbundle"))
+        wait_until("all are Ready", self._all_ready, 300, lambda: self.region.controllers.log("helmbundle"))
 
     def _bundle(self, name: str) -> dict[str, Any]:
         releases = [
@@ -86,7 +86,7 @@ def test_of_twenty_releases_only_the_changed_one_is_upgraded(fleet: Fleet) -> No
     moment = audit.now()
     fleet.region.controllers.restart("helmbundle")
     # Two looks at everything: after the start and by the resync.
-    wait_until("it has looked at all of them twice", lambda: _looks(fleet.region, moment) >= 10, 60)
+    wait_until("it has looked at all of them twice", lambda: _looks(fleet.region, moment) >= 10)
     assert fleet.region.writes_since(moment) == []
     assert fleet.region.revisions() == edited
 
