@@ -5,15 +5,31 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from controller.cli.release_rows import Phase, ReleaseRow, parse_time, release_rows, short_duration
-from controller.cli.verdict import Standing, explain_silence, judge
+from controller.cli.verdict import Standing, Verdict, explain_silence, judge
 from controller.domain.conditions import find
+from controller.domain.reasons import Reason
 from controller.domain.values import SECRET_REF, DocumentPath, format_path
 
 MOST_CAUSES = 5
+# Reasons of Ready whose message repeats, or counts, what releases and components say one by one.
+_SUMS = frozenset(
+    map(
+        str,
+        (
+            Reason.APPLYING,
+            Reason.RELEASES_PENDING,
+            Reason.RELEASES_FAILING,
+            Reason.WORKLOADS_FAILING,
+            Reason.WORKLOADS_PROGRESSING,
+        ),
+    )
+)
+# How the part of Ready's message begins that names the containers which do not live (domain.region_ready).
+_NO_SIGN_OF_LIFE = "no sign of life"
 # Words in quotes in a cause that are long enough to be a value someone set, not a word of the sentence.
 _QUOTED = re.compile(r"""['"`]([A-Za-z0-9][\w.:/@%-]{3,80})['"`]""")
 
@@ -79,7 +95,7 @@ def region_view(osdpl: Mapping[str, Any], bundles: Sequence[Mapping[str, Any]], 
         standing=verdict.standing,
         reason=verdict.reason,
         progress=str(status.get("progress") or ""),
-        causes=tuple(_causes(verdict.standing, silence or verdict.message, rows, status, spec)),
+        causes=tuple(_causes(replace(verdict, message=silence or verdict.message), rows, status, spec)),
         services=services,
         secrets=_secrets(status.get("secrets") or {}, now),
         nodes=_nodes(status.get("nodes") or {}),
@@ -106,28 +122,41 @@ def _plan(spec: Mapping[str, Any], plan: Mapping[str, Any]) -> str:
 
 
 def _causes(
-    standing: Standing,
-    message: str,
-    rows: Iterable[ReleaseRow],
-    status: Mapping[str, Any],
-    spec: Mapping[str, Any],
+    verdict: Verdict, rows: Iterable[ReleaseRow], status: Mapping[str, Any], spec: Mapping[str, Any]
 ) -> Iterator[Cause]:
-    """The nearest causes first: failed releases, sick components, and else what Ready says."""
-    if standing == Standing.READY:
+    """The nearest causes first: what Ready says, then failed releases and sick components. Where Ready only
+    sums these up, they are told instead."""
+    if verdict.standing == Standing.READY:
         return
-    found = [f"{row.release}: {row.message}" for row in rows if row.phase == Phase.FAILED and row.message]
+    pending = verdict.standing != Standing.NEEDS_EDIT
+    said = [
+        part for part in (verdict.message.split("; ") if pending else verdict.message.splitlines()) if part
+    ]
+    silence = "".join(verdict.message.partition(_NO_SIGN_OF_LIFE)[1:])
+    found = [
+        f"{row.release}: {row.message}{_if_old(silence, 'helmbundle')}"
+        for row in rows
+        if row.phase == Phase.FAILED and row.message
+    ]
     found += [
         f"{_workload(application, component)} {_pods(entry)}: {entry.get('message') or 'Unhealthy'}"
+        f"{_if_old(silence, 'health')}"
         for application, components in (status.get("health") or {}).items()
         for component, entry in components.items()
         if entry.get("status") == "Unhealthy"
     ]
-    if not found and message:
-        found = message.split("; ") if standing != Standing.NEEDS_EDIT else message.splitlines()
+    if found and pending and verdict.reason in _SUMS:
+        said = [silence] if silence else []
+    found = [*said, *found]
     for text in found[:MOST_CAUSES]:
         yield Cause(text, find_setting(spec, text))
     if len(found) > MOST_CAUSES:
         yield Cause(f"and {len(found) - MOST_CAUSES} more")
+
+
+def _if_old(silence: str, container: str) -> str:
+    """What is added to the word of a container that `silence` names."""
+    return f" (the last word of {container}, which is silent)" if f" {container} (" in silence else ""
 
 
 def _workload(application: str, component: str) -> str:

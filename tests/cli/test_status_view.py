@@ -10,6 +10,9 @@ from rich.console import Console
 from controller.cli.status import print_view
 from controller.cli.status_view import as_data, find_setting, region_view
 from controller.cli.verdict import Standing
+from controller.domain.region_facts import RegionFacts, Silence
+from controller.domain.region_progress import Progress
+from controller.domain.region_ready import ready_condition
 from tests.cli.objects import bundle, condition, region, release
 
 NOW = 1_772_357_400.0  # 2026-03-01T09:30:00Z
@@ -103,6 +106,58 @@ def test_an_invalid_spec_shows_each_mistake_on_a_line_of_its_own():
     assert [cause.message for cause in region_view(bad, [], NOW).causes] == [
         "spec.a: wrong; do b",
         "spec.c: wrong",
+    ]
+
+
+PULLING = {"nova": {"api": {"status": "Unhealthy", "ready": 0, "desired": 2, "message": "ImagePullBackOff"}}}
+
+
+def causes(*conditions: dict[str, Any], bundles: tuple[dict[str, Any], ...] = ()) -> list[str]:
+    """Of a region with these conditions whose nova-api is sick."""
+    found = region_view(region(*conditions, health=PULLING), bundles, NOW).causes
+    return [cause.message for cause in found]
+
+
+def test_a_mistake_in_the_spec_is_told_before_what_is_sick():
+    invalid = condition("Ready", "False", "SpecInvalid", "spec.services.compute.nvoa: no such release")
+    assert causes(invalid, condition("Stalled", "True", "SpecInvalid")) == [
+        "spec.services.compute.nvoa: no such release",
+        "nova-api 0/2: ImagePullBackOff",
+    ]
+
+
+def test_nodes_that_are_not_ready_are_told_before_what_is_sick():
+    nodes = condition("Ready", "False", "NodesNotReady", "cmp1: KubeletStopped")
+    assert causes(nodes) == ["cmp1: KubeletStopped", "nova-api 0/2: ImagePullBackOff"]
+
+
+def test_what_a_container_said_before_it_fell_silent_is_marked_as_old():
+    facts = RegionFacts(
+        name="region-one",
+        generation=1,
+        version="1",
+        openstack_version="2026.1",
+        fingerprint="f",
+        containers=("core", "health"),
+        before={},
+        bundles=(),
+        silence=Silence(frozenset({"health"})),
+    )
+    ready = ready_condition(facts, Progress(done=1, total=1, current=True))
+    assert causes(condition("Ready", ready.status, str(ready.reason), ready.message)) == [
+        ready.message,
+        "nova-api 0/2: ImagePullBackOff (the last word of health, which is silent)",
+    ]
+
+
+def test_a_silent_container_is_told_beside_what_releases_fail_at():
+    silence = "no sign of life, or of any progress, from helmbundle (ReleasesReady): may be out of date"
+    failing = condition("Ready", "False", "ReleasesFailing", f"compute: nova Failed (no image); {silence}")
+    failed = bundle("compute", release("nova", "Failed", lastAttempt={"error": "no image"}))
+    assert causes(failing, bundles=(failed,)) == [
+        silence,
+        "nova: no image (the last word of helmbundle, which is silent)",
+        "nova-api 0/2: ImagePullBackOff",
     ]
 
 
