@@ -12,6 +12,7 @@ from controller.domain.cloud_facts import ComputeService
 from controller.domain.maintenance_plan import Mode
 from controller.domain.network_move import MoveState, NetworkMove, Outlook
 from controller.domain.nodes import NodeFacts
+from controller.domain.off_word import OffWord, ran_as, runs_again
 from controller.domain.reasons import Reason
 
 Obstacle = tuple[Reason, str]
@@ -23,10 +24,11 @@ STILL_REPORTS: Obstacle = (
 
 @dataclass(frozen=True, slots=True)
 class Ground:
-    """A node and its host. `there`: whether the Node exists; `node` is None, too, for one without a role.
+    """A node and its host. `there`: whether the Node exists; one without a role has none in `node`.
 
-    `fenced`: the maintenance's word that the node is off. `host`: as OpenStack calls it. `beside`: other
-    Nodes that are the same host, as when the machine joined again under another name.
+    `fenced`: the maintenance's word that the node is off; `word`: that, as it was noted when it was first
+    acted upon. `host`: as OpenStack calls it. `beside`: other Nodes that are the same host, as when the
+    machine joined again under another name.
     """
 
     name: str
@@ -35,6 +37,7 @@ class Ground:
     node: NodeFacts | None
     service: ComputeService | None
     fenced: bool = False
+    word: OffWord | None = None
     beside: tuple[NodeFacts, ...] = ()
 
 
@@ -92,14 +95,28 @@ def _not_dead(ground: Ground, now: float) -> Obstacle | None:
         return Reason.COMPUTE_STILL_REPORTS, text
     if ground.service is not None and ground.service.up:
         return STILL_REPORTS
-    if not (ground.fenced or (ground.node is not None and ground.node.is_fenced(now))):
-        text = f"it is not certain that the node is off: osctl node fenced {ground.name}, or spec.fenced"
-        return Reason.FENCING_AWAITED, text
-    ran = "" if ground.fenced or ground.node is None else _ran_since(ground.node.fenced, ground.beside, now)
-    if ran:
+    text = f"it is not certain that the node is off: osctl node fenced {ground.name}, or spec.fenced"
+    if ground.fenced:
+        text = _against_spec(ground, now)
+        if not text:
+            return None
+    if ground.node is not None and ground.node.is_fenced(now):
+        ran = _ran_since(ground.node.fenced, ground.beside, now)
+        if not ran:
+            return None
         text = f"its machine ran as the node {ran} since then: osctl node fenced {ran}, or spec.fenced"
-        return Reason.FENCING_AWAITED, text
-    return None
+    return Reason.FENCING_AWAITED, text
+
+
+def _against_spec(ground: Ground, now: float) -> str:
+    """What speaks against the word of spec.fenced, empty for nothing."""
+    if ground.word is None:
+        return ""
+    again = "or take spec.fenced off and set it again"
+    if ground.node is not None and runs_again(ground.word, ground.node):
+        return f"its machine was on after spec.fenced was set: osctl node fenced {ground.name}, {again}"
+    ran = ran_as(ground.word, ground.beside, now)
+    return f"its machine ran as the node {ran} since then: osctl node fenced {ran}, {again}" if ran else ""
 
 
 def _ran_since(fenced: float, beside: Sequence[NodeFacts], now: float) -> str:

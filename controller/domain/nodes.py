@@ -110,7 +110,8 @@ class HostReport:
     `uid`: of the Node whose compute service is known. `host`: as OpenStack calls it. `servers` is None
     where it is not known. `forget`: nothing of a node that is gone is left in OpenStack. `stale`: it was so
     when OpenStack was last looked at. `drain_failing`: why a drain that should be held back is not;
-    `misplaced`: why the host is not in the aggregates that it should be in.
+    `misplaced`: why the host is not in the aggregates that it should be in; `refused`: what Kubernetes
+    refuses to delete that the node has left behind.
     """
 
     reason: str = ""
@@ -123,17 +124,22 @@ class HostReport:
     drain_locked: str = ""
     drain_failing: str = ""
     misplaced: str = ""
+    refused: str = ""
     forget: bool = False
     stale: bool = False
 
 
 def parse_node(obj: Mapping[str, Any]) -> NodeFacts | None:
     """The facts of a node; None for one without a role of ours."""
+    node = machine_facts(obj)
+    return node if node.roles else None
+
+
+def machine_facts(obj: Mapping[str, Any]) -> NodeFacts:
+    """The facts of any node, also of one that has no role of ours, or has lost it."""
     meta = obj["metadata"]
     labels = meta.get("labels") or {}
     roles = tuple(role for role in ROLES if labels.get(role) == ROLE_VALUE)
-    if not roles:
-        return None
     ready = find((obj.get("status") or {}).get("conditions") or [], "Ready")
     cordoned = bool((obj.get("spec") or {}).get("unschedulable"))
     going = bool(meta.get("deletionTimestamp"))
@@ -279,7 +285,7 @@ def _entry(
     if report is None:
         whole.update({key: old[key] for key in _REPORTED if key in old})
     else:
-        texts = (entry["message"], report.message, report.drain_failing, report.misplaced)
+        texts = (entry["message"], report.message, report.drain_failing, report.misplaced, report.refused)
         whole["message"] = shorten("; ".join(text for text in texts if text), MESSAGE_LIMIT)
         whole.update(
             reason=report.reason,

@@ -25,10 +25,13 @@ from controller.domain.maintenance_obstacle import (
 from controller.domain.maintenance_plan import Mode
 from controller.domain.names import CORDONED_BY_ANNOTATION, NO_EVACUATION_ANNOTATION
 from controller.domain.network_move import KINDS
-from controller.domain.nodes import parse_node
+from controller.domain.node_maintenance import Phase
+from controller.domain.nodes import machine_facts, parse_node
+from controller.domain.off_word import read_word, word_on
+from controller.domain.reasons import Reason
 from controller.errors import ObjectMissing
 from controller.ports import NODE, Clock, Kube, KubeObject
-from controller.reconcile.maintenance_status import Work
+from controller.reconcile.maintenance_status import StatusWriter, Work
 
 log = logging.getLogger(__name__)
 
@@ -43,6 +46,16 @@ class HostOut:
     def obstacle(self, work: Work, view: CloudView) -> Obstacle | None:
         """What would stand in the way, as far as the last look shows; nothing is done."""
         return obstacle(work.spec.mode, _ground(work, view), self._clock.now())
+
+    def note_word(self, work: Work, view: CloudView, status: StatusWriter) -> None:
+        """Notes what the node shows before the word of spec.fenced is acted upon. Raises KubeError."""
+        ground = _ground(work, view)
+        acted = work.spec.fenced and work.spec.mode == Mode.EVACUATE and ground.word is None
+        if not acted or self.obstacle(work, view) is not None:
+            return
+        standing = work.standing(Phase.MOVING, Reason.MOVING_SERVERS, "the node is taken out of service")
+        word = word_on(ground.node, self._clock.now())
+        status.write(work, replace(standing, word=word.written()))
 
     def take_out(self, work: Work, cloud: Cloud, view: CloudView) -> Obstacle | None:
         """The host takes nothing new from here on; what stands in the way of moving its servers, or None."""
@@ -138,8 +151,9 @@ def _ground(work: Work, view: CloudView) -> Ground:
         name=work.spec.node,
         host=work.host,
         there=work.node is not None,
-        node=parse_node(work.node) if work.node is not None else None,
+        node=machine_facts(work.node) if work.node is not None else None,
         service=view.service(work.host),
         fenced=work.spec.fenced,
+        word=read_word(work.obj.get("status") or {}),
         beside=work.beside,
     )

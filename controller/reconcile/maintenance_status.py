@@ -114,7 +114,7 @@ def read_work(obj: KubeObject, *, shared_disks: bool) -> Work | None:
 
 @dataclass(frozen=True)
 class Standing:
-    """What is to be written of a maintenance."""
+    """What is to be written of a maintenance; `word`: the word of spec.fenced, when it is first noted."""
 
     phase: Phase
     reason: Reason
@@ -123,6 +123,7 @@ class Standing:
     network: Sequence[NetworkMove] = ()
     started: float = 0.0
     volumes: int = 0
+    word: Mapping[str, str] | None = None
 
 
 class StatusWriter:
@@ -151,6 +152,10 @@ class StatusWriter:
         }
         if standing.started:
             status["startedAt"] = timestamp(standing.started)
+        word = standing.word or before.get("fenced")
+        if word and work.spec.fenced:
+            # Once it is taken back, another word counts anew.
+            status["fenced"] = dict(word)
         if listed:
             status["servers"] = [one.written() for one in listed]
         if standing.network:

@@ -218,6 +218,7 @@ class MaintenancesReconciler:
             standing = work.standing(Phase.MOVING, Reason.MOVING_SERVERS, text)
             self._status.write(work, replace(standing, started=self._clock.now()))
             return 0.0
+        self._out.note_word(work, view, self._status)
         if stopped and not work.moving:
             # What is under way ends; nothing is begun.
             return self._move(work, cloud, view, share, (Reason.AUTOMATION_BRAKED, stopped))
