@@ -219,8 +219,8 @@ class MaintenancesReconciler:
             self._status.write(work, replace(standing, started=self._clock.now()))
             return 0.0
         self._out.note_word(work, view, self._status)
-        if stopped and not work.moving:
-            # What is under way ends; nothing is begun.
+        if stopped:
+            # What is under way ends; nothing is begun, and what a person does to the host meanwhile stays.
             return self._move(work, cloud, view, share, (Reason.AUTOMATION_BRAKED, stopped))
         return self._move(work, cloud, view, share, self._take_out(work, cloud, view))
 

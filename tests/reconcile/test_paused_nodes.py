@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from controller.ports import NODE, NODE_MAINTENANCE, OSDPL
@@ -73,6 +75,22 @@ def test_an_evacuation_by_itself_is_neither_begun_nor_gone_on_with(world: NodeWo
     set_mode(world, "Apply")
     world.look(60)
     assert all(one.host != "cmp1" for one in world.cloud.hosted.values())
+
+
+def test_a_host_that_a_person_lets_up_meanwhile_is_not_held_down_again(world: NodeWorld) -> None:
+    lose(world)
+    world.look(14, after=10)
+    world.fence("cmp1")
+    world.look(4, cloud_moves=False)
+    [maintenance] = world.kube.objects("NodeMaintenance")
+    assert any(one["state"] == "Requested" for one in maintenance["status"]["servers"])
+    set_mode(world, "Paused")
+    world.look(2, cloud_moves=False)
+    up = replace(world.cloud.services["cmp1"], forced_down=False, enabled=True, reason="")
+    world.cloud.services["cmp1"] = up
+    world.cloud.calls.clear()
+    world.look(5, cloud_moves=False)
+    assert (world.cloud.writes, world.cloud.services["cmp1"]) == ([], up)
 
 
 def test_a_maintenance_that_somebody_made_goes_on(world: NodeWorld) -> None:
