@@ -39,7 +39,7 @@ from sandbox.faults import (
 from sandbox.http_messages import LARGEST_HEAD, Head, Malformed, body_of, read_head
 from sandbox.kubectl import write_service_account_kubeconfig
 
-START_SECONDS = 10.0
+START_SECONDS = 120.0
 
 
 @dataclass

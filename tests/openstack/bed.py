@@ -104,7 +104,7 @@ class Bed:
         found: dict[str, Any] = (json.loads(text).get("status") or {}) if text.strip() else {}
         return found
 
-    def wait_phase(self, name: str, phase: str, timeout: float = 240.0) -> dict[str, Any]:
+    def wait_phase(self, name: str, phase: str, timeout: float = 480.0) -> dict[str, Any]:
         def show() -> str:
             return f"{json.dumps(self.maintenance(name), indent=1)}\n{self.log()}"
 
@@ -114,7 +114,7 @@ class Bed:
         wait_until(f"maintenance {name} is {phase}", there, timeout, show)
         return self.maintenance(name)
 
-    def wait_gone(self, name: str, timeout: float = 120.0) -> None:
+    def wait_gone(self, name: str, timeout: float = 240.0) -> None:
         def gone() -> bool:
             return not self.kubectl("get", "nm", name, "-o", "name", "--ignore-not-found").strip()
 
@@ -130,7 +130,7 @@ class Bed:
         """The compute service of a host, None where there is none."""
         return next(iter(self.sdk.compute.services(binary="nova-compute", host=host)), None)
 
-    def wait_service(self, host: str, timeout: float = 120.0, **wanted: Any) -> Any:
+    def wait_service(self, host: str, timeout: float = 300.0, **wanted: Any) -> Any:
         """Until the compute service of a host has these attributes."""
 
         def fits() -> bool:
@@ -159,7 +159,7 @@ class Bed:
                 availability_zone=f"nova:{host}",
                 metadata=more.get("metadata") or {},
             )
-            return sdk.compute.wait_for_server(made, interval=0.5, wait=120)
+            return sdk.compute.wait_for_server(made, interval=0.5, wait=300)
 
         with ThreadPoolExecutor(5) as pool:
             return list(pool.map(one, range(count)))
@@ -181,7 +181,7 @@ class Bed:
             kubectl("delete", name, "--ignore-not-found", "--wait=false")
         for server in self.servers().values():
             self.sdk.compute.delete_server(server, force=True)
-        wait_until("no server is left", lambda: not self.servers(), 90)
+        wait_until("no server is left", lambda: not self.servers(), 240)
         for host in COMPUTES:
             self.cloud.set_agents(host, *(kind for kind in AGENTS if kind != "metadata"))
             self.cloud.start(compute_name(host))
@@ -189,10 +189,10 @@ class Bed:
             self._restore(host)
 
     def _restore(self, host: str) -> None:
-        wait_until(f"{host} registered", lambda: self.service(host), 60)
+        wait_until(f"{host} registered", lambda: self.service(host), 240)
         service = self.service(host)
         if service.is_forced_down:
-            wait_until(f"{host} may be up", lambda: self._force_up(service), 60)
+            wait_until(f"{host} may be up", lambda: self._force_up(service), 240)
         self.wait_service(host, state="up")
         if self.service(host).status == "disabled":
             self.sdk.compute.enable_service(service)

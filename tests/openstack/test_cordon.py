@@ -23,8 +23,12 @@ def test_a_cordoned_node_takes_no_servers_until_it_is_uncordoned(bed: Bed) -> No
     assert bed.service("cmp2").status == "enabled"
     bed.kubectl("uncordon", "cmp1")
     bed.wait_service("cmp1", status="enabled")
-    wait_until("told", lambda: bed.node("cmp1").get("reason") == "InService", 60)
-    assert bed.node("cmp1")["compute"] == "enabled, up"
+
+    def told() -> bool:
+        node = bed.node("cmp1")
+        return (node.get("reason"), node.get("compute")) == ("InService", "enabled, up")
+
+    wait_until("told", told, 180, bed.log)
 
 
 @pytest.mark.exhaustive

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
 
 import pytest
 
@@ -19,6 +18,11 @@ pytestmark = [
 ]
 
 
+def moves(bed: Bed, server: str) -> int:
+    """How often it was moved. One that Nova itself gave up, as something was too slow for it, is no move."""
+    return sum(one.status not in ("error", "failed", "cancelled") for one in bed.migrations(server))
+
+
 def migrate(bed: Bed, count: int, budget: int) -> None:
     """Moves `count` servers off cmp1 and counts how many were under way at once."""
     made = {one.id for one in bed.boot(count, "cmp1")}
@@ -31,14 +35,14 @@ def migrate(bed: Bed, count: int, budget: int) -> None:
         most = max(most, sum(one.status == "MIGRATING" for one in listed.values()))
         return bed.maintenance("work").get("phase") == "Completed"
 
-    wait_until("all have moved", done, 180 + 30 * count, bed.log)
+    wait_until("all have moved", done, 600 + 30 * count, bed.log)
     assert most <= budget
     status = bed.maintenance("work")
     assert status["progress"] == f"{count}/{count}"
     after = bed.servers()
     assert set(after) == made
     assert {one.compute_host for one in after.values()} <= {"cmp2", "cmp3"}
-    assert Counter(len(bed.migrations(id_)) for id_ in made) == {1: count}
+    assert {id_: moves(bed, id_) for id_ in made} == dict.fromkeys(made, 1)
 
 
 def test_servers_are_moved_within_the_budget_and_the_node_returns(bed: Bed) -> None:
@@ -48,7 +52,8 @@ def test_servers_are_moved_within_the_budget_and_the_node_returns(bed: Bed) -> N
     bed.kubectl("delete", "nm", "work", "--wait=false")
     bed.wait_gone("work")
     bed.wait_service("cmp1", status="enabled")
-    assert "unschedulable" not in bed.kubectl("get", "node", "cmp1", "-o", "jsonpath={.spec}")
+    spec = ("get", "node", "cmp1", "-o", "jsonpath={.spec}")
+    wait_until("it takes pods again", lambda: "unschedulable" not in bed.kubectl(*spec), 120)
 
 
 @pytest.mark.exhaustive
