@@ -11,7 +11,7 @@ from controller.domain.cloud_facts import Aggregate, CloudView
 from controller.domain.conditions import timestamp
 from controller.domain.nodes import NodeFacts, parse_node
 from controller.domain.times import seconds_of
-from controller.errors import CloudRefused, CloudUnavailable
+from controller.errors import ApiUnavailable, CloudRefused, CloudUnavailable, KubeError
 from controller.ports import NODE, Clock, Kube, KubeObject
 from controller.reconcile.fair_order import FairOrder
 from controller.reconcile.host_scene import HostScene
@@ -71,7 +71,9 @@ class HostPlaces:
             except CloudUnavailable as error:
                 log.warning("aggregates of %s: %s", name, error)
                 return
-            except CloudRefused as error:
+            except ApiUnavailable:
+                raise
+            except (CloudRefused, KubeError) as error:
                 changes += 1
                 self._pauses.failed(name)
                 self._refused[name] = f"it cannot be put where its labels say: {error}"
@@ -83,13 +85,13 @@ class HostPlaces:
     def _place(self, node: NodeFacts, host: str, cloud: Cloud, view: CloudView) -> int:
         """Brings the host in and out, on a Node read right before; gives how many changes that took.
 
-        Raises CloudUnavailable, and CloudRefused once everything was tried.
+        Raises CloudUnavailable and ApiUnavailable, and what was refused once everything was tried.
         """
         live = self._kube.get(NODE, node.name)
         fresh = parse_node(live) if live is not None else None
         if fresh is None or not fresh.is_compute:
             return 0
-        refused: CloudRefused | None = None
+        refused: CloudRefused | KubeError | None = None
         changes, wanted = misplaced(fresh, host, view), dict(fresh.aggregates)
         for name, member in changes:
             known = next((one for one in view.aggregates if one.name == name), None)
@@ -100,7 +102,10 @@ class HostPlaces:
                 elif note.name == name:
                     self._note(node.name, "")
                 cloud.place_host(known, host, member=member)
-            except CloudRefused as error:
+            except ApiUnavailable:
+                raise
+            except (CloudRefused, KubeError) as error:
+                # OpenStack refuses the place, or Kubernetes the note on the Node.
                 log.warning("host %s, aggregate %s: %s", host, name, error)
                 refused = error
         if refused is not None:

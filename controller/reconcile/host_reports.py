@@ -22,9 +22,11 @@ def host_reports(
     *,
     locks: LockedNodes,
     misplaced: Mapping[str, str],
+    refused: Mapping[str, str],
     now: float,
 ) -> dict[str, HostReport]:
-    """By name of the Node. `locks`: why drains are held back; `misplaced`: why a host is not in its place."""
+    """By name of the Node. `locks`: why drains are held back; `misplaced`: why a host is not in its place;
+    `refused`: what cannot be cleared away on it."""
     reports = {host.name: _report(host, decision, scene.policy, now) for host, decision in decided}
     for name, node in scene.nodes.items():
         host = scene.host(name, view)
@@ -33,6 +35,8 @@ def host_reports(
             reports[name] = HostReport(uid=node.uid, host=host)
     for name, why in misplaced.items():
         reports[name] = replace(reports.get(name, HostReport()), misplaced=why)
+    for name in reports.keys() & refused.keys():
+        reports[name] = replace(reports[name], refused=refused[name])
     return with_locks(reports, locks)
 
 

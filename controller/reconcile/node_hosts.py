@@ -18,12 +18,11 @@ from controller.domain.compute_node import (
     HostFacts,
     Step,
     decide_host,
-    is_automatic,
 )
-from controller.domain.node_pods import stuck_pods
 from controller.domain.reasons import WARNING, Reason
 from controller.errors import CloudUnavailable
-from controller.ports import NODE, NODE_MAINTENANCE, POD, STATEFULSET, Clock, Events, Kube
+from controller.ports import STATEFULSET, Clock, Events, Kube
+from controller.reconcile.after_evacuation import AfterEvacuation
 from controller.reconcile.cloud_access import CloudAccess
 from controller.reconcile.drain_guard import DrainGuard
 from controller.reconcile.drain_lock import DrainLocks, LockedNodes
@@ -74,14 +73,12 @@ class HostsReconciler:
         namespace: str,
         resync: float,
     ) -> None:
-        self._kube = kube
         self._clock = clock
         self._events = events
         self._access = access
         self._nodes = nodes
         self._region = region
         self._board = board
-        self._namespace = namespace
         self._resync = resync
         self._scenes = HostScenes(
             kube=kube, clock=clock, nodes=nodes, region=region, board=board, namespace=namespace
@@ -93,6 +90,7 @@ class HostsReconciler:
         )
         self._told: dict[str, tuple[str, str]] = {}
         self._turns = HostTurns(kube, clock, namespace)
+        self._after = AfterEvacuation(kube, clock, namespace)
         self._volumes = VolumeReturn(clock)
         self._marks = MarkReturn(kube, clock)
         self._places = HostPlaces(kube, clock)
@@ -138,8 +136,9 @@ class HostsReconciler:
         decided = [(host, decide_host(host, scene.policy, braked, now)) for host in hosts]
         turns = self._turns.take(decided, scene, cloud, view=view, braked=braked)
         decided = [turns.told.get(host.name, (host, decision)) for host, decision in decided]
+        refused: dict[str, str] = {}
         if not scene.policy.paused:
-            self._return_automatic(scene, view)
+            refused = self._after.look(scene, view)
             self._volumes.look(scene, decided, cloud, view)
             self._marks.look(scene, cloud, view)
         owners = [host.name for host in hosts if not (host.taken_over or scene.policy.paused)]
@@ -151,32 +150,11 @@ class HostsReconciler:
         decided = [(host, answers.get(host.name, decision)) for host, decision in decided]
         for host, decision in decided:
             self._tell(host, decision, scene)
-        reports = host_reports(scene, view, decided, locks=locks, misplaced=self._places.refused, now=now)
+        reports = host_reports(
+            scene, view, decided, locks=locks, misplaced=self._places.refused, refused=refused, now=now
+        )
         self._board.write(BoardContent(reports, braked, paused=_paused(scene)))
         return turns.changed
-
-    def _return_automatic(self, scene: HostScene, view: CloudView) -> None:
-        """A node that is back needs its own evacuation no more; and what hangs on a dead one is freed."""
-        now = self._clock.now()
-        for name, maintenances in scene.maintenances.items():
-            for one in maintenances:
-                meta = one["metadata"]
-                done = is_automatic(one) and not meta.get("deletionTimestamp")
-                if done and self._needs_no_evacuation(name, scene, view):
-                    self._kube.delete(NODE_MAINTENANCE, meta["name"], uid=meta["uid"])
-        for name, node in scene.nodes.items():
-            if node.is_fenced(now):
-                for pod in stuck_pods(scene.pods, name, now):
-                    self._kube.delete(POD, pod.name, self._namespace, uid=pod.uid, grace=0)
-
-    def _needs_no_evacuation(self, name: str, scene: HostScene, view: CloudView) -> bool:
-        """Whether the node is ready, be it under another name, or gone: nobody can say that this is off."""
-        if scene.ready_as(name, view):
-            return True
-        node = scene.nodes.get(name)
-        if node is not None:
-            return node.is_ready
-        return self._kube.get(NODE, name) is None
 
     # -- what is told -------------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""What an admission or a missing right refuses concerns one object: it is told there, and holds up no other."""
+"""What an admission or a missing right refuses is told where it belongs, and holds up nothing else."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
+from controller.domain.names import AGGREGATE_LABEL
 from controller.errors import Forbidden, KubeError, ObjectRefused
-from controller.ports import NODE_MAINTENANCE, OSDPL
+from controller.ports import NODE_MAINTENANCE, OSDPL, POD
 from tests.fakes.kube import Request
 from tests.reconcile.node_world import NAMESPACE, NodeWorld
 from tests.reconcile.watched import NAME
@@ -98,3 +99,86 @@ def test_without_a_region_a_refusal_for_one_maintenance_holds_up_no_other(world:
     world.maintenances.reconcile()
     assert told(world, "work1")[:2] == ("Blocked", "ApiServerRefused")
     assert world.maintenance("work2") == {}
+
+
+# -- the care for hosts
+
+
+def lost(name: str) -> NodeWorld:
+    """A node is lost, confirmed to be off, and evacuated."""
+    world = NodeWorld(
+        *(f"cmp{number}" for number in range(1, 7)),
+        nodes={"evacuation": "Auto"},
+        compute={"images": {"backend": "ceph"}},
+    )
+    world.cloud.boot(2, name)
+    world.look(1)
+    world.set_ready(name, False)
+    world.cloud.die(name)
+    world.look(20, after=10)
+    world.fence(name)
+    world.look(4)
+    [evacuation] = world.kube.list(NODE_MAINTENANCE)
+    assert evacuation["spec"]["nodeName"] == name
+    return world
+
+
+def serves_the_others(world: NodeWorld) -> bool:
+    """Whether a lock is made, a cordon followed and the status written, as when nothing is refused."""
+    world.cloud.boot(2, "cmp3")
+    world.cordon("cmp2")
+    world.look(3)
+    locked = world.status("cmp3").get("drainLocked") == "2 servers are on it"
+    return locked and world.status("cmp2")["reason"] == "NodeCordoned"
+
+
+def test_an_evacuation_that_may_not_be_deleted_is_told_of_its_node_only() -> None:
+    world = lost("cmp1")
+    world.kube.before_write = refusing("delete", "NodeMaintenance")
+    world.set_ready("cmp1", True)
+    world.cloud.restart("cmp1")
+    world.look(3)
+    message = world.status("cmp1")["message"]
+    assert "NodeMaintenance evacuate-cmp1" in message and DENIED in message
+    assert serves_the_others(world)
+    allow(world)
+    world.look(2, after=60)
+    assert world.kube.list(NODE_MAINTENANCE) == []
+    world.look(1)
+    assert DENIED not in world.status("cmp1").get("message", "")
+
+
+def test_a_pod_that_may_not_be_removed_holds_up_no_other() -> None:
+    world = lost("cmp1")
+    for name in ("held", "stuck"):
+        meta = {"name": name, "namespace": NAMESPACE, "finalizers": ["example.org/kept"]}
+        spec = {"nodeName": "cmp1", "containers": []}
+        world.kube.create({"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec})
+        world.kube.delete(POD, name, NAMESPACE)
+    refuse, tried = refusing("delete", "Pod", "held"), []
+
+    def before_write(request: Request) -> None:
+        if (request.verb, request.kind) == ("delete", "Pod"):
+            tried.append(request.name)
+        refuse(request)
+
+    world.kube.before_write = before_write
+    world.look(60, after=10)
+    assert "stuck" in tried
+    assert 5 <= tried.count("held") <= 30
+    assert "the Pod held cannot be deleted" in world.status("cmp1")["message"]
+    assert serves_the_others(world)
+
+
+def test_a_note_that_a_node_may_not_have_holds_up_only_the_aggregates_of_its_host(world: NodeWorld) -> None:
+    for name in ("1", "4"):
+        world.edit_node(f"cmp{name}", {"metadata": {"labels": {AGGREGATE_LABEL: f"rack{name}"}}})
+    world.kube.before_write = refusing("patch", "Node", "cmp1")
+    world.look(3)
+    assert "it cannot be put where its labels say" in world.status("cmp1")["message"]
+    assert DENIED in world.status("cmp1")["message"]
+    assert [one.name for one in world.cloud.aggregates()] == ["rack4"]
+    assert serves_the_others(world)
+    allow(world)
+    world.look(2, after=60)
+    assert sorted(one.name for one in world.cloud.aggregates()) == ["rack1", "rack4"]
