@@ -108,7 +108,9 @@ class Cloud(Protocol):
 
     # -- writes that may be repeated
 
-    def set_compute_service(self, id_: str, *, enabled: bool, reason: str = "") -> None: ...
+    def set_compute_service(self, id_: str, *, enabled: bool, reason: str = "") -> None:
+        """`reason` replaces the one before, also where it is empty."""
+        ...
 
     def force_down(self, id_: str, *, down: bool) -> None: ...
 

@@ -181,7 +181,8 @@ class OpenStackCloud:
     def set_compute_service(self, id_: str, *, enabled: bool, reason: str = "") -> None:
         body: dict[str, Any] = {"status": "enabled"}
         if not enabled:
-            body = {"status": "disabled", "disabled_reason": reason[:255]}
+            # Nova takes no empty reason; without one it forgets the one before.
+            body = {"status": "disabled"} | ({"disabled_reason": reason[:255]} if reason else {})
         self._calls.send("PUT", "compute", f"/os-services/{id_}", body, SERVICES)
 
     def force_down(self, id_: str, *, down: bool) -> None:

@@ -22,23 +22,25 @@ NEW_SERVICE_REASONS = frozenset(
 # In disabled_reason of a service that we hold down: only that is let up again by us.
 _FORCED = MARK + "forced down"
 _BEFORE = "; before: "
+# After that, of a service that somebody had disabled without a word.
+_WORDLESS = "(no reason)"
 _REASON_LIMIT = 255
 
 
 def is_ours(reason: str) -> bool:
     """Whether something was disabled by us, or by nobody in particular, and by nobody else before."""
-    return (reason.startswith(MARK) and not reason_before(reason)) or reason in NEW_SERVICE_REASONS
+    return (reason.startswith(MARK) and reason_before(reason) is None) or reason in NEW_SERVICE_REASONS
 
 
-def forced_reason(reason: str) -> str:
+def forced_reason(reason: str | None) -> str:
     """What to leave in disabled_reason of a service that is forced down, and is disabled for `reason`.
 
-    Somebody else's words are kept, to be put back.
+    None for one that is enabled. Somebody else's words are kept, to be put back, or that there were none.
     """
-    if reason.startswith(_FORCED):
-        return reason
-    foreign = reason and not is_ours(reason)
-    return (_FORCED + (_BEFORE + reason if foreign else ""))[:_REASON_LIMIT]
+    if reason is None or is_ours(reason):
+        return _FORCED
+    before = _BEFORE + (reason or _WORDLESS)
+    return reason if reason.startswith(_FORCED) else (_FORCED + before)[:_REASON_LIMIT]
 
 
 def forced_by_us(reason: str) -> bool:
@@ -46,9 +48,13 @@ def forced_by_us(reason: str) -> bool:
     return reason.startswith(_FORCED)
 
 
-def reason_before(reason: str) -> str:
-    """For what somebody else had disabled a service before we forced it down; empty for nothing."""
-    return reason.partition(_BEFORE)[2] if reason.startswith(_FORCED) else ""
+def reason_before(reason: str) -> str | None:
+    """For what somebody else had disabled a service before we forced it down: empty for no reason given.
+
+    None where nobody else had.
+    """
+    before = reason.partition(_BEFORE)[2] if reason.startswith(_FORCED) else ""
+    return (before if before != _WORDLESS else "") if before else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -305,7 +305,7 @@ def _ready(facts: HostFacts, node: ComputeNode, service: ComputeService, now: fl
     if service.enabled:
         return _serving(facts, node, service, now)
     before = reason_before(service.reason)
-    if before and not held:
+    if before is not None and not held:
         text = "its compute service is disabled again for what somebody had disabled it"
         return Decision(Step.DISABLE, Reason.DISABLED_BY_OTHERS, text, mark=before)
     if not held and not is_ours(service.reason):

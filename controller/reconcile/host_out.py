@@ -82,7 +82,7 @@ class HostOut:
     @staticmethod
     def _hold_down(service: ComputeService, cloud: Cloud) -> None:
         """Has Nova take the host for dead. That it is held down by us is written before it is."""
-        reason = forced_reason("" if service.enabled else service.reason)
+        reason = forced_reason(None if service.enabled else service.reason)
         if service.enabled or reason != service.reason:
             cloud.set_compute_service(service.id, enabled=False, reason=reason)
         cloud.force_down(service.id, down=True)

@@ -105,6 +105,11 @@ CASES: dict[str, tuple[HostFacts, Step, Reason]] = {
         Step.DISABLE,
         Reason.DISABLED_BY_OTHERS,
     ),
+    "back, no longer forced down what a person had disabled without a word": (
+        replace(HOST, service=replace(OURS, reason=forced_reason(""))),
+        Step.DISABLE,
+        Reason.DISABLED_BY_OTHERS,
+    ),
     "ready, and its compute down": (
         replace(HOST, service=replace(SERVICE, up=False)),
         Step.BLOCKED,

@@ -149,6 +149,8 @@ class CloudServer:
             self.cloud.force_down(id_, down=body["forced_down"])
         else:
             enabled = body["status"] == "enabled"
+            if body.get("disabled_reason") == "":
+                return _fault(path="/compute", code=400, text="Invalid input for field disabled_reason.")
             reason = body.get("disabled_reason") or ""
             self.cloud.set_compute_service(id_, enabled=enabled, reason=reason)
         return 200, {"service": shapes.service(self.cloud._service(id_))}

@@ -199,6 +199,14 @@ def test_a_service_is_disabled_with_words_and_enabled_without(world: Any) -> Non
     assert (service(world, "cmp1").enabled, service(world, "cmp1").reason) == (True, "")
 
 
+def test_a_service_is_disabled_without_words_and_forgets_those_before(world: Any) -> None:
+    id_ = service(world, "cmp1").id
+    world.port.set_compute_service(id_, enabled=False, reason="osctl.dev: why")
+    world.port.set_compute_service(id_, enabled=False)
+    assert (service(world, "cmp1").enabled, service(world, "cmp1").reason) == (False, "")
+    world.port.set_compute_service(id_, enabled=True)
+
+
 def test_a_service_that_has_servers_is_not_deleted(world: Any) -> None:
     world.boot("cmp1")
     with pytest.raises(CloudRefused) as refusal:

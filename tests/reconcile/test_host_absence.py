@@ -188,8 +188,9 @@ def test_what_a_person_forced_down_meanwhile_stays_down(world: NodeWorld) -> Non
     assert world.status("cmp1")["reason"] == "DisabledByOthers"
 
 
-def test_what_a_person_had_disabled_is_so_again_after_its_evacuation(world: NodeWorld) -> None:
-    world.cloud.set_compute_service("service-cmp1", enabled=False, reason="broken fan")
+@pytest.mark.parametrize("why", ["broken fan", ""])
+def test_what_a_person_had_disabled_is_so_again_after_its_evacuation(world: NodeWorld, why: str) -> None:
+    world.cloud.set_compute_service("service-cmp1", enabled=False, reason=why)
     world.set_ready("cmp1", False)
     world.cloud.die("cmp1")
     world.fence("cmp1")
@@ -205,4 +206,4 @@ def test_what_a_person_had_disabled_is_so_again_after_its_evacuation(world: Node
     world.cloud.restart("cmp1")
     world.look(4)
     service = world.cloud.services["cmp1"]
-    assert (service.forced_down, service.enabled, service.reason) == (False, False, "broken fan")
+    assert (service.forced_down, service.enabled, service.reason) == (False, False, why)
