@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
@@ -20,6 +19,7 @@ from controller.domain.drift_rules import ignore_objects
 from controller.domain.durations import format_duration, parse_duration
 from controller.domain.names import API_VERSION, MANAGED_BY, MANAGED_BY_US
 from controller.domain.object_meta import ObjectMeta, a, parse_meta
+from controller.domain.values import copied
 from controller.errors import Problem, SpecInvalid
 
 KIND = "HelmBundle"
@@ -126,7 +126,7 @@ def _release_object(release: ReleaseSpec) -> dict[str, Any]:
         "name": release.name,
         "namespace": release.namespace,
         "chart": {key: value for key, value in chart.items() if value},
-        "values": copy.deepcopy(dict(release.values)),
+        "values": copied(dict(release.values)),
         "dependsOn": list(release.depends_on),
         "timeout": format_duration(release.timeout),
         "drift": release.drift,

@@ -7,7 +7,6 @@ alone can know, rules about the object before the change, is left to it.
 
 from __future__ import annotations
 
-import copy
 import difflib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +16,7 @@ import jsonschema
 
 from controller.domain.cel_rules import is_transition, predicate
 from controller.domain.object_meta import a
-from controller.domain.values import DocumentPath, format_path
+from controller.domain.values import DocumentPath, copied, format_path
 from controller.errors import ControllerError, Problem
 
 MAX_PROBLEMS = 100
@@ -136,26 +135,26 @@ def _json_schema(node: Mapping[str, Any]) -> dict[str, Any]:
 def _with_defaults(value: Any, node: Mapping[str, Any]) -> Any:
     if isinstance(value, Mapping):
         if node.get(_OPEN):
-            return copy.deepcopy(dict(value))
+            return copied(dict(value))
         properties = node.get("properties", {})
         result = {}
         for key, item in value.items():
             child = properties.get(key, node.get("additionalProperties"))
             if item is None and isinstance(child, Mapping):
                 continue  # the server takes a null for a field that it knows as not said
-            result[key] = _with_defaults(item, child) if isinstance(child, Mapping) else copy.deepcopy(item)
+            result[key] = _with_defaults(item, child) if isinstance(child, Mapping) else copied(item)
         for key, child in properties.items():
             if key not in result and "default" in child:
                 result[key] = _with_defaults(child["default"], child)
         return result
     if isinstance(value, list) and isinstance(node.get("items"), Mapping):
         return [_with_defaults(item, node["items"]) for item in value]
-    return copy.deepcopy(value)
+    return copied(value)
 
 
 def _complete(value: Any, node: Mapping[str, Any]) -> Any:
     if node.get(_OPEN):
-        return copy.deepcopy(value) if value is not None else {}
+        return copied(value) if value is not None else {}
     if node["type"] == "object":
         if value is None and node.get("required"):
             return None

@@ -6,7 +6,6 @@ ended (`finish`), or until it is cancelled. Labels go from revision to revision 
 
 from __future__ import annotations
 
-import copy
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,6 +17,7 @@ from controller.adapters.release_records import revision
 from controller.domain.bundle import Values
 from controller.domain.hooks import EVENTS
 from controller.domain.names import HELM_FIELD_MANAGER, REMOVAL_LABEL
+from controller.domain.values import copied
 from controller.errors import ControllerError, HelmCancelled, HelmFailed, ReleaseMissing
 from controller.helm_port import (
     Cancellation,
@@ -244,7 +244,7 @@ class FakeHelm:
         hooks = [one.job(namespace) for one in self.hooks_of.get(release, ())]
         ran = [job for job in hooks if record.phases.get(job["metadata"]["name"]) == "Succeeded"]
         return tuple(
-            copy.deepcopy(dict(obj))
+            copied(dict(obj))
             for obj in (*record.objects, *ran)
             if names is None or obj["metadata"]["name"] in names
         )
@@ -282,7 +282,7 @@ class FakeHelm:
         raise ReleaseMissing(f"release {release} has no revision {version}")
 
     def _rendered(self, release: str, namespace: str) -> RenderedRelease:
-        objects = tuple(copy.deepcopy(dict(obj)) for obj in self.objects_of.get(release, ()))
+        objects = tuple(copied(dict(obj)) for obj in self.objects_of.get(release, ()))
         return RenderedRelease(objects, tuple(one.job(namespace) for one in self.hooks_of.get(release, ())))
 
     def _make(

@@ -11,7 +11,6 @@ raise, or write themselves to play a second writer), and count with `requests`.
 
 from __future__ import annotations
 
-import copy
 import threading
 import uuid
 from collections.abc import Callable, Iterator, Mapping
@@ -19,6 +18,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from controller.domain.values import copied
 from controller.errors import Conflict, ObjectMissing, ObjectRefused
 from controller.ports import Clock, KubeObject, KubeObjects, Resource
 from tests.fakes import schema as shapes
@@ -108,7 +108,7 @@ class FakeKube:
     def objects(self, kind: str = "") -> KubeObjects:
         """Everything stored, of one kind or all, without counting as a request."""
         return [
-            copy.deepcopy(stored.obj)
+            copied(stored.obj)
             for identity, stored in sorted(self._objects.items())
             if kind in ("", identity[1])
         ]
@@ -130,14 +130,14 @@ class FakeKube:
             space = space_of(resource, namespace)
             self.requests.append(Request("get", resource.kind, space, name))
             stored = self._objects.get((resource.api_version, resource.kind, space, name))
-            return copy.deepcopy(stored.obj) if stored else None
+            return copied(stored.obj) if stored else None
 
     def list(
         self, resource: Resource, namespace: str | None = None, *, labels: str = "", fields: str = ""
     ) -> KubeObjects:
         with self._lock:
             self.requests.append(Request("list", resource.kind, namespace or "", ""))
-            return [copy.deepcopy(obj) for obj in self._select(resource, namespace, labels, fields)]
+            return [copied(obj) for obj in self._select(resource, namespace, labels, fields)]
 
     def list_metadata(
         self, resource: Resource, namespace: str | None = None, *, labels: str = "", fields: str = ""
@@ -148,7 +148,7 @@ class FakeKube:
                 {
                     "apiVersion": "meta.k8s.io/v1",
                     "kind": "PartialObjectMetadata",
-                    "metadata": copy.deepcopy(obj["metadata"]),
+                    "metadata": copied(obj["metadata"]),
                 }
                 for obj in self._select(resource, namespace, labels, fields)
             ]
@@ -260,17 +260,15 @@ class FakeKube:
 
     def _without_status(self, obj: Mapping[str, Any]) -> KubeObject:
         if self._has_status(obj):
-            return {key: copy.deepcopy(part) for key, part in obj.items() if key != "status"}
-        return copy.deepcopy(dict(obj))
+            return {key: copied(part) for key, part in obj.items() if key != "status"}
+        return copied(dict(obj))
 
     def _select(
         self, resource: Resource, namespace: str | None, labels: str, fields: str
     ) -> Iterator[KubeObject]:
-        for identity, stored in sorted(self._objects.items()):
-            if identity[:2] != (resource.api_version, resource.kind):
-                continue
-            if namespace and resource.namespaced and identity[2] != namespace:
-                continue
+        kind, space = (resource.api_version, resource.kind), namespace if resource.namespaced else ""
+        found = [one for one in self._objects if one[:2] == kind and (not space or one[2] == space)]
+        for stored in [self._objects[identity] for identity in sorted(found)]:
             if matches_labels(stored.obj, labels) and matches_fields(stored.obj, fields):
                 yield stored.obj
 
@@ -343,12 +341,12 @@ class _Write:
         meta["resourceVersion"] = kube._next_version()
         kube._objects[identity_of(fresh)] = _Stored(fresh, owners)
         self._changed = True
-        return copy.deepcopy(fresh)
+        return copied(fresh)
 
     def update(self, stored: _Stored, wanted: KubeObject, subresource: str) -> KubeObject:
         """An ordinary write of `wanted`, whatever the subresource does not cover left as it is."""
         before = stored.obj
-        after = copy.deepcopy(before)
+        after = copied(before)
         if subresource == "status":
             copy_key(wanted, after, "status")
         else:
@@ -357,7 +355,7 @@ class _Write:
                 copy_key(wanted, after, key)
             system = {key: before["metadata"][key] for key in SYSTEM_FIELDS if key in before["metadata"]}
             free = {key: part for key, part in wanted.get("metadata", {}).items() if key not in SYSTEM_FIELDS}
-            after["metadata"] = {**copy.deepcopy(free), **system}
+            after["metadata"] = {**copied(free), **system}
         owners = stored.owners.clone()
         schema = self._kube._schema(before)
         owners.update(UPDATE_MANAGER, subresource, ownable(before), ownable(after), schema)
@@ -369,7 +367,7 @@ class _Write:
         convert_secret(after)
         check_immutable(before, after)
         if after == before and owners == stored.owners:
-            return copy.deepcopy(before)
+            return copied(before)
         if before["kind"] not in WITHOUT_GENERATION and desired(before) != desired(after):
             after["metadata"]["generation"] = before["metadata"]["generation"] + 1
         if self._request.dry_run:
@@ -379,7 +377,7 @@ class _Write:
         stored.obj, stored.owners = after, owners
         if after["metadata"].get("deletionTimestamp") and not after["metadata"].get("finalizers"):
             del kube._objects[identity_of(after)]
-        return copy.deepcopy(after)
+        return copied(after)
 
     def delete(self, stored: _Stored) -> None:
         meta = stored.obj["metadata"]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import base64
 import binascii
-import copy
 from collections.abc import Mapping
 from typing import Any
 
+from controller.domain.values import copied
 from controller.errors import Conflict, ObjectRefused
 from controller.ports import KubeObject, Resource
 
@@ -62,14 +62,14 @@ def settable(obj: Mapping[str, Any], subresource: str, has_status: bool) -> Kube
     meta = {k: part for k, part in obj["metadata"].items() if k not in SYSTEM_FIELDS or k == "name"}
     if obj["kind"] not in CLUSTER_SCOPED:
         meta["namespace"] = obj["metadata"].get("namespace") or "default"
-    wanted = {"apiVersion": obj["apiVersion"], "kind": obj["kind"], "metadata": copy.deepcopy(meta)}
+    wanted = {"apiVersion": obj["apiVersion"], "kind": obj["kind"], "metadata": copied(meta)}
     if subresource == "status":
         wanted["metadata"] = {key: part for key, part in meta.items() if key in ("name", "namespace")}
         copy_key(obj, wanted, "status")
         return wanted
     for key, part in obj.items():
         if key not in wanted and not (key == "status" and has_status):
-            wanted[key] = copy.deepcopy(part)
+            wanted[key] = copied(part)
     return wanted
 
 
@@ -86,7 +86,7 @@ def desired(obj: Mapping[str, Any]) -> KubeObject:
 
 def copy_key(source: Mapping[str, Any], target: KubeObject, key: str) -> None:
     if key in source:
-        target[key] = copy.deepcopy(source[key])
+        target[key] = copied(source[key])
     else:
         target.pop(key, None)
 
@@ -113,8 +113,8 @@ def check_patched(stored: Mapping[str, Any], obj: Mapping[str, Any], subresource
 
 def merge_patched(target: Any, patch: Any) -> Any:
     if not isinstance(patch, Mapping):
-        return copy.deepcopy(patch)
-    result = copy.deepcopy(dict(target)) if isinstance(target, Mapping) else {}
+        return copied(patch)
+    result = copied(dict(target)) if isinstance(target, Mapping) else {}
     for key, part in patch.items():
         if part is None:
             result.pop(key, None)

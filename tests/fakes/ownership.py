@@ -6,10 +6,10 @@ list-map's item, or `(("=", value),)` for a member of a set.
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from controller.domain.values import copied
 from tests.fakes import schema as shapes
 from tests.fakes.schema import Schema
 
@@ -78,24 +78,24 @@ def remove(value: Any, path: Path) -> None:
 def merged(live: Any, applied: Any, schema: Schema) -> Any:
     """`applied` laid over `live`; neither is changed."""
     if isinstance(live, Mapping) and isinstance(applied, Mapping) and not shapes.is_atomic_map(schema):
-        result = {key: copy.deepcopy(part) for key, part in live.items()}
+        result = {key: copied(part) for key, part in live.items()}
         for key, part in applied.items():
             result[key] = merged(live.get(key), part, shapes.child(schema, key))
         return result
     if isinstance(live, list) and isinstance(applied, list):
         kind = shapes.list_type(schema)
         if kind == "map":
-            rows = [copy.deepcopy(item) for item in live]
+            rows = [copied(item) for item in live]
             for item in applied:
                 index = _item_index(rows, shapes.item_key(schema, item))
                 if index < 0:
-                    rows.append(copy.deepcopy(item))
+                    rows.append(copied(item))
                 else:
                     rows[index] = merged(rows[index], item, shapes.items(schema))
             return rows
         if kind == "set":
             return [*live, *(item for item in applied if item not in live)]
-    return copy.deepcopy(applied)
+    return copied(applied)
 
 
 def changed_paths(before: Any, after: Any, schema: Schema) -> set[Path]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Collection, Mapping
 from typing import Any
 
 from controller.domain.names import HELM_FIELD_MANAGER
+from controller.domain.values import copied
 from controller.errors import HelmFailed, ReleaseMissing
 from controller.ports import KubeObject, Resource, WatchSink, resource_of
 from controller.reconcile.drift_check import as_sent
@@ -26,7 +26,7 @@ class ReleasesOnFake:
 
     def deploy(self, release: str, revision: int, *objects: Mapping[str, Any]) -> None:
         """Applies the objects as Helm does, and records them."""
-        self._standing[(release, revision)] = [copy.deepcopy(dict(obj)) for obj in objects]
+        self._standing[(release, revision)] = [copied(dict(obj)) for obj in objects]
         for obj in objects:
             self._kube.apply(as_sent(dict(obj), release, NAMESPACE), manager=HELM_FIELD_MANAGER)
 
@@ -39,7 +39,7 @@ class ReleasesOnFake:
         if (release, version) not in self._standing:
             raise ReleaseMissing(f"release {release} has no revision {version}")
         found = self._standing[(release, version)]
-        return tuple(copy.deepcopy(obj) for obj in found if names is None or obj["metadata"]["name"] in names)
+        return tuple(copied(obj) for obj in found if names is None or obj["metadata"]["name"] in names)
 
 
 class FakeWatch:

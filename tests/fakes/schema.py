@@ -6,10 +6,10 @@ server treats it: maps merge key by key, lists are replaced whole.
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from controller.domain.values import copied
 from controller.errors import ObjectRefused
 
 Schema = Mapping[str, Any]
@@ -111,7 +111,7 @@ def with_defaults(value: Any, schema: Schema) -> Any:
         filled = {key: with_defaults(part, child(schema, key)) for key, part in value.items()}
         for key, part in schema.get("properties", {}).items():
             if key not in filled and "default" in part:
-                filled[key] = with_defaults(copy.deepcopy(part["default"]), part)
+                filled[key] = with_defaults(copied(part["default"]), part)
         return filled
     if isinstance(value, list):
         return [with_defaults(part, items(schema)) for part in value]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -9,9 +10,10 @@ from typing import Any
 _SET_BASED = re.compile(r"^\s*(?P<key>\S+)\s+(?P<operator>in|notin)\s*\((?P<values>[^)]*)\)\s*$")
 
 
-def _terms(selector: str) -> list[str]:
+@functools.cache
+def _terms(selector: str) -> tuple[str, ...]:
     """Splits at commas outside of parentheses."""
-    return [term.strip() for term in re.split(r",(?![^(]*\))", selector) if term.strip()]
+    return tuple(term.strip() for term in re.split(r",(?![^(]*\))", selector) if term.strip())
 
 
 def _label_holds(labels: Mapping[str, str], term: str) -> bool:
