@@ -8,6 +8,7 @@ from typing import Any
 
 from controller.domain.reasons import Reason
 from controller.domain.region_plan import Approval, RegionPlan
+from controller.domain.region_progress import Progress
 
 # Which condition each container answers for. Ready needs those of the containers that are deployed.
 ANSWERED_BY = {
@@ -35,8 +36,9 @@ class RegionFacts:
 
     `before` is the osdpl's status as read; `bundles` the HelmBundles as read after they were applied;
     `wanted` the names of those that the spec asks for; `problem` why the spec cannot be served, empty
-    when it can, and `problem_reason` the word for it; `fingerprint` is empty unless the bundles are what
-    the spec asks for, and `openstack_version` with it; `containers` those that the chart deploys. `plan`
+    when it can, `problem_reason` the word for it, and `lacking` the bundles that it concerns where all others
+    are served; `fingerprint` is empty unless the bundles are what the spec asks for, and `openstack_version`
+    with it; `containers` those that the chart deploys. `plan`
     is what a region with mode Plan waits with, `approval` the approval that holds or was the last,
     `approved` is `spec.approvedPlan`; `keeps_plan`: the status goes on showing the plan that it has.
     `held`: the region is paused, and its bundles are not what the spec asks for.
@@ -54,6 +56,7 @@ class RegionFacts:
     wanted: frozenset[str] = frozenset()
     problem: str = ""
     problem_reason: Reason = Reason.SPEC_INVALID
+    lacking: tuple[str, ...] = ()
     warnings: str = ""
     paused: bool = False
     held: bool = False
@@ -69,6 +72,11 @@ class RegionFacts:
     def passing(self) -> bool:
         """Whether the problem may go away by itself."""
         return bool(self.problem) and self.problem_reason in PASSING
+
+    def goes_on(self, progress: Progress) -> bool:
+        """Whether bundles are at work on something, whatever keeps the rest from being served."""
+        heard = "helmbundle" not in self.silence.silent
+        return heard and bool(self.problem and not self.paused and progress.going_on)
 
     @property
     def waits(self) -> bool:

@@ -21,7 +21,8 @@ class Progress:
 
     `done` are deployed as their bundles ask for now, `begun` tells that any is there or under way. `failing`
     failed with what is asked for now, `moving` are being worked on, `suspended` are not as they are to be
-    and wait for somebody.
+    and wait for somebody. `going_on` come closer to what is asked for now without anybody's help: not those
+    that failed, nor what waits for them or for a release that there is not.
     """
 
     done: int
@@ -31,6 +32,7 @@ class Progress:
     failing: tuple[str, ...] = ()
     moving: tuple[str, ...] = ()
     suspended: tuple[str, ...] = ()
+    going_on: tuple[str, ...] = ()
 
     @property
     def complete(self) -> bool:
@@ -47,6 +49,8 @@ def region_progress(bundles: Iterable[Mapping[str, Any]], wanted: frozenset[str]
     names = {str(bundle["metadata"]["name"]) for bundle in there}
     # A bundle that goes away, or that has not been seen yet, is work that is left.
     current = names == wanted
+    # Of a bundle that cannot be made nobody knows the releases: it has one at the least.
+    total += len(wanted - names)
     for bundle in there:
         status = bundle.get("status") or {}
         asked = {str(item["name"]) for item in (bundle.get("spec") or {}).get("releases") or []}
@@ -73,7 +77,37 @@ def region_progress(bundles: Iterable[Mapping[str, Any]], wanted: frozenset[str]
         failing=tuple(sorted(names_in[ReleaseState.FAILED])),
         moving=moving,
         suspended=tuple(sorted(names_in[ReleaseState.SUSPENDED])),
+        going_on=tuple(sorted(_going_on(there))),
     )
+
+
+def _going_on(bundles: Iterable[Mapping[str, Any]]) -> set[str]:
+    """Releases that helmbundle brings nearer to what is asked for, or has not compared with that yet."""
+    needs: dict[str, set[str]] = {}
+    there: set[str] = set()
+    waiting: set[str] = set()
+    result: set[str] = set()
+    for bundle in bundles:
+        status = bundle.get("status") or {}
+        wanted = {str(one["name"]): one for one in (bundle.get("spec") or {}).get("releases") or []}
+        needs |= {name: set(one.get("dependsOn") or ()) for name, one in wanted.items()}
+        if status.get("observedGeneration") != bundle["metadata"].get("generation"):
+            result |= wanted.keys()
+            continue
+        for release in status.get("releases") or []:
+            name, state = str(release.get("name")), release.get("state")
+            # Another try of what fails again and again is no news.
+            fresh = not (release.get("lastAttempt") or {}).get("failures")
+            if state == ReleaseState.DEPLOYED:
+                there.add(name)
+            elif state in AT_WORK and fresh:
+                result.add(name)
+            elif state == ReleaseState.WAITING and name in wanted:
+                waiting.add(name)
+    # What waits goes on if all that it waits for does.
+    while more := {name for name in waiting - result if needs[name] <= there | result}:
+        result |= more
+    return result
 
 
 def healthy_text(health: Mapping[str, Any]) -> str:

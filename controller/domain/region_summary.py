@@ -140,13 +140,15 @@ def _plan(facts: RegionFacts) -> dict[str, Any]:
 def _others(facts: RegionFacts, progress: Progress) -> list[Condition]:
     generation = facts.generation
     deleting: Status = "True" if facts.deleting else "False"
-    stalled = bool(facts.problem) and not facts.passing
+    invalid, goes_on = bool(facts.problem) and not facts.passing, facts.goes_on(progress)
+    # kstatus takes whichever of the two it meets first.
+    stalled = invalid and not (facts.deleting or goes_on)
     busy = facts.deleting or facts.passing or not (progress.complete or facts.problem or facts.paused)
-    busy = busy or (facts.paused and bool(progress.moving))
+    busy = busy or goes_on or (facts.paused and bool(progress.moving))
     valid = (
         # Without its charts nobody can tell whether a spec can be served.
         Condition(
-            "SpecValid", "False" if stalled else "Unknown", facts.problem_reason, facts.problem, generation
+            "SpecValid", "False" if invalid else "Unknown", facts.problem_reason, facts.problem, generation
         )
         if facts.problem
         else Condition("SpecValid", "True", Reason.SPEC_ACCEPTED, facts.warnings, generation)
@@ -158,14 +160,14 @@ def _others(facts: RegionFacts, progress: Progress) -> list[Condition]:
             "Reconciling",
             "True" if busy else "False",
             Reason.DELETING if facts.deleting else Reason.APPLYING,
-            remaining_text(facts) if facts.deleting else deployed_text(progress),
+            remaining_text(facts) if facts.deleting else _going_text(facts, progress),
             generation,
         ),
         Condition(
             "Stalled",
-            "True" if stalled and not facts.deleting else "False",
+            "True" if stalled else "False",
             facts.problem_reason,
-            "nothing happens before that is mended which SpecValid tells; what ran is untouched",
+            _stalled_text(facts),
             generation,
         ),
         _paused(facts, progress),
@@ -177,6 +179,21 @@ def _others(facts: RegionFacts, progress: Progress) -> list[Condition]:
             generation,
         ),
     ]
+
+
+def _stalled_text(facts: RegionFacts) -> str:
+    until = "before that is mended which SpecValid tells"
+    if facts.lacking and not facts.paused:
+        return f"nothing happens in {', '.join(facts.lacking)} {until}; all else is served"
+    return f"nothing happens {until}; what ran is untouched"
+
+
+def _going_text(facts: RegionFacts, progress: Progress) -> str:
+    text = deployed_text(progress)
+    if not facts.problem or facts.passing or facts.paused:
+        return text
+    what = f"nothing happens in {', '.join(facts.lacking)}" if facts.lacking else "no more is begun"
+    return f"{text}; {what} before that is mended which SpecValid tells"
 
 
 def _paused(facts: RegionFacts, progress: Progress) -> Condition:
@@ -194,7 +211,7 @@ def _state(facts: RegionFacts, progress: Progress, running_version: str) -> str:
     if facts.deleting:
         return "Deleting"
     if facts.problem:
-        return "Waiting" if facts.passing else "Failed"
+        return "Waiting" if facts.passing else "Applying" if facts.goes_on(progress) else "Failed"
     if facts.paused:
         return "Paused"
     if facts.waits:

@@ -297,6 +297,7 @@ class DeploymentReconciler:
             wanted=found.wanted,
             problem=found.problem,
             problem_reason=found.problem_reason,
+            lacking=found.lacking,
             warnings="; ".join(str(warning) for warning in found.region.warnings) if found.region else "",
             paused=found.paused,
             held=found.held,

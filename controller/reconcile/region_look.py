@@ -18,14 +18,16 @@ from controller.render import Region
 @dataclass(frozen=True)
 class Found:
     """What one look has found and done. `begins`: an approval was taken up and waits to be acted upon;
-    `applying`: it is being acted upon. `again`: seconds until another look may find what is missing. Of
-    `plan` None means that the mode is not Plan, or that the plan in the status stays. `held`: the region is
-    paused, and its bundles are not what the spec asks for."""
+    `applying`: it is being acted upon. `lacking`: the bundles that `problem` is about, where all others are
+    served. `again`: seconds until another look may find what is missing. Of `plan` None means that the mode
+    is not Plan, or that the plan in the status stays. `held`: the region is paused, and its bundles are not
+    what the spec asks for."""
 
     bundles: KubeObjects
     region: Region | None = None
     problem: str = ""
     problem_reason: Reason = Reason.SPEC_INVALID
+    lacking: tuple[str, ...] = ()
     again: float = math.inf
     paused: bool = False
     held: bool = False
@@ -68,7 +70,8 @@ def lacking(found: Found, missing: Mapping[str, ChartInvalid]) -> Found:
     error = next(iter(missing.values()))
     waiting = f"{error}; until then nothing is changed in {', '.join(sorted(missing))}"
     again = min(map(look_again, missing.values()))
-    return replace(found, problem=waiting, problem_reason=chart_reason(error), again=again)
+    reason, names = chart_reason(error), tuple(sorted(missing))
+    return replace(found, problem=waiting, problem_reason=reason, lacking=names, again=again)
 
 
 def used_up(approval: Approval | None, desired: str, osdpl: KubeObject) -> Approval | None:

@@ -113,6 +113,7 @@ def test_the_region_says_why_and_what_runs_is_untouched(
 ) -> None:
     kube.create(osdpl())
     core.reconcile(KEY)
+    deploy_all(kube)
     before = [bundle["spec"] for bundle in kube.objects("HelmBundle")]
     charts.error = error
     edit(kube, size="small")

@@ -267,6 +267,7 @@ def test_a_spec_that_cannot_be_served_is_reported_and_touches_nothing(
 ) -> None:
     kube.create(osdpl())
     core.reconcile(KEY)
+    deploy_all(kube)
     before = kube.objects("HelmBundle")
     kube._schemas.clear()  # as if an older definition let it through
     edit(kube, **spec)
