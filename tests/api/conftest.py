@@ -12,7 +12,9 @@ import pytest
 
 from controller.adapters.kube_connection import connect
 from sandbox.cluster import Sandbox
+from sandbox.errors import SandboxError
 from tests.api.definitions import CRDS, DEFINITIONS, PLURALS
+from tests.cluster.region import wait_until
 
 
 @dataclass(frozen=True)
@@ -86,16 +88,29 @@ class Api:
 def served(sandbox: Sandbox) -> Sandbox:
     """The shared sandbox with our definitions installed as the files have them."""
     sandbox.kubectl("apply", "--server-side", "--force-conflicts", "-f", str(CRDS))
-    sandbox.kubectl("wait", "--for=condition=Established", "--timeout=30s", "-f", str(CRDS))
+    sandbox.kubectl("wait", "--for=condition=Established", "--timeout=120s", "-f", str(CRDS))
+    # What an API server tells of its kinds follows some time after, each by a way of its own.
+    wait_until("the kinds are known", lambda: _known(sandbox), 120)
     return sandbox
+
+
+def _known(sandbox: Sandbox) -> bool:
+    try:
+        for kind in ("openstackdeployments", "helmbundles", "nodemaintenances"):
+            sandbox.kubectl("get", kind, "--all-namespaces")
+            sandbox.kubectl("explain", f"{kind}.spec")
+        sandbox.kubectl("get", "openstack", "--all-namespaces")
+    except SandboxError:
+        return False
+    return True
 
 
 @pytest.fixture(scope="session")
 def asked(served: Sandbox) -> Api:
     """For tests that only ask: with dry runs alone no namespace of their own is needed."""
-    return Api(pykube.HTTPClient(connect(served.kubeconfig).config, timeout=30), "default")
+    return Api(pykube.HTTPClient(connect(served.kubeconfig).config, timeout=120), "default")
 
 
 @pytest.fixture
 def api(served: Sandbox, namespace: str) -> Api:
-    return Api(pykube.HTTPClient(connect(served.kubeconfig).config, timeout=30), namespace)
+    return Api(pykube.HTTPClient(connect(served.kubeconfig).config, timeout=120), namespace)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -54,23 +56,32 @@ def test_a_new_bundle_has_its_condition_and_defaults(api: Api) -> None:
     assert stored["spec"]["releases"][0]["timeout"] == "30m"
 
 
-def test_a_plan_of_a_maintenance_may_begin_and_one_that_began_is_no_plan_again(
-    served: Sandbox, api: Api
-) -> None:
-    plan = {
+@pytest.fixture
+def plan(served: Sandbox, api: Api) -> Iterator[dict[str, Any]]:
+    """A maintenance that is only planned; it belongs to no namespace, and every region sees it."""
+    name = f"plan-{api.namespace}"
+    yield {
         "apiVersion": "osctl.dev/v1alpha1",
         "kind": "NodeMaintenance",
-        "metadata": {"name": f"plan-{api.namespace}"},
+        "metadata": {"name": name},
         "spec": {"nodeName": "cmp1", "dryRun": True},
     }
+    # A region of another test may have taken it up.
+    served.kubectl("delete", "nm", name, "--wait=false", "--ignore-not-found")
+    if served.kubectl("get", "nm", name, "-o", "name", "--ignore-not-found"):
+        with contextlib.suppress(SandboxError):  # gone meanwhile
+            served.kubectl("patch", "nm", name, "--type=merge", "-p", '{"metadata":{"finalizers":null}}')
+
+
+def test_a_plan_of_a_maintenance_may_begin_and_one_that_began_is_no_plan_again(
+    api: Api, plan: dict[str, Any]
+) -> None:
     _created(api, plan)
     assert api.patch(plan, {"spec": {"dryRun": True, "retries": 1}}).accepted
     assert api.patch(plan, {"spec": {"dryRun": None}}).accepted
     refused = api.patch(plan, {"spec": {"dryRun": True}})
     assert refused.status == 422 and "does not become a plan again" in refused.message
     assert api.patch(plan, {"spec": {"retries": 2}}).accepted
-    # It belongs to no namespace: whoever lists the kinds would see it.
-    served.kubectl("delete", "nm", plan["metadata"]["name"])
 
 
 def test_what_the_server_stores_is_what_we_compute(api: Api) -> None:

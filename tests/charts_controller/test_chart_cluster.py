@@ -23,6 +23,7 @@ from sandbox.cluster import Sandbox
 from sandbox.errors import SandboxError
 from tests.api.definitions import CRDS, osdpl
 from tests.charts_controller.chart_objects import CONTROLLER_CHART, objects, service_charts
+from tests.cluster.region import wait_until
 
 pytestmark = pytest.mark.cluster
 EVERYTHING = ("get", "list", "watch", "create", "update", "patch", "delete")
@@ -37,7 +38,7 @@ def _helm(sandbox: Sandbox, namespace: str, *arguments: str) -> str:
         namespace,
         *arguments,
     ]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
@@ -48,10 +49,21 @@ class Account:
     def __init__(self, sandbox: Sandbox, namespace: str, region: str, directory: Path) -> None:
         self.sandbox, self.namespace, self.region = sandbox, namespace, region
         self.name = f"osctl-{namespace}"
-        self._api = pykube.HTTPClient(connect(sandbox.kubeconfig).config, timeout=30)
+        self._api = pykube.HTTPClient(connect(sandbox.kubeconfig).config, timeout=120)
         settings = f"region.namespace={region},crds.install=false"
         _helm(sandbox, namespace, "install", self.name, str(CONTROLLER_CHART), "--set", settings)
         self.kubeconfig = sandbox.service_account_kubeconfig(namespace, self.name, directory)
+        # The API server itself learns of each role and each binding by a watch.
+        wait_until("the rights count", self._may_begin, 120)
+
+    def _may_begin(self) -> bool:
+        """Something of every role."""
+        return (
+            self.may("list", "nodes")
+            and self.may("create", "leases.coordination.k8s.io", self.namespace)
+            and self.may("list", "openstackdeployments.osctl.dev", self.region)
+            and self.may("list", "secrets", self.region)
+        )
 
     def may(self, verb: str, resource: str, namespace: str = "", name: str = "") -> bool:
         """What the API server answers when it is asked about the account."""
@@ -80,7 +92,7 @@ class Account:
         connection = connect(self.kubeconfig)
         assert connection.token_file is not None
         connection.config.user["token"] = connection.token_file.read()
-        api = pykube.HTTPClient(connection.config, timeout=30)
+        api = pykube.HTTPClient(connection.config, timeout=120)
         plural = f"{obj['kind'].lower()}s"
         placed = {**obj, "metadata": {**obj["metadata"], "namespace": self.region}}
         answer = api.post(
@@ -216,12 +228,23 @@ def test_the_account_cannot_grant_what_it_does_not_hold(account: Account, verb: 
     assert "attempting to grant RBAC permissions not currently held" in account.create(role)
 
 
+def _applied(sandbox: Sandbox, obj: Mapping[str, Any]) -> bool:
+    """False while kubectl does not find the object's kind: that is told some time after its definition."""
+    try:
+        sandbox.kubectl("apply", "-f", "-", input=yaml.safe_dump(obj))
+    except SandboxError as error:
+        if "no matches for kind" in str(error) or "could not find the requested resource" in str(error):
+            return False
+        raise
+    return True
+
+
 def test_definitions_and_region_outlive_the_chart_and_are_taken_up_again(private_sandbox: Sandbox) -> None:
     private_sandbox.create_namespace("openstack", {})
     install = ("upgrade", "--install", "osctl", str(CONTROLLER_CHART))
     _helm(private_sandbox, "openstack", *install)
-    private_sandbox.kubectl("wait", "--for=condition=Established", "--timeout=30s", "-f", str(CRDS))
-    private_sandbox.kubectl("apply", "-f", "-", input=yaml.safe_dump(osdpl()))
+    private_sandbox.kubectl("wait", "--for=condition=Established", "--timeout=120s", "-f", str(CRDS))
+    wait_until("the kind is served", lambda: _applied(private_sandbox, osdpl()), 120)
     _helm(private_sandbox, "openstack", "uninstall", "osctl")
     kept = private_sandbox.kubectl("-n", "openstack", "get", "osdpl", "-o", "name")
     assert kept.strip() == "openstackdeployment.osctl.dev/region-one"

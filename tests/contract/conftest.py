@@ -23,20 +23,19 @@ from sandbox.cluster import Sandbox
 CHARTS = Path(__file__).parent / "charts"
 
 
-def wait_until(condition: Callable[[], Any], what: str, timeout: float = 30.0) -> Any:
+def wait_until(condition: Callable[[], Any], what: str, timeout: float = 120.0) -> Any:
     """The first true answer of `condition`; fails the test when there is none in time."""
     until = time.monotonic() + timeout
-    while time.monotonic() < until:
-        answer = condition()
-        if answer:
-            return answer
+    while not (answer := condition()):
+        if time.monotonic() > until:
+            pytest.fail(f"not within {timeout:g} s: {what}")
         time.sleep(0.05)
-    pytest.fail(f"not within {timeout:g} s: {what}")
+    return answer
 
 
 def make_client(adapter: str, sandbox: Sandbox, kube: Kube) -> HelmClient:
     if adapter == "sdk":
-        return SdkClient(kube, sandbox.kubeconfig, grace=30.0)
+        return SdkClient(kube, sandbox.kubeconfig)
     return CliClient(sandbox.helm, sandbox.kubeconfig)
 
 
@@ -54,7 +53,7 @@ class Bench:
     def request(
         self, release: str, values: Mapping[str, Any] | None = None, *, chart: str = "small", **more: Any
     ) -> HelmRequest:
-        more.setdefault("timeout", 60)
+        more.setdefault("timeout", 300)
         return HelmRequest(release, self.namespace, str(CHARTS / chart), values or {}, **more)
 
     def labelled(self, version: int, digest: str = "0" * 40) -> dict[str, str]:

@@ -10,6 +10,7 @@ import pytest
 
 from controller.adapters.kube import PykubeClient
 from controller.adapters.kube_connection import connect
+from controller.errors import ObjectMissing
 from controller.ports import Kube, KubeObject, Resource
 from tests.contract.conftest import wait_until
 from tests.fakes.kube import FakeKube
@@ -147,11 +148,15 @@ def api(request: pytest.FixtureRequest) -> Iterator[Api]:
     sandbox = request.getfixturevalue("sandbox")
     kube = PykubeClient(connect(sandbox.kubeconfig))
     kube.apply(CRD, manager="contract")
-    wait_until(lambda: _served(kube), "the definition of probes is served")
-    yield Api(kube, request.getfixturevalue("namespace"), wait_until)
+    namespace = request.getfixturevalue("namespace")
+    wait_until(lambda: _served(kube, namespace), "probes are served")
+    yield Api(kube, namespace, wait_until)
 
 
-def _served(kube: Kube) -> bool:
-    crd = kube.get(DEFINITION, CRD["metadata"]["name"]) or {}
-    conditions = (crd.get("status") or {}).get("conditions") or []
-    return any(entry["type"] == "Established" and entry["status"] == "True" for entry in conditions)
+def _served(kube: Kube, namespace: str) -> bool:
+    """Asked for itself: the API server notes that a definition is established before it goes by it."""
+    try:
+        kube.list(PROBE, namespace)
+    except ObjectMissing:
+        return False
+    return True

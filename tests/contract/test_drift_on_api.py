@@ -135,7 +135,7 @@ def test_replicas_that_an_autoscaler_sets_are_not_drift(bench: Bench) -> None:
         live = bench.kube.get(DEPLOYMENT, "web", bench.namespace)
         return live is not None and live["spec"]["replicas"] == 3
 
-    wait_until(scaled, "the autoscaler has scaled", timeout=60)
+    wait_until(scaled, "the autoscaler has scaled")
     assert drifted(bench) == {}
     kubectl(bench, "set", "image", "deploy/web", "web=two")
     assert drifted(bench)["Deployment/web"].paths == ("/spec/template/spec/containers/0/image",)

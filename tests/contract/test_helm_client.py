@@ -57,7 +57,7 @@ def test_history_tells_when_a_revision_was_made(bench: Bench) -> None:
     bench.helm.install(bench.request("web"))
 
     recorded = bench.records.observe(bench.namespace)["web"][0].modified
-    assert abs(bench.helm.history("web", bench.namespace)[0].modified - recorded) < 30
+    assert abs(bench.helm.history("web", bench.namespace)[0].modified - recorded) < 300
 
 
 def test_history_is_bounded(bench: Bench) -> None:
@@ -125,7 +125,7 @@ def test_a_hanging_hook_of_an_install_ends_when_cancelled(bench: Bench, event: s
         wait_until(lambda: _running(bench, "web-hook"), "the hook runs")
         cancellation.cancel()
         with pytest.raises(HelmCancelled):
-            acting.result(timeout=60)
+            acting.result(timeout=200)
 
     assert bench.statuses("web") == ["failed"]
 
@@ -140,7 +140,7 @@ def test_after_a_cancelled_upgrade_the_next_one_is_not_disturbed(bench: Bench) -
         wait_until(lambda: _running(bench, "web-hook"), "the hook runs")
         cancellation.cancel()
         with pytest.raises(HelmCancelled):
-            acting.result(timeout=60)
+            acting.result(timeout=200)
     good = {"hook": {"events": "pre-upgrade", "outcome": "succeeds"}, "data": {"colour": "new"}}
     bench.helm.upgrade(bench.request("web", good))
 
@@ -160,15 +160,19 @@ def test_a_hanging_hook_of_an_uninstall_ends_when_cancelled(bench: Bench) -> Non
         wait_until(lambda: _running(bench, "web-hook"), "the hook runs")
         cancellation.cancel()
         with pytest.raises(HelmCancelled):
-            acting.result(timeout=60)
+            acting.result(timeout=200)
     assert bench.config("web")  # nothing was deleted yet: the hook comes before
 
 
 def test_a_hook_that_hangs_ends_the_action_at_its_timeout(bench: Bench) -> None:
-    with pytest.raises(HelmCancelled):
-        bench.helm.install(bench.request("web", HANGING, timeout=3))
+    # On a busy machine Helm may not have come as far as its hook when the first of these is over.
+    for seconds in (3, 15, 75):
+        with pytest.raises(HelmCancelled):
+            bench.helm.install(bench.request("web", HANGING, timeout=seconds))
+        if bench.object("job", "web-hook") is not None:
+            break
 
-    wait_until(lambda: bench.statuses("web") == ["failed"], "the record says failed")
+    wait_until(lambda: set(bench.statuses("web")) == {"failed"}, "the record says failed")
 
 
 def test_a_cancelled_token_starts_nothing(bench: Bench) -> None:
@@ -341,7 +345,7 @@ def test_one_stuck_release_does_not_hold_up_another(bench: Bench) -> None:
         assert bench.helm.install(bench.request("web")).status == "deployed"
     finally:
         cancellation.cancel()
-        stuck.join(timeout=60)
+        stuck.join(timeout=200)
     assert not stuck.is_alive()
 
 

@@ -45,7 +45,7 @@ def test_a_hanging_hook_of_a_rollback_ends_when_cancelled(bench: Bench) -> None:
         wait_until(lambda: _running(bench, "web-hook"), "the hook runs")
         cancellation.cancel()
         with pytest.raises(HelmCancelled):
-            acting.result(timeout=60)
+            acting.result(timeout=200)
     assert bench.statuses("web")[-1] == "pending-rollback"
     assert bench.records.mark_failed("web", bench.namespace, 3, "its rollback failed")
     bench.helm.upgrade(bench.request("web", {"data": {"colour": "3"}}))

@@ -27,7 +27,7 @@ def upgrade(bench: Bench, outcome: str, cancellation: Cancellation | None = None
     request = bench.request("web", hook(outcome), timeout=300)
     token = cancellation or bench.helm.new_cancellation()
     hooks = bench.helm.render(request).hooks
-    delete_last_runs(bench.kube, hooks, "Upgrade", bench.namespace, cancellation=token, timeout=60)
+    delete_last_runs(bench.kube, hooks, "Upgrade", bench.namespace, cancellation=token, timeout=200)
     bench.helm.upgrade(request, cancellation)
 
 
@@ -39,11 +39,11 @@ def cancel(bench: Bench, act: Callable[[Cancellation], object]) -> None:
         wait_until(lambda: _job(bench).get("status", {}).get("active"), "the hook runs")
         cancellation.cancel()
         with pytest.raises(HelmCancelled):
-            acting.result(timeout=60)
+            acting.result(timeout=200)
 
 
 def remove(bench: Bench, cancellation: Cancellation | None = None, **more: Any) -> None:
-    removal = Removal("web", bench.namespace, 1, 60, **{"for_good": True, **more})
+    removal = Removal("web", bench.namespace, 1, 200, **{"for_good": True, **more})
     token = cancellation or bench.helm.new_cancellation()
     ReleaseRemoval(bench.kube, bench.helm, bench.records).remove(removal, token)
 

@@ -52,7 +52,7 @@ def stored(bench: Bench) -> int:
 def test_the_estimate_is_near_what_is_stored(
     bench: Bench, chart: Path, values: dict[str, Any], tolerance: float
 ) -> None:
-    bench.helm.install(HelmRequest("probe", bench.namespace, str(chart), values, timeout=60))
+    bench.helm.install(HelmRequest("probe", bench.namespace, str(chart), values, timeout=300))
     true, guess = stored(bench), estimated(bench, chart, values)
     assert abs(guess - true) / true < tolerance, (guess, true)
 
@@ -61,4 +61,4 @@ def test_what_is_estimated_to_be_too_large_is_refused_by_the_api_server(bench: B
     values = {"data": {"large": blob(350_000)}, "more": blob(90_000)}
     assert estimated(bench, CHARTS / "small", values) > LIMIT
     with pytest.raises(ControllerError):
-        bench.helm.install(HelmRequest("probe", bench.namespace, str(CHARTS / "small"), values, timeout=60))
+        bench.helm.install(HelmRequest("probe", bench.namespace, str(CHARTS / "small"), values, timeout=300))

@@ -28,7 +28,7 @@ def test_what_hooks_of_the_deletion_made_goes_with_the_release(bench: Bench, eve
     assert (state.status, state.runs_hooks) == ("deployed", True)
 
     removal = ReleaseRemoval(bench.kube, bench.helm, bench.records)
-    wanted = Removal("web", bench.namespace, 1, 60, for_good=True)
+    wanted = Removal("web", bench.namespace, 1, 200, for_good=True)
     removal.remove(wanted, CancellationToken())
     wait_until(lambda: not bench.kube.list(JOB, bench.namespace), "no Job is left")
     assert bench.kube.list_metadata(SECRET, bench.namespace, labels="owner=helm") == []
@@ -40,7 +40,7 @@ def test_a_removal_that_was_cut_before_its_records_went_goes_on(bench: Bench) ->
     bench.helm.install(bench.request("web", {"hook": {"events": "post-delete", "outcome": "succeeds"}}))
     bench.helm.uninstall("web", bench.namespace, keep_history=True)
     assert bench.kube.list(JOB, bench.namespace)
-    wanted = Removal("web", bench.namespace, 1, 60, for_good=True)
+    wanted = Removal("web", bench.namespace, 1, 200, for_good=True)
     ReleaseRemoval(bench.kube, bench.helm, bench.records).remove(wanted, CancellationToken())
     wait_until(lambda: not bench.kube.list(JOB, bench.namespace), "no Job is left")
     assert bench.statuses("web") == []
