@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from sandbox.cluster import Sandbox
-from tests.chaos.world import World, chaos, wait_for
+from tests.chaos.world import World, chaos
 
 pytestmark = [pytest.mark.cluster, pytest.mark.xdist_group("kills")]
 
@@ -32,13 +32,13 @@ def killed(world: World, number: int, after: bool, act: Callable[[], None], done
     """Acts, kills at that write, and has a new container finish it; whether there was such a write."""
     stop = world.proxy.stop_at(number, after=after)
     act()
-    wait_for("the write or the end", lambda: stop.reached or done(), 120, world.show)
+    world.wait("the write or the end", lambda: stop.reached or done())
     if not stop.reached:
         world.proxy.resume()
         return False
     print(f"killed {'after' if after else 'before'} write {number}: {stop.request}")
     world.kill()
-    wait_for("it converges", done, 120, world.show)
+    world.wait("it converges", done)
     return True
 
 
@@ -57,13 +57,15 @@ def upgrade(world: World, number: int, after: bool, colour: str) -> bool:
     return done
 
 
+@pytest.mark.timeout(1200)
 def test_a_sample_of_kills_ends_as_if_nothing_had_been(world: World) -> None:
     chance = random.Random(20)
     for number in chance.sample(range(1, 21), 2):
         assert all(live_and_die(world, number, chance.random() < 0.5, "red"))
     world.apply("red")
     world.wait_ready()
-    for number, colour in zip(chance.sample(range(1, 23), 4), cycle(COLOURS[1:])):
+    # There are more writes, but for those of the status: how many of these there are is a matter of pace.
+    for number, colour in zip(chance.sample(range(1, 17), 4), cycle(COLOURS[1:])):
         assert upgrade(world, number, chance.random() < 0.5, colour)
 
 

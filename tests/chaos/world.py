@@ -119,13 +119,15 @@ class World:
         current = one.get("observedGeneration") == obj["metadata"]["generation"]
         return bool(current and one.get("status") == "True")
 
-    def wait_ready(self, name: str = BUNDLE, timeout: float = 120.0) -> None:
-        self._wait(f"{name} is Ready", lambda: self.ready(name), timeout)
+    def wait_ready(self, name: str = BUNDLE, timeout: float = 240.0) -> None:
+        self.wait(f"{name} is Ready", lambda: self.ready(name), timeout)
 
-    def wait_gone(self, name: str = BUNDLE, timeout: float = 120.0) -> None:
-        self._wait(f"{name} is gone", lambda: self.bundle(name) is None, timeout)
+    def wait_gone(self, name: str = BUNDLE, timeout: float = 240.0) -> None:
+        self.wait(f"{name} is gone", lambda: self.bundle(name) is None, timeout)
 
-    def _wait(self, what: str, check: Any, timeout: float) -> None:
+    def wait(self, what: str, check: Callable[[], Any], timeout: float = 240.0) -> None:
+        """Until it comes true; a container that ends by itself meanwhile is started again."""
+
         def revived() -> Any:
             done = check()
             if not done:
@@ -181,7 +183,7 @@ class World:
         wait_for(
             "background deletion ends",
             lambda: not self.names(JOB) and not self.names(CONFIGMAP),
-            20,
+            120,
             lambda: f"{self.names(JOB)} {self.names(CONFIGMAP)}",
         )
         self._assert_claims_kept()
