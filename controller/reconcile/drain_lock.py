@@ -11,6 +11,7 @@ import hashlib
 import logging
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from controller.domain import backoff
@@ -37,7 +38,7 @@ class LockedNodes:
     failing: Mapping[str, str] = field(default_factory=dict)
 
 
-def _released(node: str) -> str:
+def _let_go(node: str) -> str:
     """Nothing keeps its lock."""
     return ""
 
@@ -49,63 +50,68 @@ class DrainLocks:
         self._kube = kube
         self._namespace = namespace
         self._image = image
+        # By name of the Node, why its lock could not be released.
+        self._stuck: dict[str, str] = {}
 
     def ensure(
         self,
         wanted: Mapping[str, str],
         now: float,
-        unless: Callable[[str], str] = _released,
+        unless: Callable[[str], str] = _let_go,
         order: Callable[[Iterable[str]], Iterable[str]] = sorted,
     ) -> LockedNodes:
         """Exactly these nodes are locked, each with its reason; gives those that are, with their reasons.
 
         A lock that is there and not wanted is released, `unless` there is a reason for it to stay; that is
-        asked for in this `order`. `now` in seconds since the epoch. Raises KubeError.
+        asked for in this `order`. One that the API server refuses to make or to release holds up no other.
+        `now` in seconds since the epoch. Raises KubeError.
         """
         pods = self._by_node(POD)
         budgets = self._by_node(PDB)
-        refused = {}
+        locked, refused = dict(wanted), {}
         for node, reason in wanted.items():
-            try:
-                self._bring_about(node, reason, pods.get(node), budgets.get(node), now)
-            except ApiUnavailable:
-                raise
-            except KubeError as error:
-                # A quota or an admission refuses one lock: the others are none the worse for it.
-                log.warning("the lock of node %s: %s", node, error)
-                refused[node] = f"its lock is refused: {error}"
-        locked = dict(wanted)
+            bring_about = partial(self._bring_about, node, reason, pods.get(node), budgets.get(node), now)
+            refused[node] = _refusal("its lock is refused", node, bring_about)
         for node in order((pods.keys() | budgets.keys()) - wanted.keys()):
             why = unless(node)
+            if not why:
+                why = self._stuck[node] = self._released(node, budgets.get(node), pods.get(node))
+            elif self._stuck.get(node):
+                why = f"{why}; {self._stuck[node]}"
             if why:
                 locked[node] = why
-                continue
-            for resource, found in ((PDB, budgets.get(node)), (POD, pods.get(node))):
+        self._stuck = {
+            node: self._stuck[node] for node in self._stuck.keys() & (locked.keys() - wanted.keys())
+        }
+        not_held = {node: _why_not_held(pods.get(node), budgets.get(node)) for node in locked}
+        held = {node: why for node, why in locked.items() if not not_held[node]}
+        failing = {
+            node: why
+            for node, why in not_held.items()
+            if why and node not in self._stuck and node in pods and now - _made(pods[node]) > STARTS_WITHIN
+        }
+        refused = {node: why for node, why in refused.items() if why and node not in held}
+        return LockedNodes(held, {**failing, **refused})
+
+    def _released(self, node: str, budget: KubeObject | None, pod: KubeObject | None) -> str:
+        """Deletes a lock; why it cannot be. The budget first: alone, the pod holds nothing back."""
+
+        def delete() -> None:
+            for resource, found in ((PDB, budget), (POD, pod)):
                 if found is not None and not found["metadata"].get("deletionTimestamp"):
                     self._kube.delete(resource, found["metadata"]["name"], self._namespace)
-        held = {node: why for node, why in locked.items() if not _why_not_held(pods.get(node))}
-        failing = {
-            node: _why_not_held(pod)
-            for node, pod in pods.items()
-            if node in locked and node not in held and now - _made(pod) > STARTS_WITHIN
-        }
-        return LockedNodes(
-            held, {**failing, **{node: why for node, why in refused.items() if node not in held}}
-        )
+
+        return _refusal("it could not be released", node, delete)
 
     def _bring_about(
         self, node: str, reason: str, pod: KubeObject | None, budget: KubeObject | None, now: float
     ) -> None:
         """The next step to a lock. The budget first: a pod without one can be evicted."""
-        try:
-            self._ensure_budget(node, budget)
-            if pod is None:
-                self._lock(node, reason)
-            elif _finished(pod) and not pod["metadata"].get("deletionTimestamp"):
-                self._replace(node, pod, budget, now)
-        except (Conflict, ObjectMissing):
-            # Changed since it was listed: the next look sees it as it is.
-            return
+        self._ensure_budget(node, budget)
+        if pod is None:
+            self._lock(node, reason)
+        elif _finished(pod) and not pod["metadata"].get("deletionTimestamp"):
+            self._replace(node, pod, budget, now)
 
     def _ensure_budget(self, node: str, live: KubeObject | None) -> None:
         budget = self._budget(node)
@@ -184,6 +190,24 @@ class DrainLocks:
         return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec}
 
 
+def _refusal(what: str, node: str, write: Callable[[], None]) -> str:
+    """Why the API server refuses what is written for the lock of one node; empty where it does not.
+
+    A quota or an admission refuses one lock: the others are none the worse for it. Raises ApiUnavailable.
+    """
+    try:
+        write()
+    except ApiUnavailable:
+        raise
+    except (Conflict, ObjectMissing):
+        # Changed since it was listed: the next look sees it as it is.
+        return ""
+    except KubeError as error:
+        log.warning("the lock of node %s: %s", node, error)
+        return f"{what}: {error}"
+    return ""
+
+
 def _node_of(obj: Mapping[str, Any]) -> str:
     return str((obj["metadata"].get("annotations") or {}).get("osctl.dev/node") or "")
 
@@ -192,7 +216,7 @@ def _node_of(obj: Mapping[str, Any]) -> str:
 _BOUND = ("minAvailable", "maxUnavailable", "selector", "unhealthyPodEvictionPolicy")
 
 
-def _why_not_held(pod: Mapping[str, Any] | None) -> str:
+def _why_not_held(pod: Mapping[str, Any] | None, budget: Mapping[str, Any] | None) -> str:
     """Why a lock's pod holds nothing back; empty while it does.
 
     Evictions ask no budget of pods that are pending, have ended or are going (kubernetes:
@@ -203,6 +227,8 @@ def _why_not_held(pod: Mapping[str, Any] | None) -> str:
     status = pod.get("status") or {}
     if pod["metadata"].get("deletionTimestamp"):
         return "the pod of its lock is going, another takes its place"
+    if budget is None:
+        return "its lock has no disruption budget"
     if status.get("phase") == "Running":
         return ""
     waiting = [(one.get("state") or {}).get("waiting") or {} for one in status.get("containerStatuses") or ()]

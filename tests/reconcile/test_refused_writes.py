@@ -6,9 +6,10 @@ from collections.abc import Callable
 
 import pytest
 
+from controller.domain.compute_node import LOOKS
 from controller.domain.names import AGGREGATE_LABEL
 from controller.errors import Forbidden, KubeError, ObjectRefused
-from controller.ports import NODE_MAINTENANCE, OSDPL, POD
+from controller.ports import NODE_MAINTENANCE, OSDPL, PDB, POD
 from tests.fakes.kube import Request
 from tests.reconcile.node_world import NAMESPACE, NodeWorld
 from tests.reconcile.watched import NAME
@@ -182,3 +183,39 @@ def test_a_note_that_a_node_may_not_have_holds_up_only_the_aggregates_of_its_hos
     allow(world)
     world.look(2, after=60)
     assert sorted(one.name for one in world.cloud.aggregates()) == ["rack1", "rack4"]
+
+
+@pytest.mark.parametrize("kind", ["PodDisruptionBudget", "Pod"])
+def test_a_lock_that_may_not_be_released_is_told_and_holds_up_no_other(world: NodeWorld, kind: str) -> None:
+    world.cloud.boot(1, "cmp1")
+    world.cloud.boot(1, "cmp4")
+    world.look(2)
+    world.cloud.hosted.clear()
+    for held in world.cloud.held.values():
+        held.clear()
+    world.kube.before_write = refusing("delete", kind, "osctl-drain-lock-cmp1")
+    world.look(LOOKS + 1)
+    nodes = [one["metadata"]["annotations"]["osctl.dev/node"] for one in world.kube.list(POD, NAMESPACE)]
+    assert nodes == ["cmp1"]
+    told = world.status("cmp1").get("drainLocked", "")
+    # A pod without a budget holds nothing back.
+    assert ("it could not be released" in told and DENIED in told) == (kind == "PodDisruptionBudget")
+    assert "a drain is not held back" not in world.status("cmp1").get("message", "")
+    assert serves_the_others(world)
+    allow(world)
+    world.look(LOOKS + 1)
+    assert "osctl-drain-lock-cmp1" not in [one["metadata"]["name"] for one in world.kube.list(POD, NAMESPACE)]
+
+
+def test_a_lock_whose_budget_may_not_be_made_again_is_not_said_to_hold(world: NodeWorld) -> None:
+    world.cloud.boot(2, "cmp1")
+    world.look(2)
+    assert world.status("cmp1")["drainLocked"] == "2 servers are on it"
+    world.kube.delete(PDB, "osctl-drain-lock-cmp1", NAMESPACE)
+    world.kube.before_write = refusing("create", "PodDisruptionBudget")
+    world.look(2)
+    assert "drainLocked" not in world.status("cmp1")
+    assert (
+        f"a drain is not held back, as it should be: its lock is refused: {DENIED}"
+        in (world.status("cmp1")["message"])
+    )
