@@ -209,12 +209,12 @@ def follow(
 
 
 def _rank(move: NetworkMove, *, here: bool) -> int:
-    """Who is asked about first: what may be on no agent, and last of all what was refused before."""
+    """Who is asked about first: what may be on no agent, and last what stays on its own, refused before."""
+    if move.requested and not here:
+        return 1 if move.message else 0
     if move.message:
-        return 3
-    if not move.requested:
-        return 2
-    return 1 if here else 0
+        return 4
+    return 2 if move.requested else 3
 
 
 def _step(move: NetworkMove, outlook: Outlook, *, here: bool, begins: bool) -> NetworkMove:

@@ -8,7 +8,7 @@ import pytest
 
 import controller.domain.names as names
 from controller.domain.cloud_facts import Agent
-from controller.errors import CloudUnavailable
+from controller.errors import CloudRefused, CloudUnavailable
 from controller.ports import NODE_MAINTENANCE
 from controller.reconcile.cloud_access import LOOK_GRACE, LOOK_WITHIN
 from controller.reconcile.fair_order import FairOrder
@@ -178,6 +178,28 @@ def test_a_router_between_two_agents_is_not_taken_off_the_first_once_more() -> N
         lasts(world, world.maintenances.reconcile)
     asked = [name for name, _ in world.cloud.writes if name.endswith("_agent") and name != "set_agent"]
     assert asked == ["remove_from_agent", "add_to_agent"]
+
+
+def test_a_router_on_no_agent_comes_before_those_on_theirs_also_where_it_was_refused_once() -> None:
+    world = NodeWorld("cmp1", "cmp2", "cmp3")
+    agents(world, *[f"r{number:02}" for number in range(15)])
+    world.look(2)
+    refused = []
+
+    def busy_once(name: str, subject: str) -> None:
+        world.clock.advance(6)
+        if name == "add_to_agent" and not refused:
+            refused.append(subject)
+            raise CloudRefused("409 busy, try again", 409)
+
+    world.cloud.before = busy_once
+    world.maintain("work", "cmp1", deadlines={"server": "60m"})
+    for _ in range(12):
+        lasts(world, world.maintenances.reconcile)
+        if refused:
+            break
+    lasts(world, world.maintenances.reconcile)
+    assert sum(len(items) for items in world.cloud.on_agents.values()) == 15, "the next look gives it to one"
 
 
 @pytest.mark.parametrize("seconds", [1, 3])
