@@ -18,15 +18,17 @@ from controller.domain import backoff
 from controller.domain.names import DRAIN_LOCK_LABEL, MANAGED_BY, MANAGED_BY_US
 from controller.domain.times import seconds_of
 from controller.errors import ApiUnavailable, Conflict, KubeError, ObjectMissing
-from controller.ports import NODE, PDB, POD, Kube, KubeObject
+from controller.ports import NODE, PDB, POD, Kube, KubeObject, Resource
 
 log = logging.getLogger(__name__)
 
+NODE_ANNOTATION = "osctl.dev/node"
 WHY_ANNOTATION = "osctl.dev/locked-because"
 # On the budget, which outlives the pods: how many of them have failed.
 FAILED_ANNOTATION = "osctl.dev/failed-pods"
 # Seconds: a pod that does not run by then is told to hold nothing.
 STARTS_WITHIN = 30.0
+REFUSED = "its lock is refused"
 
 
 @dataclass(frozen=True)
@@ -66,24 +68,25 @@ class DrainLocks:
         asked for in this `order`. One that the API server refuses to make or to release holds up no other.
         `now` in seconds since the epoch. Raises KubeError.
         """
-        pods = self._by_node(POD)
-        budgets = self._by_node(PDB)
+        names = {_name(node): node for node in wanted}
+        pods, budgets = self._by_node(POD, names), self._by_node(PDB, names)
         locked, refused = dict(wanted), {}
         for node, reason in wanted.items():
-            bring_about = partial(self._bring_about, node, reason, pods.get(node), budgets.get(node), now)
-            refused[node] = _refusal("its lock is refused", node, bring_about)
+            bring_about = partial(self._bring_about, node, reason, pods, budgets, now)
+            refused[node] = _refusal(REFUSED, node, bring_about)
         for node in order((pods.keys() | budgets.keys()) - wanted.keys()):
             why = unless(node)
             if not why:
                 why = self._stuck[node] = self._released(node, budgets.get(node), pods.get(node))
-            elif self._stuck.get(node):
-                why = f"{why}; {self._stuck[node]}"
+            else:
+                refused[node] = _refusal(REFUSED, node, partial(self._mend, node, pods, budgets))
+                why = "; ".join(filter(None, (why, self._stuck.get(node))))
             if why:
                 locked[node] = why
         self._stuck = {
             node: self._stuck[node] for node in self._stuck.keys() & (locked.keys() - wanted.keys())
         }
-        not_held = {node: _why_not_held(pods.get(node), budgets.get(node)) for node in locked}
+        not_held = {node: _why_not_held(node, pods.get(node), budgets.get(node)) for node in locked}
         held = {node: why for node, why in locked.items() if not not_held[node]}
         failing = {
             node: why
@@ -104,22 +107,59 @@ class DrainLocks:
         return _refusal("it could not be released", node, delete)
 
     def _bring_about(
-        self, node: str, reason: str, pod: KubeObject | None, budget: KubeObject | None, now: float
+        self,
+        node: str,
+        reason: str,
+        pods: dict[str, KubeObject],
+        budgets: dict[str, KubeObject],
+        now: float,
     ) -> None:
         """The next step to a lock. The budget first: a pod without one can be evicted."""
+        budget = self._found(PDB, node, budgets)
         self._ensure_budget(node, budget)
+        pod = self._labelled(node, pods)
         if pod is None:
             self._lock(node, reason)
-        elif _finished(pod) and not pod["metadata"].get("deletionTimestamp"):
+        elif _finished(pod) and not _is_another(node, pod) and not pod["metadata"].get("deletionTimestamp"):
             self._replace(node, pod, budget, now)
+
+    def _mend(self, node: str, pods: dict[str, KubeObject], budgets: dict[str, KubeObject]) -> None:
+        """What there is of a lock that stays is put right; nothing is made anew."""
+        budget = self._found(PDB, node, budgets)
+        if budget is not None:
+            self._ensure_budget(node, budget)
+        self._labelled(node, pods)
+
+    def _found(self, resource: Resource, node: str, listed: dict[str, KubeObject]) -> KubeObject | None:
+        """Also one that is not listed, for want of the label: it would stand in the way of another."""
+        live = listed.get(node) or self._kube.get(resource, _name(node), self._namespace)
+        if live is not None:
+            listed[node] = live
+        return live
+
+    def _labelled(self, node: str, pods: dict[str, KubeObject]) -> KubeObject | None:
+        """The pod of a lock, as it was found; without its label, its budget does not hold it."""
+        pod = self._found(POD, node, pods)
+        if pod is None or _is_another(node, pod) or _is_marked(node, pod):
+            return pod
+        log.warning("the pod of node %s's lock has lost its label: it is put back", node)
+        meta = self._meta(node)
+        patch = {"metadata": {key: meta[key] for key in ("labels", "annotations")}}
+        self._kube.merge_patch(POD, _name(node), self._namespace, patch)
+        return pod
 
     def _ensure_budget(self, node: str, live: KubeObject | None) -> None:
         budget = self._budget(node)
         if live is None:
             self._kube.create(budget)
-        elif any(live["spec"].get(key) != budget["spec"].get(key) for key in _BOUND):
+            return
+        changed = any(live["spec"].get(key) != budget["spec"].get(key) for key in _BOUND)
+        if changed or not _is_marked(node, live):
             log.warning("the disruption budget of node %s's lock was changed: it is put right", node)
-            self._kube.replace({**live, "spec": budget["spec"]})
+            meta = dict(live["metadata"])
+            for key in ("labels", "annotations"):
+                meta[key] = {**(meta.get(key) or {}), **budget["metadata"][key]}
+            self._kube.replace({**live, "metadata": meta, "spec": budget["spec"]})
 
     def _replace(self, node: str, pod: KubeObject, budget: KubeObject | None, now: float) -> None:
         """Makes room for another pod, the later the more of them have failed."""
@@ -133,9 +173,10 @@ class DrainLocks:
             self._kube.merge_patch(PDB, budget["metadata"]["name"], self._namespace, noted)
         self._kube.delete(POD, pod["metadata"]["name"], self._namespace, uid=pod["metadata"]["uid"])
 
-    def _by_node(self, resource: Any) -> dict[str, KubeObject]:
+    def _by_node(self, resource: Resource, names: Mapping[str, str]) -> dict[str, KubeObject]:
+        """What is listed; `names`: of the locks that are wanted, whose Node is known whatever they say."""
         found = self._kube.list(resource, self._namespace, labels=DRAIN_LOCK_LABEL)
-        return {_node_of(one): one for one in found}
+        return {names.get(one["metadata"]["name"]) or _node_of(one): one for one in found}
 
     def _lock(self, node: str, reason: str) -> None:
         live = self._kube.get(NODE, node)
@@ -145,10 +186,10 @@ class DrainLocks:
 
     def _meta(self, node: str) -> KubeObject:
         return {
-            "name": f"osctl-drain-lock-{_short(node)}",
+            "name": _name(node),
             "namespace": self._namespace,
             "labels": {DRAIN_LOCK_LABEL: _short(node), MANAGED_BY: MANAGED_BY_US},
-            "annotations": {"osctl.dev/node": node},
+            "annotations": {NODE_ANNOTATION: node},
         }
 
     def _budget(self, node: str) -> KubeObject:
@@ -190,7 +231,7 @@ class DrainLocks:
         return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec}
 
 
-def _refusal(what: str, node: str, write: Callable[[], None]) -> str:
+def _refusal(what: str, node: str, write: Callable[[], object]) -> str:
     """Why the API server refuses what is written for the lock of one node; empty where it does not.
 
     A quota or an admission refuses one lock: the others are none the worse for it. Raises ApiUnavailable.
@@ -209,14 +250,25 @@ def _refusal(what: str, node: str, write: Callable[[], None]) -> str:
 
 
 def _node_of(obj: Mapping[str, Any]) -> str:
-    return str((obj["metadata"].get("annotations") or {}).get("osctl.dev/node") or "")
+    return str((obj["metadata"].get("annotations") or {}).get(NODE_ANNOTATION) or "")
+
+
+def _is_marked(node: str, obj: Mapping[str, Any]) -> bool:
+    """Whether it has what it is found by, and a pod what its budget chooses it by."""
+    label = (obj["metadata"].get("labels") or {}).get(DRAIN_LOCK_LABEL)
+    return label == _short(node) and _node_of(obj) == node
+
+
+def _is_another(node: str, pod: Mapping[str, Any]) -> bool:
+    """Whether a pod only has the name of this node's lock: ours never move."""
+    return bool((pod.get("spec") or {}).get("nodeName") != node)
 
 
 # Of a budget, what decides over evictions.
 _BOUND = ("minAvailable", "maxUnavailable", "selector", "unhealthyPodEvictionPolicy")
 
 
-def _why_not_held(pod: Mapping[str, Any] | None, budget: Mapping[str, Any] | None) -> str:
+def _why_not_held(node: str, pod: Mapping[str, Any] | None, budget: Mapping[str, Any] | None) -> str:
     """Why a lock's pod holds nothing back; empty while it does.
 
     Evictions ask no budget of pods that are pending, have ended or are going (kubernetes:
@@ -224,11 +276,15 @@ def _why_not_held(pod: Mapping[str, Any] | None, budget: Mapping[str, Any] | Non
     """
     if pod is None:
         return "the pod of its lock is being made"
+    if _is_another(node, pod):
+        return f'another pod has the name of its lock, "{pod["metadata"]["name"]}"'
     status = pod.get("status") or {}
     if pod["metadata"].get("deletionTimestamp"):
         return "the pod of its lock is going, another takes its place"
     if budget is None:
         return "its lock has no disruption budget"
+    if not _is_marked(node, pod):
+        return "the pod of its lock had lost its label, which is put back"
     if status.get("phase") == "Running":
         return ""
     waiting = [(one.get("state") or {}).get("waiting") or {} for one in status.get("containerStatuses") or ()]
@@ -246,6 +302,10 @@ def _made(pod: Mapping[str, Any]) -> float:
 
 def _finished(pod: Mapping[str, Any]) -> bool:
     return (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed")
+
+
+def _name(node: str) -> str:
+    return f"osctl-drain-lock-{_short(node)}"
 
 
 def _short(node: str) -> str:

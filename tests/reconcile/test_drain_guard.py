@@ -6,6 +6,7 @@ import pytest
 
 from controller.domain.cloud_facts import Hypervisor
 from controller.domain.compute_node import LOOKS
+from controller.domain.names import DRAIN_LOCK_LABEL
 from controller.errors import Forbidden
 from controller.ports import NODE, OSDPL, PDB, POD
 from tests.fakes.kube import Request
@@ -150,6 +151,62 @@ def test_a_budget_that_somebody_changed_is_put_right(world: NodeWorld) -> None:
     world.look(2)
     [budget] = world.kube.list(PDB, NAMESPACE)
     assert budget["spec"]["minAvailable"] == 1
+
+
+@pytest.mark.parametrize("label", [None, "another"])
+def test_a_pod_that_has_lost_its_label_is_said_to_hold_nothing_and_has_it_again(
+    world: NodeWorld, label: str | None
+) -> None:
+    """A budget chooses pods by their labels."""
+    [pod] = world.kube.list(POD, NAMESPACE)
+    world.clock.advance(60)
+    world.kube.merge_patch(
+        POD, pod["metadata"]["name"], NAMESPACE, {"metadata": {"labels": {DRAIN_LOCK_LABEL: label}}}
+    )
+    world.look(1)
+    assert "drainLocked" not in world.status("cmp1")
+    assert "a drain is not held back" in world.status("cmp1")["message"]
+    assert "lost its label" in world.status("cmp1")["message"]
+    world.look(1)
+    [mended] = world.kube.list(POD, NAMESPACE)
+    assert mended["metadata"]["uid"] == pod["metadata"]["uid"]
+    assert mended["metadata"]["labels"] == pod["metadata"]["labels"]
+    assert world.status("cmp1")["drainLocked"] == "2 servers are on it"
+    assert "message" not in world.status("cmp1") or "a drain" not in world.status("cmp1")["message"]
+
+
+def test_a_label_is_put_back_while_openstack_does_not_answer(world: NodeWorld) -> None:
+    world.cloud.before = fail()
+    for resource in (POD, PDB):
+        [one] = world.kube.list(resource, NAMESPACE)
+        lost = {"metadata": {"labels": {DRAIN_LOCK_LABEL: None}}}
+        world.kube.merge_patch(resource, one["metadata"]["name"], NAMESPACE, lost)
+        world.look(2, after=20)
+        assert world.kube.list(resource, NAMESPACE, labels=DRAIN_LOCK_LABEL)
+    assert "it is not known whether servers are on it" in world.status("cmp1")["drainLocked"]
+
+
+def test_a_budget_that_has_lost_its_labels_and_annotations_is_put_right(world: NodeWorld) -> None:
+    [budget] = world.kube.list(PDB, NAMESPACE)
+    bare = {key: value for key, value in budget["metadata"].items() if key not in ("labels", "annotations")}
+    world.kube.replace({**budget, "metadata": bare})
+    world.look(2)
+    [mended] = world.kube.list(PDB, NAMESPACE)
+    for key in ("uid", "labels", "annotations"):
+        assert mended["metadata"][key] == budget["metadata"][key]
+    assert world.status("cmp1")["drainLocked"] == "2 servers are on it"
+
+
+def test_a_pod_of_somebody_else_with_the_name_of_a_lock_is_told_and_left_alone() -> None:
+    world = NodeWorld("cmp1", "cmp2")
+    meta = {"name": "osctl-drain-lock-cmp1", "namespace": NAMESPACE}
+    theirs = {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": {"nodeName": "cmp2"}}
+    theirs = world.kube.create(theirs)
+    world.clock.advance(60)
+    world.cloud.boot(2, "cmp1")
+    world.look(3)
+    assert "another pod has the name of its lock" in world.status("cmp1")["message"]
+    assert world.kube.get(POD, "osctl-drain-lock-cmp1", NAMESPACE) == theirs
 
 
 def test_hypervisors_that_all_say_none_release_nothing(world: NodeWorld) -> None:
