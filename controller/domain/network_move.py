@@ -1,7 +1,8 @@
 """Routers and networks that leave the agents of a node: how far each is, and what is next. Pure.
 
 A router may be on one agent only, so it is taken off one before it is put on another. That it is between
-the two is known from the status alone: such a one is never let go.
+the two is known from the status alone: such a one is never let go. Whoever refused it is asked last, and it
+goes back to the agent that it came from where nobody else takes it.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
+from controller.domain import backoff
 from controller.domain.cloud_facts import Agent
 from controller.domain.conditions import timestamp
 from controller.domain.times import seconds_of
@@ -24,6 +26,12 @@ COUNTED_AFTER = 60.0
 LOCAL_ONLY = ("dvr", "dvr_no_external")
 # Of a refusal, as much as tells the cause.
 MESSAGE_LIMIT = 500
+# Where so many agents refused a router, the others are not waited for: it is on none meanwhile.
+MOST_REFUSALS = 10
+# Seconds before one is asked again that has refused, at first and at the most.
+FIRST_PAUSE, LONGEST_PAUSE = 15.0, 600.0
+_STAYS = "the other agents refuse it, and it is on the one that it came from: "
+_RETURNS = "the other agents refuse it, and it is given back to the one that it came from: "
 
 
 class Kind(StrEnum):
@@ -56,7 +64,8 @@ class NetworkMove:
     """One router or network in `status.network`.
 
     `source` and `target` are agents; no target: others serve it already. `requested` (seconds since the
-    epoch) is when its move was first asked for, 0.0 for never.
+    epoch) is when its move was first asked for, 0.0 for never. `refused`: agents that would not take it, the
+    latest last; `attempts` counts what was refused, and none of those is asked again before `not_before`.
     """
 
     id: str
@@ -66,6 +75,9 @@ class NetworkMove:
     state: MoveState = MoveState.PENDING
     requested: float = 0.0
     message: str = ""
+    refused: tuple[str, ...] = ()
+    attempts: int = 0
+    not_before: float = 0.0
 
     @property
     def key(self) -> tuple[str, str]:
@@ -81,6 +93,9 @@ class NetworkMove:
             "state": str(self.state),
             "requestedAt": timestamp(self.requested) if self.requested else "",
             "message": self.message[:MESSAGE_LIMIT],
+            "refusedBy": list(self.refused),
+            "attempts": self.attempts,
+            "notBefore": timestamp(self.not_before) if self.not_before else "",
         }
         return {key: value for key, value in whole.items() if value}
 
@@ -95,12 +110,38 @@ def read_move(entry: Mapping[str, Any]) -> NetworkMove:
         state=MoveState(entry["state"]),
         requested=seconds_of(entry.get("requestedAt")),
         message=str(entry.get("message") or ""),
+        refused=tuple(str(one) for one in entry.get("refusedBy") or ()),
+        attempts=int(entry.get("attempts") or 0),
+        not_before=seconds_of(entry.get("notBefore")),
     )
 
 
 def asked_anew(move: NetworkMove) -> NetworkMove:
-    """The move after the spec was edited: what was given up has its time again."""
-    return replace(move, requested=0.0, message="") if move.state == MoveState.BLOCKED else move
+    """The move after the spec was edited: what was given up has its time again.
+
+    That it was asked for stays known: it may be on no agent.
+    """
+    return _unrefused(move, MoveState.PENDING) if move.state == MoveState.BLOCKED else move
+
+
+def refused_move(move: NetworkMove, why: str, *, by: str = "", now: float) -> NetworkMove:
+    """The move after a request was refused; `by`: the agent that would not take it, empty for any other."""
+    attempts = move.attempts + 1
+    jitter = backoff.steady_jitter(f"{move.id} {attempts}")
+    pause = backoff.delay(attempts, jitter, first=FIRST_PAUSE, cap=LONGEST_PAUSE)
+    others = [one for one in move.refused if one != by]
+    refused = tuple([*others, by] if by else others)[-MOST_REFUSALS:]
+    return replace(move, message=why, refused=refused, attempts=attempts, not_before=now + pause)
+
+
+def rests(move: NetworkMove, now: float) -> bool:
+    """Whether the agent to go to has refused what is on none, and is left alone for a while."""
+    forgotten = len(move.refused) >= MOST_REFUSALS and move.target != move.source
+    return now < move.not_before and (move.target in move.refused or forgotten)
+
+
+def _unrefused(move: NetworkMove, state: MoveState) -> NetworkMove:
+    return replace(move, state=state, message="", refused=(), attempts=0, not_before=0.0)
 
 
 @dataclass(frozen=True)
@@ -146,23 +187,44 @@ class Outlook:
         fellows = {one.id for one in self.agents if one.kind == AGENTS[move.kind]} - {move.source}
         return any(one in fellows for one in self.holders(move.id, move.kind))
 
+    def is_spent(self, move: NetworkMove) -> bool:
+        """Whether there is no other agent left that has not refused it."""
+        return len(move.refused) >= MOST_REFUSALS or self.usable(move.kind) <= set(move.refused)
+
     def target(self, move: NetworkMove) -> str | None:
         """The agent to go to; empty where others serve it already, None where there is none.
 
-        One that refused it is the last to be asked again.
+        Of those that refused it the one that did so longest ago, and only where all have.
         """
-        loads = {
-            one.id: (one.host in self.leaving, one.load + self.given.get(one.id, 0))
-            for one in self.others(move.kind)
-        }
-        if any(one in loads for one in self.holders(move.id, move.kind)):
+        others = self.others(move.kind)
+        if any(one.id in self.holders(move.id, move.kind) for one in others):
             return ""
-        refused = move.target if move.message else ""
-        ranked = sorted(loads, key=lambda agent: (agent == refused, loads[agent], agent))
+        return self._best(move, others)
+
+    def refuge(self, move: NetworkMove) -> str | None:
+        """The agent for a router that is on none and that no other takes: the one that it came from.
+
+        Another only where that one has refused, or is gone. Maintenances disable agents, and those serve on.
+        """
+        lives = [
+            one for one in self.agents if one.id == move.source and _takes(replace(one, enabled=True), L3)
+        ]
+        return self._best(move, [*lives, *self.others(move.kind)])
+
+    def _best(self, move: NetworkMove, agents: Sequence[Agent]) -> str | None:
+        ranked = sorted(
+            (
+                (_refusal(move, one.id), one.id != move.source, one.host in self.leaving),
+                one.load + self.given.get(one.id, 0),
+                one.id,
+            )
+            for one in agents
+        )
         if not ranked:
             return None
-        self.given[ranked[0]] = self.given.get(ranked[0], 0) + 1
-        return ranked[0]
+        found = ranked[0][-1]
+        self.given[found] = self.given.get(found, 0) + 1
+        return found
 
 
 def given_lately(moves: Iterable[NetworkMove], now: float) -> dict[str, int]:
@@ -200,10 +262,10 @@ def follow(
             result.append(move)
             continue
         reached += 1
-        found = _step(move, outlook, here=here, begins=in_time and len(due) < MOVES_PER_LOOK)
+        begins = in_time and len(due) < MOVES_PER_LOOK
+        found, asks = _step(move, outlook, begins=begins) if here else _step_of_lost(move, outlook)
         result.append(found)
-        lost = found.state == MoveState.BLOCKED and not here and found.target in outlook.usable(move.kind)
-        if found.state == MoveState.MOVING or lost:
+        if asks:
             due.append(found)
     return sorted(result, key=lambda one: (one.kind, one.id, one.source)), due
 
@@ -217,27 +279,63 @@ def _rank(move: NetworkMove, *, here: bool) -> int:
     return 2 if move.requested else 3
 
 
-def _step(move: NetworkMove, outlook: Outlook, *, here: bool, begins: bool) -> NetworkMove:
-    if not here and (not move.requested or not move.target or outlook.is_served(move)):
-        return replace(move, state=MoveState.DONE, message="")
-    if here and move.state == MoveState.DONE:
+def _refusal(move: NetworkMove, agent: str) -> int:
+    """How late it refused, of those that did; -1 for one that has not."""
+    return move.refused.index(agent) if agent in move.refused else -1
+
+
+def _step(move: NetworkMove, outlook: Outlook, *, begins: bool) -> tuple[NetworkMove, bool]:
+    """What is still on its agent, and whether to ask for its move."""
+    if move.state == MoveState.DONE:
         # It came back.
-        move = replace(move, state=MoveState.PENDING, requested=0.0, target="")
+        move = replace(_unrefused(move, MoveState.PENDING), requested=0.0, target="")
+    if move.state == MoveState.PENDING:
+        move = replace(move, requested=0.0)
     late = bool(move.requested) and outlook.now - move.requested > outlook.deadline
-    if late and here:
+    if late:
         text = move.message or f"it did not leave its agent within {outlook.deadline:.0f} s"
-        return replace(move, state=MoveState.BLOCKED, message=text)
-    if here and not begins:
-        return replace(move, state=MoveState.PENDING)
+        return replace(move, state=MoveState.BLOCKED, message=text), False
+    spent = move.kind == Kind.ROUTER and bool(move.refused) and outlook.is_spent(move)
+    if spent and outlook.now < move.not_before:
+        text = _STAYS + move.message.removeprefix(_RETURNS).removeprefix(_STAYS)
+        return replace(move, state=MoveState.BLOCKED, message=text), False
+    if not begins:
+        # What was begun stays so: the time of what is pending has not begun.
+        return move, False
     target: str | None = move.target
-    if not move.requested or move.message or target not in outlook.usable(move.kind):
+    if not move.requested or target in move.refused or target not in outlook.usable(move.kind):
         target = outlook.target(move)
     if target is None:
-        return replace(move, state=MoveState.BLOCKED, message="no other agent that lives can take it")
-    noted = replace(move, target=target, requested=move.requested or outlook.now)
-    if late:
-        return replace(noted, state=MoveState.BLOCKED, message=move.message or "it is on no agent")
-    return replace(noted, state=MoveState.MOVING)
+        return replace(move, state=MoveState.BLOCKED, message="no other agent that lives can take it"), False
+    if target != move.target and target not in move.refused:
+        move = replace(move, not_before=0.0)
+    noted = replace(move, target=target, state=MoveState.MOVING, requested=move.requested or outlook.now)
+    return noted, outlook.now >= noted.not_before
+
+
+def _step_of_lost(move: NetworkMove, outlook: Outlook) -> tuple[NetworkMove, bool]:
+    """What is not on its agent any more, and whether to ask for another to take it."""
+    if not move.requested or not move.target or outlook.is_served(move):
+        return _unrefused(move, MoveState.DONE), False
+    if move.kind == Kind.ROUTER and outlook.is_spent(move):
+        found = outlook.refuge(move)
+        if found is None:
+            text = move.message or "no agent that lives can take it"
+            return replace(move, state=MoveState.BLOCKED, message=text), False
+        text = _RETURNS + move.message.removeprefix(_RETURNS).removeprefix(_STAYS)
+        if not move.refused:
+            text = "no other agent that lives can take it; it is given back to the one that it came from"
+        noted = replace(move, target=found, state=MoveState.BLOCKED, message=text)
+        return noted, not rests(noted, outlook.now)
+    target: str | None = move.target
+    if target in move.refused or target not in outlook.usable(move.kind):
+        target = outlook.target(move)
+    if target is None:
+        return replace(move, state=MoveState.BLOCKED, message="no other agent that lives can take it"), False
+    noted = replace(move, target=target, state=MoveState.MOVING)
+    if outlook.now - move.requested > outlook.deadline:
+        noted = replace(noted, state=MoveState.BLOCKED, message=move.message or "it is on no agent")
+    return noted, not rests(noted, outlook.now)
 
 
 def between_agents(
@@ -245,6 +343,7 @@ def between_agents(
 ) -> tuple[list[NetworkMove], dict[tuple[str, str], NetworkMove] | None]:
     """Routers that we took off an agent and that none has: each with the agent that is to have it.
 
+    Whoever refused it comes last, also the one that it was to go to and the one that it came from.
     Where there was no time to ask of all, also those that have an agent, by their keys: they are Done, and
     need not be asked about again. None where all were asked about.
     """
@@ -260,8 +359,9 @@ def between_agents(
             held[move.key] = replace(move, state=MoveState.DONE, message="")
             continue
         fit = {one.id for one in outlook.agents if _takes(one, L3)}
-        ranked = [one for one in (move.target, move.source, *sorted(fit)) if one in fit]
-        lost.append(replace(move, state=MoveState.MOVING, target=ranked[0] if ranked else move.source))
+        ranked = sorted((_refusal(move, one), one != move.target, one != move.source, one) for one in fit)
+        target = ranked[0][-1] if ranked else move.source
+        lost.append(replace(move, state=MoveState.MOVING, target=target))
     return lost, None
 
 

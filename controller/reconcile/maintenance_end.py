@@ -9,7 +9,7 @@ from dataclasses import replace
 from controller.cloud_port import Cloud
 from controller.domain.cloud_facts import CloudView
 from controller.domain.maintenance_return import Ending, may_be_open, wind_up
-from controller.domain.network_move import MoveState, NetworkMove, between_agents
+from controller.domain.network_move import MoveState, NetworkMove, between_agents, refused_move, rests
 from controller.domain.node_maintenance import Phase
 from controller.domain.reasons import Reason
 from controller.domain.times import seconds_of
@@ -112,17 +112,17 @@ class MaintenanceEnd:
     def _give_back(self, work: Work, lost: Sequence[NetworkMove], cloud: Cloud, *, overdue: bool) -> None:
         """Routers that we took off one agent are put on another, or on the one that they came from."""
         found = {one.key: one for one in lost}
-        why = ""
-        for number, move in enumerate(lost):
+        now = self._clock.now()
+        for number, move in enumerate(one for one in lost if not rests(one, now)):
             if number and cloud.late:
                 break
             try:
                 cloud.add_to_agent(move.target, router=move.id)
             except CloudRefused as error:
-                why = str(error)
-                if is_gone(move, error):
-                    gone = replace(move, state=MoveState.DONE, message="deleted meanwhile")
-                    found[move.key] = gone
+                gone = replace(move, state=MoveState.DONE, message="deleted meanwhile")
+                refused = refused_move(move, str(error), by=move.target, now=now)
+                found[move.key] = gone if is_gone(move, error) else refused
+        why = next((one.message for one in found.values() if one.message), "")
         names = ", ".join(one.id for one in lost)
         text = f"routers that are on no agent are put on one again: {names or 'they are looked for'}"
         text += f" ({why})" if why else ""

@@ -15,6 +15,7 @@ from controller.domain.network_move import (
     NetworkMove,
     Outlook,
     given_lately,
+    refused_move,
 )
 from controller.errors import CloudRefused, CloudUnavailable
 
@@ -22,6 +23,10 @@ log = logging.getLogger(__name__)
 
 # Seconds more than all else for a router to be put on an agent, once it was taken off another.
 PAIR_GRACE = 15.0
+
+
+class NotTaken(CloudRefused):
+    """It is the agent that was to take something that would not."""
 
 
 class AskedAgents:
@@ -96,8 +101,9 @@ def write_moves(due: Iterable[NetworkMove], outlook: Outlook, cloud: Cloud) -> l
             log.info("%s %s: %s", move.kind, move.id, error)
             if is_gone(move, error):
                 told.append(replace(move, state=MoveState.DONE, message="deleted meanwhile"))
-            elif move.message != str(error):
-                told.append(replace(move, message=str(error)))
+            else:
+                by = move.target if isinstance(error, NotTaken) else ""
+                told.append(refused_move(move, str(error), by=by, now=outlook.now))
     return told
 
 
@@ -117,11 +123,18 @@ def _write(move: NetworkMove, outlook: Outlook, cloud: Cloud) -> None:
     """A router may be on one agent only. A network leaves one when another is seen to have it."""
     if move.kind == Kind.ROUTER:
         # Whoever did only the first half before goes on with the second.
-        if move.id in outlook.served(move.source, L3):
+        if move.target != move.source and move.id in outlook.served(move.source, L3):
             cloud.remove_from_agent(move.source, router=move.id)
         if move.target:
-            cloud.longer(PAIR_GRACE).add_to_agent(move.target, router=move.id)
+            _add(cloud.longer(PAIR_GRACE), move.target, router=move.id)
     elif move.target and move.target not in outlook.holders(move.id, move.kind):
-        cloud.add_to_agent(move.target, network=move.id)
+        _add(cloud, move.target, network=move.id)
     else:
         cloud.remove_from_agent(move.source, network=move.id)
+
+
+def _add(cloud: Cloud, agent: str, *, router: str = "", network: str = "") -> None:
+    try:
+        cloud.add_to_agent(agent, router=router, network=network)
+    except CloudRefused as error:
+        raise NotTaken(str(error), error.code) from None
