@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tarfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
@@ -30,8 +30,12 @@ class ChartFiles:
 
 def stamp_of(path: Path) -> Stamp:
     """What changes when the file is written or replaced. Raises ChartInvalid when it cannot be seen."""
+    return _stamp(path, path.stat)
+
+
+def _stamp(path: Path, look: Callable[[], os.stat_result]) -> Stamp:
     try:
-        stat = path.stat()
+        stat = look()
     except OSError as error:
         raise ChartInvalid(f"{path} cannot be read: {error.strerror}") from None
     return stat.st_mtime_ns, stat.st_ino, stat.st_size, stat.st_ctime_ns
@@ -45,12 +49,11 @@ def walk(chart: Path, root: Path) -> ChartFiles:
     found: dict[str, Path] = {}
     stamps: dict[str, Stamp] = {}
     limit = root.resolve()
-    # A directory's name in the chart, its path, and the real directories on the way to it.
-    pending: list[tuple[str, Path, frozenset[Path]]] = [("", chart, frozenset())]
+    # A directory's name in the chart, its path and its real one, and the real ones on the way to it.
+    pending: list[tuple[str, Path, Path, frozenset[Path]]] = [("", chart, chart.resolve(), frozenset())]
     size = 0
     while pending:
-        prefix, directory, above = pending.pop()
-        real = directory.resolve()
+        prefix, directory, real, above = pending.pop()
         if not real.is_relative_to(limit):
             raise ChartInvalid(f"chart {chart}: {prefix or '.'} is a link out of {root}")
         if real in above:
@@ -59,13 +62,14 @@ def walk(chart: Path, root: Path) -> ChartFiles:
             name = f"{prefix}{entry.name}"
             path = Path(entry.path)
             if entry.is_dir():
-                pending.append((f"{name}/", path, above | {real}))
+                below = path.resolve() if entry.is_symlink() else real / entry.name
+                pending.append((f"{name}/", path, below, above | {real}))
                 continue
             if entry.is_symlink() and not path.resolve().is_relative_to(limit):
                 raise ChartInvalid(f"chart {chart}: {name} is a link out of {root}")
             if not entry.is_file():
                 raise ChartInvalid(f"chart {chart}: {name} is a dead link or no file")
-            stamps[name] = stamp_of(path)
+            stamps[name] = _stamp(path, entry.stat)
             found[name] = path
             size += stamps[name][2]
             if stamps[name][2] > LARGEST_FILE or size > LARGEST_CHART or len(found) > MOST_FILES:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -132,14 +133,21 @@ def _walk(value: Any, path: DocumentPath, *, in_object: bool) -> Iterator[Docume
 
 def _says_secret(key: str, value: Any, *, in_object: bool) -> bool:
     """Whether a key by this name would have a secret for its value, and has one in clear."""
-    if ":" in key or not _literal(value):
+    if not _literal(value):
         return False
-    if _CREDENTIALS.search(key):
+    of_credentials, of_secret, of_field = _meanings(key)
+    if of_credentials:
         return isinstance(value, str) and bool(_USER_AND_PASSWORD.match(value))
-    if _SECRET_KEY.search(key):
-        return True
-    camel_case = not in_object and not _NAMES_SECRET.search(key)
-    return camel_case and bool(_SECRET_KEY.search(_WORD_BEGINS.sub("_", key)))
+    return of_secret if in_object else of_secret or of_field
+
+
+@functools.lru_cache(maxsize=8192)  # the same few thousand keys in every rendering
+def _meanings(key: str) -> tuple[bool, bool, bool]:
+    """Whether the key names credentials, a secret, or a secret if it is no field of Kubernetes."""
+    if ":" in key:
+        return False, False, False
+    camel_case = not _NAMES_SECRET.search(key) and bool(_SECRET_KEY.search(_WORD_BEGINS.sub("_", key)))
+    return bool(_CREDENTIALS.search(key)), bool(_SECRET_KEY.search(key)), camel_case
 
 
 def _data_of_secret(obj: Mapping[str, Any], path: DocumentPath) -> Iterator[DocumentPath]:
@@ -168,4 +176,9 @@ def _refers(text: str) -> bool:
 
 
 def _shows_secret(text: str) -> bool:
-    return any(shape.search(text) for shape in (_CREDENTIALS_IN_URL, _PRIVATE_KEY, _SECRET_OBJECT))
+    # The words that each shape has spare nearly every text the search.
+    return (
+        ("://" in text and _CREDENTIALS_IN_URL.search(text) is not None)
+        or ("PRIVATE KEY" in text and _PRIVATE_KEY.search(text) is not None)
+        or ("Secret" in text and _SECRET_OBJECT.search(text) is not None)
+    )

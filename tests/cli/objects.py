@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 from pathlib import Path
 from typing import Any
 
+import typer.testing
 import yaml
 from click.testing import Result
 from typer.testing import CliRunner
@@ -14,6 +16,10 @@ from controller.domain.names import API_VERSION, DEPLOYMENT_LABEL, SERVICE_LABEL
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "charts" / "openstack-controller" / "examples" / "core-single.yaml"
+
+
+# Built once: to read the options of all commands takes as long as most of them run.
+typer.testing._get_command = functools.cache(typer.testing._get_command)
 
 
 def osctl(*arguments: str, input: str | None = None) -> Result:
