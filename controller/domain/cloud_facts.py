@@ -57,6 +57,12 @@ def reason_before(reason: str) -> str | None:
     return (before if before != _WORDLESS else "") if before else None
 
 
+def let_up_reason(reason: str) -> str:
+    """What to leave in disabled_reason of a service that we force down no more, and that stays disabled."""
+    before = reason_before(reason)
+    return MARK + "let up" if before is None else before
+
+
 @dataclass(frozen=True, slots=True)
 class ComputeService:
     """One nova-compute. `up` is what Nova believes; forced down counts as down."""

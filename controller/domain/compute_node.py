@@ -7,7 +7,7 @@ known (None) is never taken for nothing: it makes us wait. Only what carries our
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
@@ -17,6 +17,7 @@ from controller.domain.cloud_facts import (
     Agent,
     ComputeService,
     forced_by_us,
+    forced_reason,
     is_ours,
     reason_before,
 )
@@ -90,6 +91,7 @@ class HostFacts:
     `maintenance`: the NodeMaintenance at work on it. `agents_expected`: other computes have network agents.
     `automatic`: the maintenance is our own answer to a node that was lost. `host`: as OpenStack calls it.
     `taken_over`: the Node that has the host now, where this one is gone or only stands beside it.
+    `held`: the id of the compute service of this host that we forced down, as we remember it.
     """
 
     name: str
@@ -109,6 +111,19 @@ class HostFacts:
     known_uid: str = ""
     host: str = ""
     taken_over: str = ""
+    held: str = ""
+
+    @property
+    def is_held(self) -> bool:
+        """Whether the compute service is forced down by us, whatever its reason has become since."""
+        service = self.service
+        if service is None or not service.forced_down:
+            return False
+        return forced_by_us(service.reason) or service.id == self.held
+
+    def mark(self, why: str) -> str:
+        """What to leave in disabled_reason of a service that is enabled."""
+        return forced_reason(None) if self.is_held else MARK + why
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,7 +281,7 @@ def _not_ready(
         return Decision(Step.BLOCKED, Reason.AUTOMATION_BRAKED, braked)
     if service.enabled:
         text = f"not ready for {policy.hold_down:.0f} s and more"
-        return Decision(Step.DISABLE, Reason.NODE_NOT_READY, text, mark=MARK + "node not ready")
+        return Decision(Step.DISABLE, Reason.NODE_NOT_READY, text, mark=facts.mark("node not ready"))
     if not is_ours(service.reason):
         return _left_alone(service)
     if not policy.evacuate:
@@ -296,13 +311,13 @@ def _left_alone(service: ComputeService) -> Decision:
 def _ready(facts: HostFacts, node: ComputeNode, service: ComputeService, now: float) -> Decision:
     if facts.maintenance:
         return Decision(Step.NOTHING, Reason.IN_MAINTENANCE, f"in maintenance by {facts.maintenance}")
-    held = service.forced_down and forced_by_us(service.reason)
+    held = facts.is_held
     if node.cordoned:
-        return _cordoned(facts, node, service, held=held, now=now)
+        return _cordoned(facts, node, service, now)
     if service.forced_down and not held:
         text = "its compute service was forced down by someone else: left as it is"
         return Decision(Step.NOTHING, Reason.DISABLED_BY_OTHERS, text)
-    if service.enabled:
+    if service.enabled and not held:
         return _serving(facts, node, service, now)
     before = reason_before(service.reason)
     if before is not None and not held:
@@ -313,14 +328,12 @@ def _ready(facts: HostFacts, node: ComputeNode, service: ComputeService, now: fl
     return _return(facts, node, service, now)
 
 
-def _cordoned(
-    facts: HostFacts, node: ComputeNode, service: ComputeService, *, held: bool, now: float
-) -> Decision:
+def _cordoned(facts: HostFacts, node: ComputeNode, service: ComputeService, now: float) -> Decision:
     """It takes no servers; but a compute that we hold down may clean up and report."""
     if service.enabled:
         text = "the node is cordoned: its compute service takes no new servers"
-        return Decision(Step.DISABLE, Reason.NODE_CORDONED, text, mark=MARK + "node cordoned")
-    back = _return(facts, node, service, now) if held else None
+        return Decision(Step.DISABLE, Reason.NODE_CORDONED, text, mark=facts.mark("node cordoned"))
+    back = _return(facts, node, service, now) if facts.is_held else None
     if back is not None and back.step == Step.UNFORCE:
         return back
     text = "cordoned; its compute service is disabled"
@@ -378,19 +391,6 @@ def _return(facts: HostFacts, node: ComputeNode, service: ComputeService, now: f
     if not facts.mapped:
         return _unmapped(facts, node, now)
     return Decision(Step.ENABLE, Reason.NODE_IN_SERVICE, "node, pods, compute service and agents are up")
-
-
-def after_step(service: ComputeService | None, decision: Decision) -> ComputeService | None:
-    """The compute service once the step was taken, as far as the step changed it."""
-    if service is None:
-        return None
-    if decision.step == Step.DISABLE:
-        return replace(service, enabled=False, reason=decision.mark)
-    if decision.step == Step.ENABLE:
-        return replace(service, enabled=True, reason="")
-    if decision.step == Step.UNFORCE:
-        return replace(service, forced_down=False)
-    return service
 
 
 def calm_left(node: ComputeNode, now: float) -> float:

@@ -29,8 +29,9 @@ from controller.domain.node_maintenance import Phase
 from controller.domain.nodes import machine_facts, parse_node
 from controller.domain.off_word import read_word, word_on
 from controller.domain.reasons import Reason
-from controller.errors import ObjectMissing
+from controller.errors import CloudRefused, ObjectMissing
 from controller.ports import NODE, Clock, Kube, KubeObject
+from controller.reconcile.held_hosts import HeldHosts
 from controller.reconcile.maintenance_status import StatusWriter, Work
 
 log = logging.getLogger(__name__)
@@ -39,9 +40,10 @@ log = logging.getLogger(__name__)
 class HostOut:
     """Takes hosts out of service and puts them back. Raises CloudUnavailable, CloudRefused, KubeError."""
 
-    def __init__(self, kube: Kube, clock: Clock) -> None:
+    def __init__(self, kube: Kube, clock: Clock, namespace: str) -> None:
         self._kube = kube
         self._clock = clock
+        self._held = HeldHosts(kube, clock, namespace)
 
     def obstacle(self, work: Work, view: CloudView) -> Obstacle | None:
         """What would stand in the way, as far as the last look shows; nothing is done."""
@@ -73,19 +75,25 @@ class HostOut:
         if holds and service is not None and service.up:
             return STILL_REPORTS
         if service is not None and service.enabled and not holds:
-            cloud.set_compute_service(service.id, enabled=False, reason=mark_of(work.name))
+            held = service.forced_down and self._held.holds(work.host, service)
+            mark = forced_reason(None) if held else mark_of(work.name)
+            cloud.set_compute_service(service.id, enabled=False, reason=mark)
         self._disable(work, cloud, view)
         if holds and service is not None and not service.forced_down:
-            self._hold_down(service, cloud)
+            self._hold_down(work, service, cloud)
         return before_moving(mode, replace(ground, service=service))
 
-    @staticmethod
-    def _hold_down(service: ComputeService, cloud: Cloud) -> None:
+    def _hold_down(self, work: Work, service: ComputeService, cloud: Cloud) -> None:
         """Has Nova take the host for dead. That it is held down by us is written before it is."""
+        self._held.remember(work.host, service)
         reason = forced_reason(None if service.enabled else service.reason)
         if service.enabled or reason != service.reason:
             cloud.set_compute_service(service.id, enabled=False, reason=reason)
-        cloud.force_down(service.id, down=True)
+        try:
+            cloud.force_down(service.id, down=True)
+        except CloudRefused:
+            self._held.forget(work.host)
+            raise
 
     @staticmethod
     def _disable(work: Work, cloud: Cloud, view: CloudView) -> None:

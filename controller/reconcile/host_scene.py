@@ -22,6 +22,7 @@ from controller.domain.nodes import COMPUTE_ROLE, HostReport, NodeFacts
 from controller.domain.reasons import Reason
 from controller.ports import NODE, NODE_MAINTENANCE, OSDPL, POD, Clock, Kube, KubeObject
 from controller.reconcile.first_seen import FirstSeen
+from controller.reconcile.held_hosts import HeldHosts
 from controller.reconcile.host_board import HostBoard
 from controller.reconcile.managed_region import managed_region
 from controller.reconcile.object_store import ObjectStore
@@ -106,6 +107,7 @@ class HostScenes:
         self._board = board
         self._namespace = namespace
         self._seen = FirstSeen()
+        self._held = HeldHosts(kube, clock, namespace)
         self._no_agents = 0
 
     def read(self) -> HostScene | None:
@@ -146,6 +148,7 @@ class HostScenes:
         daemons = daemons_by_node(pod for pod in scene.pods if pod.node in computes)
         self._seen.keep({(name, what) for name in names for what in ("service", "cell")} | {("", "agents")})
         maintenances = scene.maintenances_by_host(view)
+        held = self._held.look(view)
         found = []
         for name in names:
             before = scene.known.get(name) or scene.known.get(heirs.get(name, "")) or KnownHost()
@@ -153,7 +156,8 @@ class HostScenes:
             taken = owner if owner != name else ""
             facts = self._host(name, scene, view, known=before, listed=maintenances)
             unready = unready_daemons(daemons, name)
-            found.append(replace(facts, unready_pods=unready, taken_over=taken))
+            ours = held.get(facts.host, "")
+            found.append(replace(facts, unready_pods=unready, taken_over=taken, held=ours))
         return found
 
     def _host(

@@ -7,13 +7,14 @@ import logging
 from dataclasses import replace
 
 from controller.cloud_port import Cloud
-from controller.domain.cloud_facts import CloudView
+from controller.domain.cloud_facts import CloudView, ComputeService, forced_by_us, let_up_reason
 from controller.domain.compute_node import Decision, HostFacts, Step
 from controller.domain.conditions import find
 from controller.domain.names import API_VERSION, AUTOMATIC_LABEL, MANAGED_BY, MANAGED_BY_US
 from controller.domain.nodes import NodeFacts
 from controller.errors import Conflict
-from controller.ports import CRONJOB, JOB, NODE_MAINTENANCE, Kube, KubeObject
+from controller.ports import CRONJOB, JOB, NODE_MAINTENANCE, Clock, Kube, KubeObject
+from controller.reconcile.held_hosts import HeldHosts
 from controller.reconcile.host_removal import remove_host
 
 log = logging.getLogger(__name__)
@@ -31,8 +32,9 @@ MAP_AGAIN = 3600
 class HostSteps:
     """Takes steps in OpenStack and in Kubernetes. `namespace` is the region's."""
 
-    def __init__(self, kube: Kube, namespace: str) -> None:
+    def __init__(self, kube: Kube, clock: Clock, namespace: str) -> None:
         self._kube = kube
+        self._held = HeldHosts(kube, clock, namespace)
         self._namespace = namespace
 
     def take(
@@ -57,6 +59,11 @@ class HostSteps:
             cloud.set_compute_service(service.id, enabled=True)
         elif decision.step == Step.UNFORCE:
             cloud.force_down(service.id, down=False)
+            self._held.forget(host.host)
+            if forced_by_us(service.reason):
+                # Whoever forces it down from here on is somebody else.
+                mark = let_up_reason(service.reason)
+                cloud.set_compute_service(service.id, enabled=False, reason=mark)
         log.info("host %s: %s (%s)", host.name, decision.step, decision.message)
         return decision
 
@@ -138,6 +145,20 @@ class HostSteps:
             text = f'{decision.message}, though the Job "{name}" ended well; {again}'
             return replace(decision, step=Step.BLOCKED, message=text)
         return replace(decision, step=Step.WAIT, message=f'the Job "{name}" maps it')
+
+
+def after_step(service: ComputeService | None, decision: Decision) -> ComputeService | None:
+    """The compute service once the step was taken, as far as the step changed it."""
+    if service is None:
+        return None
+    if decision.step == Step.DISABLE:
+        return replace(service, enabled=False, reason=decision.mark)
+    if decision.step == Step.ENABLE:
+        return replace(service, enabled=True, reason="")
+    if decision.step == Step.UNFORCE:
+        reason = let_up_reason(service.reason) if forced_by_us(service.reason) else service.reason
+        return replace(service, forced_down=False, reason=reason)
+    return service
 
 
 def _has_ended(job: KubeObject) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from controller.cloud_port import Cloud
 from controller.domain.cloud_facts import CloudView
-from controller.domain.compute_node import PASSIVE, Decision, HostFacts, Step, after_step, decide_host
+from controller.domain.compute_node import PASSIVE, Decision, HostFacts, Step, decide_host
 from controller.domain.nodes import parse_node
 from controller.domain.reasons import Reason
 from controller.errors import (
@@ -19,9 +19,10 @@ from controller.errors import (
     ObjectMissing,
 )
 from controller.ports import NODE, Clock, Kube
+from controller.reconcile.cloud_access import STEP_GRACE
 from controller.reconcile.fair_order import FairOrder
 from controller.reconcile.host_scene import HostScene
-from controller.reconcile.host_steps import HostSteps
+from controller.reconcile.host_steps import HostSteps, after_step
 from controller.reconcile.pauses import Pauses
 
 # In one look, so that it stays short; the next goes on where it ended.
@@ -49,7 +50,7 @@ class HostTurns:
     def __init__(self, kube: Kube, clock: Clock, namespace: str) -> None:
         self._kube = kube
         self._clock = clock
-        self._steps = HostSteps(kube, namespace)
+        self._steps = HostSteps(kube, clock, namespace)
         self._urgent, self._others = FairOrder(), FairOrder()
         self._pauses = Pauses(clock, first=FIRST_PAUSE, cap=LONGEST_PAUSE)
         self._last: dict[tuple[str, Step], Decision] = {}
@@ -72,7 +73,8 @@ class HostTurns:
                     break
                 order.reached(key[0])
                 tried += 1
-                result, outcome = self._take(*due[key], scene, cloud, view=view, braked=braked)
+                patient = cloud if tried > 1 else cloud.longer(STEP_GRACE)
+                result, outcome = self._take(*due[key], scene, patient, view=view, braked=braked)
                 told[key[0]] = result
                 changed = changed or outcome is True
                 self._note(key, result[1], outcome)

@@ -93,7 +93,7 @@ class MaintenancesReconciler:
         self._hosts = hosts
         self._namespace = namespace
         self._board = board
-        self._out = HostOut(kube, clock)
+        self._out = HostOut(kube, clock, namespace)
         self._status = StatusWriter(kube, clock, events)
         self._order = FairOrder()
         self._walks = Walks()
@@ -230,11 +230,11 @@ class MaintenancesReconciler:
         except CloudRefused as error:
             # Servers under way are followed all the same.
             return Reason.CLOUD_REFUSED, f"OpenStack refused: {error}"
-
         except KubeError as error:
             if not is_refusal(error):
                 raise
             return Reason.API_SERVER_REFUSED, f"the API server refused: {error}"
+
     def _plan(self, work: Work, cloud: Cloud, view: CloudView, turn: str) -> None:
         servers = cloud.servers_on(work.host)
         plan = {one.id: planned(one, work, cloud, hurried=cloud.late) for one in servers}
