@@ -13,7 +13,7 @@ from controller.domain.network_move import MoveState, NetworkMove, between_agent
 from controller.domain.node_maintenance import Phase
 from controller.domain.reasons import Reason
 from controller.domain.times import seconds_of
-from controller.errors import CloudRefused
+from controller.errors import CloudRefused, KubeError, is_refusal
 from controller.ports import NODE, NODE_MAINTENANCE, Clock, Events, Kube
 from controller.reconcile.fair_order import FairOrder
 from controller.reconcile.host_out import HostOut
@@ -59,13 +59,22 @@ class MaintenanceEnd:
             text += "" if whole else "; the others are looked at next"
             self._status.write(work, work.standing(Phase.ROLLING_BACK, Reason.ROLLING_BACK, text))
             return BUSY_EVERY
-        self._out.put_back(work, cloud, view)
+        refused: KubeError | None = None
+        try:
+            self._out.put_back(work, cloud, view)
+        except KubeError as error:
+            if not is_refusal(error):
+                raise
+            # Such as the uncordon, which comes last: routers that are on no agent do not wait for that.
+            refused = error
         outlook = agents.outlook(work.host, deadline=work.spec.server_deadline)
         lost, held = between_agents(work.network, outlook)
         if lost or held is not None:
             work = replace(work, network=[(held or {}).get(one.key, one) for one in work.network])
             self._give_back(work, lost, cloud, overdue=overdue)
             return BUSY_EVERY
+        if refused is not None:
+            raise refused
         if not whole:
             text = "the time for a look was over; whether all moves are is looked at next"
             self._status.write(work, work.standing(Phase.ROLLING_BACK, Reason.ROLLING_BACK, text))

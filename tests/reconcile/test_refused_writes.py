@@ -6,9 +6,10 @@ from collections.abc import Callable
 
 import pytest
 
+from controller.domain.cloud_facts import Agent
 from controller.domain.compute_node import LOOKS
 from controller.domain.names import AGGREGATE_LABEL
-from controller.errors import Forbidden, KubeError, ObjectRefused
+from controller.errors import CloudUnavailable, Forbidden, KubeError, ObjectRefused
 from controller.ports import NODE_MAINTENANCE, OSDPL, PDB, POD
 from tests.fakes.kube import Request
 from tests.reconcile.node_world import NAMESPACE, NodeWorld
@@ -31,6 +32,11 @@ def refusing(
             raise error
 
     return refuse
+
+
+def no_router_is_added(name: str, subject: str) -> None:
+    if name == "add_to_agent":
+        raise CloudUnavailable("503")
 
 
 def allow(world: NodeWorld) -> None:
@@ -79,6 +85,22 @@ def test_an_uncordon_that_is_refused_is_said_and_done_when_it_may_be(world: Node
     world.look(3)
     assert world.maintenance("work") == {}
     assert not world.node("cmp1")["spec"].get("unschedulable")
+
+
+def test_a_router_on_no_agent_does_not_wait_for_an_uncordon_that_is_refused(world: NodeWorld) -> None:
+    for host in ("cmp1", "cmp2"):
+        world.cloud.agents[host] = Agent(host, host, "L3 agent", alive=True)
+    world.cloud.on_agents = {"cmp1": ["r1"]}
+    world.cloud.before = no_router_is_added
+    world.maintain("work", "cmp1", mode="Migrate")
+    world.look(6)
+    assert not any(world.cloud.on_agents.values())
+    world.cloud.before = lambda *_: None
+    world.kube.before_write = refusing("patch", "Node", "cmp1")
+    world.kube.delete(NODE_MAINTENANCE, "work")
+    world.look(6)
+    assert [one for one in world.cloud.on_agents.values() if one] == [["r1"]]
+    assert told(world, "work")[:2] == ("Blocked", "ApiServerRefused")
 
 
 def test_a_maintenance_that_may_not_be_held_says_so_and_does_nothing(world: NodeWorld) -> None:
