@@ -14,9 +14,12 @@ from controller.errors import CloudRefused, CloudUnavailable
 from controller.ports import SECRET, Clock, Kube
 
 # In one look nothing more is begun after so many seconds, and what was begun has a while to come to its end:
-# one server, one step of a host is asked after and acted upon however slow OpenStack is, or no look would get
-# anywhere. So a look takes about a minute and one request at most; 120 are too long for a container.
+# one server is asked after and acted upon where the lists alone took the time, or no look would get anywhere.
+# Lists that are not complete when the grace is over are not known.
 LOOK_WITHIN, LOOK_GRACE = 40.0, 20.0
+# So many seconds more for the first step of a host, which is a read and a write: lists that just came in time
+# are acted upon. So a look takes 75 seconds and one request at most; 120 are too long for a container.
+STEP_GRACE = 15.0
 
 
 class CloudAccess:

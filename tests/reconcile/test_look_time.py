@@ -10,7 +10,7 @@ import controller.domain.names as names
 from controller.domain.cloud_facts import Agent
 from controller.errors import CloudRefused, CloudUnavailable
 from controller.ports import NODE_MAINTENANCE
-from controller.reconcile.cloud_access import LOOK_GRACE, LOOK_WITHIN
+from controller.reconcile.cloud_access import LOOK_GRACE, LOOK_WITHIN, STEP_GRACE
 from controller.reconcile.fair_order import FairOrder
 from controller.reconcile.node_hosts import STEPS_PER_LOOK
 from tests.reconcile.node_world import NodeWorld
@@ -89,15 +89,25 @@ def test_steps_that_nobody_answers_end_in_time_and_every_host_has_its_turn(world
     assert sorted(tried) == HOSTS[:12]
 
 
-@pytest.mark.parametrize("seconds", [2, 5, 7, 9])
+@pytest.mark.parametrize("seconds", [2, 5, 7, 9, 10.5, 11.9])
 def test_a_host_has_its_step_where_the_lists_alone_take_the_time_of_a_look(seconds: float) -> None:
     world = NodeWorld("cmp1", "cmp2")
     world.look(2)
     world.cordon("cmp1")
     slow(world, seconds)
     for _ in range(3):
-        assert lasts(world, world.hosts.reconcile) <= ABOUT_A_MINUTE
+        assert lasts(world, world.hosts.reconcile) <= ABOUT_A_MINUTE + STEP_GRACE
     assert not world.cloud.services["cmp1"].enabled
+
+
+def test_lists_that_take_longer_than_a_look_are_told_not_to_be_known() -> None:
+    world = NodeWorld("cmp1", "cmp2")
+    world.look(2)
+    world.cordon("cmp1")
+    slow(world, 16)
+    assert lasts(world, world.hosts.reconcile) <= ABOUT_A_MINUTE
+    assert world.cloud.services["cmp1"].enabled
+    assert "the time for this look is over" in world.board.read().unknown
 
 
 def test_drain_locks_are_looked_at_in_turn(world: NodeWorld) -> None:
