@@ -19,6 +19,7 @@ from controller.errors import (
     ObjectMissing,
 )
 from controller.ports import NODE, Clock, Kube
+from controller.reconcile.cloud_access import STEP_GRACE
 from controller.reconcile.fair_order import FairOrder
 from controller.reconcile.host_scene import HostScene
 from controller.reconcile.host_steps import HostSteps, after_step
@@ -72,7 +73,8 @@ class HostTurns:
                     break
                 order.reached(key[0])
                 tried += 1
-                result, outcome = self._take(*due[key], scene, cloud, view=view, braked=braked)
+                patient = cloud if tried > 1 else cloud.longer(STEP_GRACE)
+                result, outcome = self._take(*due[key], scene, patient, view=view, braked=braked)
                 told[key[0]] = result
                 changed = changed or outcome is True
                 self._note(key, result[1], outcome)
