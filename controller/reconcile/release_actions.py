@@ -157,9 +157,9 @@ class ReleaseActions:
         # What had to be unlocked was left by the failure before it, or by the end of the container.
         told = bool(error) and not superseded
         interrupted = cause.interrupted if told else failed and job.interrupted
-        failures = (
-            (job.failures if superseded else job.failures_with(interrupted=interrupted)) if failed else 0
-        )
+        failures = 0
+        if failed:
+            failures = job.failures if superseded else job.failures_with(interrupted=interrupted)
         attempt = Attempt(str(job.action), job.digest, finished, failures, job.requests, unlocks, interrupted)
         _log_end(job, error, duration, superseded=superseded)
         return Outcome(attempt, started, duration, error, cause.hooks, superseded, done)

@@ -26,34 +26,27 @@ def test_a_text_gets_its_meaning(text: str, meaning: type[Exception]) -> None:
     assert type(failure(text, "/charts/web")) is meaning
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        'update: failed to update: Put "https://x/api/v1/namespaces/a/secrets/b": EOF',
-        'server-side apply failed for object a/b batch/v1, Kind=Job: Patch "https://x": unexpected EOF',
-        "failed pre-install: Internal error occurred: etcdserver: leader changed",
-        "query: failed to query with labels: Too many requests, please try again later.",
-        'Get "https://x": dial tcp 10.0.0.1:443: i/o timeout',
-        "http2: client connection lost",
-    ],
+LOST_ON_THE_WAY = (
+    'update: failed to update: Put "https://x/api/v1/namespaces/a/secrets/b": EOF',
+    'server-side apply failed for object a/b batch/v1, Kind=Job: Patch "https://x": unexpected EOF',
+    "failed pre-install: Internal error occurred: etcdserver: leader changed",
+    "query: failed to query with labels: Too many requests, please try again later.",
+    'Get "https://x": dial tcp 10.0.0.1:443: i/o timeout',
+    "http2: client connection lost",
 )
-def test_a_request_that_is_lost_in_the_middle_of_an_action_is_known(text: str) -> None:
-    found = failure(text, "/charts/web")
-    assert isinstance(found, HelmFailed) and found.interrupted
+OF_THE_RELEASE = (
+    "failed post-install: resource Job/a/b not ready. status: Failed",
+    "context deadline exceeded",
+    'Deployment.apps "GEOFENCE" is invalid: spec.replicas: Invalid value: "eof-1"',
+    "",
+)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "failed post-install: resource Job/a/b not ready. status: Failed",
-        "context deadline exceeded",
-        'Deployment.apps "GEOFENCE" is invalid: spec.replicas: Invalid value: "eof-1"',
-        "",
-    ],
-)
-def test_what_a_release_itself_fails_at_is_no_lost_request(text: str) -> None:
+@pytest.mark.parametrize("text", LOST_ON_THE_WAY + OF_THE_RELEASE)
+def test_a_lost_request_is_told_from_what_a_release_itself_fails_at(text: str) -> None:
     found = failure(text, "/charts/web")
-    assert isinstance(found, HelmFailed) and not found.interrupted
+    assert isinstance(found, HelmFailed)
+    assert found.interrupted == (text in LOST_ON_THE_WAY)
 
 
 def test_a_long_text_is_cut() -> None:
