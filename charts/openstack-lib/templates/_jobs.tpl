@@ -17,6 +17,9 @@ template:
       {{- include "openstack-lib.labels" . | nindent 6 }}
   spec:
     restartPolicy: {{ .x.restartPolicy | default "OnFailure" }}
+    # The first process of a process namespace gets no signal that it does not handle, and neither shells nor
+    # Python handle SIGTERM: a Job that is replaced would stay for its time of grace.
+    shareProcessNamespace: true
     {{- include "openstack-lib.pod_spec" . | nindent 4 }}
 {{- end -}}
 
