@@ -7,7 +7,8 @@ install -m 0600 /etc/rabbitmq/definitions.json "${home}/definitions.json"
 export HOME=${home}
 own=${MY_POD_NAME##*-}
 host() { echo "${MY_POD_NAME%-*}-$1${K8S_HOSTNAME_SUFFIX}"; } # of the pod of that number
-export RABBITMQ_NODENAME="rabbit@$(host "${own}")"
+RABBITMQ_NODENAME=rabbit@$(host "${own}")
+export RABBITMQ_NODENAME
 data=${home}/mnesia/${RABBITMQ_NODENAME}
 if [ -z "${RABBITMQ_FEATURE_FLAGS}" ]; then
   unset RABBITMQ_FEATURE_FLAGS
@@ -27,13 +28,14 @@ if [ "$(printf '4.1\n%s\n' "${version}" | sort --version-sort | head -1)" != 4.1
     echo "cluster_formation.classic_config.nodes.1 = rabbit@$(host 0)"
   } > /tmp/conf.d/50-first-node.conf
   export RABBITMQ_CONFIG_FILES=/tmp/conf.d
-  serves() { timeout 5 bash -c ": < /dev/tcp/$(host "$1")/{{ include "openstack-lib.endpoint.port" (list . "oslo_messaging" "internal" "amqp") }}" 2>/dev/null; }
+  port={{ include "openstack-lib.endpoint.port" (list . "oslo_messaging" "internal" "amqp") }}
+  serves() { timeout 5 bash -c ": < /dev/tcp/$(host "$1")/${port}" 2>/dev/null; }
   if [ "${own}" != 0 ] && [ ! -e "${data}/schema.DAT" ]; then
     trap 'exit 143' TERM
     until serves 0; do
       echo "waiting for $(host 0) to join its cluster"
       sleep 2 &
-      wait $!
+      wait "$!"
     done
     trap - TERM
   fi
