@@ -39,6 +39,9 @@ HELD_DIGEST_LABEL = f"{GROUP}/held-digest"
 # The revision that we have begun to take apart: a record may say `uninstalling` of someone else's doing.
 REMOVAL_LABEL = f"{GROUP}/removal"
 
+# On a volume that outlives what made it, with the name of that release. Gone once a release has it again.
+KEPT_LABEL = f"{GROUP}/kept"
+
 # Requests of an operator, on a HelmBundle for all its releases, or for one: `<prefix>/<release>`.
 RECONCILE_ANNOTATION = f"{GROUP}/reconcile-requested-at"
 FORCE_ANNOTATION = f"{GROUP}/force-upgrade-requested-at"
