@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from controller.domain.conditions import Condition, entries, find, timestamp
+from controller.domain.fencing_confirmation import Confirmation, given_as, read_given, same_word
 from controller.domain.maintenance_plan import Way
 from controller.domain.maintenance_verdict import progress
 from controller.domain.names import field_manager, finalizer
@@ -81,6 +82,20 @@ class Work:
         return str(find((self.obj.get("status") or {}).get("conditions") or (), "Ready").get("reason", ""))
 
     @property
+    def word(self) -> Confirmation | None:
+        """spec.fenced as it was taken up; None until then, and once there is another."""
+        noted = (self.obj.get("status") or {}).get("fenced")
+        found = read_given(noted) if noted else None
+        given = self.spec.fenced
+        return found if found is not None and given is not None and same_word(found, given) else None
+
+    @property
+    def word_void(self) -> str:
+        """Why spec.fenced is void; empty where it is not."""
+        noted = (self.obj.get("status") or {}).get("fenced") or {}
+        return str(noted.get("void") or "") if self.word is not None else ""
+
+    @property
     def moving(self) -> int:
         return sum(one.under_way for one in self.entries.values())
 
@@ -114,7 +129,7 @@ def read_work(obj: KubeObject, *, shared_disks: bool) -> Work | None:
 
 @dataclass(frozen=True)
 class Standing:
-    """What is to be written of a maintenance; `word`: the word of spec.fenced, when it is first noted."""
+    """What is to be written of a maintenance."""
 
     phase: Phase
     reason: Reason
@@ -123,7 +138,6 @@ class Standing:
     network: Sequence[NetworkMove] = ()
     started: float = 0.0
     volumes: int = 0
-    word: Mapping[str, str] | None = None
 
 
 class StatusWriter:
@@ -152,10 +166,9 @@ class StatusWriter:
         }
         if standing.started:
             status["startedAt"] = timestamp(standing.started)
-        word = standing.word or before.get("fenced")
-        if word and work.spec.fenced:
+        if work.word is not None:
             # Once it is taken back, another word counts anew.
-            status["fenced"] = dict(word)
+            status["fenced"] = before["fenced"]
         if listed:
             status["servers"] = [one.written() for one in listed]
         if standing.network:
@@ -164,12 +177,26 @@ class StatusWriter:
             status["volumes"] = standing.volumes
         if status == before:
             return
-        live = apply_to_seen(self._kube, NODE_MAINTENANCE, work.obj, manager=MANAGER, status=status)
-        work.obj["status"] = live.get("status") or status
+        self._apply(work, status)
         if before.get("phase") != status["phase"]:
             kind = WARNING if standing.phase == Phase.BLOCKED else standing.reason.event
             self._events.emit(work.obj, type_=kind, reason=standing.reason, message=standing.message)
             log.info("maintenance %s: %s (%s)", work.name, standing.phase, standing.message)
+
+    def note_word(self, work: Work, word: Confirmation, void: str) -> None:
+        """Writes spec.fenced as it was taken up, or why it is void, beside all else as it stands."""
+        noted = given_as(word.machine, word.given)
+        noted |= {"seen": word.seen.written()} if word.seen is not None else {}
+        noted |= {"void": void} if void else {}
+        self._apply(work, {**(work.obj.get("status") or {}), "fenced": noted})
+        if void:
+            text = f"spec.fenced is void: {void}"
+            self._events.emit(work.obj, type_=WARNING, reason=Reason.FENCING_AWAITED, message=text)
+            log.info("maintenance %s: %s", work.name, text)
+
+    def _apply(self, work: Work, status: Mapping[str, Any]) -> None:
+        live = apply_to_seen(self._kube, NODE_MAINTENANCE, work.obj, manager=MANAGER, status=status)
+        work.obj["status"] = live.get("status") or status
 
 
 def plan_text(plan: Sequence[Entry], stops: Sequence[tuple[Reason, str]] = ()) -> str:

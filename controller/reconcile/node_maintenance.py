@@ -198,6 +198,7 @@ class MaintenancesReconciler:
     def _serve(self, work: Work, cloud: Cloud, view: CloudView, share: Share) -> float:
         if work.going:
             return self._end.roll_back(work, cloud, view, self._agents)
+        self._out.note_word(work, view, self._status)
         missing = _missing(work, view)
         if missing is not None and not work.started:
             self._status.write(work, work.standing(Phase.BLOCKED, Reason.NODE_REMOVED, missing))
@@ -218,7 +219,6 @@ class MaintenancesReconciler:
             standing = work.standing(Phase.MOVING, Reason.MOVING_SERVERS, text)
             self._status.write(work, replace(standing, started=self._clock.now()))
             return 0.0
-        self._out.note_word(work, view, self._status)
         if stopped:
             # What is under way ends; nothing is begun, and what a person does to the host meanwhile stays.
             return self._move(work, cloud, view, share, (Reason.AUTOMATION_BRAKED, stopped))
