@@ -183,20 +183,24 @@ def reported_since(report: str, service: ComputeService | None) -> str:
 
 
 def seen_now(service: ComputeService | None, peers: Iterable[Peer]) -> Seen:
-    """What to note when a confirmation is taken up, or after we have changed the service."""
+    """What to note when a confirmation is taken up."""
     return Seen(report_of(service), frozenset(one.mark for one in peers))
 
 
-def against_taking_up(created: float, peers: Collection[Peer]) -> str:
-    """Why a confirmation is void when it is first looked at, for other Nodes of the machine; else empty.
+def against_taking_up(
+    created: float, report: str, service: ComputeService | None, peers: Collection[Peer]
+) -> str:
+    """Why a confirmation is void when it is first looked at; empty where it is not.
 
-    `created`: of the Node that it names, 0.0 for none; by the API server, as that of every other.
+    `created`: of the Node that it names, 0.0 for none; by the API server, as that of every other. `report`:
+    what was last seen of its compute while the node was not ready, empty for nothing. What has reported after
+    that, and before this look, may have done so since the confirmation was given.
     """
     for one in peers:
         newer = one.created >= created and not one.confirmed
         if newer or one.machine.ready == "True":
             return f"its machine is the node {one.name} since then: fence that one"
-    return ""
+    return reported_since(report, service) if report else ""
 
 
 def ran_since(seen: Seen, service: ComputeService | None, peers: Iterable[Peer]) -> str:

@@ -66,6 +66,8 @@ CLOUDS_CA_KEY = "ca.crt"
 AUTOMATIC_LABEL = f"{GROUP}/automatic"
 # On Nodes. A confirmation that the machine is off (controller/domain/fencing_confirmation.py).
 FENCED_ANNOTATION = f"{GROUP}/fenced"
+# What Nova had last written of the compute service of a node that is not ready.
+REPORT_ANNOTATION = f"{GROUP}/last-compute-report"
 # By which maintenance it was cordoned, when it lost its readiness, which evacuation was taken back.
 CORDONED_BY_ANNOTATION = f"{GROUP}/cordoned-by"
 ABSENCE_ANNOTATION = f"{GROUP}/not-ready-since"

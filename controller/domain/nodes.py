@@ -28,6 +28,7 @@ from controller.domain.names import (
     FENCED_ANNOTATION,
     LOSSES_ANNOTATION,
     NO_EVACUATION_ANNOTATION,
+    REPORT_ANNOTATION,
     ZONE_LABEL,
 )
 from controller.domain.reasons import Reason
@@ -67,7 +68,8 @@ class NodeFacts:
     present boot; `condition`: its Ready condition in two words.
     `aggregates`: names of host aggregates that its labels ask for, with the availability zone
     that each is, empty for none. `declined`: the absence whose evacuation was taken back. `fenced`: what
-    stands on it as a confirmation that its machine is off.
+    stands on it as a confirmation that its machine is off; `report`: what was last
+    seen of its compute service while it is not ready (controller/domain/fencing_confirmation.py).
     """
 
     name: str
@@ -84,6 +86,7 @@ class NodeFacts:
     condition: str = ""
     absence: str = ""
     fenced: str = ""
+    report: str = ""
     machine: Machine = field(default_factory=Machine)
     losses: tuple[float, ...] = ()
     declined: float = 0.0
@@ -207,6 +210,7 @@ def machine_facts(obj: Mapping[str, Any]) -> NodeFacts:
         condition=words_of(ready),
         absence=str(notes.get(ABSENCE_ANNOTATION) or ""),
         fenced=str(notes.get(FENCED_ANNOTATION) or ""),
+        report=str(notes.get(REPORT_ANNOTATION) or ""),
         machine=machine_of(obj),
         losses=_times(notes.get(LOSSES_ANNOTATION)),
         declined=seconds_of(notes.get(NO_EVACUATION_ANNOTATION)),
@@ -225,6 +229,7 @@ def due_notes(node: NodeFacts, now: float, *, planned: bool) -> dict[str, str | 
         given = (
             (ABSENCE_ANNOTATION, node.absence),
             (FENCED_ANNOTATION, node.fenced),
+            (REPORT_ANNOTATION, node.report),
             (NO_EVACUATION_ANNOTATION, node.declined),
         )
         notes |= {name: None for name, value in given if value}

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from controller.domain.cloud_facts import CloudView, ComputeService
-from controller.domain.fencing_confirmation import against_taking_up, renewed, seen_now
-from controller.domain.names import FENCED_ANNOTATION
+from controller.domain.fencing_confirmation import against_taking_up, renewed, report_of, seen_now
+from controller.domain.names import FENCED_ANNOTATION, REPORT_ANNOTATION
 from controller.domain.nodes import NodeFacts, parse_node
 from controller.domain.reasons import WARNING, Reason
 from controller.ports import NODE, Events, Kube
@@ -30,39 +30,46 @@ class FencedNodes:
         """The scene with its Nodes as they are then. Raises KubeError."""
         fresh = dict(scene.nodes)
         for node in scene.nodes.values():
-            if node.confirmation is not None and not node.is_ready:
-                changed = self._care(node, scene, view)
-                if changed is not None:
-                    fresh[node.name] = changed
+            if not node.is_ready and (node.is_compute or node.confirmation is not None):
+                fresh[node.name] = self._care(node, scene, view)
         return replace(scene, nodes=fresh)
 
-    def _care(self, node: NodeFacts, scene: HostScene, view: CloudView) -> NodeFacts | None:
-        """The Node after what was due for it; None where nothing was."""
+    def _care(self, node: NodeFacts, scene: HostScene, view: CloudView) -> NodeFacts:
+        """The Node after what was due for it."""
         service = view.service(scene.host(node.name, view))
-        peers = list(scene.peers(node.name, view))
-        if _due(node, service, peers) == node.fenced:
-            return None
+        peers = list(scene.peers(node.name, view)) if node.confirmation is not None else []
+        if not _due(node, service, peers):
+            return node
         live = self._kube.get(NODE, node.name)
         seen = parse_node(live) if live is not None else None
-        if live is None or seen is None:
-            return None
+        if live is None or seen is None or seen.is_ready:
+            return node
         due = _due(seen, service, peers)
-        if due == seen.fenced:
+        if not due:
             return seen
         why = seen.void or _against(seen, service, peers)
-        if not self._notes.write(live, {FENCED_ANNOTATION: due or None}):
+        if not self._notes.write(live, {name: value or None for name, value in due.items()}):
             # What it says is not acted upon before it is noted.
             return replace(seen, fenced="")
-        if not due:
+        if due.get(FENCED_ANNOTATION) == "":
             text = f"the confirmation that it is off is void: {why}"
             log.info("node %s: %s", node.name, text)
             obj = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": seen.name, "uid": seen.uid}}
             self._events.emit(obj, type_=WARNING, reason=Reason.FENCING_AWAITED, message=text)
-        return replace(seen, fenced=due)
+        fenced, report = due.get(FENCED_ANNOTATION, seen.fenced), due.get(REPORT_ANNOTATION, seen.report)
+        return replace(seen, fenced=fenced, report=report)
 
 
-def _due(node: NodeFacts, service: ComputeService | None, peers: Sequence[NodeFacts]) -> str:
-    """What is to stand on the Node; empty for nothing."""
+def _due(node: NodeFacts, service: ComputeService | None, peers: Sequence[NodeFacts]) -> dict[str, str]:
+    """What is to be changed on the Node; empty for what is to be taken off."""
+    wanted = {FENCED_ANNOTATION: _fenced(node, service, peers)}
+    if service is not None and node.is_compute:
+        wanted[REPORT_ANNOTATION] = report_of(service)
+    before = {FENCED_ANNOTATION: node.fenced, REPORT_ANNOTATION: node.report}
+    return {name: value for name, value in wanted.items() if value != before[name]}
+
+
+def _fenced(node: NodeFacts, service: ComputeService | None, peers: Sequence[NodeFacts]) -> str:
     found = node.confirmation
     if found is None:
         return node.fenced
@@ -79,5 +86,5 @@ def _due(node: NodeFacts, service: ComputeService | None, peers: Sequence[NodeFa
 def _against(node: NodeFacts, service: ComputeService | None, peers: Sequence[NodeFacts]) -> str:
     found = node.confirmation
     if found is not None and found.seen is None:
-        return against_taking_up(node.created, [one.as_peer() for one in peers])
+        return against_taking_up(node.created, node.report, service, [one.as_peer() for one in peers])
     return node.runs(service, peers)

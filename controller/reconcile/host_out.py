@@ -66,8 +66,11 @@ class HostOut:
             word = ground.word if why else renewed(ground.word, ground.service)
         else:
             peers = [one.as_peer() for one in ground.beside]
-            created = ground.node.created if ground.node is not None else 0.0
-            why = shown_since(given.machine, ground.machine) or against_taking_up(created, peers)
+            node = ground.node
+            created, report = (node.created, node.report) if node is not None else (0.0, "")
+            why = shown_since(given.machine, ground.machine) or against_taking_up(
+                created, report, ground.service, peers
+            )
             if not why and ground.service is None:
                 # Its report could not be told from one that comes later.
                 return

@@ -342,7 +342,7 @@ def test_nothing_is_evacuated_from_a_machine_that_was_on_since_it_was_confirmed_
     def check(name: str, _: str) -> None:
         if away:
             raise CloudUnavailable("503")
-        assert off or name not in ("evacuate", "force_down"), (seed, done)
+        assert off or name not in ("evacuate", "force_down"), " ".join(done)
 
     away, done = False, []
     world.cloud.before = check
