@@ -31,6 +31,9 @@ log = logging.getLogger(__name__)
 
 MANAGER = field_manager("node")
 FINALIZER = finalizer("node")
+# Of a maintenance of which nothing else changes, its time is written every so many seconds while it works.
+TIME_EVERY = 30.0
+_WORKING = (Phase.MOVING, Phase.ROLLING_BACK)
 _TOO_LATE = "it goes on, and deleting it rolls it back"
 
 
@@ -39,7 +42,9 @@ class Work:
     """One maintenance in one look: its spec, and what its status said before.
 
     `entries` by server id. `node` is None where there is none; `host` is what OpenStack calls it; `beside`:
-    the other Nodes that are this host, one of which may be what the machine is called now.
+    the other Nodes that are this host, one of which may be what the machine is called now. `elapsed`: seconds
+    since it began, as they were counted; `now`: that, after `started`, which is no clock's time. All that is
+    noted of moves is in it. `ending`: when it was first rolled back, 0.0 for not yet.
     """
 
     obj: KubeObject
@@ -49,6 +54,9 @@ class Work:
     volumes: int
     created: float
     started: float
+    elapsed: float = 0.0
+    now: float = 0.0
+    ending: float = 0.0
     node: KubeObject | None = None
     host: str = ""
     beside: tuple[NodeFacts, ...] = ()
@@ -124,6 +132,8 @@ def read_work(obj: KubeObject, *, shared_disks: bool) -> Work | None:
         volumes=int(status.get("volumes") or 0),
         created=seconds_of(obj["metadata"].get("creationTimestamp")),
         started=seconds_of(status.get("startedAt")),
+        elapsed=float(status.get("elapsedSeconds") or 0),
+        ending=seconds_of(status.get("rollingBackSince")),
     )
 
 
@@ -169,14 +179,21 @@ class StatusWriter:
         if work.word is not None:
             # Once it is taken back, another word counts anew.
             status["fenced"] = before["fenced"]
+        if work.going:
+            status["rollingBackSince"] = timestamp(work.ending or work.now)
+        if before.get("elapsedSeconds"):
+            status["elapsedSeconds"] = before["elapsedSeconds"]
         if listed:
             status["servers"] = [one.written() for one in listed]
         if standing.network:
             status["network"] = [one.written() for one in standing.network]
         if standing.volumes:
             status["volumes"] = standing.volumes
-        if status == before:
+        due = work.elapsed - float(before.get("elapsedSeconds") or 0) >= TIME_EVERY
+        if status == before and not (due and standing.phase in _WORKING):
             return
+        if work.elapsed >= 1.0:
+            status["elapsedSeconds"] = int(work.elapsed)
         self._apply(work, status)
         if before.get("phase") != status["phase"]:
             kind = WARNING if standing.phase == Phase.BLOCKED else standing.reason.event
