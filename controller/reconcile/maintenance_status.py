@@ -32,7 +32,7 @@ log = logging.getLogger(__name__)
 MANAGER = field_manager("node")
 FINALIZER = finalizer("node")
 # Of a maintenance of which nothing else changes, its time is written every so many seconds while it works.
-TIME_EVERY = 30.0
+TIME_EVERY = 15.0
 _WORKING = (Phase.MOVING, Phase.ROLLING_BACK)
 _TOO_LATE = "it goes on, and deleting it rolls it back"
 
