@@ -65,10 +65,12 @@ CLOUDS_KEY = "clouds.yaml"
 # Whom to trust, where Keystone is reached by https.
 CLOUDS_CA_KEY = "ca.crt"
 
-# On Nodes. The time at which a node was known to be off; it counts while the node stays not ready.
 # A NodeMaintenance that the controller made by itself.
 AUTOMATIC_LABEL = f"{GROUP}/automatic"
-FENCED_ANNOTATION = f"{GROUP}/fenced-at"
+# On Nodes. A confirmation that the machine is off (controller/domain/fencing_confirmation.py).
+FENCED_ANNOTATION = f"{GROUP}/fenced"
+# What Nova had last written of the compute service of a node that is not ready.
+REPORT_ANNOTATION = f"{GROUP}/last-compute-report"
 # By which maintenance it was cordoned, when it lost its readiness, which evacuation was taken back.
 CORDONED_BY_ANNOTATION = f"{GROUP}/cordoned-by"
 ABSENCE_ANNOTATION = f"{GROUP}/not-ready-since"
