@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from containers.charts import chart_lookout, chart_store
+from containers.charts import LOOK_EVERY, chart_lookout, chart_store
 from containers.composition import Parts, run
 from containers.keys import owner_key, region_key
 from controller.adapters.helm_sdk import SdkClient
@@ -93,7 +93,7 @@ def compose(parts: Parts) -> Container:
         for bundle in changes.known():
             queue.add(("bundle", *bundle))
 
-    queue.add(("charts", settings.region_namespace, "directories"))
+    queue.add(("charts", settings.region_namespace, "directories"), after=LOOK_EVERY)
     children = ChildrenReporter(parts.kube, parts.clock)
     return Container(
         name="helmbundle",
