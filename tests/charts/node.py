@@ -66,17 +66,14 @@ mkdir dev/shm; ln -s /proc/self/fd dev/fd
 for device in null zero full random urandom; do touch dev/$device; mount --bind /dev/$device dev/$device; done
 """
 
-START = f"""
-mount --make-rprivate /
-hostname {NODE}
+START = f"mount --make-rprivate /; hostname {NODE}"
+NETWORK = """
 ip link set lo up
 ip link add eth0 type veth peer switch
 ip address add 192.0.2.10/24 dev eth0
 ip link set eth0 up
 ip link set switch up
 ip route add default via 192.0.2.1
-echo up
-exec sleep infinity
 """
 
 
@@ -125,16 +122,21 @@ def _child(pid: int) -> int:
 
 
 class Node:
-    """Namespaces, a name, an address on eth0, and directories of a host. Its processes end with it."""
+    """Namespaces, a name, an address on eth0, and directories of a host. Its processes end with it.
 
-    def __init__(self, directory: Path, packages: Path) -> None:
+    `loopback`: on the network of this machine, for containers that call servers here.
+    """
+
+    def __init__(self, directory: Path, packages: Path, loopback: bool = False) -> None:
         self.directory = directory
         self.packages = packages
         self.host = directory / "host"
         self.host.mkdir()
         self.addresses = f"192.0.2.10 {FULL_NAME} {NODE}"
-        private = ["--mount", "--net", "--uts", "--ipc", "--pid", "--fork", "--kill-child", "--mount-proc"]
-        self._outer = subprocess.Popen(["unshare", *private, "bash", "-ec", START], stdout=subprocess.PIPE)
+        self._kinds = ["--mount", "--uts", "--ipc", "--pid", *([] if loopback else ["--net"])]
+        private = [*self._kinds, "--fork", "--kill-child", "--mount-proc"]
+        start = "\n".join([START, "" if loopback else NETWORK, "echo up; exec sleep infinity"])
+        self._outer = subprocess.Popen(["unshare", *private, "bash", "-ec", start], stdout=subprocess.PIPE)
         assert self._outer.stdout is not None
         assert self._outer.stdout.readline() == b"up\n", "this machine lets nobody make namespaces"
         self.pid = _child(self._outer.pid)
@@ -155,7 +157,7 @@ class Node:
         self.inside("ip", "link", "set", name, "up")
 
     def entrance(self) -> list[str]:
-        return ["nsenter", "--target", str(self.pid), "--mount", "--net", "--uts", "--ipc", "--pid", "--"]
+        return ["nsenter", "--target", str(self.pid), *self._kinds, "--"]
 
     def end(self) -> None:
         self._outer.kill()
@@ -163,10 +165,10 @@ class Node:
 
 
 @contextlib.contextmanager
-def a_node() -> Iterator[Node]:
+def a_node(loopback: bool = False) -> Iterator[Node]:
     packages = commands_or_skip()
     with tempfile.TemporaryDirectory(prefix="node-") as directory:
-        node = Node(Path(directory), packages)
+        node = Node(Path(directory), packages, loopback)
         try:
             yield node
         finally:
@@ -262,7 +264,8 @@ class Pod:
         root = self.directory / f"root-{self._count}"
         root.mkdir()
         log = self.directory / f"log-{self._count}"
-        first = not self.spec.get("hostPID")
+        # A shared namespace has a first process of its own; here it is the node's.
+        first = not (self.spec.get("hostPID") or self.spec.get("shareProcessNamespace"))
         script = [
             IMAGE.format(root=root, packages=self.node.packages, addresses=self.node.addresses),
             *(self._mounted(root, mount) for mount in spec["volumeMounts"]),
