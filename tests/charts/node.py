@@ -45,7 +45,7 @@ CAPABILITIES |= {"net_bind_service", "sys_chroot", "mknod", "audit_write", "setf
 NODE = "node1"
 FULL_NAME = "node1.example.org"
 PATH = "/var/lib/openstack/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-# Beside the mounts of the pod: what an image has. No user but root and nobody.
+# Beside the mounts of the pod: what an image has. Users: root, nobody, nova and libvirt's.
 IMAGE = """
 set -e
 mount -t tmpfs -o mode=755 tmpfs {root}
@@ -57,7 +57,8 @@ mount -t overlay -o lowerdir={packages}/usr:/usr overlay usr
 cp -a {packages}/etc/. etc/ 2>/dev/null || true
 cp -a /etc/alternatives etc/ 2>/dev/null || true
 printf 'root:x:0:0:root:/root:/bin/bash\\nnobody:x:65534:65534:nobody:/:/bin/false\\n' > etc/passwd
-printf 'root:x:0:\\nkvm:x:107:\\nnogroup:x:65534:\\n' > etc/group
+printf 'libvirt-qemu:x:64055:107::/:/bin/false\\nnova:x:42424:42424::/:/bin/false\\n' >> etc/passwd
+printf 'root:x:0:\\nkvm:x:107:\\nlibvirt-qemu:x:64055:\\nnova:x:42424:\\nnogroup:x:65534:\\n' > etc/group
 printf '127.0.0.1 localhost\\n{addresses}\\n' > etc/hosts
 printf 'passwd: files\\ngroup: files\\nhosts: files\\n' > etc/nsswitch.conf
 mount -t proc proc proc
@@ -100,6 +101,7 @@ def commands_or_skip() -> Path:
                 if (draft / old).is_dir():
                     shutil.copytree(draft / old, draft / "usr" / old, symlinks=True, dirs_exist_ok=True)
                     shutil.rmtree(draft / old)
+            (draft / "usr/lib/modules").mkdir(parents=True, exist_ok=True)  # pods mount the node's here
             # What the package's installation would do: another build of it takes the name where it is there.
             if (draft / "usr/lib/openvswitch-switch/ovs-vswitchd").exists():
                 (draft / "usr/sbin/ovs-vswitchd").symlink_to("../lib/openvswitch-switch/ovs-vswitchd")
@@ -287,11 +289,11 @@ class Pod:
         return {**self.spec.get("securityContext", {}), **spec.get("securityContext", {})}
 
     def privileges(self, spec: Mapping[str, Any]) -> list[str]:
-        """The user and what it may do. One that the image does not know is of the group 0, as with runc."""
+        """The user and what it may do. One that the image knows is of its own group, as with runc."""
         security = self._security(spec)
         user = security.get("runAsUser", 0)
         groups = str(security["fsGroup"]) if "fsGroup" in security else ""
-        command = ["setpriv", "--reuid", str(user), "--regid", str(65534 if user == 65534 else 0)]
+        command = ["setpriv", "--reuid", str(user), "--regid", str(user)]
         command += ["--groups", groups] if groups else ["--clear-groups"]
         if not security.get("privileged"):
             asked = security.get("capabilities", {})
