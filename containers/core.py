@@ -8,16 +8,16 @@ from typing import Any
 from containers.charts import LOOK_EVERY, chart_lookout, chart_store
 from containers.composition import Parts, run
 from containers.keys import owner_key, region_key
-from controller.adapters.crd_files import load_schema
-from controller.adapters.values_files import load_library
-from controller.adapters.watches import Watch
-from controller.domain.deployment import parse_deployment
+from controller.adapters.kubernetes.watches import Watch
+from controller.adapters.system.crd_files import load_schema
+from controller.adapters.system.values_files import load_library
+from controller.domain.region.deployment import parse_deployment
 from controller.operator import Container
-from controller.ports import HELMBUNDLE, OSDPL
-from controller.reconcile.deployment import DeploymentReconciler, RegionKey
-from controller.reconcile.other_containers import OtherContainers
-from controller.reconcile.status_metrics import measured_region, region_series
-from controller.render import Region, render_region
+from controller.ports.kubernetes import HELMBUNDLE, OSDPL
+from controller.reconcile.region.deployment import DeploymentReconciler, RegionKey
+from controller.reconcile.region.other_containers import OtherContainers
+from controller.reconcile.shared.status_metrics import measured_region, region_series
+from controller.render.region import Region, render_region
 
 
 def main() -> None:

@@ -8,22 +8,22 @@ from typing import Any
 from containers.charts import LOOK_EVERY, chart_lookout, chart_store
 from containers.composition import Parts, run
 from containers.keys import owner_key, region_key
-from controller.adapters.helm_sdk import SdkClient
-from controller.adapters.metadata_watch import MetadataWatches
-from controller.adapters.release_records import SecretRecords
-from controller.adapters.watches import Watch
-from controller.domain.hooks import parse_hook_job
+from controller.adapters.helm.release_records import SecretRecords
+from controller.adapters.helm.sdk import SdkClient
+from controller.adapters.kubernetes.metadata_watch import MetadataWatches
+from controller.adapters.kubernetes.watches import Watch
+from controller.domain.releases.hooks import parse_hook_job
 from controller.operator import HELM_DETACHED, Container, exit_container
-from controller.ports import HELMBUNDLE, JOB, OSDPL
-from controller.reconcile.action_slots import ActionSlots
-from controller.reconcile.bundle import BundleReconciler
-from controller.reconcile.bundle_changes import BundleChanges
-from controller.reconcile.children import ChildrenReporter
-from controller.reconcile.drift import DriftLookout, Pace
-from controller.reconcile.hook_progress import HookNews, HookProgress
-from controller.reconcile.installation_key import InstallationKey
-from controller.reconcile.object_store import ObjectStore
-from controller.reconcile.status_metrics import measured_bundle
+from controller.ports.kubernetes import HELMBUNDLE, JOB, OSDPL
+from controller.reconcile.releases.action_slots import ActionSlots
+from controller.reconcile.releases.bundle import BundleReconciler
+from controller.reconcile.releases.bundle_event_filter import BundleChanges
+from controller.reconcile.releases.children_status import ChildrenReporter
+from controller.reconcile.releases.drift.watch import DriftLookout, Pace
+from controller.reconcile.releases.hooks.progress import HookNews, HookProgress
+from controller.reconcile.shared.installation_key import InstallationKey
+from controller.reconcile.shared.object_store import ObjectStore
+from controller.reconcile.shared.status_metrics import measured_bundle
 
 
 def main() -> None:

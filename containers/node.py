@@ -9,24 +9,24 @@ from typing import Any
 
 from containers.composition import Parts, run
 from containers.observing import GATHERING
-from controller.adapters.cloud import OpenStackClouds
-from controller.adapters.fencing import HttpFencing
-from controller.adapters.watches import Key, Watch
-from controller.domain.node_pods import parse_node_pod
-from controller.domain.workloads import parse_workload
+from controller.adapters.http.fencing import HttpFencing
+from controller.adapters.kubernetes.watches import Key, Watch
+from controller.adapters.openstack.client import OpenStackClouds
+from controller.domain.health.workloads import parse_workload
+from controller.domain.hosts.node_pods import parse_node_pod
 from controller.operator import Container
-from controller.ports import NODE, NODE_MAINTENANCE, OSDPL, POD, STATEFULSET, Resource
-from controller.reconcile.cloud_access import CloudAccess
-from controller.reconcile.drain_lock import DrainLocks
-from controller.reconcile.edits import Edits
-from controller.reconcile.host_board import HostBoard
-from controller.reconcile.known_regions import KnownRegions
-from controller.reconcile.maintained_hosts import MaintainedHosts
-from controller.reconcile.node_hosts import HostsReconciler
-from controller.reconcile.node_maintenance import MaintenancesReconciler
-from controller.reconcile.nodes import PARSERS, NodesReconciler
-from controller.reconcile.object_store import ObjectStore, Parse
-from controller.reconcile.status_metrics import measured_maintenance, measured_region, node_series
+from controller.ports.kubernetes import NODE, NODE_MAINTENANCE, OSDPL, POD, STATEFULSET, Resource
+from controller.reconcile.hosts.compute_hosts import HostsReconciler
+from controller.reconcile.hosts.drain_locks import DrainLocks
+from controller.reconcile.hosts.last_report import HostBoard
+from controller.reconcile.hosts.nodes_status import PARSERS, NodesReconciler
+from controller.reconcile.maintenance.maintained_hosts import MaintainedHosts
+from controller.reconcile.maintenance.node_maintenance import MaintenancesReconciler
+from controller.reconcile.shared.cloud_access import CloudAccess
+from controller.reconcile.shared.edit_filter import Edits
+from controller.reconcile.shared.known_regions import KnownRegions
+from controller.reconcile.shared.object_store import ObjectStore, Parse
+from controller.reconcile.shared.status_metrics import measured_maintenance, measured_region, node_series
 
 # What of the region's own namespace bears on nodes.
 REGION_PARSERS: Mapping[Resource, Parse] = {POD: parse_node_pod, STATEFULSET: parse_workload}

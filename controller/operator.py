@@ -14,16 +14,16 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Protocol
 
-from controller.adapters.health_endpoint import Endpoint, serve_endpoint
-from controller.adapters.kube_connection import Connection
-from controller.adapters.metrics import PrometheusMetrics
-from controller.adapters.watches import Key, SignsOfLife, Watch, run_watches
-from controller.domain import metrics
+from controller.adapters.http.health_endpoint import Endpoint, serve_endpoint
+from controller.adapters.kubernetes.connection import Connection
+from controller.adapters.kubernetes.watches import Key, SignsOfLife, Watch, run_watches
+from controller.adapters.system.metrics import PrometheusMetrics
+from controller.domain.shared import metrics
 from controller.errors import ApiUnavailable, ControllerError, ObjectReplaced
-from controller.metrics import Metrics
-from controller.ports import Clock
-from controller.reconcile.lease import RENEW_EVERY, RETRY_EVERY, WriterLease
-from controller.reconcile.work_queue import WorkQueue
+from controller.ports.kubernetes import Clock
+from controller.ports.metrics import Metrics
+from controller.reconcile.shared.lease import RENEW_EVERY, RETRY_EVERY, WriterLease
+from controller.reconcile.shared.work_queue import WorkQueue
 from controller.settings import Settings
 
 log = logging.getLogger(__name__)

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
-from controller.domain import backoff
-from controller.domain.names import CONTAINERS
+from controller.domain.api.names import CONTAINERS
+from controller.domain.shared import backoff
 from controller.errors import ControllerError
 
 # Where a wheel puts them (setup.py).

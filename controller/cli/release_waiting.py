@@ -10,11 +10,11 @@ from controller.cli.cluster import Cluster
 from controller.cli.exit_codes import ExitCode
 from controller.cli.output import soft_wrapped, stderr, stdout
 from controller.cli.targets import Target
-from controller.domain.bundle_status import ReleaseState
-from controller.domain.conditions import timestamp
-from controller.domain.reasons import Reason
+from controller.domain.api.conditions import timestamp
+from controller.domain.api.reasons import Reason
+from controller.domain.releases.bundle_status import ReleaseState
 from controller.errors import ApiUnavailable
-from controller.ports import HELMBUNDLE, Clock
+from controller.ports.kubernetes import HELMBUNDLE, Clock
 
 LOOK_EVERY = 1.0
 

@@ -10,15 +10,15 @@ from rich.padding import Padding
 
 from controller.cli.cluster import Cluster
 from controller.cli.exit_codes import ExitCode
-from controller.cli.hook_jobs import RunningJob, lasting, pod_trouble, running_jobs
 from controller.cli.output import soft_wrapped, stderr, stdout
-from controller.cli.progress_display import ProgressDisplay, progress_display
-from controller.cli.progress_text import reasons_against
-from controller.cli.region_progress import Progress, ProgressTracker
-from controller.cli.release_rows import ACTIVE, release_rows, short_duration
-from controller.cli.verdict import Standing, explain_silence
+from controller.cli.views.hook_jobs import RunningJob, lasting, pod_trouble, running_jobs
+from controller.cli.views.progress_display import ProgressDisplay, progress_display
+from controller.cli.views.progress_text import reasons_against
+from controller.cli.views.region_progress import Progress, ProgressTracker
+from controller.cli.views.release_rows import ACTIVE, release_rows, short_duration
+from controller.cli.views.verdict import Standing, explain_silence
 from controller.errors import ApiUnavailable
-from controller.ports import OSDPL, Clock, KubeObject, KubeObjects
+from controller.ports.kubernetes import OSDPL, Clock, KubeObject, KubeObjects
 
 LOOK_EVERY = 1.0
 

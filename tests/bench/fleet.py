@@ -15,10 +15,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from controller.adapters import helm_library
-from controller.adapters.kube import PykubeClient
-from controller.adapters.kube_connection import connect
-from controller.ports import HELMBUNDLE
+from controller.adapters.helm import library as helm_library
+from controller.adapters.kubernetes.client import PykubeClient
+from controller.adapters.kubernetes.connection import connect
+from controller.ports.kubernetes import HELMBUNDLE
 
 from helm_python import Config  # isort: skip - after helm_library, which loads it under Helm's name
 

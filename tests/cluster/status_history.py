@@ -14,10 +14,10 @@ from datetime import datetime
 from itertools import pairwise
 from typing import Any
 
-from controller.domain.conditions import WHILE_TRUE
-from controller.domain.names import CONTAINERS, field_manager
-from controller.domain.region_facts import ANSWERED_BY
-from controller.domain.region_summary import OWN_CONDITIONS, OWN_FIELDS
+from controller.domain.api.conditions import WHILE_TRUE
+from controller.domain.api.names import CONTAINERS, field_manager
+from controller.domain.region.facts import ANSWERED_BY
+from controller.domain.region.summary import OWN_CONDITIONS, OWN_FIELDS
 from tests.cluster.test_region_restarts import components, steps_back
 
 State = Mapping[str, Any]

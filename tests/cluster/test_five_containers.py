@@ -20,13 +20,13 @@ from typing import Any
 
 import pytest
 
-from controller.adapters.kube import PykubeClient, resource_url
-from controller.adapters.kube_connection import connect
-from controller.domain.conditions import WHILE_TRUE, find
-from controller.domain.digests import fingerprint
-from controller.domain.names import API_VERSION, DEPLOYMENT_LABEL
-from controller.domain.nodes import ROLE_VALUE, ROLES
-from controller.ports import HELMBUNDLE, NODE, OSDPL, POD, SECRET
+from controller.adapters.kubernetes.client import PykubeClient, resource_url
+from controller.adapters.kubernetes.connection import connect
+from controller.domain.api.conditions import WHILE_TRUE, find
+from controller.domain.api.names import API_VERSION, DEPLOYMENT_LABEL
+from controller.domain.hosts.nodes import ROLE_VALUE, ROLES
+from controller.domain.releases.digests import fingerprint
+from controller.ports.kubernetes import HELMBUNDLE, NODE, OSDPL, POD, SECRET
 from tests.cluster.region import CONTAINERS, NAME, Region, wait_until
 from tests.cluster.status_history import SHOWN, read_history
 from tests.cluster.test_region_restarts import components

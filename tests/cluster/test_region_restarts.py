@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 
-from controller.adapters.kube import PykubeClient
-from controller.adapters.kube_connection import connect
-from controller.domain.names import CLOUDS_SECRET
-from controller.ports import HELMBUNDLE, NODE, OSDPL, SECRET
+from controller.adapters.kubernetes.client import PykubeClient
+from controller.adapters.kubernetes.connection import connect
+from controller.domain.api.names import CLOUDS_SECRET
+from controller.ports.kubernetes import HELMBUNDLE, NODE, OSDPL, SECRET
 from sandbox.cluster import Sandbox
 from tests.cluster.conftest import installed
 from tests.cluster.region import CONTAINERS, NAME, Region, wait_until

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from controller.domain.bundle import DriftIgnore
-from controller.domain.drift import Change, Drifted
-from controller.ports import DEPLOYMENT, JOB, Resource
-from controller.reconcile.drift_check import compare, put_right
+from controller.domain.releases.bundle import DriftIgnore
+from controller.domain.releases.drift import Change, Drifted
+from controller.ports.kubernetes import DEPLOYMENT, JOB, Resource
+from controller.reconcile.releases.drift.compare import compare, put_right
 from tests.contract.conftest import Bench, wait_until
 
 pytestmark = pytest.mark.cluster

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from controller.ports import PVC
+from controller.ports.kubernetes import PVC
 from tests.contract.conftest import Bench, wait_until
 
 pytestmark = pytest.mark.cluster

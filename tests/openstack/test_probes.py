@@ -8,13 +8,13 @@ from collections.abc import Callable, Iterator
 import pytest
 import yaml
 
-from controller.adapters.clock import SystemClock
-from controller.adapters.cloud import OpenStackClouds
-from controller.adapters.randomness import SystemRandomness
-from controller.domain.probes import Probed
-from controller.domain.workload_health import Health, Verdict
-from controller.metrics import NoMetrics
-from controller.reconcile.service_probes import ServiceProbes
+from controller.adapters.openstack.client import OpenStackClouds
+from controller.adapters.system.clock import SystemClock
+from controller.adapters.system.randomness import SystemRandomness
+from controller.domain.health.probes import Probed
+from controller.domain.health.workload_health import Health, Verdict
+from controller.ports.metrics import NoMetrics
+from controller.reconcile.health.probes import ServiceProbes
 from sandbox.openstack.cloud import Cloud
 from tests.cluster.region import wait_until
 

@@ -8,19 +8,19 @@ import pytest
 
 from containers.composition import Parts
 from containers.core import compose
-from controller.adapters.kube_connection import Connection
-from controller.adapters.logs import LogSecrets
-from controller.adapters.metrics import PrometheusMetrics
-from controller.adapters.watches import Key
-from controller.domain.conditions import find
+from controller.adapters.kubernetes.connection import Connection
+from controller.adapters.kubernetes.watches import Key
+from controller.adapters.system.logs import LogSecrets
+from controller.adapters.system.metrics import PrometheusMetrics
+from controller.domain.api.conditions import find
 from controller.operator import Container
-from controller.ports import OSDPL
-from controller.reconcile.other_containers import LOOK_EVERY, SILENT_AFTER
-from controller.reconcile.work_queue import WorkQueue
+from controller.ports.kubernetes import OSDPL
+from controller.reconcile.region.other_containers import LOOK_EVERY, SILENT_AFTER
+from controller.reconcile.shared.work_queue import WorkQueue
 from controller.settings import read_settings
 from tests.fakes.kube import FakeKube
 from tests.fakes.world import FakeClock, FakeRandomness
-from tests.reconcile.test_deployment import KEY, SilentEvents, deploy_all, osdpl
+from tests.reconcile.region.test_deployment import KEY, SilentEvents, deploy_all, osdpl
 from tests.reconcile.watched import DEFINITIONS
 
 LEASES: Key = ("containers", "controller", "leases")

@@ -11,20 +11,20 @@ from typing import Any, cast
 import pytest
 
 from controller import operator
-from controller.adapters.kube_connection import Connection
-from controller.adapters.metrics import PrometheusMetrics
-from controller.adapters.watches import Key
+from controller.adapters.kubernetes.connection import Connection
+from controller.adapters.kubernetes.watches import Key
+from controller.adapters.system.metrics import PrometheusMetrics
 from controller.errors import ApiUnavailable
 from controller.operator import WATCHES_ENDED, Container
-from controller.ports import HELMBUNDLE, LEASE
-from controller.reconcile.lease import WriterLease
-from controller.reconcile.work_queue import WorkQueue
+from controller.ports.kubernetes import HELMBUNDLE, LEASE
+from controller.reconcile.shared.lease import WriterLease
+from controller.reconcile.shared.work_queue import WorkQueue
 from controller.settings import read_settings
 from tests.contract.conftest import wait_until
 from tests.fakes.helm import Hook
 from tests.fakes.world import FakeRandomness
 from tests.reconcile.bundles import NAMESPACE, Bench
-from tests.reconcile.test_action_slots import hold
+from tests.reconcile.releases.test_action_slots import hold
 
 DEADLINE = 60.0
 KEY: Key = ("bundle", "openstack", "compute")

@@ -7,14 +7,14 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from controller.domain.bundle import ChartRef
-from controller.domain.hooks import JOB_NAME, parse_hook_job
-from controller.ports import HELMBUNDLE, JOB, POD
-from controller.reconcile.action_slots import ActionSlots
-from controller.reconcile.bundle import BundleReconciler
-from controller.reconcile.drift import DriftLookout, Pace
-from controller.reconcile.hook_progress import HookProgress
-from controller.reconcile.object_store import ObjectStore
+from controller.domain.releases.bundle import ChartRef
+from controller.domain.releases.hooks import JOB_NAME, parse_hook_job
+from controller.ports.kubernetes import HELMBUNDLE, JOB, POD
+from controller.reconcile.releases.action_slots import ActionSlots
+from controller.reconcile.releases.bundle import BundleReconciler
+from controller.reconcile.releases.drift.watch import DriftLookout, Pace
+from controller.reconcile.releases.hooks.progress import HookProgress
+from controller.reconcile.shared.object_store import ObjectStore
 from tests.fakes.helm import FakeHelm
 from tests.fakes.kube import FakeKube
 from tests.fakes.release import FakeWatch
