@@ -19,7 +19,8 @@ from controller.adapters.system.metrics import PrometheusMetrics
 from controller.adapters.system.randomness import SystemRandomness
 from controller.errors import ControllerError
 from controller.operator import Container, exit_container, run_container
-from controller.ports.kubernetes import Clock, Events, Kube, Randomness
+from controller.ports.kubernetes import Events, Kube
+from controller.ports.system import Clock, Randomness
 from controller.reconcile.shared.lease import WriterLease, lease_name
 from controller.reconcile.shared.work_queue import WorkQueue
 from controller.settings import Settings, read_settings

@@ -11,10 +11,11 @@ from containers.keys import owner_key, region_key
 from controller.adapters.kubernetes.watches import Watch
 from controller.adapters.system.crd_files import load_schema
 from controller.adapters.system.values_files import load_library
+from controller.domain.api.keys import RegionKey
 from controller.domain.region.deployment import parse_deployment
 from controller.operator import Container
 from controller.ports.kubernetes import HELMBUNDLE, OSDPL
-from controller.reconcile.region.deployment import DeploymentReconciler, RegionKey
+from controller.reconcile.region.deployment import DeploymentReconciler
 from controller.reconcile.region.other_containers import OtherContainers
 from controller.reconcile.shared.status_metrics import measured_region, region_series
 from controller.render.region import Region, render_region

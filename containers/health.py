@@ -7,11 +7,11 @@ from collections.abc import Callable
 from containers.composition import Parts, run
 from containers.observing import observing_container
 from controller.adapters.helm.release_records import SecretRecords
+from controller.domain.api.keys import RegionKey
 from controller.operator import Container
 from controller.reconcile.health.probes import ServiceProbes
 from controller.reconcile.health.status import PARSERS, HealthReconciler
 from controller.reconcile.shared.cloud_access import CloudAccess
-from controller.reconcile.shared.known_regions import RegionKey
 from controller.reconcile.shared.object_store import ObjectStore
 from controller.reconcile.shared.status_metrics import component_series
 

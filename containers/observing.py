@@ -8,9 +8,10 @@ from typing import Any
 
 from containers.composition import Parts
 from controller.adapters.kubernetes.watches import Watch
+from controller.domain.api.keys import RegionKey
 from controller.operator import Container
 from controller.ports.kubernetes import OSDPL, Resource
-from controller.reconcile.shared.known_regions import KnownRegions, RegionKey
+from controller.reconcile.shared.known_regions import KnownRegions
 from controller.reconcile.shared.object_store import ObjectStore
 from controller.reconcile.shared.status_metrics import Series, Status, measured_region
 

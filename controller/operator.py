@@ -20,8 +20,8 @@ from controller.adapters.kubernetes.watches import Key, SignsOfLife, Watch, run_
 from controller.adapters.system.metrics import PrometheusMetrics
 from controller.domain.shared import metrics
 from controller.errors import ApiUnavailable, ControllerError, ObjectReplaced
-from controller.ports.kubernetes import Clock
 from controller.ports.metrics import Metrics
+from controller.ports.system import Clock
 from controller.reconcile.shared.lease import RENEW_EVERY, RETRY_EVERY, WriterLease
 from controller.reconcile.shared.work_queue import WorkQueue
 from controller.settings import Settings

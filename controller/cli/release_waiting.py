@@ -14,7 +14,8 @@ from controller.domain.api.conditions import timestamp
 from controller.domain.api.reasons import Reason
 from controller.domain.releases.bundle_status import ReleaseState
 from controller.errors import ApiUnavailable
-from controller.ports.kubernetes import HELMBUNDLE, Clock
+from controller.ports.kubernetes import HELMBUNDLE
+from controller.ports.system import Clock
 
 LOOK_EVERY = 1.0
 

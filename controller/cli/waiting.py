@@ -18,7 +18,8 @@ from controller.cli.views.region_progress import Progress, ProgressTracker
 from controller.cli.views.release_rows import ACTIVE, release_rows, short_duration
 from controller.cli.views.verdict import Standing, explain_silence
 from controller.errors import ApiUnavailable
-from controller.ports.kubernetes import OSDPL, Clock, KubeObject, KubeObjects
+from controller.ports.kubernetes import OSDPL, KubeObject, KubeObjects
+from controller.ports.system import Clock
 
 LOOK_EVERY = 1.0
 

@@ -10,8 +10,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from controller.domain.releases.bundle import ChartRef, Values
 from controller.domain.releases.volume_claims import VolumeId
+from controller.domain.values.chart_values import Values
 from controller.ports.kubernetes import KubeObject
 
 
@@ -276,24 +276,4 @@ class ReleaseRecords(Protocol):
 
         Upstream charts do not ask for that. Does nothing where the record is gone.
         """
-        ...
-
-
-class ChartSource(Protocol):
-    """Where charts come from."""
-
-    def locate(self, chart: ChartRef) -> str:
-        """A local path that Helm can load. Raises ChartInvalid with cause and remedy."""
-        ...
-
-    def digest(self, chart: ChartRef) -> str:
-        """Digest of the chart's content, `sha256:` and 64 hex digits."""
-        ...
-
-    def defaults(self, chart: ChartRef) -> Values:
-        """The chart's values.yaml."""
-        ...
-
-    def files(self, chart: ChartRef) -> Mapping[str, bytes]:
-        """Every file of the chart by its name in there, subcharts included. Raises ChartInvalid."""
         ...

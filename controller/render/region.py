@@ -21,7 +21,7 @@ from controller.domain.region.named_charts import (
 from controller.domain.region.node_overrides import check_nodes, label_layers, node_layer
 from controller.domain.region.service_releases import ReleaseTemplate, read_releases, unmet_dependencies
 from controller.domain.region.tls_features import tls_problems, tls_warnings
-from controller.domain.releases.bundle import BundleSpec, ChartRef, ReleaseSpec, Values
+from controller.domain.releases.bundle import BundleSpec, ChartRef, ReleaseSpec
 from controller.domain.releases.drift_rules import drift_of, unknown_releases
 from controller.domain.values.catalogue import (
     CredentialSecret,
@@ -30,7 +30,7 @@ from controller.domain.values.catalogue import (
     decide_services,
     in_order_of_need,
 )
-from controller.domain.values.chart_values import DocumentPath, lookup, parse_path
+from controller.domain.values.chart_values import DocumentPath, Values, lookup, parse_path
 from controller.domain.values.images import check_image_overrides, image_layer
 from controller.domain.values.layer_order import SpecSource, check_overrides, library_layers, spec_layers
 from controller.domain.values.library import Library, main_field_problems

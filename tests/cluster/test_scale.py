@@ -235,7 +235,8 @@ def test_two_thousand_nodes_and_five_thousand_pods(private_sandbox: Sandbox, tmp
         "latency": {
             "median": statistics.median(seconds),
             "most": max(seconds),
-            # Promised; that our own pauses leave room for it, tests/reconcile/health/test_health_latency.py shows.
+            # Promised; that our own pauses leave room for it, tests/reconcile/health/test_health_latency.py
+            # shows.
             f"within {TOLD_WITHIN:g} s": f"{sum(one <= TOLD_WITHIN for one in seconds)} of {len(seconds)}",
         },
         **{name: {who: asdict(cost) for who, cost in part.items()} for name, part in phases.items()},

@@ -28,7 +28,7 @@ from controller.domain.shared.cloud_facts import (
     VolumeService,
 )
 from controller.errors import CloudRefused, CloudUnavailable
-from controller.ports.kubernetes import Clock
+from controller.ports.system import Clock
 
 READS = frozenset(
     (

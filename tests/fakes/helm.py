@@ -15,7 +15,6 @@ from controller.adapters.helm.cancellation import CancellationToken
 from controller.adapters.helm.failures import failure
 from controller.adapters.helm.release_records import revision
 from controller.domain.api.names import HELM_FIELD_MANAGER, REMOVAL_LABEL
-from controller.domain.releases.bundle import Values
 from controller.domain.releases.hooks import EVENTS
 from controller.domain.releases.volume_claims import (
     KEEP,
@@ -25,7 +24,7 @@ from controller.domain.releases.volume_claims import (
     identify,
     is_kept,
 )
-from controller.domain.values.chart_values import copied
+from controller.domain.values.chart_values import Values, copied
 from controller.errors import ControllerError, HelmCancelled, HelmFailed, ReleaseMissing
 from controller.ports.helm import (
     Cancellation,

@@ -20,7 +20,8 @@ from typing import Any
 
 from controller.domain.values.chart_values import copied
 from controller.errors import Conflict, ObjectMissing, ObjectRefused
-from controller.ports.kubernetes import Clock, KubeObject, KubeObjects, Resource
+from controller.ports.kubernetes import KubeObject, KubeObjects, Resource
+from controller.ports.system import Clock
 from tests.fakes import schema as shapes
 from tests.fakes.objects import (
     SYSTEM_FIELDS,

@@ -43,7 +43,8 @@ class ReleasesOnFake:
 
 
 class FakeWatch:
-    """`controller.ports.kubernetes.MetadataWatch` on `FakeKube`; what has changed is told when the test says so."""
+    """`controller.ports.kubernetes.MetadataWatch` on `FakeKube`; what has changed is told when the test says
+    so."""
 
     def __init__(self, kube: FakeKube) -> None:
         self._kube = kube

@@ -13,8 +13,9 @@ from controller.adapters.charts.source import ChartStore
 from controller.adapters.system.crd_files import load_schema
 from controller.adapters.system.values_files import load_library
 from controller.domain.region.deployment import OpenStackDeployment, parse_deployment
-from controller.domain.releases.bundle import ChartRef, Values
+from controller.domain.releases.bundle import ChartRef
 from controller.domain.validation.crd_schema import ResourceSchema
+from controller.domain.values.chart_values import Values
 from controller.domain.values.library import Library
 from controller.errors import ChartInvalid
 from controller.render.region import ChartDefaults, Region, render_region

@@ -10,7 +10,8 @@ import pytest
 
 from controller.adapters.system.values_files import load_library
 from controller.cli.views.explain import explain_path, explain_set
-from controller.domain.releases.bundle import ChartRef, Values
+from controller.domain.releases.bundle import ChartRef
+from controller.domain.values.chart_values import Values
 from controller.domain.values.values_diff import ABSENT
 from controller.errors import SpecInvalid
 from controller.render.region import Region, render_region

@@ -31,7 +31,7 @@ from controller.errors import (
     RepositoryUntrusted,
     SecretMissing,
 )
-from controller.ports.kubernetes import Clock, Randomness
+from controller.ports.system import Clock, Randomness
 
 #: The text under a key of a Secret in the region's namespace, None when there is none.
 ReadSecret = Callable[[str, str], str | None]

@@ -23,7 +23,8 @@ from controller.adapters.charts.files import ChartFiles, read_archive, stamp_of,
 from controller.adapters.charts.pull import PulledCharts
 from controller.adapters.charts.versions import is_version
 from controller.adapters.helm.manifests import parse_document
-from controller.domain.releases.bundle import ChartRef, Values
+from controller.domain.releases.bundle import ChartRef
+from controller.domain.values.chart_values import Values
 from controller.errors import ChartInvalid, ChartNotFound
 
 # Names and versions become paths: Helm's own rule for chart names, and semantic versions.

@@ -25,13 +25,7 @@ from controller.adapters.helm.failures import failure
 from controller.adapters.helm.manifests import HOOK_ANNOTATION, annotations_of, parse_manifests
 from controller.adapters.helm.release_records import revision
 from controller.errors import HelmCancelled, HelmFailed, ReleaseMissing
-from controller.ports.helm import (
-    Cancellation,
-    HelmRequest,
-    HookRun,
-    RenderedRelease,
-    Revision,
-)
+from controller.ports.helm import Cancellation, HelmRequest, HookRun, RenderedRelease, Revision
 from controller.ports.kubernetes import KubeObject
 
 READ_SECONDS = 60

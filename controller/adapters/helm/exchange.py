@@ -8,7 +8,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from controller.domain.releases.bundle import Values
+from controller.domain.values.chart_values import Values
 from controller.errors import ChartInvalid, HelmFailed
 from controller.ports.helm import HookRun
 

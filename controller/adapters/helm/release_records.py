@@ -38,20 +38,12 @@ from controller.domain.api.names import (
     ROLLED_BACK_TO_LABEL,
     SPEC_DIGEST_LABEL,
 )
-from controller.domain.releases.bundle import Values
 from controller.domain.releases.volume_claims import CLAIM, VolumeId, statefulsets, volume_names
 from controller.domain.shared.times import seconds_of
+from controller.domain.values.chart_values import Values
 from controller.errors import Conflict, HelmFailed, ReleaseMissing
 from controller.ports.helm import RemovalState, RenderedRelease, Revision
-from controller.ports.kubernetes import (
-    PVC,
-    SECRET,
-    STATEFULSET,
-    Kube,
-    KubeObject,
-    KubeObjects,
-    resource_of,
-)
+from controller.ports.kubernetes import PVC, SECRET, STATEFULSET, Kube, KubeObject, KubeObjects, resource_of
 
 RECORD_TYPE = "helm.sh/release.v1"
 # More than any Secret can hold once unpacked: the API server's limit is 1 MiB packed, and YAML packs

@@ -33,13 +33,7 @@ from controller.errors import (
     HelmCancelled,
     ReleaseMissing,
 )
-from controller.ports.helm import (
-    Cancellation,
-    HelmRequest,
-    HookRun,
-    RenderedRelease,
-    Revision,
-)
+from controller.ports.helm import Cancellation, HelmRequest, HookRun, RenderedRelease, Revision
 from controller.ports.kubernetes import JOB, POD, Kube, Resource
 
 import helm_python  # isort: skip - after helm_library, which loads it under Helm's name

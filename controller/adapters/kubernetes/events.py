@@ -9,7 +9,8 @@ from typing import Any
 
 from controller.domain.api.conditions import shorten, timestamp
 from controller.errors import Conflict, KubeError
-from controller.ports.kubernetes import EVENT, Clock, Kube
+from controller.ports.kubernetes import EVENT, Kube
+from controller.ports.system import Clock
 
 log = logging.getLogger(__name__)
 
@@ -18,7 +19,8 @@ MESSAGE_LIMIT = 1024
 
 
 class KubeEvents:
-    """`controller.ports.kubernetes.Events`. A failure to record is logged and forgotten: the status has the truth."""
+    """`controller.ports.kubernetes.Events`. A failure to record is logged and forgotten: the status has the
+    truth."""
 
     def __init__(self, kube: Kube, clock: Clock, *, component: str, instance: str) -> None:
         self._kube = kube

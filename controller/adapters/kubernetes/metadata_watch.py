@@ -22,7 +22,8 @@ from controller.adapters.kubernetes.client import CONNECT_TIMEOUT, PAGE, answer_
 from controller.adapters.kubernetes.connection import Connection
 from controller.domain.shared import backoff
 from controller.errors import ApiUnavailable, Forbidden, KubeError, ObjectMissing
-from controller.ports.kubernetes import Randomness, Resource, WatchSink
+from controller.ports.kubernetes import Resource, WatchSink
+from controller.ports.system import Randomness
 
 log = logging.getLogger(__name__)
 

@@ -19,7 +19,8 @@ import aiohttp
 import kopf
 
 from controller.adapters.kubernetes.connection import Connection, kopf_login
-from controller.ports.kubernetes import Clock, Resource
+from controller.ports.kubernetes import Resource
+from controller.ports.system import Clock
 
 # What a reconciler is asked to look at: the kind of look, a namespace, a name.
 Key = tuple[str, str, str]

@@ -25,7 +25,7 @@ from controller.adapters.openstack.answers import CloudAnswer, fault_of, read_an
 from controller.domain.api.conditions import timestamp
 from controller.domain.shared import backoff
 from controller.errors import CloudRefused, CloudUnavailable
-from controller.ports.kubernetes import Clock, Randomness
+from controller.ports.system import Clock, Randomness
 
 Made = TypeVar("Made")
 

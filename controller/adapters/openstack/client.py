@@ -22,7 +22,7 @@ from controller.domain.shared.cloud_facts import (
 )
 from controller.domain.shared.times import seconds_of
 from controller.errors import CloudRefused, CloudUnavailable
-from controller.ports.kubernetes import Clock, Randomness
+from controller.ports.system import Clock, Randomness
 
 # 2.69: what lies in a cell that is down is told as UNKNOWN, and not left out. Later ones ask each
 # hypervisor for its uptime.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from controller.domain.credentials.generate import KINDS
 from controller.domain.values.catalogue import CatalogueInvalid, parse_catalogue
 from controller.domain.values.library import Library, ValuesFile
 from controller.domain.values.yaml_reader import YamlDocument, read_documents
@@ -14,7 +15,7 @@ from controller.errors import SpecInvalid
 def load_library(directory: Path) -> Library:
     """Reads everything under values/. Raises CatalogueInvalid when our own data is missing or broken."""
     catalogue_file = _read(directory, directory / "catalogue.yaml")
-    catalogue = parse_catalogue(catalogue_file.value, catalogue_file.source)
+    catalogue = parse_catalogue(catalogue_file.value, catalogue_file.source, KINDS)
     templates = {
         path.name.removesuffix(".yaml.j2"): _text(path)
         for path in sorted(directory.glob("services/*.yaml.j2"))

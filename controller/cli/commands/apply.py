@@ -29,15 +29,7 @@ from controller.cli.views.release_rows import short_duration
 from controller.cli.waiting import Goal, wait_for_region
 from controller.domain.api.names import API_VERSION
 from controller.errors import Conflict, ObjectMissing, Problem, SpecInvalid
-from controller.ports.kubernetes import (
-    CONFIGMAP,
-    HELMBUNDLE,
-    NAMESPACE,
-    OSDPL,
-    SECRET,
-    KubeObject,
-    Resource,
-)
+from controller.ports.kubernetes import CONFIGMAP, HELMBUNDLE, NAMESPACE, OSDPL, SECRET, KubeObject, Resource
 
 FIELD_MANAGER = "osctl"
 # What belongs to a region, in the order in which one needs the other.

@@ -17,7 +17,7 @@ from controller.cli.views.region_progress import Progress, TimedRow, is_done
 from controller.cli.views.release_rows import Phase, short_duration
 from controller.cli.views.verdict import Standing
 from controller.domain.api.conditions import timestamp
-from controller.ports.kubernetes import Clock
+from controller.ports.system import Clock
 
 # A log that stays silent for longer makes people think of a hang.
 SIGN_OF_LIFE = 30.0

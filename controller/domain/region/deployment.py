@@ -13,8 +13,9 @@ from typing import Any, Literal
 
 from controller.domain.api.object_meta import ObjectMeta, a, parse_meta
 from controller.domain.region.deployment_rules import feature_problems
-from controller.domain.releases.bundle import BundleMode, DriftMode, Values, VolumePolicy
+from controller.domain.releases.bundle import BundleMode, DriftMode, VolumePolicy
 from controller.domain.validation.crd_schema import ResourceSchema
+from controller.domain.values.chart_values import Values
 from controller.errors import Problem, SpecInvalid
 
 # Kubernetes stores at most about 1.5 MB of an object, our status and the record of field owners

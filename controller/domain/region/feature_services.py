@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from controller.domain.values.catalogue import ServiceEntry, suggestion
+from controller.domain.values.catalogue import ServiceEntry
 from controller.domain.values.chart_values import DocumentPath, format_path, parse_path
+from controller.domain.values.suggestions import suggestion
 from controller.errors import Problem
 
 Knows = Callable[[str, DocumentPath], bool]

@@ -6,8 +6,9 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from controller.domain.releases.bundle import ChartRef
-from controller.domain.values.catalogue import Catalogue, unknown_key
+from controller.domain.values.catalogue import Catalogue
 from controller.domain.values.chart_values import DocumentPath, format_path, lookup
+from controller.domain.values.suggestions import unknown_key
 from controller.errors import Problem
 
 _VERSIONS: DocumentPath = ("spec", "charts", "versions")

@@ -16,18 +16,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from controller.domain.releases.bundle import ChartRef, ReleaseSpec, Values
-from controller.domain.values.catalogue import (
-    NODE_FORM_CONF,
-    ChartEntry,
-    ServiceEntry,
-    suggestion,
-    unknown_key,
-)
+from controller.domain.releases.bundle import ChartRef, ReleaseSpec
+from controller.domain.values.catalogue import NODE_FORM_CONF, ChartEntry, ServiceEntry
 from controller.domain.values.chart_values import (
     PATCH,
     DocumentPath,
     Path,
+    Values,
     format_path,
     is_map,
     lookup,
@@ -35,6 +30,7 @@ from controller.domain.values.chart_values import (
 )
 from controller.domain.values.layer_order import SpecSource
 from controller.domain.values.merge import Layer, MergedValues, merge_onto
+from controller.domain.values.suggestions import suggestion, unknown_key
 from controller.errors import Problem, SpecInvalid
 
 _LABEL = re.compile(

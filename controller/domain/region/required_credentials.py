@@ -5,14 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from controller.domain.values.catalogue import (
-    EMBEDDED,
-    UPSTREAM,
-    CredentialSecret,
-    decide_services,
-    suggestion,
-)
+from controller.domain.values.catalogue import EMBEDDED, UPSTREAM, CredentialSecret, decide_services
 from controller.domain.values.library import Library
+from controller.domain.values.suggestions import suggestion
 from controller.errors import Problem, SpecInvalid
 
 

@@ -10,11 +10,12 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from controller.domain.releases.bundle import DEFAULT_TIMEOUT_SECONDS, Values
-from controller.domain.values.catalogue import ServiceEntry, suggestion
-from controller.domain.values.chart_values import DocumentPath, format_path, type_name
+from controller.domain.releases.bundle import DEFAULT_TIMEOUT_SECONDS
+from controller.domain.values.catalogue import ServiceEntry
+from controller.domain.values.chart_values import DocumentPath, Values, format_path, type_name
 from controller.domain.values.merge import Layer, nearest_line
 from controller.domain.values.service_template import RenderedTemplate, template_defect
+from controller.domain.values.suggestions import suggestion
 from controller.errors import Problem, SpecInvalid
 
 _TOP = "releases"

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
-Values = Mapping[str, Any]
+from controller.domain.values.chart_values import Values
+
 DriftMode = Literal["Correct", "Warn", "Ignore"]
 BundleMode = Literal["Apply", "Plan", "Paused"]
 VolumePolicy = Literal["Retain", "Delete"]

@@ -8,7 +8,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from controller.domain.releases.bundle import ChartRef, Values
+from controller.domain.releases.bundle import ChartRef
+from controller.domain.values.chart_values import Values
 from controller.errors import ControllerError
 
 

@@ -13,7 +13,7 @@ import gzip
 import json
 from collections.abc import Mapping
 
-from controller.domain.releases.bundle import Values
+from controller.domain.values.chart_values import Values
 
 LIMIT = 1024 * 1024
 WARN_FROM = 0.7

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from controller.domain.api.object_meta import a
-from controller.domain.values.catalogue import suggestion
 from controller.domain.values.chart_values import DocumentPath, format_path
+from controller.domain.values.suggestions import suggestion
 from controller.errors import Problem
 
 _KNOWN = (

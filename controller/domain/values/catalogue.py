@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from controller.domain.credentials.generate import KINDS
 from controller.domain.values.chart_values import DocumentPath, format_path
+from controller.domain.values.suggestions import suggestion
 from controller.errors import ControllerError, Problem
 
 GROUPS = ("openstack", "infra")
@@ -52,8 +51,8 @@ class ServiceEntry:
     """One service. `name` is the OpenStack service type, or what an infrastructure service is called.
 
     `charts` are those it may use. `requires` are services without which it cannot work; `credentials`
-    maps names to kinds (controller.domain.credentials.generate), `public_endpoints` keys under `endpoints` of chart
-    values to names below the public domain.
+    maps names to kinds (controller.domain.credentials.generate), `public_endpoints` keys under `endpoints`
+    of chart values to names below the public domain.
     """
 
     name: str
@@ -122,10 +121,13 @@ class Catalogue:
         )
 
 
-def parse_catalogue(raw: Any, source: str) -> Catalogue:
-    """Reads values/catalogue.yaml. Raises CatalogueInvalid on anything that is not as documented."""
+def parse_catalogue(raw: Any, source: str, credential_kinds: Collection[str]) -> Catalogue:
+    """Reads values/catalogue.yaml, whose credentials are of the kinds given.
+
+    Raises CatalogueInvalid on anything that is not as documented.
+    """
     try:
-        services = {name: _entry(name, body) for name, body in raw["services"].items()}
+        services = {name: _entry(name, body, credential_kinds) for name, body in raw["services"].items()}
     except (KeyError, TypeError, AttributeError) as error:
         raise CatalogueInvalid(f"{source}: not a catalogue ({error!r})") from error
     for entry in services.values():
@@ -135,7 +137,7 @@ def parse_catalogue(raw: Any, source: str) -> Catalogue:
     return Catalogue(services, str(raw.get("testedVersion", "")))
 
 
-def _entry(name: str, body: Mapping[str, Any]) -> ServiceEntry:
+def _entry(name: str, body: Mapping[str, Any], credential_kinds: Collection[str]) -> ServiceEntry:
     credentials = dict(body.get("credentials", {}))
     charts = {
         chart: ChartEntry(
@@ -147,7 +149,7 @@ def _entry(name: str, body: Mapping[str, Any]) -> ServiceEntry:
         )
         for chart, about in body["charts"].items()
     }
-    wrong = [kind for kind in credentials.values() if kind not in KINDS]
+    wrong = [kind for kind in credentials.values() if kind not in credential_kinds]
     wrong += [source for chart in charts.values() for source in chart.sources if source not in SOURCES]
     wrong += [chart.node_form for chart in charts.values() if chart.node_form not in NODE_FORMS]
     if body["group"] not in GROUPS:
@@ -169,20 +171,6 @@ def chart_source(spec: Mapping[str, Any]) -> str:
     """Which source the charts of a region come from, by its `charts` field."""
     charts = spec.get("charts") or {}
     return UPSTREAM if charts.get("repository") or charts.get("path") else EMBEDDED
-
-
-def suggestion(key: str, known: Iterable[str]) -> str:
-    """A remedy for a key that is unknown: the nearest known one, or all of them when none is near."""
-    names = sorted(known)
-    near = difflib.get_close_matches(key, names, n=1, cutoff=0.6)
-    if near:
-        return f'did you mean "{near[0]}"?'
-    return f"known are {', '.join(names)}" if names else "none is known here"
-
-
-def unknown_key(path: DocumentPath, what: str, key: str, known: Iterable[str]) -> Problem:
-    """The problem of an unknown key: `no chart "nvoa" in service compute; did you mean "nova"?`"""
-    return Problem(format_path((*path, key)), f"no {what.replace('%', key)}", suggestion(key, known))
 
 
 def decide_services(

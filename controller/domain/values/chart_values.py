@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import copy
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from controller.domain.releases.bundle import Values
-
+Values = Mapping[str, Any]
 Path = tuple[str, ...]
 DocumentPath = tuple[str | int, ...]  # as Path, but may lead into lists
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from controller.domain.releases.bundle import Values
-from controller.domain.values.catalogue import unknown_key
-from controller.domain.values.chart_values import DocumentPath, lookup
+from controller.domain.values.chart_values import DocumentPath, Values, lookup
 from controller.domain.values.layer_order import SpecSource
 from controller.domain.values.merge import Layer
+from controller.domain.values.suggestions import unknown_key
 from controller.errors import Problem
 
 _DOCKER_HUB = "docker.io"

@@ -10,11 +10,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from controller.domain.releases.bundle import Values
-from controller.domain.values.catalogue import GROUPS, Catalogue, ServiceEntry, unknown_key
-from controller.domain.values.chart_values import DocumentPath, format_path, lookup, type_name
+from controller.domain.values.catalogue import GROUPS, Catalogue, ServiceEntry
+from controller.domain.values.chart_values import DocumentPath, Values, format_path, lookup, type_name
 from controller.domain.values.library import Library
 from controller.domain.values.merge import Layer
+from controller.domain.values.suggestions import unknown_key
 from controller.errors import Problem
 
 

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from controller.domain.releases.bundle import Values
-from controller.domain.values.catalogue import Catalogue, suggestion
-from controller.domain.values.chart_values import DocumentPath
+from controller.domain.values.catalogue import Catalogue
+from controller.domain.values.chart_values import DocumentPath, Values
 from controller.domain.values.merge import Layer
+from controller.domain.values.suggestions import suggestion
 from controller.errors import Problem
 
 

@@ -15,7 +15,6 @@ from typing import Any
 
 from deepmerge import Merger
 
-from controller.domain.releases.bundle import Values
 from controller.domain.values.chart_values import (
     PATCH,
     PATCH_DELETE,
@@ -23,6 +22,7 @@ from controller.domain.values.chart_values import (
     SECRET_REF,
     DocumentPath,
     Path,
+    Values,
     copied,
     format_path,
     is_map,

@@ -7,8 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from controller.domain.releases.bundle import Values
-from controller.domain.values.chart_values import DocumentPath, format_path, is_secret_ref, lookup
+from controller.domain.values.chart_values import DocumentPath, Values, format_path, is_secret_ref, lookup
 from controller.domain.values.layer_order import SpecSource
 from controller.domain.values.merge import MergedValues, Setting
 from controller.errors import Problem

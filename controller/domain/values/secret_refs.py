@@ -10,8 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from controller.domain.releases.bundle import Values
-from controller.domain.values.chart_values import SECRET_REF, DocumentPath, format_path, is_secret_ref
+from controller.domain.values.chart_values import SECRET_REF, DocumentPath, Values, format_path, is_secret_ref
 from controller.errors import Problem, SecretMissing, SpecInvalid
 
 # Gives the text under a key of a Secret, None when the Secret or the key is not there or is empty.

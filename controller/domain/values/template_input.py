@@ -27,19 +27,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from controller.domain.releases.bundle import Values
 from controller.domain.values.catalogue import (
     Catalogue,
     CatalogueInvalid,
     CredentialSecret,
     ServiceEntry,
     chart_source,
-    suggestion,
-    unknown_key,
 )
-from controller.domain.values.chart_values import DocumentPath, lookup, parse_path, secret_ref
+from controller.domain.values.chart_values import DocumentPath, Values, lookup, parse_path, secret_ref
 from controller.domain.values.images import mirrored
 from controller.domain.values.library import Library
+from controller.domain.values.suggestions import suggestion, unknown_key
 from controller.domain.values.template_functions import TEMPLATE_FUNCTIONS
 from controller.errors import Problem
 

@@ -10,8 +10,7 @@ import difflib
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from controller.domain.releases.bundle import Values
-from controller.domain.values.chart_values import Path, is_map
+from controller.domain.values.chart_values import Path, Values, is_map
 from controller.domain.values.merge import Layer
 from controller.errors import Problem
 

@@ -13,7 +13,8 @@ from controller.domain.credentials.certificates import (
     is_issued,
 )
 from controller.domain.credentials.secret_status import SecretView
-from controller.ports.kubernetes import SECRET, Clock, Kube
+from controller.ports.kubernetes import SECRET, Kube
+from controller.ports.system import Clock
 
 # Seconds: nothing tells of a renewal, and the status is looked at more often than that matters.
 LOOK_EVERY = 60.0

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from controller.domain.api.conditions import Condition, entries, find
+from controller.domain.api.keys import RegionKey
 from controller.domain.api.names import CLOUDS_SECRET, DEPLOYMENT_LABEL, SERVICE_LABEL, field_manager
 from controller.domain.credentials.certificates import named_secrets
 from controller.domain.credentials.credential_plan import (
@@ -32,16 +33,8 @@ from controller.domain.region.plan import holds_back
 from controller.domain.releases.bundle import VolumePolicy
 from controller.domain.values.catalogue import CredentialSecret
 from controller.errors import Conflict, ObjectMissing, ObjectRefused, SpecInvalid
-from controller.ports.kubernetes import (
-    HELMBUNDLE,
-    OSDPL,
-    Clock,
-    Events,
-    Kube,
-    KubeObject,
-    KubeObjects,
-    Randomness,
-)
+from controller.ports.kubernetes import HELMBUNDLE, OSDPL, Events, Kube, KubeObject, KubeObjects
+from controller.ports.system import Clock, Randomness
 from controller.reconcile.credentials.certificates import Certificates
 from controller.reconcile.credentials.clouds_export import CloudsExport
 from controller.reconcile.credentials.store import CredentialStore
@@ -56,8 +49,6 @@ ATTEMPTS = 5
 # An operator's own Secret may come at any time, and nothing tells us: Secrets are not watched, since
 # Helm's releases are Secrets too and come at every revision with all their bulk.
 LOOK_AGAIN = 5.0
-
-RegionKey = tuple[str, str]  # namespace, name of the osdpl
 
 
 class SecretsReconciler:

@@ -19,7 +19,8 @@ from controller.domain.api.names import (
 from controller.domain.credentials.credential_plan import Owner, SecretChange, StoredSecret
 from controller.domain.credentials.generate import SSH_PUBLIC_KEY, generate, private_name, public_key_of
 from controller.domain.releases.digests import secret_digest
-from controller.ports.kubernetes import OSDPL, SECRET, Kube, KubeObject, Randomness
+from controller.ports.kubernetes import OSDPL, SECRET, Kube, KubeObject
+from controller.ports.system import Randomness
 
 log = logging.getLogger(__name__)
 

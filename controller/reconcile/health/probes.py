@@ -26,8 +26,8 @@ from controller.domain.health.workload_health import Health, Verdict
 from controller.domain.shared import metrics
 from controller.domain.shared.cloud_facts import Agent, ComputeService, ControlService, VolumeService
 from controller.errors import CloudRefused, CloudUnavailable, ControllerError
-from controller.ports.kubernetes import Clock
 from controller.ports.metrics import Metrics
+from controller.ports.system import Clock
 
 log = logging.getLogger(__name__)
 

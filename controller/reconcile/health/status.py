@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from controller.domain.api.conditions import entries, find
+from controller.domain.api.keys import RegionKey
 from controller.domain.api.names import field_manager
 from controller.domain.api.reasons import Reason
 from controller.domain.health.flap_damping import FlapDamping
@@ -42,12 +43,12 @@ from controller.ports.kubernetes import (
     POD,
     PVC,
     STATEFULSET,
-    Clock,
     Events,
     Kube,
     KubeObject,
     Resource,
 )
+from controller.ports.system import Clock
 from controller.reconcile.health.probes import ServiceProbes
 from controller.reconcile.releases.manifests import ReleaseManifests
 from controller.reconcile.shared.object_store import ObjectStore, Parse
@@ -64,8 +65,6 @@ WRITE_EVERY = 1.0
 # Deadlines and the calm after flapping pass without an event.
 LOOK_AGAIN = 10.0
 CATCHING_UP = 0.3
-
-RegionKey = tuple[str, str]  # namespace, name of the osdpl
 
 
 def parse_claim(obj: Mapping[str, Any]) -> Claim:

@@ -11,8 +11,9 @@ from controller.domain.hosts.nodes import NodeFacts, parse_node
 from controller.domain.shared.cloud_facts import Aggregate, CloudView
 from controller.domain.shared.times import seconds_of
 from controller.errors import ApiUnavailable, CloudRefused, CloudUnavailable, KubeError
-from controller.ports.kubernetes import NODE, Clock, Kube, KubeObject
+from controller.ports.kubernetes import NODE, Kube, KubeObject
 from controller.ports.openstack import Cloud
+from controller.ports.system import Clock
 from controller.reconcile.hosts.observe import HostScene
 from controller.reconcile.shared.fair_order import FairOrder
 from controller.reconcile.shared.retry_pauses import Pauses

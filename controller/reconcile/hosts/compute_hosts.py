@@ -20,8 +20,10 @@ from controller.domain.hosts.next_step import (
 )
 from controller.domain.shared.cloud_facts import CloudView
 from controller.errors import CloudUnavailable
-from controller.ports.kubernetes import STATEFULSET, Clock, Events, Kube
-from controller.ports.openstack import Cloud, Fencing
+from controller.ports.fencing import Fencing
+from controller.ports.kubernetes import STATEFULSET, Events, Kube
+from controller.ports.openstack import Cloud
+from controller.ports.system import Clock
 from controller.reconcile.hosts.aggregates import HostPlaces
 from controller.reconcile.hosts.drain_lock_reasons import DrainGuard
 from controller.reconcile.hosts.drain_locks import DrainLocks, LockedNodes

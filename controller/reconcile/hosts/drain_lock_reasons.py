@@ -10,8 +10,9 @@ from controller.domain.hosts.next_step import LOOKS
 from controller.domain.hosts.node_pods import quorum_groups
 from controller.domain.shared.cloud_facts import CloudView
 from controller.errors import CloudRefused, CloudUnavailable
-from controller.ports.kubernetes import NODE, Clock, Kube
+from controller.ports.kubernetes import NODE, Kube
 from controller.ports.openstack import Cloud
+from controller.ports.system import Clock
 from controller.reconcile.hosts.drain_locks import DrainLocks, LockedNodes
 from controller.reconcile.hosts.observe import HostScene
 from controller.reconcile.hosts.removal import what_is_left

@@ -14,8 +14,9 @@ from controller.domain.hosts.next_step import Decision, HostFacts, Step
 from controller.domain.hosts.node_policy import NodePolicy, SecretKey
 from controller.domain.hosts.nodes import parse_node
 from controller.errors import CloudUnavailable
-from controller.ports.kubernetes import NODE, SECRET, Clock, Kube
-from controller.ports.openstack import Fencing
+from controller.ports.fencing import Fencing
+from controller.ports.kubernetes import NODE, SECRET, Kube
+from controller.ports.system import Clock
 from controller.reconcile.hosts.node_annotations import NodeNotes
 
 # In one look so many are asked for, and no more after so many seconds: other hosts wait meanwhile.

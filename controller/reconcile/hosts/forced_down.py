@@ -15,7 +15,8 @@ from controller.domain.api.names import MANAGED_BY, MANAGED_BY_US
 from controller.domain.shared.cloud_facts import CloudView, ComputeService
 from controller.domain.shared.times import seconds_of
 from controller.errors import Conflict, KubeError
-from controller.ports.kubernetes import CONFIGMAP, Clock, Kube
+from controller.ports.kubernetes import CONFIGMAP, Kube
+from controller.ports.system import Clock
 
 log = logging.getLogger(__name__)
 

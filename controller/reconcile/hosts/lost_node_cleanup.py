@@ -11,7 +11,8 @@ from controller.domain.hosts.next_step import is_automatic
 from controller.domain.hosts.node_pods import stuck_pods
 from controller.domain.shared.cloud_facts import CloudView
 from controller.errors import ApiUnavailable, KubeError, is_refusal
-from controller.ports.kubernetes import NODE, NODE_MAINTENANCE, POD, Clock, Kube
+from controller.ports.kubernetes import NODE, NODE_MAINTENANCE, POD, Kube
+from controller.ports.system import Clock
 from controller.reconcile.hosts.observe import HostScene
 from controller.reconcile.shared.retry_pauses import Pauses
 

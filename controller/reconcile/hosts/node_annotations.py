@@ -9,7 +9,8 @@ from dataclasses import replace
 from controller.domain.hosts.nodes import NodeFacts, due_notes, parse_node
 from controller.domain.hosts.not_ready_since import went_on
 from controller.errors import Conflict, KubeError, ObjectMissing
-from controller.ports.kubernetes import NODE, Clock, Kube, KubeObject
+from controller.ports.kubernetes import NODE, Kube, KubeObject
+from controller.ports.system import Clock
 
 log = logging.getLogger(__name__)
 

@@ -10,10 +10,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from controller.domain.api.conditions import entries, find
+from controller.domain.api.keys import RegionKey
 from controller.domain.api.names import field_manager
 from controller.domain.hosts.nodes import CONDITION, node_entries, nodes_condition, parse_node
 from controller.errors import ObjectMissing
-from controller.ports.kubernetes import NODE, OSDPL, Clock, Events, Kube, Resource
+from controller.ports.kubernetes import NODE, OSDPL, Events, Kube, Resource
+from controller.ports.system import Clock
 from controller.reconcile.hosts.last_report import BoardContent, HostBoard
 from controller.reconcile.shared.managed_region import managed_region
 from controller.reconcile.shared.object_store import ObjectStore, Parse
@@ -27,7 +29,6 @@ CATCHING_UP = 0.3
 # does not answer ends after 20 (controller/adapters/openstack/calls.py).
 FIRST_LOOK = 30.0
 
-RegionKey = tuple[str, str]  # namespace, name of the osdpl
 
 # What the container watches, and how an object becomes facts.
 PARSERS: Mapping[Resource, Parse] = {NODE: parse_node}

@@ -20,7 +20,8 @@ from controller.domain.hosts.node_pods import NodePod, daemons_by_node, unready_
 from controller.domain.hosts.node_policy import NodePolicy, parse_policy
 from controller.domain.hosts.nodes import COMPUTE_ROLE, HostReport, NodeFacts
 from controller.domain.shared.cloud_facts import CloudView
-from controller.ports.kubernetes import NODE, NODE_MAINTENANCE, OSDPL, POD, Clock, Kube, KubeObject
+from controller.ports.kubernetes import NODE, NODE_MAINTENANCE, OSDPL, POD, Kube, KubeObject
+from controller.ports.system import Clock
 from controller.reconcile.hosts.forced_down import HeldHosts
 from controller.reconcile.hosts.last_report import HostBoard
 from controller.reconcile.shared.first_seen import FirstSeen

@@ -14,8 +14,9 @@ from controller.domain.hosts.next_step import has_begun
 from controller.domain.maintenance.disable_reasons import mark_in, mark_of, without_any_mark
 from controller.domain.shared.cloud_facts import CloudView
 from controller.errors import CloudRefused, CloudUnavailable
-from controller.ports.kubernetes import NODE_MAINTENANCE, Clock, Kube
+from controller.ports.kubernetes import NODE_MAINTENANCE, Kube
 from controller.ports.openstack import Cloud
+from controller.ports.system import Clock
 from controller.reconcile.hosts.observe import HostScene
 from controller.reconcile.shared.retry_pauses import Pauses
 

@@ -9,8 +9,8 @@ from controller.domain.api.reasons import Reason
 from controller.domain.hosts.next_step import Decision, HostFacts
 from controller.domain.shared.cloud_facts import REMOVED, CloudView
 from controller.errors import CloudRefused, CloudUnavailable
-from controller.ports.kubernetes import Clock
 from controller.ports.openstack import Cloud
+from controller.ports.system import Clock
 from controller.reconcile.hosts.observe import HostScene
 from controller.reconcile.shared.retry_pauses import Pauses
 

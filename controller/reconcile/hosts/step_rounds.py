@@ -17,8 +17,9 @@ from controller.errors import (
     KubeError,
     ObjectMissing,
 )
-from controller.ports.kubernetes import NODE, Clock, Kube
+from controller.ports.kubernetes import NODE, Kube
 from controller.ports.openstack import Cloud
+from controller.ports.system import Clock
 from controller.reconcile.hosts.observe import HostScene
 from controller.reconcile.hosts.steps import HostSteps, after_step
 from controller.reconcile.shared.cloud_access import STEP_GRACE

@@ -12,8 +12,9 @@ from controller.domain.hosts.next_step import Decision, HostFacts, Step
 from controller.domain.hosts.nodes import NodeFacts
 from controller.domain.shared.cloud_facts import CloudView, ComputeService, forced_by_us, let_up_reason
 from controller.errors import Conflict
-from controller.ports.kubernetes import CRONJOB, JOB, NODE_MAINTENANCE, Clock, Kube, KubeObject
+from controller.ports.kubernetes import CRONJOB, JOB, NODE_MAINTENANCE, Kube, KubeObject
 from controller.ports.openstack import Cloud
+from controller.ports.system import Clock
 from controller.reconcile.hosts.forced_down import HeldHosts
 from controller.reconcile.hosts.removal import remove_host
 

@@ -18,8 +18,9 @@ from controller.domain.maintenance.network_moves import (
 from controller.domain.maintenance.server_moves import Phase
 from controller.domain.shared.cloud_facts import CloudView
 from controller.errors import CloudRefused, KubeError, is_refusal
-from controller.ports.kubernetes import NODE, NODE_MAINTENANCE, Clock, Events, Kube
+from controller.ports.kubernetes import NODE, NODE_MAINTENANCE, Events, Kube
 from controller.ports.openstack import Cloud
+from controller.ports.system import Clock
 from controller.reconcile.maintenance.disable_host import HostOut
 from controller.reconcile.maintenance.network_moves import AskedAgents, is_gone
 from controller.reconcile.maintenance.server_moves import ask, seen

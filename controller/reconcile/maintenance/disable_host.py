@@ -35,8 +35,9 @@ from controller.domain.maintenance.obstacles import (
 )
 from controller.domain.shared.cloud_facts import CloudView, ComputeService, forced_reason
 from controller.errors import CloudRefused, ObjectMissing
-from controller.ports.kubernetes import NODE, Clock, Kube, KubeObject
+from controller.ports.kubernetes import NODE, Kube, KubeObject
 from controller.ports.openstack import Cloud
+from controller.ports.system import Clock
 from controller.reconcile.hosts.forced_down import HeldHosts
 from controller.reconcile.maintenance.status import StatusWriter, Work
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from controller.ports.kubernetes import Clock
+from controller.ports.system import Clock
 from controller.reconcile.maintenance.status import Work
 
 # Looks come every 5 to 15 seconds: no two of them are further apart than so many seconds, as far as counts.

@@ -30,8 +30,9 @@ from controller.domain.maintenance.outcome import Progress, stopped_text, verdic
 from controller.domain.maintenance.server_moves import Phase, may_begin
 from controller.domain.shared.cloud_facts import MARK, CloudView
 from controller.errors import CloudRefused, CloudUnavailable, KubeError, is_refusal
-from controller.ports.kubernetes import NODE_MAINTENANCE, OSDPL, Clock, Events, Kube, KubeObject
+from controller.ports.kubernetes import NODE_MAINTENANCE, OSDPL, Events, Kube, KubeObject
 from controller.ports.openstack import Cloud
+from controller.ports.system import Clock
 from controller.reconcile.hosts.last_report import HostBoard
 from controller.reconcile.maintenance.deletion import BUSY_EVERY, IDLE_EVERY, MaintenanceEnd
 from controller.reconcile.maintenance.disable_host import HostOut

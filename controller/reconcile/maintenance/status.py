@@ -24,7 +24,8 @@ from controller.domain.maintenance.server_moves import (
     tried_anew,
 )
 from controller.domain.shared.times import seconds_of
-from controller.ports.kubernetes import NODE_MAINTENANCE, Clock, Events, Kube, KubeObject
+from controller.ports.kubernetes import NODE_MAINTENANCE, Events, Kube, KubeObject
+from controller.ports.system import Clock
 from controller.reconcile.shared.preconditioned_writes import apply_to_seen
 
 log = logging.getLogger(__name__)

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from controller.domain.api.conditions import entries, find
+from controller.domain.api.keys import RegionKey
 from controller.domain.api.names import (
     API_VERSION,
     DEPLOYMENT_LABEL,
@@ -31,17 +32,9 @@ from controller.domain.region.summary import (
 from controller.domain.releases.bundle_object import Owner, bundle_object
 from controller.domain.releases.digests import fingerprint
 from controller.errors import ChartInvalid, ObjectRefused, SecretMissing, SpecInvalid
-from controller.ports.helm import ChartSource
-from controller.ports.kubernetes import (
-    HELMBUNDLE,
-    OSDPL,
-    SECRET,
-    Clock,
-    Events,
-    Kube,
-    KubeObject,
-    KubeObjects,
-)
+from controller.ports.charts import ChartSource
+from controller.ports.kubernetes import HELMBUNDLE, OSDPL, SECRET, Events, Kube, KubeObject, KubeObjects
+from controller.ports.system import Clock
 from controller.reconcile.region.bundle_writer import MANAGER, BundleWriter, name_of
 from controller.reconcile.region.observation import Found, lacking, used_up, without_charts
 from controller.reconcile.region.plan import (
@@ -67,8 +60,6 @@ FINALIZER = finalizer("core")
 
 # An approval is written into the status first; what it allows is begun at the look after that.
 AT_ONCE = 0.1
-
-RegionKey = tuple[str, str]  # namespace, name of the osdpl
 
 
 class DeploymentReconciler:

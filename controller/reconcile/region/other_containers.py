@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from controller.domain.api.names import WORK_AGE_ANNOTATION
 from controller.domain.region.facts import Silence
-from controller.ports.kubernetes import LEASE, Clock, Kube, KubeObject
+from controller.ports.kubernetes import LEASE, Kube, KubeObject
+from controller.ports.system import Clock
 from controller.reconcile.shared.lease import lease_name
 
 log = logging.getLogger(__name__)

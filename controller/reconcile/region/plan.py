@@ -19,7 +19,7 @@ from controller.domain.releases.bundle import BundleSpec, ReleaseSpec
 from controller.domain.releases.bundle_object import parse_bundle
 from controller.domain.releases.plan import wish_digest, wish_of
 from controller.errors import SpecInvalid
-from controller.ports.helm import ChartSource
+from controller.ports.charts import ChartSource
 from controller.ports.kubernetes import KubeObject, KubeObjects
 from controller.reconcile.region.bundle_writer import name_of
 from controller.render.region import Region

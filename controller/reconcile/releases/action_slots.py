@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from itertools import islice
 
+from controller.domain.api.keys import BundleKey, ReleaseKey
 from controller.domain.releases.bundle import ReleaseSpec
 from controller.domain.releases.hooks import HookView
 from controller.domain.releases.next_action import Attempt
@@ -27,8 +28,6 @@ from controller.ports.metrics import Metrics, NoMetrics
 
 log = logging.getLogger(__name__)
 
-ReleaseKey = tuple[str, str]  # namespace, release
-BundleKey = tuple[str, str]  # namespace, bundle
 
 # Waiting actions beside as many working ones as may be, where nothing else is said.
 WAITERS = 56

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from controller.domain.api.keys import BundleKey
 from controller.domain.api.object_meta import parse_meta
 from controller.domain.api.reasons import NORMAL, Reason
 from controller.domain.releases.bundle import BundleSpec, VolumePolicy
@@ -16,9 +17,11 @@ from controller.domain.releases.next_action import MAKING, Action, Attempt, Deci
 from controller.domain.shared import backoff, metrics
 from controller.domain.shared.redaction import Redactor
 from controller.errors import SpecInvalid
-from controller.ports.helm import Cancellation, ChartSource, HelmClient, ReleaseRecords
-from controller.ports.kubernetes import HELMBUNDLE, Clock, Events, Kube
+from controller.ports.charts import ChartSource
+from controller.ports.helm import Cancellation, HelmClient, ReleaseRecords
+from controller.ports.kubernetes import HELMBUNDLE, Events, Kube
 from controller.ports.metrics import Metrics, NoMetrics
+from controller.ports.system import Clock
 from controller.reconcile.releases.action_slots import ActionSlots, Outcome, Running
 from controller.reconcile.releases.actions.run import Job, ReleaseActions
 from controller.reconcile.releases.actions.superseded import is_superseded, seconds_allowed
@@ -44,7 +47,6 @@ from controller.reconcile.shared.secret_values import SecretValues
 
 log = logging.getLogger(__name__)
 
-BundleKey = tuple[str, str]  # namespace, name
 
 _BEGUN = {
     Action.INSTALL: (ReleaseState.INSTALLING, Reason.INSTALLING),

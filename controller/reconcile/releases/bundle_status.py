@@ -18,7 +18,8 @@ from controller.domain.releases.bundle_status import (
 )
 from controller.domain.releases.requests import suspended_by
 from controller.errors import SpecInvalid
-from controller.ports.kubernetes import HELMBUNDLE, Clock, Kube
+from controller.ports.kubernetes import HELMBUNDLE, Kube
+from controller.ports.system import Clock
 from controller.reconcile.shared.preconditioned_writes import apply_to_seen
 
 MANAGER = field_manager("helmbundle")

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from controller.domain.api.conditions import entries, find
+from controller.domain.api.keys import RegionKey
 from controller.domain.api.names import DEPLOYMENT_LABEL, field_manager
 from controller.domain.releases.bundle_status import child_entry, releases_condition
-from controller.ports.kubernetes import HELMBUNDLE, OSDPL, Clock, Kube
+from controller.ports.kubernetes import HELMBUNDLE, OSDPL, Kube
+from controller.ports.system import Clock
 from controller.reconcile.shared.region_status import apply_region_status
-
-RegionKey = tuple[str, str]  # namespace, name of the osdpl
 
 
 class ChildrenReporter:

@@ -10,7 +10,8 @@ from controller.domain.releases.drift import NO_DRIFT, Drift
 from controller.domain.releases.next_action import Action, Decision, OpenHook, Situation, decide
 from controller.domain.shared import backoff
 from controller.ports.helm import ReleaseRecords, Revision
-from controller.ports.kubernetes import HELMBUNDLE, Clock, Kube
+from controller.ports.kubernetes import HELMBUNDLE, Kube
+from controller.ports.system import Clock
 from controller.reconcile.releases.drift.index import Followed
 from controller.reconcile.releases.drift.watch import DriftLookout
 from controller.reconcile.releases.hooks.running_hooks import find_left_hook

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from controller.domain.api.keys import ReleaseKey
 from controller.domain.releases.hooks import AWAITED, EVENTS, HookPhase, HookView
 from controller.domain.shared.redaction import Redactor
 from controller.errors import ControllerError, HelmCancelled, HelmFailed
 from controller.ports.helm import HelmClient, HookRun
 from controller.ports.kubernetes import JOB, POD
-from controller.reconcile.releases.action_slots import ReleaseKey
 from controller.reconcile.releases.hooks.progress import HookEnd, HookProgress
 
 _PHASES = {

@@ -10,10 +10,10 @@ from collections import deque
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
+from controller.domain.api.keys import ReleaseKey
 from controller.ports.helm import ReleaseRecords, Revision
-from controller.ports.kubernetes import Clock
+from controller.ports.system import Clock
 
-ReleaseKey = tuple[str, str]  # namespace, release
 Histories = Mapping[str, tuple[Revision, ...]]
 
 # Seconds for which what was read at once serves other looks. Someone else's Helm is seen that much later.

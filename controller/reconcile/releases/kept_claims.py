@@ -9,7 +9,8 @@ from controller.domain.api.names import KEPT_LABEL
 from controller.domain.api.reasons import Reason
 from controller.domain.releases.next_action import Decision
 from controller.ports.helm import ReleaseRecords, Revision
-from controller.ports.kubernetes import PVC, Clock, Kube
+from controller.ports.kubernetes import PVC, Kube
+from controller.ports.system import Clock
 from controller.reconcile.releases.actions.volume_keeper import VolumeKeeper
 
 # Seconds for which one list serves all looks. What people delete by hand is shown that much longer.

@@ -6,13 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from controller.domain.api.keys import ReleaseKey
 from controller.domain.api.names import SUSPEND_RELEASE_PREFIX
 from controller.domain.releases.bundle_object import Bundle
 from controller.domain.releases.bundle_status import ReleaseView
 from controller.domain.releases.drift import Drift
 from controller.domain.releases.requests import Requests, is_suspended, requests_of, skips_hooks, suspended_by
 from controller.ports.helm import Revision
-from controller.reconcile.releases.action_slots import ReleaseKey, Running
+from controller.reconcile.releases.action_slots import Running
 from controller.reconcile.shared.secret_values import SecretValues
 
 Histories = Mapping[str, tuple[Revision, ...]]

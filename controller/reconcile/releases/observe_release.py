@@ -15,7 +15,8 @@ from controller.domain.releases.requests import marks_in
 from controller.domain.shared import backoff
 from controller.domain.values.secret_refs import ResolvedValues, resolve
 from controller.errors import ChartInvalid, SecretMissing, SpecInvalid
-from controller.ports.helm import ChartSource, Revision
+from controller.ports.charts import ChartSource
+from controller.ports.helm import Revision
 from controller.reconcile.releases.action_slots import Outcome
 from controller.reconcile.releases.attempts import last_attempt
 from controller.reconcile.shared.chart_errors import LOOK_AGAIN, chart_reason, look_again

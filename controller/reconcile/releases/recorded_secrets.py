@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Protocol
 
+from controller.domain.api.keys import ReleaseKey
 from controller.domain.releases.next_action import Action
 from controller.domain.releases.requests import Requests
 from controller.domain.shared.redaction import Redactor
 from controller.errors import HelmFailed
 from controller.ports.helm import ReleaseRecords
 from controller.ports.kubernetes import Kube, KubeObject
-from controller.reconcile.releases.action_slots import ReleaseKey
 from controller.reconcile.shared.secret_values import SecretValues
 
 # The values of these are those of the spec, which the action was given with its secrets.

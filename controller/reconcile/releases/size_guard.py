@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from controller.domain.api.keys import ReleaseKey
 from controller.domain.api.reasons import Reason
 from controller.domain.releases.bundle import ReleaseSpec
 from controller.domain.releases.bundle_status import ReleaseView
@@ -12,9 +13,9 @@ from controller.domain.releases.next_action import Action, Decision
 from controller.domain.releases.release_size import nearly_too_large, release_octets, too_large
 from controller.domain.values.secret_refs import ResolvedValues
 from controller.errors import ChartInvalid, HelmFailed
-from controller.ports.helm import ChartSource, HelmClient, HelmRequest, RenderedRelease
+from controller.ports.charts import ChartSource
+from controller.ports.helm import HelmClient, HelmRequest, RenderedRelease
 from controller.ports.kubernetes import Events
-from controller.reconcile.releases.action_slots import ReleaseKey
 from controller.reconcile.releases.observe_bundle import BundleLook
 from controller.reconcile.releases.observe_release import ObservedRelease
 

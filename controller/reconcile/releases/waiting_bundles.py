@@ -6,7 +6,7 @@ import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
-from controller.reconcile.releases.action_slots import BundleKey
+from controller.domain.api.keys import BundleKey
 
 
 class WaitingBundles:

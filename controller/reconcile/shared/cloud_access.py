@@ -10,8 +10,9 @@ import threading
 from controller.domain.api.names import CLOUDS_CA_KEY, CLOUDS_KEY, CLOUDS_SECRET
 from controller.domain.shared.cloud_facts import CloudView
 from controller.errors import CloudRefused, CloudUnavailable
-from controller.ports.kubernetes import SECRET, Clock, Kube
+from controller.ports.kubernetes import SECRET, Kube
 from controller.ports.openstack import Cloud, Clouds
+from controller.ports.system import Clock
 
 # In one look nothing more is begun after so many seconds, and what was begun has a while to come to its end:
 # one server is asked after and acted upon where the lists alone took the time, or no look would get anywhere.

@@ -7,7 +7,8 @@ import threading
 
 from controller.domain.api.names import MANAGED_BY, MANAGED_BY_US
 from controller.errors import Conflict, KubeError
-from controller.ports.kubernetes import SECRET, Kube, Randomness
+from controller.ports.kubernetes import SECRET, Kube
+from controller.ports.system import Randomness
 
 NAME = "osctl-digest-key"
 ENTRY = "key"

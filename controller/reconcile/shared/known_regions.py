@@ -6,7 +6,7 @@ import threading
 from collections.abc import Mapping
 from typing import Any
 
-RegionKey = tuple[str, str]  # namespace, name of the osdpl
+from controller.domain.api.keys import RegionKey
 
 
 class KnownRegions:

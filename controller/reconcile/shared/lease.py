@@ -15,7 +15,8 @@ from typing import Any
 
 from controller.domain.api.names import WORK_AGE_ANNOTATION
 from controller.errors import Conflict, KubeError
-from controller.ports.kubernetes import LEASE, Clock, Kube
+from controller.ports.kubernetes import LEASE, Kube
+from controller.ports.system import Clock
 
 DURATION = 15
 RENEW_EVERY = 5.0

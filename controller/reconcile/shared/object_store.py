@@ -12,7 +12,8 @@ from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from controller.ports.kubernetes import Clock, Kube, Resource
+from controller.ports.kubernetes import Kube, Resource
+from controller.ports.system import Clock
 
 # A first list that still comes in is not compared at each look, but at the latest after so many seconds.
 QUIET, IMPATIENT = 0.5, 5.0

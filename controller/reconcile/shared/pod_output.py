@@ -13,7 +13,8 @@ from controller.domain.api.conditions import timestamp
 from controller.domain.health.region_health import ComponentHealth
 from controller.domain.health.workload_health import Verdict
 from controller.errors import ApiUnavailable, KubeError
-from controller.ports.kubernetes import EVENT, Clock, Kube
+from controller.ports.kubernetes import EVENT, Kube
+from controller.ports.system import Clock
 
 log = logging.getLogger(__name__)
 

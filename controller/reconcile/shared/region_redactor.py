@@ -11,7 +11,8 @@ from typing import Any
 from controller.domain.shared.redaction import Redactor, redact_urls
 from controller.domain.shared.times import seconds_of
 from controller.errors import KubeError
-from controller.ports.kubernetes import SECRET, Clock, Kube
+from controller.ports.kubernetes import SECRET, Kube
+from controller.ports.system import Clock
 
 log = logging.getLogger(__name__)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Hashable
 
 from controller.domain.shared import backoff
-from controller.ports.kubernetes import Clock
+from controller.ports.system import Clock
 
 
 class Pauses:

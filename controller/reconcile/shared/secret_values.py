@@ -6,7 +6,7 @@ import base64
 import binascii
 
 from controller.domain.api.names import MANAGED_BY, MANAGED_BY_US
-from controller.domain.releases.bundle import Values
+from controller.domain.values.chart_values import Values
 from controller.domain.values.secret_refs import find_references
 from controller.errors import SpecInvalid
 from controller.ports.kubernetes import SECRET, Kube, KubeObjects

@@ -11,7 +11,7 @@ from collections.abc import Hashable
 from typing import Generic, TypeVar
 
 from controller.domain.shared import backoff
-from controller.ports.kubernetes import Clock, Randomness
+from controller.ports.system import Clock, Randomness
 
 Key = TypeVar("Key", bound=Hashable)
 

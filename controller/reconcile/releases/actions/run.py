@@ -19,10 +19,11 @@ from controller.domain.api.names import (
     SKIP_HOOKS_RELEASE_PREFIX,
     SPEC_DIGEST_LABEL,
 )
-from controller.domain.releases.bundle import ReleaseSpec, Values, VolumePolicy
+from controller.domain.releases.bundle import ReleaseSpec, VolumePolicy
 from controller.domain.releases.next_action import Action, Attempt
 from controller.domain.releases.requests import NOTHING_ASKED, Requests, label_of
 from controller.domain.shared.redaction import Redactor
+from controller.domain.values.chart_values import Values
 from controller.errors import (
     ApiUnavailable,
     ControllerError,
@@ -32,16 +33,17 @@ from controller.errors import (
     KubeError,
     ReleaseMissing,
 )
+from controller.ports.charts import ChartSource
 from controller.ports.helm import (
     Cancellation,
-    ChartSource,
     HelmClient,
     HelmRequest,
     ReleaseRecords,
     RenderedRelease,
     Revision,
 )
-from controller.ports.kubernetes import Clock, Kube
+from controller.ports.kubernetes import Kube
+from controller.ports.system import Clock
 from controller.reconcile.releases.action_slots import Outcome
 from controller.reconcile.releases.actions.immutable_jobs import replace_immutable_jobs
 from controller.reconcile.releases.actions.immutable_objects import refuse_fixed_changes

@@ -7,12 +7,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from controller.domain.api.keys import BundleKey, ReleaseKey
 from controller.domain.releases import drift
 from controller.domain.releases.bundle import DriftIgnore
 from controller.domain.releases.drift import NO_DRIFT, Change, Corrections, Drift, Drifted, ObjectId
-from controller.reconcile.releases.action_slots import ReleaseKey
-
-BundleKey = tuple[str, str]  # namespace, name
 
 
 @dataclass(frozen=True)

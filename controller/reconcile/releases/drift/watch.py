@@ -15,20 +15,14 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from controller.domain.api.keys import BundleKey, ReleaseKey
 from controller.domain.releases.drift import NO_DRIFT, Drift, Drifted, ObjectId
 from controller.domain.shared import backoff, metrics
 from controller.errors import ApiUnavailable, HelmFailed, KubeError, ReleaseMissing
 from controller.ports.helm import Cancellation, ReleaseRecords
-from controller.ports.kubernetes import (
-    Clock,
-    Kube,
-    KubeObject,
-    MetadataWatch,
-    Resource,
-    resource_of,
-)
+from controller.ports.kubernetes import Kube, KubeObject, MetadataWatch, Resource, resource_of
 from controller.ports.metrics import Metrics, NoMetrics
-from controller.reconcile.releases.action_slots import ReleaseKey
+from controller.ports.system import Clock
 from controller.reconcile.releases.drift.compare import (
     Corrected,
     cannot_compare,
@@ -37,7 +31,7 @@ from controller.reconcile.releases.drift.compare import (
     not_comparable,
     put_right,
 )
-from controller.reconcile.releases.drift.index import BundleKey, DriftIndex, Followed, Tracked
+from controller.reconcile.releases.drift.index import DriftIndex, Followed, Tracked
 from controller.reconcile.shared.api_errors import Unanswered
 
 log = logging.getLogger(__name__)

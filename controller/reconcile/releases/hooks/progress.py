@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from controller.domain.api.keys import BundleKey, ReleaseKey
 from controller.domain.health.pods import PodFacts, parse_pod
 from controller.domain.health.region_health import ComponentHealth
 from controller.domain.releases.hooks import (
@@ -30,8 +31,9 @@ from controller.domain.releases.hooks import (
 from controller.domain.shared.redaction import Redactor, redact_urls
 from controller.errors import Forbidden, ReleaseMissing
 from controller.ports.helm import ReleaseRecords
-from controller.ports.kubernetes import JOB, POD, Clock, Kube
-from controller.reconcile.releases.action_slots import ActionSlots, BundleKey, ReleaseKey, Running
+from controller.ports.kubernetes import JOB, POD, Kube
+from controller.ports.system import Clock
+from controller.reconcile.releases.action_slots import ActionSlots, Running
 from controller.reconcile.releases.hooks.hook_pods import HookPod, read_hook_pod
 from controller.reconcile.releases.recorded_secrets import RecordedSecrets
 from controller.reconcile.shared.object_store import ObjectStore

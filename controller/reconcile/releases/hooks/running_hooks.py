@@ -5,12 +5,12 @@ The next action would have Helm delete them and begin anew, and so cut off, say,
 
 from __future__ import annotations
 
+from controller.domain.api.keys import ReleaseKey
 from controller.domain.releases.hooks import HookPhase, awaited_hooks, parse_hook_job
 from controller.domain.releases.next_action import Action, OpenHook
 from controller.errors import HelmFailed
 from controller.ports.helm import ReleaseRecords, Revision
 from controller.ports.kubernetes import JOB, Kube
-from controller.reconcile.releases.action_slots import ReleaseKey
 
 
 def find_left_hook(

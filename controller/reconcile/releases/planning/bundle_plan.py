@@ -14,15 +14,10 @@ from controller.domain.releases.release_size import nearly_too_large, too_large
 from controller.domain.shared.redaction import Redactor
 from controller.domain.values.secret_refs import ResolvedValues, resolve
 from controller.errors import ChartInvalid, HelmFailed, ReleaseMissing, SpecInvalid
-from controller.ports.helm import (
-    ChartSource,
-    HelmClient,
-    HelmRequest,
-    ReleaseRecords,
-    RenderedRelease,
-    Revision,
-)
-from controller.ports.kubernetes import HELMBUNDLE, Clock, Kube
+from controller.ports.charts import ChartSource
+from controller.ports.helm import HelmClient, HelmRequest, ReleaseRecords, RenderedRelease, Revision
+from controller.ports.kubernetes import HELMBUNDLE, Kube
+from controller.ports.system import Clock
 from controller.reconcile.releases.actions.volume_keeper import VolumeKeeper
 from controller.reconcile.releases.observe_bundle import BundleLook
 from controller.reconcile.releases.observe_release import DIGEST_LENGTH
