@@ -21,7 +21,7 @@ from controller.adapters.system.clock import SystemClock
 from controller.domain.api.conditions import WHILE_TRUE, Condition, entries, find
 from controller.domain.api.names import CONTAINERS, field_manager
 from controller.domain.api.reasons import Reason
-from controller.domain.region.facts import ANSWERED_BY, RegionFacts, Silence
+from controller.domain.region.facts import ANSWERED_BY, RegionFacts, SilentContainers
 from controller.domain.region.plan import RegionPlan
 from controller.domain.region.summary import OWN_CONDITIONS, OWN_FIELDS, RegionSummary, summarize
 from controller.ports.kubernetes import OSDPL
@@ -53,7 +53,7 @@ def core_round(number: int) -> RegionSummary:
         problem=f"round {number} cannot be served" if turn == 0 else "",
         warnings=f"round {number}",
         plan=_plan(number) if turn == 3 else None,
-        silence=Silence(frozenset({"health"}) if number % 5 == 0 else frozenset()),
+        silence=SilentContainers(frozenset({"health"}) if number % 5 == 0 else frozenset()),
     )
     return summarize(facts)
 

@@ -10,7 +10,9 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
-NAMED = sorted(set(re.findall(r"`((?:controller|containers|values|docs|domain|reconcile|adapters)/[\w./-]+)`", PAGE)))
+NAMED = sorted(
+    set(re.findall(r"`((?:controller|containers|values|docs|domain|reconcile|adapters)/[\w./-]+)`", PAGE))
+)
 # A folder holds what a newcomer can read through in one go.
 MOST_MODULES = 20
 
@@ -30,7 +32,9 @@ def _subjects(layer: str) -> set[str]:
 
 @pytest.mark.parametrize("layer", ["domain", "reconcile"])
 def test_each_subject_has_its_row_and_its_place_in_the_contract(layer: str) -> None:
-    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]["contracts"]
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"][
+        "contracts"
+    ]
     [contract] = [one for one in contracts if one.get("containers") == [f"controller.{layer}"]]
     checked = {name.strip() for row in contract["layers"] for name in row.split("|")}
     rows = set(re.findall(r"`(\w+)`", "\n".join(re.findall(r"^\| (`[^|]*) \|", PAGE, re.M))))

@@ -12,7 +12,7 @@ from controller.domain.releases.hooks import JOB_NAME, parse_hook_job
 from controller.ports.kubernetes import HELMBUNDLE, JOB, POD
 from controller.reconcile.releases.action_slots import ActionSlots
 from controller.reconcile.releases.bundle import BundleReconciler
-from controller.reconcile.releases.drift.watch import DriftLookout, Pace
+from controller.reconcile.releases.drift.watch import DriftRates, DriftWatch
 from controller.reconcile.releases.hooks.progress import HookProgress
 from controller.reconcile.shared.object_store import ObjectStore
 from tests.fakes.helm import FakeHelm
@@ -70,14 +70,14 @@ class Bench:
         self.asked: set[tuple[str, str]] = set()
         self._lock = threading.Lock()
         self.watch = FakeWatch(self.kube)
-        self.drift = DriftLookout(
+        self.drift = DriftWatch(
             kube=self.kube,
             records=self.helm,
             watch=self.watch,
             clock=self.clock,
             look_again=lambda after: None,
             changed_bundle=self._requeue,
-            pace=Pace(),
+            pace=DriftRates(),
         )
         self.reconciler = BundleReconciler(
             kube=self.kube,

@@ -15,7 +15,7 @@ from controller.errors import CloudUnavailable
 from controller.ports.kubernetes import NODE, NODE_MAINTENANCE, OSDPL, POD, SECRET, KubeObject
 from controller.reconcile.hosts.compute_hosts import HostsReconciler
 from controller.reconcile.hosts.drain_locks import DrainLocks
-from controller.reconcile.hosts.last_report import HostBoard
+from controller.reconcile.hosts.last_report import LastHostFindings
 from controller.reconcile.hosts.nodes_status import PARSERS, NodesReconciler
 from controller.reconcile.maintenance.maintained_hosts import MaintainedHosts
 from controller.reconcile.maintenance.node_maintenance import MaintenancesReconciler
@@ -165,7 +165,7 @@ class NodeWorld:
         self.nodes = ObjectStore(kube, clock, None, PARSERS)
         self.region = ObjectStore(kube, clock, NAMESPACE, REGION_PARSERS)
         access = CloudAccess(kube, self.clouds, clock, NAMESPACE)
-        board = self.board = HostBoard()
+        board = self.board = LastHostFindings()
         self.reporter = NodesReconciler(
             kube=kube, clock=clock, events=self.events, store=self.nodes, resync=300, board=board
         )

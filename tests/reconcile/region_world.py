@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from controller.domain.api.conditions import find
 from controller.domain.api.names import CONTAINERS
-from controller.domain.region.facts import Silence
+from controller.domain.region.facts import SilentContainers
 from controller.ports.helm import ReleaseRecords
 from controller.ports.kubernetes import HELMBUNDLE, OSDPL, KubeObject
 from controller.reconcile.health.status import PARSERS, HealthReconciler
@@ -31,7 +31,7 @@ class RegionWorld(Bench):
 
     def __init__(self, **spec: Any) -> None:
         self.region_events = NoEvents()
-        self.silence = Silence()
+        self.silence = SilentContainers()
         super().__init__()
         self.kube.create(osdpl(**spec))
 

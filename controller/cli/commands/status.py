@@ -16,9 +16,9 @@ from controller.cli.output import Cell, Format, print_data, print_table, soft_wr
 from controller.cli.views.progress_text import MARKS
 from controller.cli.views.release_rows import Phase, ReleaseRow
 from controller.cli.views.status import RegionView, ServiceLine, as_data, region_view
-from controller.cli.views.verdict import Standing
+from controller.cli.views.verdict import RegionOutcome
 
-_READY = {Standing.READY: ("True", "green"), Standing.PENDING: ("False", "yellow")}
+_READY = {RegionOutcome.READY: ("True", "green"), RegionOutcome.PENDING: ("False", "yellow")}
 
 
 def status(
@@ -50,7 +50,7 @@ def print_view(console: Console, view: RegionView) -> None:
     if view.progress:
         header.append(f"releases {view.progress}  ")
     header.append(f"Ready: {ready}", f"bold {style}")
-    if view.standing != Standing.READY and view.reason:
+    if view.standing != RegionOutcome.READY and view.reason:
         header.append(f"  {view.reason}", style)
     console.print(header, soft_wrap=True)
     for cause in view.causes:

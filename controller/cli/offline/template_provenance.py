@@ -11,7 +11,7 @@ from controller.cli.views.explain import Causes
 from controller.domain.values.chart_values import DocumentPath, Path, format_path, lookup
 from controller.domain.values.library import Library, ValuesFile
 from controller.domain.values.merge import Layer
-from controller.domain.values.template_provenance import Cause, Fields, find_causes, named_in
+from controller.domain.values.template_provenance import FieldOrigin, FieldTree, find_causes, named_in
 
 # Where charts come from changes all that is written, and is no cause of any of it.
 _NO_CAUSE = ("charts", "common", "services", "nodes")
@@ -30,11 +30,11 @@ def causes_of(renderer: OfflineRenderer, region: OfflineRegion, release: str, ab
 
 def _spec_fields(
     renderer: OfflineRenderer, region: OfflineRegion, release: str, spec: Mapping[str, Any]
-) -> Fields:
+) -> FieldTree:
     def ask(tree: Mapping[str, Any]) -> tuple[Layer, ...]:
         return renderer.template_layers(region, release, tree)
 
-    return Fields(
+    return FieldTree(
         tree=spec,
         parts=tuple(key for key in spec if key not in _NO_CAUSE),
         ask=ask,
@@ -46,7 +46,7 @@ def _spec_fields(
 
 def _defaults(
     renderer: OfflineRenderer, region: OfflineRegion, release: str, spec: Mapping[str, Any]
-) -> Iterator[Fields]:
+) -> Iterator[FieldTree]:
     """The features that the size and the preset give where the spec says nothing."""
     library = renderer.library
 
@@ -65,7 +65,7 @@ def _defaults(
             other = changed(replace(file, features=tree["features"]))
             return renderer.template_layers(region, release, spec, library=other)
 
-        yield Fields(
+        yield FieldTree(
             tree={"features": file.features},
             parts=("features",),
             ask=ask,
@@ -76,7 +76,7 @@ def _defaults(
 
 def _others_values(
     renderer: OfflineRenderer, region: OfflineRegion, release: str, spec: Mapping[str, Any]
-) -> Fields:
+) -> FieldTree:
     """The final values of other releases that the templates of this one read."""
     read: dict[str, Any] = {}
     paths: dict[str, tuple[str, DocumentPath]] = {}
@@ -95,11 +95,11 @@ def _others_values(
 
         return renderer.template_layers(region, release, spec, value_of=answer)
 
-    def named(path: DocumentPath) -> Cause:
+    def named(path: DocumentPath) -> FieldOrigin:
         other, keys = paths[str(path[0])]
         found = region.region.release(other)
         settings = found.merged.history.get(tuple(map(str, keys)), ()) if found is not None else ()
-        return Cause(f"{other} {format_path(keys)}", settings[-1].place if settings else "")
+        return FieldOrigin(f"{other} {format_path(keys)}", settings[-1].place if settings else "")
 
     renderer.template_layers(region, release, spec, value_of=remember)
-    return Fields(read, tuple(read), ask, named)
+    return FieldTree(read, tuple(read), ask, named)

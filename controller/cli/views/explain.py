@@ -9,12 +9,12 @@ from typing import Any
 from controller.domain.validation.crd_schema import nearest
 from controller.domain.values.chart_values import PATCH, Path, format_path, is_map, leaves, lookup
 from controller.domain.values.merge import CHART_DEFAULTS, MergedValues, Setting
-from controller.domain.values.template_provenance import Cause
+from controller.domain.values.template_provenance import FieldOrigin
 from controller.domain.values.values_diff import ABSENT
 from controller.errors import Problem, SpecInvalid
 from controller.render.region import RegionRelease
 
-Causes = Mapping[tuple[str, Path], tuple[Cause, ...]]
+Causes = Mapping[tuple[str, Path], tuple[FieldOrigin, ...]]
 _NONE: Causes = {}
 
 
@@ -29,7 +29,7 @@ class Step:
     value: Any
     path: str = ""
     place: str = ""
-    causes: tuple[Cause, ...] = ()
+    causes: tuple[FieldOrigin, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ def _steps(merged: MergedValues, path: Path, version: str, causes: Causes) -> It
         yield Step(setting.layer, setting.value, setting.path, setting.place, behind(causes, setting))
 
 
-def behind(causes: Causes, setting: Setting) -> tuple[Cause, ...]:
+def behind(causes: Causes, setting: Setting) -> tuple[FieldOrigin, ...]:
     """The fields that made a template say this: by a value, or by the mark that ended one."""
     written = setting.written
     return causes.get((setting.layer, written)) or causes.get((setting.layer, (*written, PATCH)), ())

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from controller.cli.views.region_progress import Progress, TimedRow, is_done
+from controller.cli.views.region_progress import ProgressSnapshot, TimedRow, is_done
 from controller.cli.views.release_rows import Phase, ReleaseRow, short_duration
-from controller.cli.views.verdict import Standing
+from controller.cli.views.verdict import RegionOutcome
 from controller.domain.api.reasons import Reason
 
 MARKS = {
@@ -72,7 +72,7 @@ def note(timed: TimedRow) -> str:
     return row.message
 
 
-def summary_line(progress: Progress) -> str:
+def summary_line(progress: ProgressSnapshot) -> str:
     """Where it stands, in a line: `9/14 releases installed; nova installing 38 s`."""
     parts = [f"{progress.done}/{len(progress.rows)} releases installed"] if progress.rows else []
     active = [timed for timed in progress.rows if not is_done(timed.row) and timed.row.phase != Phase.WAITING]
@@ -92,15 +92,15 @@ def _state(timed: TimedRow) -> str:
     return f"{timed.row.phase}{lasting}{doing}"
 
 
-def verdict_line(progress: Progress) -> str:
+def verdict_line(progress: ProgressSnapshot) -> str:
     """What Ready says, empty while the releases' own rows say the same."""
     verdict = progress.verdict
-    if progress.rows and verdict.reason in _TOLD_BY_ROWS and verdict.standing == Standing.PENDING:
+    if progress.rows and verdict.reason in _TOLD_BY_ROWS and verdict.standing == RegionOutcome.PENDING:
         return ""
     return f"{verdict.reason}: {verdict.message}" if verdict.message else verdict.reason
 
 
-def causes(progress: Progress) -> tuple[str, ...]:
+def causes(progress: ProgressSnapshot) -> tuple[str, ...]:
     """What stands in the way now, the nearest cause first: errors, troubles, then what Ready says."""
     found = [failure(row) for row in progress.failing]
     found += [f"{timed.row.release}: {timed.row.trouble}" for timed in progress.rows if timed.row.trouble]
@@ -108,7 +108,7 @@ def causes(progress: Progress) -> tuple[str, ...]:
     return tuple([*found, said] if said else found)
 
 
-def reasons_against(progress: Progress) -> tuple[str, ...]:
+def reasons_against(progress: ProgressSnapshot) -> tuple[str, ...]:
     """Why the region is not Ready, for the end of a wait: never empty."""
     found = causes(progress)
     if found:

@@ -9,7 +9,7 @@ from typing import Any
 
 from controller.cli.views.hook_jobs import RunningJob, with_jobs
 from controller.cli.views.release_rows import ACTIVE, Phase, ReleaseRow, release_rows
-from controller.cli.views.verdict import Standing, Verdict, judge
+from controller.cli.views.verdict import RegionOutcome, RegionVerdict, judge
 
 NO_TROUBLES: Mapping[str, str] = MappingProxyType({})
 
@@ -23,12 +23,12 @@ class TimedRow:
 
 
 @dataclass(frozen=True)
-class Progress:
+class ProgressSnapshot:
     """One look at a region. `waited` is in seconds; `changed` are the rows that read differently now."""
 
     name: str
     namespace: str
-    verdict: Verdict
+    verdict: RegionVerdict
     rows: tuple[TimedRow, ...]
     changed: tuple[TimedRow, ...]
     verdict_changed: bool
@@ -59,7 +59,7 @@ class ProgressTracker:
         self._started = started
         self._rows: dict[str, ReleaseRow] = {}
         self._since: dict[str, float] = {}
-        self._verdict: Verdict | None = None
+        self._verdict: RegionVerdict | None = None
         self._first = True
 
     def look(
@@ -70,7 +70,7 @@ class ProgressTracker:
         *,
         jobs: Sequence[RunningJob] = (),
         troubles: Mapping[str, str] = NO_TROUBLES,
-    ) -> Progress:
+    ) -> ProgressSnapshot:
         """What this look finds, compared with the one before. `troubles` are those of Jobs, by name."""
         verdict = judge(osdpl, self._generation)
         known = with_jobs(release_rows(bundles), jobs, troubles)
@@ -88,7 +88,7 @@ class ProgressTracker:
         verdict_changed = self._verdict is None or self._words(self._verdict) != self._words(verdict)
         self._rows = {row.release: row for row in rows}
         self._verdict, self._first = verdict, False
-        return Progress(
+        return ProgressSnapshot(
             name=self._name,
             namespace=self._namespace,
             verdict=verdict,
@@ -98,9 +98,9 @@ class ProgressTracker:
             waited=now - self._started,
         )
 
-    def _settled(self, row: ReleaseRow, verdict: Verdict) -> ReleaseRow:
+    def _settled(self, row: ReleaseRow, verdict: RegionVerdict) -> ReleaseRow:
         """A row whose status is about an earlier spec waits for its turn, unless it is being worked on."""
-        if row.current or row.phase in ACTIVE or verdict.standing == Standing.READY:
+        if row.current or row.phase in ACTIVE or verdict.standing == RegionOutcome.READY:
             return row
         return replace(row, phase=Phase.WAITING, message="takes up the new spec")
 
@@ -111,7 +111,7 @@ class ProgressTracker:
         return now - self._since[row.release]
 
     @staticmethod
-    def _words(verdict: Verdict) -> tuple[Standing, str]:
+    def _words(verdict: RegionVerdict) -> tuple[RegionOutcome, str]:
         return verdict.standing, verdict.reason
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from controller.cli.views.release_rows import Phase, ReleaseRow, parse_time, release_rows, short_duration
-from controller.cli.views.verdict import Standing, Verdict, explain_silence, judge
+from controller.cli.views.verdict import RegionOutcome, RegionVerdict, explain_silence, judge
 from controller.domain.api.conditions import find
 from controller.domain.api.reasons import Reason
 from controller.domain.values.chart_values import SECRET_REF, DocumentPath, format_path
@@ -35,7 +35,7 @@ _QUOTED = re.compile(r"""['"`]([A-Za-z0-9][\w.:/@%-]{3,80})['"`]""")
 
 
 @dataclass(frozen=True)
-class Cause:
+class NotReadyCause:
     """Something that keeps the region from being Ready; `set_by` is the field of the spec that it names."""
 
     message: str
@@ -65,10 +65,10 @@ class RegionView:
     version: str
     preset: str
     size: str
-    standing: Standing
+    standing: RegionOutcome
     reason: str
     progress: str
-    causes: tuple[Cause, ...]
+    causes: tuple[NotReadyCause, ...]
     services: tuple[ServiceLine, ...]
     secrets: str = ""
     nodes: str = ""
@@ -122,13 +122,13 @@ def _plan(spec: Mapping[str, Any], plan: Mapping[str, Any]) -> str:
 
 
 def _causes(
-    verdict: Verdict, rows: Iterable[ReleaseRow], status: Mapping[str, Any], spec: Mapping[str, Any]
-) -> Iterator[Cause]:
+    verdict: RegionVerdict, rows: Iterable[ReleaseRow], status: Mapping[str, Any], spec: Mapping[str, Any]
+) -> Iterator[NotReadyCause]:
     """The nearest causes first: what Ready says, then failed releases and sick components. Where Ready only
     sums these up, they are told instead."""
-    if verdict.standing == Standing.READY:
+    if verdict.standing == RegionOutcome.READY:
         return
-    pending = verdict.standing != Standing.NEEDS_EDIT
+    pending = verdict.standing != RegionOutcome.NEEDS_EDIT
     said = [
         part for part in (verdict.message.split("; ") if pending else verdict.message.splitlines()) if part
     ]
@@ -149,9 +149,9 @@ def _causes(
         said = [silence] if silence else []
     found = [*said, *found]
     for text in found[:MOST_CAUSES]:
-        yield Cause(text, find_setting(spec, text))
+        yield NotReadyCause(text, find_setting(spec, text))
     if len(found) > MOST_CAUSES:
-        yield Cause(f"and {len(found) - MOST_CAUSES} more")
+        yield NotReadyCause(f"and {len(found) - MOST_CAUSES} more")
 
 
 def _if_old(silence: str, container: str) -> str:
@@ -273,7 +273,7 @@ def as_data(view: RegionView) -> dict[str, Any]:
     return {
         "name": view.name,
         "namespace": view.namespace,
-        "ready": view.standing == Standing.READY,
+        "ready": view.standing == RegionOutcome.READY,
         "reason": view.reason,
         "state": view.state,
         "openstackVersion": view.version,

@@ -24,7 +24,7 @@ _HELD_BY_PAUSE = {
 }
 
 
-class Standing(Enum):
+class RegionOutcome(Enum):
     """What waiting for the region is good for."""
 
     READY = "ready"
@@ -34,48 +34,52 @@ class Standing(Enum):
 
 
 @dataclass(frozen=True)
-class Verdict:
+class RegionVerdict:
     """Where the region stands, with the word and the sentence that its Ready condition has for it.
 
     `planned`: its plan is there, or there is nothing to do.
     """
 
-    standing: Standing
+    standing: RegionOutcome
     reason: str = ""
     message: str = ""
     planned: bool = False
 
 
-def judge(osdpl: Mapping[str, Any] | None, generation: int = 0) -> Verdict:
+def judge(osdpl: Mapping[str, Any] | None, generation: int = 0) -> RegionVerdict:
     """The verdict about a region's object as read, None when there is none.
 
     What its status says of a spec older than `generation` (of the object's own, at least) does not count.
     """
     if osdpl is None:
-        return Verdict(Standing.GONE, "NotFound", "the region does not exist")
+        return RegionVerdict(RegionOutcome.GONE, "NotFound", "the region does not exist")
     meta, status = osdpl["metadata"], osdpl.get("status") or {}
     wanted = max(generation, int(meta.get("generation") or 0))
     conditions = status.get("conditions") or []
     ready, stalled = find(conditions, "Ready"), find(conditions, "Stalled")
     reason, message = str(ready.get("reason") or ""), str(ready.get("message") or "")
     if int(status.get("observedGeneration") or 0) < wanted:
-        return Verdict(Standing.PENDING, str(Reason.INITIALIZING), "the controller has not read the spec yet")
+        return RegionVerdict(
+            RegionOutcome.PENDING, str(Reason.INITIALIZING), "the controller has not read the spec yet"
+        )
     if meta.get("deletionTimestamp"):
-        return Verdict(Standing.PENDING, reason, message)
+        return RegionVerdict(RegionOutcome.PENDING, reason, message)
     plan = find(conditions, "Planned")
     current = int(plan.get("observedGeneration") or 0) >= wanted
     planned = current and plan.get("status") == "True"
     if ready.get("status") == "True" and int(ready.get("observedGeneration") or 0) >= wanted:
-        return Verdict(Standing.READY, reason, message, planned)
+        return RegionVerdict(RegionOutcome.READY, reason, message, planned)
     if stalled.get("status") == "True":
-        return Verdict(Standing.NEEDS_EDIT, reason, message or str(stalled.get("message") or ""))
+        return RegionVerdict(RegionOutcome.NEEDS_EDIT, reason, message or str(stalled.get("message") or ""))
     paused = find(conditions, "Paused")
     if paused.get("status") == "True" and reason in _HELD_BY_PAUSE:
-        return Verdict(Standing.NEEDS_EDIT, reason, _HELD_BY_PAUSE[reason])
+        return RegionVerdict(RegionOutcome.NEEDS_EDIT, reason, _HELD_BY_PAUSE[reason])
     if current and plan.get("reason") in _DECISIONS:
         # A person decides: until then the region stays as it was before the edit.
-        return Verdict(Standing.NEEDS_EDIT, str(plan["reason"]), str(plan.get("message") or ""), planned)
-    return Verdict(Standing.PENDING, reason, message, planned)
+        return RegionVerdict(
+            RegionOutcome.NEEDS_EDIT, str(plan["reason"]), str(plan.get("message") or ""), planned
+        )
+    return RegionVerdict(RegionOutcome.PENDING, reason, message, planned)
 
 
 def explain_silence(osdpl: Mapping[str, Any], waited: float) -> str:

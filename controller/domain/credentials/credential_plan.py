@@ -75,7 +75,7 @@ class SecretChange:
 
 
 @dataclass(frozen=True)
-class Trouble:
+class CredentialProblem:
     """Something a person has to mend. `secret` is the Secret's name, `message` says what and how."""
 
     secret: str
@@ -88,7 +88,7 @@ class CredentialPlan:
 
     changes: tuple[SecretChange, ...] = ()
     remove: tuple[StoredSecret, ...] = ()
-    troubles: tuple[Trouble, ...] = ()
+    troubles: tuple[CredentialProblem, ...] = ()
 
     @property
     def does_nothing(self) -> bool:
@@ -120,20 +120,20 @@ def plan_credentials(
     services whose HelmBundle is still there: their data may still be in use.
     """
     changes: list[SecretChange] = []
-    troubles: list[Trouble] = []
+    troubles: list[CredentialProblem] = []
     wanted = tuple(wanted)
     for secret in wanted:
         there = stored.get(secret.name)
         trouble = _in_the_way(there)
         if trouble:
-            troubles.append(Trouble(secret.name, trouble))
+            troubles.append(CredentialProblem(secret.name, trouble))
             continue
         add, missing = _keys_to_add(secret, there, recorded.get(secret.name, ()))
         troubles += missing
         if there is not None and there.immutable and add:
             names = ", ".join(sorted(add))
             text = f"it is immutable and lacks {names}; replace it by one that has them"
-            troubles.append(Trouble(secret.name, text))
+            troubles.append(CredentialProblem(secret.name, text))
             add = {}
         change = SecretChange(secret.name, secret.service, there, add, *_labels_and_owner(there, volumes))
         if there is None:
@@ -170,12 +170,12 @@ def _in_the_way(there: StoredSecret | None) -> str:
 
 def _keys_to_add(
     secret: CredentialSecret, there: StoredSecret | None, recorded: Collection[str]
-) -> tuple[dict[str, str], list[Trouble]]:
+) -> tuple[dict[str, str], list[CredentialProblem]]:
     filled = there.filled if there else frozenset[str]()
     empty = there.empty if there else frozenset[str]()
     add: dict[str, str] = {}
     lost: list[str] = []
-    troubles: list[Trouble] = []
+    troubles: list[CredentialProblem] = []
     for key, kind in secret.credentials.items():
         if key in filled:
             continue
@@ -184,7 +184,7 @@ def _keys_to_add(
                 add[key] = kind
             else:
                 text = f"{key} cannot be derived without its private key; name both keys or none"
-                troubles.append(Trouble(secret.name, text))
+                troubles.append(CredentialProblem(secret.name, text))
         elif key in recorded and key not in empty:
             lost.append(key)
         else:
@@ -196,7 +196,7 @@ def _keys_to_add(
             f"{', '.join(sorted(lost))} was there and is gone; restore it from a backup, "
             "or add the key with an empty value to have a new one made"
         )
-        troubles.append(Trouble(secret.name, text))
+        troubles.append(CredentialProblem(secret.name, text))
     return add, troubles
 
 

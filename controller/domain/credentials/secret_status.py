@@ -8,7 +8,7 @@ from typing import Any
 
 from controller.domain.api.conditions import Condition, shorten, timestamp
 from controller.domain.api.reasons import Reason
-from controller.domain.credentials.credential_plan import Trouble
+from controller.domain.credentials.credential_plan import CredentialProblem
 
 CONDITION = "SecretsExchanged"
 READY = "Ready"
@@ -76,7 +76,7 @@ def recorded_keys(status: Mapping[str, Any]) -> dict[str, Collection[str]]:
 
 
 def secrets_condition(
-    troubles: Iterable[Trouble], secrets: int, credentials: int, generation: int, *, later: int = 0
+    troubles: Iterable[CredentialProblem], secrets: int, credentials: int, generation: int, *, later: int = 0
 ) -> Condition:
     """Whether everything is in place: `secrets` and `credentials` count what the region needs.
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from controller.domain.health.region_health import ComponentHealth, ComponentKey
-from controller.domain.health.workload_health import PROGRESS_DEADLINE, Health, Verdict
+from controller.domain.health.workload_health import PROGRESS_DEADLINE, Health, WorkloadVerdict
 from controller.domain.shared.times import seconds_of
 
 # A workload's controller that does not take up a new spec for so long does not work, and what the
@@ -38,7 +38,7 @@ class _Wait:
     until: float
 
 
-class Patience:
+class ProgressDeadlines:
     """Remembers since when components wait. Not thread-safe."""
 
     def __init__(self) -> None:
@@ -78,13 +78,13 @@ class Patience:
         return result
 
 
-def _waited(said: Mapping[str, Any], verdict: Verdict, epoch: float) -> float:
+def _waited(said: Mapping[str, Any], verdict: WorkloadVerdict, epoch: float) -> float:
     """For how many seconds a process before this one has told of the very same wait."""
     same = said.get("status") == verdict.health and str(said.get("message") or "").startswith(verdict.text)
     return max(epoch - seconds_of(said.get("since")), 0.0) if same and said.get("since") else 0.0
 
 
-def _limit(verdict: Verdict) -> _Limit | None:
+def _limit(verdict: WorkloadVerdict) -> _Limit | None:
     if verdict.health != Health.PROGRESSING:
         return None
     if verdict.unseen:

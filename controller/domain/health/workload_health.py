@@ -47,7 +47,7 @@ WORSE = {Health.READY: 0, Health.PROGRESSING: 1, Health.UNKNOWN: 2, Health.UNHEA
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class VolumeClaim:
     """A PersistentVolumeClaim. `phase` is Kubernetes' word: Pending, Bound or Lost."""
 
     name: str
@@ -63,13 +63,13 @@ class Surroundings:
     `Job/<name>`, and the DaemonSets all of whose pods are ready; `now` in seconds since the epoch.
     """
 
-    claims: Mapping[str, Claim]
+    claims: Mapping[str, VolumeClaim]
     met: frozenset[str]
     now: float
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class WorkloadVerdict:
     """One workload judged. `output` is what a container said, not yet redacted, to be put after `text`.
 
     `unseen`: its own controller has not taken up the newest spec. `silent` is the pod and container
@@ -103,7 +103,7 @@ class _Worst:
     probed: tuple[str, str, float] | None
 
 
-def judge_workload(workload: Workload, pods: Iterable[PodFacts], around: Surroundings) -> Verdict:
+def judge_workload(workload: Workload, pods: Iterable[PodFacts], around: Surroundings) -> WorkloadVerdict:
     """The verdict on a workload that counts (`off` is False)."""
     known = list(pods)
     workload = _with_lost(workload, known)
@@ -112,15 +112,17 @@ def judge_workload(workload: Workload, pods: Iterable[PodFacts], around: Surroun
     if workload.kind == "Job":
         return _job(workload, worst, around)
 
-    def verdict(health: Health, text: str = "", *, why: bool = False, unseen: bool = False) -> Verdict:
+    def verdict(
+        health: Health, text: str = "", *, why: bool = False, unseen: bool = False
+    ) -> WorkloadVerdict:
         tail = worst if why else None
         whole = "; ".join(part for part in (text, tail.text if tail else "") if part)
         output, silent, probed = (tail.output, tail.silent, tail.probed) if tail else ("", None, None)
-        return Verdict(health, rollout.ready, rollout.desired, whole, output, unseen, silent, probed)
+        return WorkloadVerdict(health, rollout.ready, rollout.desired, whole, output, unseen, silent, probed)
 
     if workload.missing:
         text = f"{workload.kind} {workload.name} does not exist, although release {workload.release} has it"
-        return Verdict(Health.UNHEALTHY, 0, max(rollout.desired, 1), text)
+        return WorkloadVerdict(Health.UNHEALTHY, 0, max(rollout.desired, 1), text)
     if workload.generation > workload.observed:
         text = f"{workload.kind} {workload.name}: its controller has not taken up the newest spec yet"
         return verdict(Health.PROGRESSING, text, unseen=True)
@@ -215,15 +217,15 @@ def _remarks(workload: Workload) -> str:
     return "; ".join(remarks)
 
 
-def _job(job: Workload, worst: _Worst | None, around: Surroundings) -> Verdict:
+def _job(job: Workload, worst: _Worst | None, around: Surroundings) -> WorkloadVerdict:
     desired = job.rollout.desired
     if job.done:
-        return Verdict(Health.READY, desired, desired)
+        return WorkloadVerdict(Health.READY, desired, desired)
 
-    def verdict(health: Health, text: str) -> Verdict:
+    def verdict(health: Health, text: str) -> WorkloadVerdict:
         whole = "; ".join(part for part in (text, worst.text if worst else "") if part)
         output, silent = (worst.output, worst.silent) if worst else ("", None)
-        return Verdict(health, job.rollout.ready, desired, whole, output, silent=silent)
+        return WorkloadVerdict(health, job.rollout.ready, desired, whole, output, silent=silent)
 
     if job.stuck:
         # With restartPolicy OnFailure the Job's controller takes the pod away when it gives up.

@@ -121,7 +121,7 @@ class HostFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class NextStep:
     """`mark` is what to leave in disabled_reason, with Step.DISABLE. `after`: look again then, seconds."""
 
     step: Step
@@ -152,7 +152,7 @@ def is_automatic(maintenance: Mapping[str, Any]) -> bool:
     return AUTOMATIC_LABEL in (maintenance["metadata"].get("labels") or {})
 
 
-def decide_host(facts: HostFacts, policy: NodePolicy, braked: str, now: float) -> Decision:
+def decide_host(facts: HostFacts, policy: NodePolicy, braked: str, now: float) -> NextStep:
     """The next step. `braked` says why automatic action is stopped, empty while it is not.
 
     Of a region that is paused, what would be done is told and not done.
@@ -161,14 +161,14 @@ def decide_host(facts: HostFacts, policy: NodePolicy, braked: str, now: float) -
     if not policy.paused or decision.step in PASSIVE:
         return decision
     text = f"spec.mode is Paused: nothing is done ({decision.step}: {decision.message})"
-    return Decision(Step.BLOCKED, Reason.PAUSED, text)
+    return NextStep(Step.BLOCKED, Reason.PAUSED, text)
 
 
-def _decide(facts: HostFacts, policy: NodePolicy, braked: str, now: float) -> Decision:
+def _decide(facts: HostFacts, policy: NodePolicy, braked: str, now: float) -> NextStep:
     if facts.taken_over:
         text = f"its host belongs to the node {facts.taken_over} now"
         step = Step.FORGET if facts.node is None else Step.NOTHING
-        return Decision(step, Reason.NODE_REPLACED, text)
+        return NextStep(step, Reason.NODE_REPLACED, text)
     if facts.node is None:
         return _without_node(facts, braked)
     if facts.service is None:
@@ -181,210 +181,210 @@ def _decide(facts: HostFacts, policy: NodePolicy, braked: str, now: float) -> De
     return _ready(facts, facts.node, facts.service, now)
 
 
-def _without_node(facts: HostFacts, braked: str) -> Decision:
+def _without_node(facts: HostFacts, braked: str) -> NextStep:
     service = facts.service
     if service is None:
         return _without_service(facts, braked)
     if braked:
-        return Decision(Step.BLOCKED, Reason.AUTOMATION_BRAKED, braked)
+        return NextStep(Step.BLOCKED, Reason.AUTOMATION_BRAKED, braked)
     if service.enabled:
         text = "the node was removed, or lost its role"
-        return Decision(Step.DISABLE, Reason.NODE_REMOVED, text, mark=REMOVED)
+        return NextStep(Step.DISABLE, Reason.NODE_REMOVED, text, mark=REMOVED)
     if facts.servers is None:
-        return Decision(Step.WAIT, Reason.CLOUD_UNKNOWN, "it is not known whether servers are left on it")
+        return NextStep(Step.WAIT, Reason.CLOUD_UNKNOWN, "it is not known whether servers are left on it")
     if facts.servers:
         return _servers_left(facts, "the node was removed")
     if service.up:
         text = "its compute service still reports; it is removed once that has ended"
-        return Decision(Step.WAIT, Reason.COMPUTE_STILL_REPORTS, text)
-    return Decision(Step.REMOVE, Reason.NODE_REMOVED, "nothing runs on it any more")
+        return NextStep(Step.WAIT, Reason.COMPUTE_STILL_REPORTS, text)
+    return NextStep(Step.REMOVE, Reason.NODE_REMOVED, "nothing runs on it any more")
 
 
-def _without_service(facts: HostFacts, braked: str) -> Decision:
+def _without_service(facts: HostFacts, braked: str) -> NextStep:
     """A list that is valid and too short looks like a service that is gone: others have to agree."""
     if facts.missing_looks < LOOKS:
         text = f"OpenStack lists no compute service of it; that is believed after {LOOKS} looks"
-        return Decision(Step.WAIT, Reason.CLOUD_UNKNOWN, text)
+        return NextStep(Step.WAIT, Reason.CLOUD_UNKNOWN, text)
     if facts.mapped and facts.was_compute:
         text = "Nova lists its hypervisor, and no compute service of it: nothing is done"
-        return Decision(Step.WAIT, Reason.CLOUD_UNKNOWN, text)
+        return NextStep(Step.WAIT, Reason.CLOUD_UNKNOWN, text)
     if facts.agents is None:
         text = "it is not known whether network agents of it are left"
-        return Decision(Step.WAIT, Reason.CLOUD_UNKNOWN, text)
+        return NextStep(Step.WAIT, Reason.CLOUD_UNKNOWN, text)
     alive = sorted(one.kind for one in facts.agents if one.alive)
     if alive:
         text = f"its network agents still report: {', '.join(alive)}; they are removed once they have ended"
-        return Decision(Step.WAIT, Reason.COMPUTE_STILL_REPORTS, text)
+        return NextStep(Step.WAIT, Reason.COMPUTE_STILL_REPORTS, text)
     if braked:
-        return Decision(Step.BLOCKED, Reason.AUTOMATION_BRAKED, braked)
-    return Decision(Step.REMOVE, Reason.NODE_REMOVED, "what is left of it in OpenStack is removed")
+        return NextStep(Step.BLOCKED, Reason.AUTOMATION_BRAKED, braked)
+    return NextStep(Step.REMOVE, Reason.NODE_REMOVED, "what is left of it in OpenStack is removed")
 
 
-def _servers_left(facts: HostFacts, why: str) -> Decision:
+def _servers_left(facts: HostFacts, why: str) -> NextStep:
     text = (
         f"{why}, and OpenStack has {facts.servers} servers on it: evacuate them, when the machine is off "
         f"(osctl node maintain {facts.name} --mode evacuate --fenced), or bring the node back"
     )
-    return Decision(Step.BLOCKED, Reason.SERVERS_LEFT, text)
+    return NextStep(Step.BLOCKED, Reason.SERVERS_LEFT, text)
 
 
-def _unregistered(facts: HostFacts, node: ComputeNode, now: float) -> Decision:
+def _unregistered(facts: HostFacts, node: ComputeNode, now: float) -> NextStep:
     left = max(node.created, facts.missing_since) + REGISTER_WITHIN - now
     if left > 0:
         text = "its compute service has not registered yet"
-        return Decision(Step.WAIT, Reason.COMPUTE_AWAITED, text, after=left)
+        return NextStep(Step.WAIT, Reason.COMPUTE_AWAITED, text, after=left)
     text = f"no compute service registered within {REGISTER_WITHIN:.0f} s; see nova-compute on the node"
-    return Decision(Step.BLOCKED, Reason.COMPUTE_MISSING, text)
+    return NextStep(Step.BLOCKED, Reason.COMPUTE_MISSING, text)
 
 
 def _replaced(
     facts: HostFacts, node: ComputeNode, *, policy: NodePolicy, braked: str, now: float
-) -> Decision:
+) -> NextStep:
     """A new machine under an old name: Nova refuses its compute while the old one's service is there."""
     if facts.maintenance and not facts.automatic:
-        return Decision(Step.NOTHING, Reason.IN_MAINTENANCE, f"in maintenance by {facts.maintenance}")
+        return NextStep(Step.NOTHING, Reason.IN_MAINTENANCE, f"in maintenance by {facts.maintenance}")
     left = node.created + policy.hold_down - now
     if left > 0:
         text = "the node was replaced; its compute may come back by itself"
-        return Decision(Step.WAIT, Reason.NODE_REPLACED, text, after=left)
+        return NextStep(Step.WAIT, Reason.NODE_REPLACED, text, after=left)
     if braked:
-        return Decision(Step.BLOCKED, Reason.AUTOMATION_BRAKED, braked)
+        return NextStep(Step.BLOCKED, Reason.AUTOMATION_BRAKED, braked)
     if facts.servers is None:
-        return Decision(Step.WAIT, Reason.CLOUD_UNKNOWN, "it is not known whether servers are left on it")
+        return NextStep(Step.WAIT, Reason.CLOUD_UNKNOWN, "it is not known whether servers are left on it")
     if facts.servers:
         return _servers_left(facts, "the node was replaced by another of the same name")
-    return Decision(Step.REMOVE, Reason.NODE_REPLACED, "the old compute service makes room for the new one")
+    return NextStep(Step.REMOVE, Reason.NODE_REPLACED, "the old compute service makes room for the new one")
 
 
 def _not_ready(
     facts: HostFacts, node: ComputeNode, *, policy: NodePolicy, braked: str, now: float
-) -> Decision:
+) -> NextStep:
     service = facts.service
     if service is None:
         return _unregistered(facts, node, now)
     # Our own evacuation may be of an absence before this one: then it waits for fencing, as a new one would.
     if facts.maintenance and (not facts.automatic or node.fenced):
-        return Decision(Step.NOTHING, Reason.IN_MAINTENANCE, f"in maintenance by {facts.maintenance}")
+        return NextStep(Step.NOTHING, Reason.IN_MAINTENANCE, f"in maintenance by {facts.maintenance}")
     if not node.since:
-        return Decision(Step.WAIT, Reason.NODE_NOT_READY, "it is not known since when it is not ready")
+        return NextStep(Step.WAIT, Reason.NODE_NOT_READY, "it is not known since when it is not ready")
     left = node.since + policy.hold_down - now
     if left > 0:
         text = f"not ready; its compute service is disabled if that lasts {policy.hold_down:.0f} s"
-        return Decision(Step.WAIT, Reason.NODE_NOT_READY, text, after=left)
+        return NextStep(Step.WAIT, Reason.NODE_NOT_READY, text, after=left)
     if braked:
-        return Decision(Step.BLOCKED, Reason.AUTOMATION_BRAKED, braked)
+        return NextStep(Step.BLOCKED, Reason.AUTOMATION_BRAKED, braked)
     if service.enabled:
         text = f"not ready for {policy.hold_down:.0f} s and more"
-        return Decision(Step.DISABLE, Reason.NODE_NOT_READY, text, mark=facts.mark("node not ready"))
+        return NextStep(Step.DISABLE, Reason.NODE_NOT_READY, text, mark=facts.mark("node not ready"))
     if not is_ours(service.reason):
         return _left_alone(service)
     if not policy.evacuate:
         text = "not ready; its compute service is disabled, its servers stay (evacuation: Never)"
-        return Decision(Step.NOTHING, Reason.NODE_NOT_READY, text)
+        return NextStep(Step.NOTHING, Reason.NODE_NOT_READY, text)
     if service.up:
         text = "the node is not ready, but its compute service reports: its servers run, nothing is moved"
-        return Decision(Step.BLOCKED, Reason.COMPUTE_STILL_REPORTS, text)
+        return NextStep(Step.BLOCKED, Reason.COMPUTE_STILL_REPORTS, text)
     if not node.fenced:
         text = (
             "servers are evacuated once it is certain that the node is off: by the fencing service, or "
             f"after looking, with osctl node fenced {node.name}"
         )
-        return Decision(Step.BLOCKED, Reason.FENCING_AWAITED, text)
+        return NextStep(Step.BLOCKED, Reason.FENCING_AWAITED, text)
     if facts.servers is None:
-        return Decision(Step.WAIT, Reason.CLOUD_UNKNOWN, "it is not known which servers are on it")
+        return NextStep(Step.WAIT, Reason.CLOUD_UNKNOWN, "it is not known which servers are on it")
     if facts.servers == 0:
-        return Decision(Step.NOTHING, Reason.NODE_NOT_READY, "not ready; no server is on it")
-    return Decision(Step.EVACUATE, Reason.EVACUATING, f"fenced; {facts.servers} servers are evacuated")
+        return NextStep(Step.NOTHING, Reason.NODE_NOT_READY, "not ready; no server is on it")
+    return NextStep(Step.EVACUATE, Reason.EVACUATING, f"fenced; {facts.servers} servers are evacuated")
 
 
-def _left_alone(service: ComputeService) -> Decision:
+def _left_alone(service: ComputeService) -> NextStep:
     text = f'its compute service was disabled by someone else ("{service.reason}"): left as it is'
-    return Decision(Step.NOTHING, Reason.DISABLED_BY_OTHERS, text)
+    return NextStep(Step.NOTHING, Reason.DISABLED_BY_OTHERS, text)
 
 
-def _ready(facts: HostFacts, node: ComputeNode, service: ComputeService, now: float) -> Decision:
+def _ready(facts: HostFacts, node: ComputeNode, service: ComputeService, now: float) -> NextStep:
     if facts.maintenance:
-        return Decision(Step.NOTHING, Reason.IN_MAINTENANCE, f"in maintenance by {facts.maintenance}")
+        return NextStep(Step.NOTHING, Reason.IN_MAINTENANCE, f"in maintenance by {facts.maintenance}")
     held = facts.is_held
     if node.cordoned:
         return _cordoned(facts, node, service, now)
     if service.forced_down and not held:
         text = "its compute service was forced down by someone else: left as it is"
-        return Decision(Step.NOTHING, Reason.DISABLED_BY_OTHERS, text)
+        return NextStep(Step.NOTHING, Reason.DISABLED_BY_OTHERS, text)
     if service.enabled and not held:
         return _serving(facts, node, service, now)
     before = reason_before(service.reason)
     if before is not None and not held:
         text = "its compute service is disabled again for what somebody had disabled it"
-        return Decision(Step.DISABLE, Reason.DISABLED_BY_OTHERS, text, mark=before)
+        return NextStep(Step.DISABLE, Reason.DISABLED_BY_OTHERS, text, mark=before)
     if not held and not is_ours(service.reason):
         return _left_alone(service)
     return _return(facts, node, service, now)
 
 
-def _cordoned(facts: HostFacts, node: ComputeNode, service: ComputeService, now: float) -> Decision:
+def _cordoned(facts: HostFacts, node: ComputeNode, service: ComputeService, now: float) -> NextStep:
     """It takes no servers; but a compute that we hold down may clean up and report."""
     if service.enabled:
         text = "the node is cordoned: its compute service takes no new servers"
-        return Decision(Step.DISABLE, Reason.NODE_CORDONED, text, mark=facts.mark("node cordoned"))
+        return NextStep(Step.DISABLE, Reason.NODE_CORDONED, text, mark=facts.mark("node cordoned"))
     back = _return(facts, node, service, now) if facts.is_held else None
     if back is not None and back.step == Step.UNFORCE:
         return back
     text = "cordoned; its compute service is disabled"
     if back is not None:
-        return Decision(
+        return NextStep(
             back.step if back.step == Step.WAIT else Step.NOTHING, back.reason, f"{text}; {back.message}"
         )
-    return Decision(Step.NOTHING, Reason.NODE_CORDONED, text)
+    return NextStep(Step.NOTHING, Reason.NODE_CORDONED, text)
 
 
-def _serving(facts: HostFacts, node: ComputeNode, service: ComputeService, now: float) -> Decision:
+def _serving(facts: HostFacts, node: ComputeNode, service: ComputeService, now: float) -> NextStep:
     """A host in service: nothing is done to it, but what is amiss is told."""
     if not service.up:
         text = "the node is ready, and its compute service does not report; see nova-compute on the node"
-        return Decision(Step.BLOCKED, Reason.COMPUTE_DOWN, text)
+        return NextStep(Step.BLOCKED, Reason.COMPUTE_DOWN, text)
     if not facts.mapped:
         return _unmapped(facts, node, now)
     dead = sorted({agent.kind for agent in facts.agents or () if not agent.alive})
     if dead:
         text = f"its network agents do not report: {', '.join(dead)}; see their pods on the node"
-        return Decision(Step.BLOCKED, Reason.AGENTS_DOWN, text)
-    return Decision(Step.NOTHING, Reason.NODE_IN_SERVICE, "")
+        return NextStep(Step.BLOCKED, Reason.AGENTS_DOWN, text)
+    return NextStep(Step.NOTHING, Reason.NODE_IN_SERVICE, "")
 
 
-def _unmapped(facts: HostFacts, node: ComputeNode, now: float) -> Decision:
+def _unmapped(facts: HostFacts, node: ComputeNode, now: float) -> NextStep:
     left = max(node.created, facts.unmapped_since) + MAP_AFTER - now
     if left > 0:
         text = "its compute has registered, and is not mapped to a cell yet"
-        return Decision(Step.WAIT, Reason.CELL_MAPPING_AWAITED, text, after=left)
+        return NextStep(Step.WAIT, Reason.CELL_MAPPING_AWAITED, text, after=left)
     late = 0.0 < facts.unmapped_since < now - MAP_WITHIN
     reason = Reason.CELL_NOT_MAPPED if late else Reason.CELL_MAPPING_AWAITED
-    return Decision(Step.MAP_CELL, reason, "its compute is not mapped to a cell")
+    return NextStep(Step.MAP_CELL, reason, "its compute is not mapped to a cell")
 
 
-def _return(facts: HostFacts, node: ComputeNode, service: ComputeService, now: float) -> Decision:
+def _return(facts: HostFacts, node: ComputeNode, service: ComputeService, now: float) -> NextStep:
     """The way back into service, of a host that we disabled."""
     left = calm_left(node, now)
     if left > 0:
         text = f"the node flapped ({LOSSES} times and more in {WINDOW / 60:.0f} minutes): it must stay ready"
-        return Decision(Step.WAIT, Reason.NODE_FLAPPING, text, after=left)
+        return NextStep(Step.WAIT, Reason.NODE_FLAPPING, text, after=left)
     if facts.unready_pods:
         names = ", ".join(facts.unready_pods[:3])
-        return Decision(Step.WAIT, Reason.PODS_NOT_READY, f"waits for its pods: {names}")
+        return NextStep(Step.WAIT, Reason.PODS_NOT_READY, f"waits for its pods: {names}")
     if service.forced_down:
         text = "its compute is no longer held down, once it has cleaned up what was evacuated"
-        return Decision(Step.UNFORCE, Reason.CLEANUP_AWAITED, text)
+        return NextStep(Step.UNFORCE, Reason.CLEANUP_AWAITED, text)
     if not service.up:
-        return Decision(Step.WAIT, Reason.COMPUTE_DOWN, "waits for its compute service to report")
+        return NextStep(Step.WAIT, Reason.COMPUTE_DOWN, "waits for its compute service to report")
     if facts.agents is None:
-        return Decision(Step.WAIT, Reason.CLOUD_UNKNOWN, "it is not known whether its network agents live")
+        return NextStep(Step.WAIT, Reason.CLOUD_UNKNOWN, "it is not known whether its network agents live")
     dead = [agent.kind for agent in facts.agents if not agent.alive]
     if dead or (facts.agents_expected and not facts.agents):
         text = f"waits for its network agents{': ' + ', '.join(sorted(dead)) if dead else ''}"
-        return Decision(Step.WAIT, Reason.AGENTS_DOWN, text)
+        return NextStep(Step.WAIT, Reason.AGENTS_DOWN, text)
     if not facts.mapped:
         return _unmapped(facts, node, now)
-    return Decision(Step.ENABLE, Reason.NODE_IN_SERVICE, "node, pods, compute service and agents are up")
+    return NextStep(Step.ENABLE, Reason.NODE_IN_SERVICE, "node, pods, compute service and agents are up")
 
 
 def calm_left(node: ComputeNode, now: float) -> float:

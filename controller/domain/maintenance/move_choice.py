@@ -22,7 +22,7 @@ class Mode(StrEnum):
     EVACUATE = "Evacuate"
 
 
-class Way(StrEnum):
+class MoveKind(StrEnum):
     """How a server leaves the node, or why it does not."""
 
     LIVE = "Live"
@@ -62,7 +62,7 @@ class ServerPlan:
 
     id: str
     name: str
-    way: Way
+    way: MoveKind
     why: str = ""
 
 
@@ -90,7 +90,7 @@ def plan_server(server: Server, mode: Mode, rules: Rules, moves: Iterable[Migrat
     `moves`: its migrations, which decide only where a server with a task is to be evacuated.
     """
     if mode == Mode.CORDON:
-        return ServerPlan(server.id, server.name, Way.LEAVE, "mode Cordon moves no server")
+        return ServerPlan(server.id, server.name, MoveKind.LEAVE, "mode Cordon moves no server")
     way, why = _evacuated(server, rules, moves) if mode == Mode.EVACUATE else _migrated(server, rules)
     return ServerPlan(server.id, server.name, way, why)
 
@@ -104,23 +104,23 @@ def _policy(server: Server) -> str:
     return ""
 
 
-def _evacuated(server: Server, rules: Rules, moves: Iterable[Migration]) -> tuple[Way, str]:
+def _evacuated(server: Server, rules: Rules, moves: Iterable[Migration]) -> tuple[MoveKind, str]:
     """A task that was on it when its host died never ends, so only an evacuation is waited for."""
     if _policy(server) == "leave":
-        return Way.LEAVE, f"its owner asks for that ({POLICY_KEY}=leave)"
+        return MoveKind.LEAVE, f"its owner asks for that ({POLICY_KEY}=leave)"
     if server.status in _GOING or server.task in _DELETING:
         # Nova goes on with that when the host is back (nova/compute/manager.py: _init_instance).
-        return Way.LEAVE, "it is being deleted"
+        return MoveKind.LEAVE, "it is being deleted"
     if server.task and _leaves_dead_host(server, moves):
-        return Way.BUSY, f"Nova evacuates it already ({server.task})"
+        return MoveKind.BUSY, f"Nova evacuates it already ({server.task})"
     if server.state not in _EVACUATED:
-        return Way.BLOCKED, f"Nova evacuates no server that is {server.state or server.status}"
+        return MoveKind.BLOCKED, f"Nova evacuates no server that is {server.state or server.status}"
     if server.local_disk and not (rules.shared_disks or rules.rebuild_local):
         return (
-            Way.BLOCKED,
+            MoveKind.BLOCKED,
             "its local disk would be made anew from its image; allow it with localDisks: Rebuild",
         )
-    return Way.EVACUATE, ""
+    return MoveKind.EVACUATE, ""
 
 
 def _leaves_dead_host(server: Server, moves: Iterable[Migration]) -> bool:
@@ -131,30 +131,33 @@ def _leaves_dead_host(server: Server, moves: Iterable[Migration]) -> bool:
     )
 
 
-def _migrated(server: Server, rules: Rules) -> tuple[Way, str]:
+def _migrated(server: Server, rules: Rules) -> tuple[MoveKind, str]:
     policy = _policy(server)
     if policy == "leave":
-        return Way.LEAVE, f"its owner asks for that ({POLICY_KEY}=leave)"
+        return MoveKind.LEAVE, f"its owner asks for that ({POLICY_KEY}=leave)"
     if server.status in _GOING:
-        return Way.LEAVE, "it is being deleted"
+        return MoveKind.LEAVE, "it is being deleted"
     if server.task or server.status in _PASSING:
-        return Way.BUSY, f"Nova is at work on it ({server.task or server.status})"
+        return MoveKind.BUSY, f"Nova is at work on it ({server.task or server.status})"
     if server.status in _OBSTACLES:
-        return Way.BLOCKED, _OBSTACLES[server.status]
+        return MoveKind.BLOCKED, _OBSTACLES[server.status]
     if server.status == "SHUTOFF":
-        return Way.COLD, "it is stopped"
+        return MoveKind.COLD, "it is stopped"
     if server.status not in _LIVE:
-        return Way.BLOCKED, f"its status is {server.status}"
+        return MoveKind.BLOCKED, f"its status is {server.status}"
     if policy == "cold":
-        return Way.COLD, f"its owner asks for that ({POLICY_KEY}=cold)"
+        return MoveKind.COLD, f"its owner asks for that ({POLICY_KEY}=cold)"
     obstacle = "" if policy == "live" else _live_obstacle(server, rules)
     if not obstacle:
-        return Way.LIVE, ""
+        return MoveKind.LIVE, ""
     if rules.on_unmovable == Unmovable.COLD and server.status == "ACTIVE":
-        return Way.COLD, obstacle
+        return MoveKind.COLD, obstacle
     if rules.on_unmovable == Unmovable.LEAVE:
-        return Way.LEAVE, obstacle
-    return Way.BLOCKED, f"{obstacle}; set its metadata {POLICY_KEY} to live, cold or leave, or onUnmovable"
+        return MoveKind.LEAVE, obstacle
+    return (
+        MoveKind.BLOCKED,
+        f"{obstacle}; set its metadata {POLICY_KEY} to live, cold or leave, or onUnmovable",
+    )
 
 
 def _live_obstacle(server: Server, rules: Rules) -> str:
@@ -176,7 +179,7 @@ def _live_obstacle(server: Server, rules: Rules) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class BudgetRequest:
     """What one maintenance asks for: servers that wait to be moved, and those under way.
 
     `created` orders claims; `per_host` and `per_region` are its budgets.
@@ -190,7 +193,7 @@ class Claim:
     per_region: int
 
 
-def share_slots(claims: Iterable[Claim]) -> dict[str, int]:
+def share_slots(claims: Iterable[BudgetRequest]) -> dict[str, int]:
     """How many servers each may begin to move now.
 
     One slot at a time goes round, to the one with fewest under way, the oldest first: so none waits
@@ -216,7 +219,7 @@ def share_slots(claims: Iterable[Claim]) -> dict[str, int]:
     return given
 
 
-def waits_for_slots(claims: Iterable[Claim], slots: Mapping[str, int]) -> dict[str, str]:
+def waits_for_slots(claims: Iterable[BudgetRequest], slots: Mapping[str, int]) -> dict[str, str]:
     """For each maintenance that may begin no server because of the region's budget: who uses that up.
 
     `slots` is what `share_slots` gave for these claims.
@@ -233,7 +236,7 @@ def waits_for_slots(claims: Iterable[Claim], slots: Mapping[str, int]) -> dict[s
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class QueuedMaintenance:
     """A maintenance that wants its host out of service. `begun`: it has been given that already."""
 
     name: str
@@ -251,7 +254,7 @@ class Availability:
     aggregates: tuple[Aggregate, ...] = field(default=())
 
 
-def decide_turns(turns: Iterable[Turn], availability: Availability) -> dict[str, str]:
+def decide_turns(turns: Iterable[QueuedMaintenance], availability: Availability) -> dict[str, str]:
     """For each maintenance why it must wait, empty where it may begin or has begun.
 
     The oldest goes first; a younger one passes only where no aggregate of its host is exhausted, and never
@@ -275,7 +278,7 @@ def decide_turns(turns: Iterable[Turn], availability: Availability) -> dict[str,
     return answers
 
 
-def _exhausted(turn: Turn, out: set[str], aggregates: tuple[Aggregate, ...]) -> str:
+def _exhausted(turn: QueuedMaintenance, out: set[str], aggregates: tuple[Aggregate, ...]) -> str:
     mine = {one.name: one.hosts for one in aggregates if turn.host in one.hosts}
     placed = frozenset(host for one in aggregates for host in one.hosts)
     groups: Mapping[str, frozenset[str]] = mine or {"": frozenset(out - placed) | {turn.host}}

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 from controller.domain.maintenance.server_moves import (
     Command,
-    Entry,
     MaintenanceSpec,
-    Sight,
-    Stand,
+    ServerMove,
+    ServerMoveState,
+    ServerSnapshot,
     advance,
 )
 from controller.domain.shared.cloud_facts import Migration, Server
@@ -24,25 +24,27 @@ _UNCONFIRMED = frozenset(("finished", "confirming"))
 
 
 @dataclass(frozen=True, slots=True)
-class Ending:
+class RollbackStep:
     """Where the server stands, and what is asked of Nova now.
 
     `open`: why its move is not over, empty where it is. `needs_us`: it is ours, and is to be confirmed when
     it arrives; others end without us.
     """
 
-    entry: Entry
+    entry: ServerMove
     command: Command | None = None
     open: str = ""
     needs_us: bool = False
 
 
-def may_be_open(entry: Entry) -> bool:
+def may_be_open(entry: ServerMove) -> bool:
     """Whether Nova is to be asked about its move: one was asked for, and has not been seen to arrive."""
-    return bool(entry.requested) and entry.state != Stand.DONE
+    return bool(entry.requested) and entry.state != ServerMoveState.DONE
 
 
-def wind_up(entry: Entry, sight: Sight, source: str, spec: MaintenanceSpec, now: float) -> Ending:
+def wind_up(
+    entry: ServerMove, sight: ServerSnapshot, source: str, spec: MaintenanceSpec, now: float
+) -> RollbackStep:
     """One look at a server of which `may_be_open` holds; `source` is the host of the node."""
     command: Command | None = None
     if entry.under_way:
@@ -50,7 +52,7 @@ def wind_up(entry: Entry, sight: Sight, source: str, spec: MaintenanceSpec, now:
     server = sight.server
     ours = next((one for one in sight.migrations if one.id == entry.migration), None)
     if server is None or not (entry.under_way or _goes_on(entry, sight, server, ours)):
-        return Ending(entry, command)
+        return RollbackStep(entry, command)
     if ours is not None and ours.id == sight.newest:
         if ours.kind == "live-migration" and not ours.ended:
             command = Command.ABORT
@@ -60,10 +62,10 @@ def wind_up(entry: Entry, sight: Sight, source: str, spec: MaintenanceSpec, now:
     needs_us = ours is not None and ours.kind == "migration"
     verb = "confirm" if ours is None or needs_us else "list --server"
     text = f"{entry.name} ({stands}; openstack server migration {verb} {entry.id})"
-    return Ending(entry, command, text, needs_us=needs_us)
+    return RollbackStep(entry, command, text, needs_us=needs_us)
 
 
-def _goes_on(entry: Entry, sight: Sight, server: Server, ours: Migration | None) -> bool:
+def _goes_on(entry: ServerMove, sight: ServerSnapshot, server: Server, ours: Migration | None) -> bool:
     """Whether a move that is not followed any more is still ours, and not over."""
     if ours is None:
         # Nova took the request, and has not come to it: there is nothing to tell it by but the task.

@@ -41,7 +41,7 @@ class Kind(StrEnum):
     NETWORK = "Network"
 
 
-class MoveState(StrEnum):
+class NetworkMoveState(StrEnum):
     """`status.network[].state`."""
 
     PENDING = "Pending"
@@ -72,7 +72,7 @@ class NetworkMove:
     kind: Kind
     source: str
     target: str = ""
-    state: MoveState = MoveState.PENDING
+    state: NetworkMoveState = NetworkMoveState.PENDING
     requested: float = 0.0
     message: str = ""
     refused: tuple[str, ...] = ()
@@ -107,7 +107,7 @@ def read_move(entry: Mapping[str, Any]) -> NetworkMove:
         kind=Kind(entry["kind"]),
         source=str(entry["from"]),
         target=str(entry.get("to") or ""),
-        state=MoveState(entry["state"]),
+        state=NetworkMoveState(entry["state"]),
         requested=seconds_of(entry.get("requestedAt")),
         message=str(entry.get("message") or ""),
         refused=tuple(str(one) for one in entry.get("refusedBy") or ()),
@@ -121,7 +121,7 @@ def asked_anew(move: NetworkMove) -> NetworkMove:
 
     That it was asked for stays known: it may be on no agent.
     """
-    return _unrefused(move, MoveState.PENDING) if move.state == MoveState.BLOCKED else move
+    return _unrefused(move, NetworkMoveState.PENDING) if move.state == NetworkMoveState.BLOCKED else move
 
 
 def refused_move(move: NetworkMove, why: str, *, by: str = "", now: float) -> NetworkMove:
@@ -140,12 +140,12 @@ def rests(move: NetworkMove, now: float) -> bool:
     return now < move.not_before and (move.target in move.refused or forgotten)
 
 
-def _unrefused(move: NetworkMove, state: MoveState) -> NetworkMove:
+def _unrefused(move: NetworkMove, state: NetworkMoveState) -> NetworkMove:
     return replace(move, state=state, message="", refused=(), attempts=0, not_before=0.0)
 
 
 @dataclass(frozen=True)
-class Outlook:
+class AgentAvailability:
     """What is known of agents. `host`: the one that is taken out; `served` and `holders` may ask OpenStack.
 
     There is an agent on every host of some regions: no question is asked of each of them. `given`: what was
@@ -240,7 +240,7 @@ def given_lately(moves: Iterable[tuple[NetworkMove, float]]) -> dict[str, int]:
 
 
 def follow(
-    known: Iterable[NetworkMove], outlook: Outlook, *, moves: bool
+    known: Iterable[NetworkMove], outlook: AgentAvailability, *, moves: bool
 ) -> tuple[list[NetworkMove], list[NetworkMove]]:
     """How far everything is, and what of it is to be asked for now.
 
@@ -261,7 +261,7 @@ def follow(
         here = key in present or (not moves and move.id in outlook.served(move.source, AGENTS[move.kind]))
         if here and not moves:
             continue
-        if not here and (move.state == MoveState.DONE or not in_time):
+        if not here and (move.state == NetworkMoveState.DONE or not in_time):
             result.append(move)
             continue
         reached += 1
@@ -287,21 +287,21 @@ def _refusal(move: NetworkMove, agent: str) -> int:
     return move.refused.index(agent) if agent in move.refused else -1
 
 
-def _step(move: NetworkMove, outlook: Outlook, *, begins: bool) -> tuple[NetworkMove, bool]:
+def _step(move: NetworkMove, outlook: AgentAvailability, *, begins: bool) -> tuple[NetworkMove, bool]:
     """What is still on its agent, and whether to ask for its move."""
-    if move.state == MoveState.DONE:
+    if move.state == NetworkMoveState.DONE:
         # It came back.
-        move = replace(_unrefused(move, MoveState.PENDING), requested=0.0, target="")
-    if move.state == MoveState.PENDING:
+        move = replace(_unrefused(move, NetworkMoveState.PENDING), requested=0.0, target="")
+    if move.state == NetworkMoveState.PENDING:
         move = replace(move, requested=0.0)
     late = bool(move.requested) and outlook.now - move.requested > outlook.deadline
     if late:
         text = move.message or f"it did not leave its agent within {outlook.deadline:.0f} s"
-        return replace(move, state=MoveState.BLOCKED, message=text), False
+        return replace(move, state=NetworkMoveState.BLOCKED, message=text), False
     spent = move.kind == Kind.ROUTER and bool(move.refused) and outlook.is_spent(move)
     if spent and outlook.now < move.not_before:
         text = _STAYS + move.message.removeprefix(_RETURNS).removeprefix(_STAYS)
-        return replace(move, state=MoveState.BLOCKED, message=text), False
+        return replace(move, state=NetworkMoveState.BLOCKED, message=text), False
     if not begins:
         # What was begun stays so: the time of what is pending has not begun.
         return move, False
@@ -309,40 +309,46 @@ def _step(move: NetworkMove, outlook: Outlook, *, begins: bool) -> tuple[Network
     if not move.requested or target in move.refused or target not in outlook.usable(move.kind):
         target = outlook.target(move)
     if target is None:
-        return replace(move, state=MoveState.BLOCKED, message="no other agent that lives can take it"), False
+        return replace(
+            move, state=NetworkMoveState.BLOCKED, message="no other agent that lives can take it"
+        ), False
     if target != move.target and target not in move.refused:
         move = replace(move, not_before=0.0)
-    noted = replace(move, target=target, state=MoveState.MOVING, requested=move.requested or outlook.now)
+    noted = replace(
+        move, target=target, state=NetworkMoveState.MOVING, requested=move.requested or outlook.now
+    )
     return noted, outlook.now >= noted.not_before
 
 
-def _step_of_lost(move: NetworkMove, outlook: Outlook) -> tuple[NetworkMove, bool]:
+def _step_of_lost(move: NetworkMove, outlook: AgentAvailability) -> tuple[NetworkMove, bool]:
     """What is not on its agent any more, and whether to ask for another to take it."""
     if not move.requested or not move.target or outlook.is_served(move):
-        return _unrefused(move, MoveState.DONE), False
+        return _unrefused(move, NetworkMoveState.DONE), False
     if move.kind == Kind.ROUTER and outlook.is_spent(move):
         found = outlook.refuge(move)
         if found is None:
             text = move.message or "no agent that lives can take it"
-            return replace(move, state=MoveState.BLOCKED, message=text), False
+            return replace(move, state=NetworkMoveState.BLOCKED, message=text), False
         text = _RETURNS + move.message.removeprefix(_RETURNS).removeprefix(_STAYS)
         if not move.refused:
             text = "no other agent that lives can take it; it is given back to the one that it came from"
-        noted = replace(move, target=found, state=MoveState.BLOCKED, message=text)
+        noted = replace(move, target=found, state=NetworkMoveState.BLOCKED, message=text)
         return noted, not rests(noted, outlook.now)
     target: str | None = move.target
     if target in move.refused or target not in outlook.usable(move.kind):
         target = outlook.target(move)
     if target is None:
-        return replace(move, state=MoveState.BLOCKED, message="no other agent that lives can take it"), False
-    noted = replace(move, target=target, state=MoveState.MOVING)
+        return replace(
+            move, state=NetworkMoveState.BLOCKED, message="no other agent that lives can take it"
+        ), False
+    noted = replace(move, target=target, state=NetworkMoveState.MOVING)
     if outlook.now - move.requested > outlook.deadline:
-        noted = replace(noted, state=MoveState.BLOCKED, message=move.message or "it is on no agent")
+        noted = replace(noted, state=NetworkMoveState.BLOCKED, message=move.message or "it is on no agent")
     return noted, not rests(noted, outlook.now)
 
 
 def between_agents(
-    known: Sequence[NetworkMove], outlook: Outlook
+    known: Sequence[NetworkMove], outlook: AgentAvailability
 ) -> tuple[list[NetworkMove], dict[tuple[str, str], NetworkMove] | None]:
     """Routers that we took off an agent and that none has: each with the agent that is to have it.
 
@@ -353,18 +359,18 @@ def between_agents(
     lost: list[NetworkMove] = []
     held: dict[tuple[str, str], NetworkMove] = {}
     for move in known:
-        if move.kind != Kind.ROUTER or not move.requested or move.state == MoveState.DONE:
+        if move.kind != Kind.ROUTER or not move.requested or move.state == NetworkMoveState.DONE:
             continue
         if (lost or held) and outlook.late():
             return lost, held
         routing = {one.id for one in outlook.agents if one.kind == L3}
         if any(one in routing for one in outlook.holders(move.id, move.kind)):
-            held[move.key] = replace(move, state=MoveState.DONE, message="")
+            held[move.key] = replace(move, state=NetworkMoveState.DONE, message="")
             continue
         fit = {one.id for one in outlook.agents if _takes(one, L3)}
         ranked = sorted((_refusal(move, one), one != move.target, one != move.source, one) for one in fit)
         target = ranked[0][-1] if ranked else move.source
-        lost.append(replace(move, state=MoveState.MOVING, target=target))
+        lost.append(replace(move, state=NetworkMoveState.MOVING, target=target))
     return lost, None
 
 

@@ -12,7 +12,7 @@ from controller.domain.api.reasons import Reason
 from controller.domain.hosts.fencing_confirmation import Confirmation, Machine, ran_since, shown_since
 from controller.domain.hosts.nodes import NodeFacts
 from controller.domain.maintenance.move_choice import Mode
-from controller.domain.maintenance.network_moves import MoveState, NetworkMove, Outlook
+from controller.domain.maintenance.network_moves import AgentAvailability, NetworkMove, NetworkMoveState
 from controller.domain.shared.cloud_facts import ComputeService
 
 Obstacle = tuple[Reason, str]
@@ -23,7 +23,7 @@ STILL_REPORTS: Obstacle = (
 
 
 @dataclass(frozen=True, slots=True)
-class Ground:
+class HostSnapshot:
     """A node and its host. `there`: whether the Node exists; one without a role has none in `node`.
 
     `machine`: as its Node shows it. `word`: the confirmation of the maintenance itself, once it was taken up;
@@ -42,12 +42,12 @@ class Ground:
     beside: tuple[NodeFacts, ...] = ()
 
 
-def obstacle(mode: Mode, ground: Ground) -> Obstacle | None:
+def obstacle(mode: Mode, ground: HostSnapshot) -> Obstacle | None:
     """What stands in the way of moving servers, None where nothing does."""
     return before_taking_out(mode, ground) or before_moving(mode, ground)
 
 
-def before_taking_out(mode: Mode, ground: Ground) -> Obstacle | None:
+def before_taking_out(mode: Mode, ground: HostSnapshot) -> Obstacle | None:
     """Why the host may not even be taken out of service."""
     if mode == Mode.EVACUATE:
         return _not_dead(ground)
@@ -56,7 +56,7 @@ def before_taking_out(mode: Mode, ground: Ground) -> Obstacle | None:
     return None
 
 
-def before_moving(mode: Mode, ground: Ground) -> Obstacle | None:
+def before_moving(mode: Mode, ground: HostSnapshot) -> Obstacle | None:
     """Why servers cannot leave a host that is out of service."""
     if ground.service is None:
         # A node for networks only has none, and is out of service with its agents.
@@ -70,23 +70,23 @@ def before_moving(mode: Mode, ground: Ground) -> Obstacle | None:
     return None
 
 
-def planned_moves(outlook: Outlook) -> list[NetworkMove]:
+def planned_moves(outlook: AgentAvailability) -> list[NetworkMove]:
     """What is to leave the agents of the host; Blocked where no other agent could take it."""
     text = "no other agent that lives can take it"
     return [
-        one if outlook.others(one.kind) else replace(one, state=MoveState.BLOCKED, message=text)
+        one if outlook.others(one.kind) else replace(one, state=NetworkMoveState.BLOCKED, message=text)
         for one in outlook.present()
     ]
 
 
 def stranded(moves: Sequence[NetworkMove]) -> Obstacle | None:
     """That of planned routers and networks some have nowhere to go."""
-    count = sum(one.state == MoveState.BLOCKED for one in moves)
+    count = sum(one.state == NetworkMoveState.BLOCKED for one in moves)
     text = f"{count} routers and networks have no other agent that lives and could take them"
     return (Reason.AGENTS_DOWN, text) if count else None
 
 
-def speaks_against(word: Confirmation, ground: Ground) -> str:
+def speaks_against(word: Confirmation, ground: HostSnapshot) -> str:
     """What shows that the machine was on since a confirmation was taken up; empty for nothing."""
     own = shown_since(word.machine, ground.machine)
     if own or word.seen is None:
@@ -94,7 +94,7 @@ def speaks_against(word: Confirmation, ground: Ground) -> str:
     return ran_since(word.seen, ground.service, [one.as_peer() for one in ground.beside])
 
 
-def _not_dead(ground: Ground) -> Obstacle | None:
+def _not_dead(ground: HostSnapshot) -> Obstacle | None:
     """Why nothing may be evacuated from this node, None where it is certain that it is off."""
     if ground.node is not None and ground.node.is_ready:
         return Reason.COMPUTE_STILL_REPORTS, "the node is ready: its servers run; migrate them instead"

@@ -16,7 +16,7 @@ from typing import Any
 
 from controller.domain.api.conditions import timestamp
 from controller.domain.hosts.fencing_confirmation import Confirmation, read_given
-from controller.domain.maintenance.move_choice import Mode, Rules, ServerPlan, Unmovable, Way
+from controller.domain.maintenance.move_choice import Mode, MoveKind, Rules, ServerPlan, Unmovable
 from controller.domain.shared import backoff
 from controller.domain.shared.cloud_facts import Migration, Server
 from controller.domain.shared.durations import parse_duration
@@ -41,7 +41,7 @@ class Phase(StrEnum):
     ROLLING_BACK = "RollingBack"
 
 
-class Stand(StrEnum):
+class ServerMoveState(StrEnum):
     """`status.servers[].state`."""
 
     PENDING = "Pending"
@@ -62,7 +62,7 @@ class Command(StrEnum):
     ABORT = "Abort"
 
 
-_COMMANDS = {Way.LIVE: Command.LIVE, Way.COLD: Command.COLD, Way.EVACUATE: Command.EVACUATE}
+_COMMANDS = {MoveKind.LIVE: Command.LIVE, MoveKind.COLD: Command.COLD, MoveKind.EVACUATE: Command.EVACUATE}
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ def parse_spec(obj: Mapping[str, Any], *, shared_disks: bool = False) -> Mainten
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ServerMove:
     """One server in `status.servers`. Times in seconds since the epoch, 0.0 for never.
 
     `after`: the newest migration before ours was asked for; `migration`: ours, 0 until it was seen. `unseen`:
@@ -119,8 +119,8 @@ class Entry:
 
     id: str
     name: str
-    way: Way
-    state: Stand = Stand.PENDING
+    way: MoveKind
+    state: ServerMoveState = ServerMoveState.PENDING
     attempts: int = 0
     requested: float = 0.0
     not_before: float = 0.0
@@ -138,11 +138,11 @@ class Entry:
 
     @property
     def ended(self) -> bool:
-        return self.state in (Stand.DONE, Stand.LEFT)
+        return self.state in (ServerMoveState.DONE, ServerMoveState.LEFT)
 
     @property
     def under_way(self) -> bool:
-        return self.state in (Stand.REQUESTED, Stand.MOVING)
+        return self.state in (ServerMoveState.REQUESTED, ServerMoveState.MOVING)
 
     def written(self) -> dict[str, Any]:
         """As it stands in the status."""
@@ -166,13 +166,13 @@ class Entry:
         }
 
 
-def read_entry(entry: Mapping[str, Any]) -> Entry:
+def read_entry(entry: Mapping[str, Any]) -> ServerMove:
     """An entry of the status as it was written."""
-    return Entry(
+    return ServerMove(
         id=str(entry["id"]),
         name=str(entry.get("name") or ""),
-        way=Way(entry["action"]),
-        state=Stand(entry["state"]),
+        way=MoveKind(entry["action"]),
+        state=ServerMoveState(entry["state"]),
         attempts=int(entry.get("attempts") or 0),
         requested=seconds_of(entry.get("requestedAt")),
         not_before=seconds_of(entry.get("notBefore")),
@@ -185,7 +185,7 @@ def read_entry(entry: Mapping[str, Any]) -> Entry:
     )
 
 
-def plan_entry(plan: ServerPlan, known: Entry | None, retries: int) -> Entry:
+def plan_entry(plan: ServerPlan, known: ServerMove | None, retries: int) -> ServerMove:
     """The entry of a server that is on the node: what is under way stays, anything else follows the plan.
 
     So does what was given up, while Nova is at work on it or no attempt is left for that way. With
@@ -193,30 +193,32 @@ def plan_entry(plan: ServerPlan, known: Entry | None, retries: int) -> Entry:
     """
     if known is not None and known.under_way:
         return known
-    if known is not None and known.state == Stand.BLOCKED and known.way in _COMMANDS:
+    if known is not None and known.state == ServerMoveState.BLOCKED and known.way in _COMMANDS:
         spent = known.failures > retries and plan.way == known.way
-        if spent or plan.way == Way.BUSY:
+        if spent or plan.way == MoveKind.BUSY:
             return known
-    base = known if known is not None else Entry(plan.id, plan.name, plan.way, message=plan.why)
-    state = {Way.LEAVE: Stand.LEFT, Way.BLOCKED: Stand.BLOCKED}.get(plan.way, Stand.PENDING)
+    base = known if known is not None else ServerMove(plan.id, plan.name, plan.way, message=plan.why)
+    state = {MoveKind.LEAVE: ServerMoveState.LEFT, MoveKind.BLOCKED: ServerMoveState.BLOCKED}.get(
+        plan.way, ServerMoveState.PENDING
+    )
     if state == base.state and plan.way == base.way:
         return replace(base, name=plan.name)
     found = replace(base, name=plan.name, way=plan.way, state=state, message=plan.why)
     # A task in between is no other way.
-    if plan.way == base.way or Way.BUSY in (plan.way, base.way):
+    if plan.way == base.way or MoveKind.BUSY in (plan.way, base.way):
         return found
     return replace(found, attempts=0, unseen=0, not_before=0.0)
 
 
-def tried_anew(entry: Entry) -> Entry:
+def tried_anew(entry: ServerMove) -> ServerMove:
     """The entry after the spec was edited, which is an answer to what was blocked: attempts count anew."""
     if entry.under_way or entry.ended:
         return entry
-    return replace(entry, state=Stand.PENDING, attempts=0, unseen=0, not_before=0.0)
+    return replace(entry, state=ServerMoveState.PENDING, attempts=0, unseen=0, not_before=0.0)
 
 
 @dataclass(frozen=True, slots=True)
-class Sight:
+class ServerSnapshot:
     """A server under way as Nova shows it now. `server` is None where Nova says there is none."""
 
     server: Server | None
@@ -227,11 +229,11 @@ class Sight:
         return max((one.id for one in self.migrations), default=0)
 
 
-def begin(entry: Entry, sight: Sight, now: float) -> tuple[Entry, Command]:
+def begin(entry: ServerMove, sight: ServerSnapshot, now: float) -> tuple[ServerMove, Command]:
     """The request to be noted, and what is asked for after that."""
     noted = replace(
         entry,
-        state=Stand.REQUESTED,
+        state=ServerMoveState.REQUESTED,
         requested=now,
         after=sight.newest,
         migration=0,
@@ -242,26 +244,26 @@ def begin(entry: Entry, sight: Sight, now: float) -> tuple[Entry, Command]:
     return noted, _COMMANDS[entry.way]
 
 
-def unknown(entry: Entry, why: str) -> Entry:
+def unknown(entry: ServerMove, why: str) -> ServerMove:
     """The entry of what was asked for where the answer did not come; what Nova shows decides."""
     return replace(entry, message=why)
 
 
-def conflicting(entry: Entry, why: str) -> Entry:
+def conflicting(entry: ServerMove, why: str) -> ServerMove:
     """The entry of what Nova answered with a conflict; unless it shows a task, that was a refusal."""
     return replace(entry, message=why, refused=True)
 
 
 def advance(
-    entry: Entry, sight: Sight, source: str, spec: MaintenanceSpec, now: float
-) -> tuple[Entry, Command | None]:
+    entry: ServerMove, sight: ServerSnapshot, source: str, spec: MaintenanceSpec, now: float
+) -> tuple[ServerMove, Command | None]:
     """Where a server under way stands, and what else is to be asked of Nova for it.
 
     Past the server's deadline it is given up, so that its slot is free; when it arrives later, that shows.
     """
     server = sight.server
     if server is None:
-        return replace(entry, state=Stand.DONE, message="deleted meanwhile"), None
+        return replace(entry, state=ServerMoveState.DONE, message="deleted meanwhile"), None
     newest = _ours(entry, sight)
     if newest is not None:
         # It did arrive.
@@ -270,7 +272,7 @@ def advance(
     if server.status == "VERIFY_RESIZE" and not server.task:
         return _unconfirmed(entry, server, newest, source=source, late=late)
     if _at_work(entry, server, newest, source):
-        moving = replace(entry, state=Stand.MOVING, target=_elsewhere(server, source))
+        moving = replace(entry, state=ServerMoveState.MOVING, target=_elsewhere(server, source))
         return _overdue(moving, server, newest, spec=spec, now=now) if late else (moving, None)
     if server.host != source:
         return _arrived(entry, server, newest), None
@@ -283,50 +285,50 @@ def advance(
     return _without_trace(entry, spec, now), None
 
 
-def _settles_in(entry: Entry, newest: Migration | None) -> float:
-    may_come = entry.way == Way.EVACUATE and newest is None and not entry.refused
+def _settles_in(entry: ServerMove, newest: Migration | None) -> float:
+    may_come = entry.way == MoveKind.EVACUATE and newest is None and not entry.refused
     return SETTLE_EVACUATION if may_come else SETTLE
 
 
-def _at_work(entry: Entry, server: Server, newest: Migration | None, source: str) -> bool:
+def _at_work(entry: ServerMove, server: Server, newest: Migration | None, source: str) -> bool:
     """Whether Nova moves the server, or does something else with it."""
     if newest is not None and not newest.ended:
         return True
-    if entry.way == Way.EVACUATE and server.host == source:
+    if entry.way == MoveKind.EVACUATE and server.host == source:
         # The task that its host died in does not end. Nova notes that of an evacuation (REBUILDING,
         # nova/compute/api.py) just before the migration.
         return server.task.startswith("rebuild")
     return bool(server.task) or server.status == "MIGRATING"
 
 
-def _without_trace(entry: Entry, spec: MaintenanceSpec, now: float) -> Entry:
+def _without_trace(entry: ServerMove, spec: MaintenanceSpec, now: float) -> ServerMove:
     """The entry of a server on which nothing is under way, and that has no newer migration."""
     if entry.refused:
         return failed(entry, entry.message, spec, now)
-    if entry.state == Stand.MOVING:
+    if entry.state == ServerMoveState.MOVING:
         return failed(entry, "Nova: a task ended without a migration, and it is still here", spec, now)
     why = entry.message or "Nova shows nothing of what was asked for"
     return _later(replace(entry, unseen=entry.unseen + 1), f"{why}; it is asked for again", now)
 
 
-def look_for(entry: Entry, sight: Sight, source: str) -> tuple[Entry, Command | None]:
+def look_for(entry: ServerMove, sight: ServerSnapshot, source: str) -> tuple[ServerMove, Command | None]:
     """Where a server stands that is not under way, and that the list of the node's servers has no more.
 
     And what is to be asked of Nova: a move that was given up may have arrived since.
     """
     server = sight.server
     if server is None:
-        return replace(entry, state=Stand.DONE, message="deleted meanwhile"), None
+        return replace(entry, state=ServerMoveState.DONE, message="deleted meanwhile"), None
     if server.host == source or server.task or server.status == "MIGRATING":
         return entry, None
     newest = _ours(entry, sight)
     if server.status == "VERIFY_RESIZE":
-        given_up = entry.state == Stand.BLOCKED and entry.requested > 0
+        given_up = entry.state == ServerMoveState.BLOCKED and entry.requested > 0
         return _unconfirmed(entry, server, newest if given_up else None, source=source, late=True)
     return _arrived(entry, server, newest), None
 
 
-def _ours(entry: Entry, sight: Sight) -> Migration | None:
+def _ours(entry: ServerMove, sight: ServerSnapshot) -> Migration | None:
     """The newest move since ours was asked for."""
     return next((one for one in reversed(sight.migrations) if one.id > entry.after), None)
 
@@ -335,16 +337,16 @@ def _elsewhere(server: Server, source: str) -> str:
     return server.host if server.host != source else ""
 
 
-def _resized(entry: Entry, server: Server) -> Entry:
+def _resized(entry: ServerMove, server: Server) -> ServerMove:
     text = "a resize waits to be confirmed or reverted by its owner"
-    return replace(entry, state=Stand.BLOCKED, target=server.host, message=text)
+    return replace(entry, state=ServerMoveState.BLOCKED, target=server.host, message=text)
 
 
 def _unconfirmed(
-    entry: Entry, server: Server, newest: Migration | None, *, source: str, late: bool
-) -> tuple[Entry, Command | None]:
+    entry: ServerMove, server: Server, newest: Migration | None, *, source: str, late: bool
+) -> tuple[ServerMove, Command | None]:
     """Only what we moved is confirmed: a resize is its owner's to confirm, or to take back."""
-    if entry.way != Way.COLD or newest is None or (newest.kind, newest.source) != ("migration", source):
+    if entry.way != MoveKind.COLD or newest is None or (newest.kind, newest.source) != ("migration", source):
         return _resized(entry, server), None
     entry = replace(entry, migration=newest.id)
     command = Command.CONFIRM if newest.status == "finished" else None
@@ -352,49 +354,49 @@ def _unconfirmed(
         text = (
             f"its move to {server.host} is not confirmed yet: openstack server migration confirm {entry.id}"
         )
-        return replace(entry, state=Stand.BLOCKED, target=server.host, message=text), command
-    return replace(entry, state=Stand.MOVING, target=server.host), command
+        return replace(entry, state=ServerMoveState.BLOCKED, target=server.host, message=text), command
+    return replace(entry, state=ServerMoveState.MOVING, target=server.host), command
 
 
 def _overdue(
-    moving: Entry, server: Server, newest: Migration | None, *, spec: MaintenanceSpec, now: float
-) -> tuple[Entry, Command | None]:
+    moving: ServerMove, server: Server, newest: Migration | None, *, spec: MaintenanceSpec, now: float
+) -> tuple[ServerMove, Command | None]:
     stands = f"{server.status} {server.task}".strip()
     stands += f", its migration {newest.id} {newest.status}" if newest is not None else ""
     told = replace(moving, message=f"takes longer than {spec.server_deadline:.0f} s; Nova: {stands}")
-    abortable = moving.way == Way.LIVE and newest is not None and newest.status == "running"
+    abortable = moving.way == MoveKind.LIVE and newest is not None and newest.status == "running"
     if abortable and now - moving.requested <= spec.server_deadline + ABORT_WITHIN:
         return told, Command.ABORT
-    return replace(told, state=Stand.BLOCKED), None
+    return replace(told, state=ServerMoveState.BLOCKED), None
 
 
-def _arrived(entry: Entry, server: Server, newest: Migration | None) -> Entry:
+def _arrived(entry: ServerMove, server: Server, newest: Migration | None) -> ServerMove:
     """A server that is not on the node any more, and on which nothing is under way."""
-    gone = replace(entry, state=Stand.DONE, target=server.host, message="", not_before=0.0)
+    gone = replace(entry, state=ServerMoveState.DONE, target=server.host, message="", not_before=0.0)
     broken = server.status == "ERROR" or (newest is not None and newest.failed)
     if entry.attempts and broken:
         where = f"on {server.host}" if server.host else "on no host"
         ended = f", its migration {newest.id} {newest.status}" if newest is not None else ""
         text = f"it is {where}, {server.status}{ended}: look at it, then edit the spec"
-        return replace(gone, state=Stand.BLOCKED, message=text)
+        return replace(gone, state=ServerMoveState.BLOCKED, message=text)
     return gone if server.host else replace(gone, message=f"on no host any more ({server.status})")
 
 
-def failed(entry: Entry, why: str, spec: MaintenanceSpec, now: float) -> Entry:
+def failed(entry: ServerMove, why: str, spec: MaintenanceSpec, now: float) -> ServerMove:
     """The entry after an attempt that came to nothing."""
     entry = replace(entry, refused=False)
     if entry.failures > spec.retries:
         text = f"{why}; {entry.failures} attempts failed: migrate it by hand, or edit the spec"
-        return replace(entry, state=Stand.BLOCKED, message=text)
+        return replace(entry, state=ServerMoveState.BLOCKED, message=text)
     return _later(entry, f"{why}; it is tried again", now)
 
 
-def _later(entry: Entry, why: str, now: float) -> Entry:
+def _later(entry: ServerMove, why: str, now: float) -> ServerMove:
     jitter = backoff.steady_jitter(f"{entry.id} {entry.attempts}")
     pause = backoff.delay(entry.attempts, jitter, first=RETRY_FIRST, cap=RETRY_CAP)
-    return replace(entry, state=Stand.PENDING, not_before=now + pause, message=why)
+    return replace(entry, state=ServerMoveState.PENDING, not_before=now + pause, message=why)
 
 
-def may_begin(entry: Entry, now: float) -> bool:
+def may_begin(entry: ServerMove, now: float) -> bool:
     """Whether the server waits for nothing but a slot."""
-    return entry.state == Stand.PENDING and entry.way in _COMMANDS and now >= entry.not_before
+    return entry.state == ServerMoveState.PENDING and entry.way in _COMMANDS and now >= entry.not_before

@@ -8,7 +8,7 @@ from typing import Any
 
 from controller.domain.api.reasons import Reason
 from controller.domain.region.plan import Approval, RegionPlan
-from controller.domain.region.progress import Progress
+from controller.domain.region.progress import RegionProgress
 
 # Which condition each container answers for. Ready needs those of the containers that are deployed.
 ANSWERED_BY = {
@@ -22,7 +22,7 @@ PASSING = (Reason.CHART_PENDING, Reason.REPOSITORY_UNAVAILABLE, Reason.SECRET_MI
 
 
 @dataclass(frozen=True)
-class Silence:
+class SilentContainers:
     """Containers that give no sign of life: `silent` those of which that is certain, `unheard` those of
     which nobody can tell who has not listened to them for long."""
 
@@ -66,14 +66,14 @@ class RegionFacts:
     approval: Approval | None = None
     approved: str = ""
     keeps_plan: bool = False
-    silence: Silence = field(default=Silence())
+    silence: SilentContainers = field(default=SilentContainers())
 
     @property
     def passing(self) -> bool:
         """Whether the problem may go away by itself."""
         return bool(self.problem) and self.problem_reason in PASSING
 
-    def goes_on(self, progress: Progress) -> bool:
+    def goes_on(self, progress: RegionProgress) -> bool:
         """Whether bundles are at work on something, whatever keeps the rest from being served."""
         heard = "helmbundle" not in self.silence.silent
         return heard and bool(self.problem and not self.paused and progress.going_on)

@@ -105,7 +105,7 @@ class RegionPlan:
 
 
 @dataclass(frozen=True)
-class ReleaseWish:
+class DesiredRelease:
     """One release as the region asks for it, and as its bundle has it now (None: it has not)."""
 
     service: str
@@ -125,7 +125,7 @@ class PlanParts:
     """
 
     bundles: Sequence[Mapping[str, Any]]
-    wishes: Mapping[str, ReleaseWish]
+    wishes: Mapping[str, DesiredRelease]
     warnings: tuple[str, ...] = ()
     services: Mapping[str, str] = field(default_factory=dict)
     asked: Mapping[str, str] = field(default_factory=dict)
@@ -176,7 +176,7 @@ def _planned(bundle: Mapping[str, Any], asked: str) -> bool:
     return current and asked in ("", plan.get("wish"))
 
 
-def _with_changes(entry: Mapping[str, Any], wishes: Mapping[str, ReleaseWish]) -> dict[str, Any]:
+def _with_changes(entry: Mapping[str, Any], wishes: Mapping[str, DesiredRelease]) -> dict[str, Any]:
     """The entry with the values that change, for a release that both was and is to be."""
     wish = wishes.get(str(entry.get("name")))
     found = dict(entry)
@@ -191,7 +191,9 @@ def _with_changes(entry: Mapping[str, Any], wishes: Mapping[str, ReleaseWish]) -
     return found
 
 
-def _settings_entries(wishes: Mapping[str, ReleaseWish], touched: Iterable[str]) -> Iterable[dict[str, Any]]:
+def _settings_entries(
+    wishes: Mapping[str, DesiredRelease], touched: Iterable[str]
+) -> Iterable[dict[str, Any]]:
     done = set(touched)
     for name, wish in wishes.items():
         changes = _settings(wish) if name not in done else []
@@ -204,7 +206,7 @@ def _settings_entries(wishes: Mapping[str, ReleaseWish], touched: Iterable[str])
             }
 
 
-def _settings(wish: ReleaseWish) -> list[dict[str, Any]]:
+def _settings(wish: DesiredRelease) -> list[dict[str, Any]]:
     """Changes of how a release is kept, which Helm does not see."""
     if wish.current is None:
         return []

@@ -16,7 +16,7 @@ AT_WORK = (ReleaseState.INSTALLING, ReleaseState.UPGRADING, ReleaseState.UNINSTA
 
 
 @dataclass(frozen=True)
-class Progress:
+class RegionProgress:
     """How far the releases of a region are: counts, and the names of those that are not simply there.
 
     `done` are deployed as their bundles ask for now, `begun` tells that any is there or under way. `failing`
@@ -40,7 +40,7 @@ class Progress:
         return self.current and self.done == self.total
 
 
-def region_progress(bundles: Iterable[Mapping[str, Any]], wanted: frozenset[str]) -> Progress:
+def region_progress(bundles: Iterable[Mapping[str, Any]], wanted: frozenset[str]) -> RegionProgress:
     """The progress of some bundles as read; `wanted` are the names of those that there should be."""
     done = total = 0
     begun = False
@@ -69,7 +69,7 @@ def region_progress(bundles: Iterable[Mapping[str, Any]], wanted: frozenset[str]
             if state == ReleaseState.FAILED and release.get("reason") == Reason.SUSPENDED:
                 names_in[ReleaseState.SUSPENDED].append(str(release.get("name")))
     moving = tuple(sorted(name for state in AT_WORK for name in names_in[state]))
-    return Progress(
+    return RegionProgress(
         done,
         total,
         current,

@@ -10,7 +10,7 @@ from controller.domain.api.conditions import Condition, find, shorten
 from controller.domain.api.reasons import Reason, known_reason
 from controller.domain.region.facts import ANSWERED_BY, RegionFacts
 from controller.domain.region.plan import RegionPlan, planned_condition
-from controller.domain.region.progress import Progress
+from controller.domain.region.progress import RegionProgress
 from controller.domain.releases.bundle_facts import bundle_mark, marks_digest
 
 # Characters of a message.
@@ -20,7 +20,7 @@ _SILENT = "no sign of life, or of any progress, from"
 _UNTIL = "left as it is until spec.mode is Apply; with Plan, status.plan tells first what would be done"
 
 
-def ready_condition(facts: RegionFacts, progress: Progress) -> Condition:
+def ready_condition(facts: RegionFacts, progress: RegionProgress) -> Condition:
     """`Ready` of the region. While a container does not live, its message ends with that, whatever else it
     tells: it may be what keeps all the rest from going on."""
     ready, silence = _ready(facts, progress), _silence_text(facts)
@@ -30,7 +30,7 @@ def ready_condition(facts: RegionFacts, progress: Progress) -> Condition:
     return replace(ready, message=f"{shorten(ready.message, room)}; {silence}")
 
 
-def _ready(facts: RegionFacts, progress: Progress) -> Condition:
+def _ready(facts: RegionFacts, progress: RegionProgress) -> Condition:
     if facts.deleting:
         return _not_ready(facts, Reason.DELETING, remaining_text(facts))
     if facts.problem:
@@ -56,7 +56,7 @@ def _not_ready(facts: RegionFacts, reason: Reason, message: str) -> Condition:
     return Condition("Ready", "False", reason, shorten(message, MOST_TEXT), facts.generation)
 
 
-def _failing(facts: RegionFacts, progress: Progress) -> Condition | None:
+def _failing(facts: RegionFacts, progress: RegionProgress) -> Condition | None:
     """What fails while others are at work; None if helmbundle has not said it of what is asked for now."""
     entry = find(facts.before.get("conditions") or [], ANSWERED_BY["helmbundle"])
     if not progress.failing or entry.get("reason") != Reason.RELEASES_FAILING:
@@ -64,7 +64,7 @@ def _failing(facts: RegionFacts, progress: Progress) -> Condition | None:
     return _not_ready(facts, Reason.RELEASES_FAILING, str(entry.get("message") or ""))
 
 
-def _objection(facts: RegionFacts, progress: Progress) -> Condition | None:
+def _objection(facts: RegionFacts, progress: RegionProgress) -> Condition | None:
     """Why the word of another container that lives makes it not Ready; None if all of them agree."""
     known = facts.before.get("conditions") or []
     waits = facts.waits or bool(held_text(facts, progress))
@@ -130,7 +130,7 @@ def _words(type_: str, entry: Mapping[str, Any]) -> str:
     return message or f"{type_} is {entry.get('status') or 'Unknown'}"
 
 
-def held_text(facts: RegionFacts, progress: Progress) -> str:
+def held_text(facts: RegionFacts, progress: RegionProgress) -> str:
     """What a pause holds back, empty when it does not: another spec than what runs, or releases that are not
     as the same spec asks for by now, such as after a Secret that it refers to was changed."""
     if not facts.paused or facts.deleting:
@@ -155,7 +155,7 @@ def planned_now(facts: RegionFacts) -> Condition:
     )
 
 
-def deployed_text(progress: Progress) -> str:
+def deployed_text(progress: RegionProgress) -> str:
     """How many releases are deployed."""
     return f"{progress.done} of {progress.total} releases deployed"
 

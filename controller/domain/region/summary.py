@@ -9,7 +9,7 @@ from typing import Any
 from controller.domain.api.conditions import Condition, Status, find
 from controller.domain.api.reasons import Reason
 from controller.domain.region.facts import RegionFacts
-from controller.domain.region.progress import Progress, healthy_text, region_progress, service_entry
+from controller.domain.region.progress import RegionProgress, healthy_text, region_progress, service_entry
 from controller.domain.region.ready import (
     deployed_text,
     held_text,
@@ -137,7 +137,7 @@ def _plan(facts: RegionFacts) -> dict[str, Any]:
     return {**known, **accepted}
 
 
-def _others(facts: RegionFacts, progress: Progress) -> list[Condition]:
+def _others(facts: RegionFacts, progress: RegionProgress) -> list[Condition]:
     generation = facts.generation
     deleting: Status = "True" if facts.deleting else "False"
     invalid, goes_on = bool(facts.problem) and not facts.passing, facts.goes_on(progress)
@@ -188,7 +188,7 @@ def _stalled_text(facts: RegionFacts) -> str:
     return f"nothing happens {until}; what ran is untouched"
 
 
-def _going_text(facts: RegionFacts, progress: Progress) -> str:
+def _going_text(facts: RegionFacts, progress: RegionProgress) -> str:
     text = deployed_text(progress)
     if not facts.problem or facts.passing or facts.paused:
         return text
@@ -196,7 +196,7 @@ def _going_text(facts: RegionFacts, progress: Progress) -> str:
     return f"{text}; {what} before that is mended which SpecValid tells"
 
 
-def _paused(facts: RegionFacts, progress: Progress) -> Condition:
+def _paused(facts: RegionFacts, progress: RegionProgress) -> Condition:
     """Its reason is also the memory of what a pause holds back, for when that cannot be compared anew."""
     if not facts.paused or facts.deleting:
         return Condition("Paused", "False", Reason.NOT_PAUSED, "", facts.generation)
@@ -207,7 +207,7 @@ def _paused(facts: RegionFacts, progress: Progress) -> Condition:
     return Condition("Paused", "True", Reason.HELD_BACK if held else Reason.PAUSED, text, facts.generation)
 
 
-def _state(facts: RegionFacts, progress: Progress, running_version: str) -> str:
+def _state(facts: RegionFacts, progress: RegionProgress, running_version: str) -> str:
     if facts.deleting:
         return "Deleting"
     if facts.problem:

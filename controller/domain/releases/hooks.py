@@ -10,7 +10,7 @@ from typing import Any
 
 from controller.domain.api.conditions import find, shorten, timestamp
 from controller.domain.health.pods import CauseKind, PodFacts
-from controller.domain.health.workload_health import Surroundings, Verdict, judge_workload
+from controller.domain.health.workload_health import Surroundings, WorkloadVerdict, judge_workload
 from controller.domain.health.workloads import HOOK, RELEASE_NAME, Workload, parse_workload
 from controller.domain.shared.times import seconds_of
 
@@ -148,7 +148,9 @@ def _weight(text: object) -> int:
         return 0
 
 
-def judge_hook(job: HookJob, pods: Sequence[PodFacts], others: Iterable[HookJob], now: float) -> Verdict:
+def judge_hook(
+    job: HookJob, pods: Sequence[PodFacts], others: Iterable[HookJob], now: float
+) -> WorkloadVerdict:
     """How a hook's Job fares, with what keeps its newest pod from getting on.
 
     It does not wait for those of the `others` that have succeeded.
@@ -178,7 +180,7 @@ def unmet_dependencies(log: str) -> str:
     return "; ".join(f"{name}: {why}" for name, why in list(unmet.items())[:5])
 
 
-def told(job: str, verdict: Verdict, redact: Callable[[str], str], unmet: str = "") -> str:
+def told(job: str, verdict: WorkloadVerdict, redact: Callable[[str], str], unmet: str = "") -> str:
     """A verdict on a hook in a sentence or two. Redacted before anything is cut."""
     named = verdict.text if verdict.text.startswith("Job ") else f"Job {job}: {verdict.text}"
     parts = [redact(named), redact(f"unmet: {unmet}") if unmet else ""]

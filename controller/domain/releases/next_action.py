@@ -97,7 +97,7 @@ class OpenHook:
 
 
 @dataclass(frozen=True)
-class Decision:
+class NextAction:
     """The next step, why, and in how many seconds to look again if nothing happens before.
 
     `waits_for` names the releases whose next change may change the decision.
@@ -111,7 +111,7 @@ class Decision:
 
 
 @dataclass(frozen=True)
-class Situation:
+class ReleaseSituation:
     """Everything the decision depends on.
 
     `wanted` is the digest of chart and resolved values, None when the release is no longer wanted, empty
@@ -131,7 +131,7 @@ class Situation:
     now: float
     jitter: float
     suspended: str = ""
-    obstacle: Decision | None = None
+    obstacle: NextAction | None = None
     unmet: tuple[str, ...] = ()
     dependents: tuple[str, ...] = ()
     requests: Requests = NOTHING_ASKED
@@ -142,93 +142,93 @@ class Situation:
     drift_mode: DriftMode = "Correct"
 
 
-def decide(situation: Situation) -> Decision:
+def decide(situation: ReleaseSituation) -> NextAction:
     """The one next action. The table in docs/releases.md lists every case."""
     if situation.suspended:
-        return Decision(Action.NOTHING, Reason.SUSPENDED, f"suspended by {situation.suspended}")
+        return NextAction(Action.NOTHING, Reason.SUSPENDED, f"suspended by {situation.suspended}")
     recorded = situation.recorded
     foreign = recorded is not None and _is_foreign(situation, recorded)
     if recorded is not None and foreign:
         left = recorded.modified + situation.foreign_grace - situation.now
         if left > 0:
             text = f"another Helm is at work on revision {recorded.version} ({recorded.status})"
-            return Decision(Action.WAIT, Reason.BUSY_ELSEWHERE, text, again_after=min(left, 30.0))
+            return NextAction(Action.WAIT, Reason.BUSY_ELSEWHERE, text, again_after=min(left, 30.0))
     if situation.wanted is None:
         return _unwanted(situation)
     if recorded is None:
-        return _gated(situation, Decision(Action.INSTALL, Reason.NOT_INSTALLED))
+        return _gated(situation, NextAction(Action.INSTALL, Reason.NOT_INSTALLED))
     if _is_pending(recorded):
         # The Lease makes us the only writer and no action of ours runs: its writer is dead.
         text = "of another Helm aged out" if foreign else "was cut off"
         text = f"revision {recorded.version} {text}"
-        return _backed_off(situation, Decision(Action.UNLOCK, Reason.UNLOCKING, text))
+        return _backed_off(situation, NextAction(Action.UNLOCK, Reason.UNLOCKING, text))
     if recorded.status in ("uninstalling", "uninstalled"):
         # Killed in the middle of an uninstall that an edit has taken back since: what is half gone is
         # taken away whole, and the next step installs anew.
-        return _backed_off(situation, Decision(Action.UNINSTALL, Reason.RETRYING, "left half uninstalled"))
+        return _backed_off(situation, NextAction(Action.UNINSTALL, Reason.RETRYING, "left half uninstalled"))
     return _existing(situation, recorded)
 
 
-def _existing(situation: Situation, recorded: Recorded) -> Decision:
+def _existing(situation: ReleaseSituation, recorded: Recorded) -> NextAction:
     requests, impossible = situation.requests, ""
     if not is_answered(requests.rollback, recorded.asked):
         # One that was served is not looked at again: what was edited since is newer.
         impossible = _why_impossible(requests, recorded)
         if not impossible:
             text = f"a rollback to revision {requests.rollback_revision} was asked for"
-            return _backed_off(situation, Decision(Action.ROLLBACK, Reason.ROLLBACK_REQUESTED, text))
+            return _backed_off(situation, NextAction(Action.ROLLBACK, Reason.ROLLBACK_REQUESTED, text))
     if not is_answered(requests.force, recorded.forced):
         text = "an upgrade was asked for by annotation"
-        forced = _gated(situation, Decision(Action.UPGRADE, Reason.FORCED, text), dependencies=False)
+        forced = _gated(situation, NextAction(Action.UPGRADE, Reason.FORCED, text), dependencies=False)
         return _unserved(situation, recorded, forced)
     if _is_held(situation, recorded):
         if impossible:
-            return Decision(Action.NOTHING, Reason.ROLLBACK_IMPOSSIBLE, impossible)
+            return NextAction(Action.NOTHING, Reason.ROLLBACK_IMPOSSIBLE, impossible)
         edited = "its spec is edited, " if recorded.held else ""
         text = (
             f"held at revision {recorded.rolled_back_to} by a rollback until {edited}"
             "the rollback is no longer asked for, or an upgrade is"
         )
-        return _kept(situation, Decision(Action.NOTHING, Reason.ROLLED_BACK, text))
+        return _kept(situation, NextAction(Action.NOTHING, Reason.ROLLED_BACK, text))
     change = _change(situation, recorded)
     if change is not None:
         return _unserved(situation, recorded, _gated(situation, change))
     if impossible:
-        return Decision(Action.NOTHING, Reason.ROLLBACK_IMPOSSIBLE, impossible)
-    return _kept(situation, Decision(Action.NOTHING, Reason.IN_SYNC))
+        return NextAction(Action.NOTHING, Reason.ROLLBACK_IMPOSSIBLE, impossible)
+    return _kept(situation, NextAction(Action.NOTHING, Reason.IN_SYNC))
 
 
-def _change(situation: Situation, recorded: Recorded) -> Decision | None:
+def _change(situation: ReleaseSituation, recorded: Recorded) -> NextAction | None:
     """The upgrade that the release needs, None when it is as it is wanted."""
     if recorded.status == "superseded":
         text = f"the record of the revision after {recorded.version} is missing"
-        return Decision(Action.UPGRADE, Reason.RECORD_MISSING, text)
+        return NextAction(Action.UPGRADE, Reason.RECORD_MISSING, text)
     if recorded.status != "deployed":
-        return Decision(Action.UPGRADE, Reason.RETRYING, "the last revision failed")
+        return NextAction(Action.UPGRADE, Reason.RETRYING, "the last revision failed")
     if not recorded.ours:
         text = f"revision {recorded.version} was not made by this controller"
-        return Decision(Action.UPGRADE, Reason.FOREIGN_CHANGE, text)
+        return NextAction(Action.UPGRADE, Reason.FOREIGN_CHANGE, text)
     if recorded.digest != situation.wanted:
-        return Decision(Action.UPGRADE, Reason.SPEC_CHANGED)
+        return NextAction(Action.UPGRADE, Reason.SPEC_CHANGED)
     return None
 
 
-def _unserved(situation: Situation, recorded: Recorded, decision: Decision) -> Decision:
+def _unserved(situation: ReleaseSituation, recorded: Recorded, decision: NextAction) -> NextAction:
     """The decision; while chart or values cannot be had, what is deployed is kept as it is."""
     if decision is situation.obstacle and recorded.status == "deployed" and recorded.ours:
         return _kept(situation, decision)
     return decision
 
 
-def _kept(situation: Situation, rest: Decision) -> Decision:
+def _kept(situation: ReleaseSituation, rest: NextAction) -> NextAction:
     """What follows for a release that needs no other revision: its objects are kept as it made them."""
     drift = situation.drift
     if drift.trouble:
-        return Decision(Action.NOTHING, Reason.RECORD_UNREADABLE, drift.trouble)
+        return NextAction(Action.NOTHING, Reason.RECORD_UNREADABLE, drift.trouble)
     if not drift.objects:
         return rest
     if situation.drift_mode != "Correct":
-        return Decision(Action.NOTHING, Reason.DRIFTED, str(drift))
+        return NextAction(Action.NOTHING, Reason.DRIFTED, str(drift))
     if drift.corrections >= FIGHT_AFTER:
         fights = drift.corrections - FIGHT_AFTER + 1
         pause = backoff.delay(fights, situation.jitter, first=FIGHT_PAUSE, cap=situation.retry_cap)
@@ -239,13 +239,13 @@ def _kept(situation: Situation, rest: Decision) -> Decision:
                 f"put right {drift.corrections} times within an hour, and changed again{by}; "
                 f"next correction at {timestamp(due + 1)}: {drift}"
             )
-            return Decision(Action.WAIT, Reason.DRIFT_RECURS, text, again_after=due - situation.now)
-    correct = Decision(Action.CORRECT, Reason.DRIFTED, str(drift))
+            return NextAction(Action.WAIT, Reason.DRIFT_RECURS, text, again_after=due - situation.now)
+    correct = NextAction(Action.CORRECT, Reason.DRIFTED, str(drift))
     # The backoff belongs to what could not be put right: that holds up nothing else of the release.
     return correct if drift.fresh else _backed_off(situation, correct)
 
 
-def _is_held(situation: Situation, recorded: Recorded) -> bool:
+def _is_held(situation: ReleaseSituation, recorded: Recorded) -> bool:
     """Whether a rollback keeps the release from what its spec says; one that is no longer asked for does
     not. Made while nobody could tell what was wanted, it stays as long as it is asked for."""
     return bool(
@@ -267,25 +267,25 @@ def _why_impossible(requests: Requests, recorded: Recorded) -> str:
     return f"there is no revision {wanted} to go back to; there is: {there}"
 
 
-def _unwanted(situation: Situation) -> Decision:
+def _unwanted(situation: ReleaseSituation) -> NextAction:
     if situation.recorded is None:
-        return Decision(Action.NOTHING, Reason.GONE)
+        return NextAction(Action.NOTHING, Reason.GONE)
     if situation.dependents:
         names = ", ".join(situation.dependents)
-        return Decision(
+        return NextAction(
             Action.WAIT,
             Reason.WAITING_FOR_DEPENDENTS,
             f"still needed by {names}",
             waits_for=situation.dependents,
         )
-    return _backed_off(situation, Decision(Action.UNINSTALL, Reason.NO_LONGER_WANTED))
+    return _backed_off(situation, NextAction(Action.UNINSTALL, Reason.NO_LONGER_WANTED))
 
 
 def _is_pending(recorded: Recorded) -> bool:
     return recorded.status.startswith("pending-")
 
 
-def _is_foreign(situation: Situation, recorded: Recorded) -> bool:
+def _is_foreign(situation: ReleaseSituation, recorded: Recorded) -> bool:
     """Whether someone else's Helm has begun what the record tells, and may be at it still."""
     if recorded.status == "uninstalling":
         return not recorded.removing
@@ -298,18 +298,18 @@ def _is_foreign(situation: Situation, recorded: Recorded) -> bool:
     return _is_pending(recorded) and not recorded.ours and not our_rollback
 
 
-def _gated(situation: Situation, go: Decision, *, dependencies: bool = True) -> Decision:
+def _gated(situation: ReleaseSituation, go: NextAction, *, dependencies: bool = True) -> NextAction:
     """An action that serves the spec: not without its chart and values, nor before its dependencies."""
     if situation.obstacle is not None:
         return situation.obstacle
     if situation.unmet and dependencies:
         names = ", ".join(situation.unmet)
         text = f"waits for {names} to be deployed"
-        return Decision(Action.WAIT, Reason.WAITING_FOR_DEPENDENCY, text, waits_for=situation.unmet)
+        return NextAction(Action.WAIT, Reason.WAITING_FOR_DEPENDENCY, text, waits_for=situation.unmet)
     return _backed_off(situation, go)
 
 
-def _backed_off(situation: Situation, go: Decision) -> Decision:
+def _backed_off(situation: ReleaseSituation, go: NextAction) -> NextAction:
     last = situation.attempt
     # An edit is served at once: the backoff belongs to the digest that failed. So is a new request.
     digest = situation.wanted if go.action in (*MAKING, Action.UNLOCK) else ""
@@ -327,7 +327,7 @@ def _backed_off(situation: Situation, go: Decision) -> Decision:
             f"{timestamp(hook.until)} at the latest"
         )
         left = hook.until - situation.now
-        return Decision(Action.WAIT, Reason.BACKING_OFF, text, again_after=min(left, HOOK_LOOK))
+        return NextAction(Action.WAIT, Reason.BACKING_OFF, text, again_after=min(left, HOOK_LOOK))
     # Whoever is cut off once goes on at once: it was a restart. Cut off again and again, it may be the cause.
     failures = last.failures - (last.action == Action.UNLOCK)
     if failures == 0:
@@ -338,4 +338,4 @@ def _backed_off(situation: Situation, go: Decision) -> Decision:
         return go
     # The moment, not the seconds left: a message that counts down would be a status write a second.
     text = f"failed {last.failures} time(s), next try at {timestamp(due + 1)}"
-    return Decision(Action.WAIT, Reason.BACKING_OFF, text, again_after=due - situation.now)
+    return NextAction(Action.WAIT, Reason.BACKING_OFF, text, again_after=due - situation.now)

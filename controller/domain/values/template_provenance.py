@@ -26,7 +26,7 @@ _MANY = 8  # fields of one map that are worth asking for all at once
 
 
 @dataclass(frozen=True)
-class Cause:
+class FieldOrigin:
     """One field: its path in its file (`spec.features.…`), and `file:line` or empty."""
 
     path: str
@@ -34,7 +34,7 @@ class Cause:
 
 
 @dataclass(frozen=True)
-class Fields:
+class FieldTree:
     """A tree of fields that may be causes, with the parts of it (its keys) to look at.
 
     `ask` gives the templates' layers when the tree is another one; it raises SpecInvalid where it may not.
@@ -45,17 +45,19 @@ class Fields:
     tree: Mapping[str, Any]
     parts: tuple[str, ...]
     ask: Ask
-    named: Callable[[DocumentPath], Cause]
+    named: Callable[[DocumentPath], FieldOrigin]
     schema: Mapping[str, Any] | None = None
     groups: tuple[DocumentPath, ...] = ()
 
 
-def named_in(source: str, root: DocumentPath, lines: Mapping[DocumentPath, int]) -> Callable[..., Cause]:
+def named_in(
+    source: str, root: DocumentPath, lines: Mapping[DocumentPath, int]
+) -> Callable[..., FieldOrigin]:
     """Names fields by their path below `root` and the line in their file."""
 
-    def named(path: DocumentPath) -> Cause:
+    def named(path: DocumentPath) -> FieldOrigin:
         line = nearest_line(lines, (*root, *path))
-        return Cause(format_path((*root, *path)), f"{source}:{line}" if source and line else source)
+        return FieldOrigin(format_path((*root, *path)), f"{source}:{line}" if source and line else source)
 
     return named
 
@@ -66,15 +68,15 @@ def written(layers: Iterable[Layer]) -> dict[tuple[str, Path], Any]:
 
 
 def find_causes(
-    layers: Iterable[Layer], trees: Iterable[Fields], about: Path = ()
-) -> dict[tuple[str, Path], tuple[Cause, ...]]:
+    layers: Iterable[Layer], trees: Iterable[FieldTree], about: Path = ()
+) -> dict[tuple[str, Path], tuple[FieldOrigin, ...]]:
     """The fields behind each leaf of the templates' layers, by layer and path; others are left out.
 
     With `about` only what is written there is asked for, which is quicker: of a map with many fields those
     are passed over that do nothing there even when all of them are others.
     """
     now = {leaf: value for leaf, value in written(layers).items() if _meet(leaf[1], about)}
-    found: dict[tuple[str, Path], dict[Cause, None]] = {}
+    found: dict[tuple[str, Path], dict[FieldOrigin, None]] = {}
     trees = tuple(trees) if now else ()
     for fields in trees:
         for block in _set_fields(fields):
@@ -100,7 +102,7 @@ def _meet(path: Path, about: Path) -> bool:
 Block = tuple[DocumentPath, ...]  # fields of one map, or a single field
 
 
-def _set_fields(fields: Fields) -> Iterator[Block]:
+def _set_fields(fields: FieldTree) -> Iterator[Block]:
     for part in fields.parts:
         if part in fields.tree:
             yield from _fields_below(fields.tree[part], (part,))
@@ -121,7 +123,7 @@ def _fields_below(value: Any, path: DocumentPath) -> Iterator[Block]:
         yield (path,)
 
 
-def _narrowed(now: Written, fields: Fields, block: Block) -> Iterator[DocumentPath]:
+def _narrowed(now: Written, fields: FieldTree, block: Block) -> Iterator[DocumentPath]:
     """The fields of the block without those that do nothing together with their neighbours."""
     if len(block) < _MANY:
         yield from block
@@ -131,7 +133,7 @@ def _narrowed(now: Written, fields: Fields, block: Block) -> Iterator[DocumentPa
         yield from _narrowed(now, fields, block[half:])
 
 
-def _idle(now: Written, fields: Fields, block: Block) -> bool:
+def _idle(now: Written, fields: FieldTree, block: Block) -> bool:
     """Whether nothing is another one without all of the fields, nor with other values of all of them."""
     for changes in (
         dict.fromkeys(block, _LEFT_OUT),
@@ -143,7 +145,7 @@ def _idle(now: Written, fields: Fields, block: Block) -> bool:
     return True
 
 
-def _touched(now: Written, fields: Fields, path: DocumentPath) -> frozenset[tuple[str, Path]]:
+def _touched(now: Written, fields: FieldTree, path: DocumentPath) -> frozenset[tuple[str, Path]]:
     """Leaves that are other ones without the field, else with another value, else without its item."""
     for value in (_LEFT_OUT, *_others(fields, path)):
         then = _asked(fields, {path: value})
@@ -156,12 +158,12 @@ def _touched(now: Written, fields: Fields, path: DocumentPath) -> frozenset[tupl
     return frozenset()
 
 
-def _without(now: Written, fields: Fields, *paths: DocumentPath) -> frozenset[tuple[str, Path]]:
+def _without(now: Written, fields: FieldTree, *paths: DocumentPath) -> frozenset[tuple[str, Path]]:
     then = _asked(fields, dict.fromkeys(paths, _LEFT_OUT))
     return frozenset(leaf for leaf in now if then is not None and _differs(now, then, leaf))
 
 
-def _asked(fields: Fields, changes: Mapping[DocumentPath, Any]) -> Written | None:
+def _asked(fields: FieldTree, changes: Mapping[DocumentPath, Any]) -> Written | None:
     """What the templates write with other values of fields; None where they or the schema refuse it."""
     tree = copy.deepcopy(dict(fields.tree))
     for path, value in changes.items():
@@ -182,7 +184,7 @@ def _differs(now: Written, then: Written, leaf: tuple[str, Path]) -> bool:
     return leaf not in then or type(now[leaf]) is not type(then[leaf]) or now[leaf] != then[leaf]
 
 
-def _others(fields: Fields, path: DocumentPath) -> Iterator[Any]:
+def _others(fields: FieldTree, path: DocumentPath) -> Iterator[Any]:
     """Other values that a field may have, by its type and its schema."""
     value: Any = fields.tree
     node: Any = fields.schema or {}

@@ -36,7 +36,7 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Exported:
+class ExportedClouds:
     """`keys` that the Secret has by now; `missing`: what the export waits for, empty where for nothing."""
 
     keys: frozenset[str]
@@ -49,7 +49,9 @@ class CloudsExport:
     def __init__(self, kube: Kube) -> None:
         self._kube = kube
 
-    def look(self, osdpl: KubeObject, bundles: Iterable[KubeObject], *, only_look: bool = False) -> Exported:
+    def look(
+        self, osdpl: KubeObject, bundles: Iterable[KubeObject], *, only_look: bool = False
+    ) -> ExportedClouds:
         """Writes the Secret where it differs. Raises Conflict, KubeError.
 
         Nothing is exported before there is a bundle and a password; what was exported stays meanwhile.
@@ -58,21 +60,23 @@ class CloudsExport:
         there = self._kube.get(SECRET, CLOUDS_SECRET, namespace)
         keys = frozenset((there or {}).get("data") or ())
         if there is not None and not _is_ours(there):
-            return Exported(keys & {CLOUDS_KEY, CLOUDS_CA_KEY})
+            return ExportedClouds(keys & {CLOUDS_KEY, CLOUDS_CA_KEY})
         admin = _administrator(bundles, namespace)
         if admin is None or only_look:
-            return Exported(keys)
+            return ExportedClouds(keys)
         password = self._text(admin.password, namespace)
         if password is None:
-            return Exported(keys)
+            return ExportedClouds(keys)
         wanted = {CLOUDS_KEY: clouds_yaml(admin, password)}
         if admin.ca is not None:
             authority = self._text(admin.ca, namespace)
             if authority is None:
-                return Exported(keys, f'it waits for {admin.ca.key} of Secret "{admin.ca.name}"; create it')
+                return ExportedClouds(
+                    keys, f'it waits for {admin.ca.key} of Secret "{admin.ca.name}"; create it'
+                )
             wanted[CLOUDS_CA_KEY] = authority
         self._write(osdpl, there, wanted)
-        return Exported(frozenset(wanted))
+        return ExportedClouds(frozenset(wanted))
 
     def _write(self, osdpl: KubeObject, there: KubeObject | None, wanted: Mapping[str, str]) -> None:
         body = _secret(osdpl, wanted)

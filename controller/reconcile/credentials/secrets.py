@@ -13,8 +13,8 @@ from controller.domain.api.names import CLOUDS_SECRET, DEPLOYMENT_LABEL, SERVICE
 from controller.domain.credentials.certificates import named_secrets
 from controller.domain.credentials.credential_plan import (
     CredentialPlan,
+    CredentialProblem,
     OwnSecret,
-    Trouble,
     own_secrets,
     plan_credentials,
     plan_farewell,
@@ -126,7 +126,7 @@ class SecretsReconciler:
         wanted: tuple[CredentialSecret, ...],
         *,
         only_look: bool,
-    ) -> list[Trouble]:
+    ) -> list[CredentialProblem]:
         """Makes what is missing, publishes what there is, removes what nobody needs any more.
 
         `only_look`: the spec is only planned so far, or the region is paused, and everything stays as it is.
@@ -146,7 +146,7 @@ class SecretsReconciler:
             try:
                 store.apply(change)
             except (CredentialUnusable, ObjectRefused) as error:
-                troubles.append(Trouble(change.name, str(error)))
+                troubles.append(CredentialProblem(change.name, str(error)))
         own = own_secrets(_spec(osdpl))
         troubles += [_own_missing(secret) for secret in own if not store.has(secret.name, secret.key)]
         views = self._views_of_ours(store, wanted, plan, troubles, recorded)
@@ -160,7 +160,7 @@ class SecretsReconciler:
             views = {name: view for name, view in views.items() if name in there or view.troubles}
         certificates = self._certificates_of(osdpl)
         for name in named_secrets(_spec(osdpl)):
-            troubles += [Trouble(name, text) for text in certificates[name].troubles]
+            troubles += [CredentialProblem(name, text) for text in certificates[name].troubles]
         views = _with_certificates(views, certificates)
         condition = secrets_condition(troubles, len(needed), credentials, _generation(osdpl), later=later)
         known = before.get("secrets") or {}
@@ -175,7 +175,7 @@ class SecretsReconciler:
         store: CredentialStore,
         wanted: Iterable[CredentialSecret],
         plan: CredentialPlan,
-        troubles: Iterable[Trouble],
+        troubles: Iterable[CredentialProblem],
         recorded: Mapping[str, Collection[str]],
     ) -> dict[str, SecretView]:
         wanted_keys = {secret.name: frozenset(secret.credentials) for secret in wanted}
@@ -192,7 +192,7 @@ class SecretsReconciler:
         return views
 
     def _views_of_own(
-        self, store: CredentialStore, own: Iterable[OwnSecret], troubles: Iterable[Trouble]
+        self, store: CredentialStore, own: Iterable[OwnSecret], troubles: Iterable[CredentialProblem]
     ) -> dict[str, SecretView]:
         keys: dict[str, set[str]] = {}
         for secret in own:
@@ -220,14 +220,14 @@ class SecretsReconciler:
         store: CredentialStore,
         osdpl: KubeObject,
         bundles: KubeObjects,
-        troubles: list[Trouble],
+        troubles: list[CredentialProblem],
         *,
         only_look: bool,
     ) -> dict[str, SecretView]:
         """The clouds.yaml, brought up to date, as it is published; nothing while there is none."""
         exported = self._clouds.look(osdpl, bundles, only_look=only_look)
         if exported.missing:
-            troubles.append(Trouble(CLOUDS_SECRET, exported.missing))
+            troubles.append(CredentialProblem(CLOUDS_SECRET, exported.missing))
         if not exported.keys and not exported.missing:
             return {}
         digest = store.digest(CLOUDS_SECRET, self._digest_key(), exported.keys)
@@ -273,10 +273,10 @@ def _with_certificates(
     return {**found, **views, **both}
 
 
-def _own_missing(secret: OwnSecret) -> Trouble:
+def _own_missing(secret: OwnSecret) -> CredentialProblem:
     path = f"spec.features.credentials.{secret.service}.{secret.credential}"
-    return Trouble(secret.name, f'it has no key "{secret.key}", which {path} names; create it')
+    return CredentialProblem(secret.name, f'it has no key "{secret.key}", which {path} names; create it')
 
 
-def _messages(name: str, troubles: Iterable[Trouble]) -> tuple[str, ...]:
+def _messages(name: str, troubles: Iterable[CredentialProblem]) -> tuple[str, ...]:
     return tuple(trouble.message for trouble in troubles if trouble.secret == name)

@@ -18,7 +18,7 @@ from controller.domain.api.reasons import Reason
 from controller.domain.health.flap_damping import FlapDamping
 from controller.domain.health.pods import PodFacts, parse_pod
 from controller.domain.health.probes import APPLICATION, probed
-from controller.domain.health.progress_deadlines import Patience
+from controller.domain.health.progress_deadlines import ProgressDeadlines
 from controller.domain.health.region_health import (
     CONDITION,
     ComponentKey,
@@ -29,7 +29,7 @@ from controller.domain.health.region_health import (
     missing_workloads,
     workloads_condition,
 )
-from controller.domain.health.workload_health import Claim
+from controller.domain.health.workload_health import VolumeClaim
 from controller.domain.health.workloads import Workload, parse_workload
 from controller.domain.releases.bundle_facts import BundleFacts, marks_digest, parse_bundle, releases_of
 from controller.errors import ObjectMissing
@@ -67,10 +67,10 @@ LOOK_AGAIN = 10.0
 CATCHING_UP = 0.3
 
 
-def parse_claim(obj: Mapping[str, Any]) -> Claim:
+def parse_claim(obj: Mapping[str, Any]) -> VolumeClaim:
     """The facts of a PersistentVolumeClaim."""
     spec, status = obj.get("spec") or {}, obj.get("status") or {}
-    return Claim(
+    return VolumeClaim(
         name=str(obj["metadata"]["name"]),
         phase=str(status.get("phase") or "Pending"),
         storage_class=str(spec.get("storageClassName") or ""),
@@ -126,7 +126,7 @@ class HealthReconciler:
         self._manifests = ReleaseManifests(records, namespace)
         self._output = PodOutput(kube, clock, namespace, beside=beside, told=told)
         self._missing: frozenset[Workload] = frozenset()
-        self._memory: dict[RegionKey, tuple[Patience, FlapDamping]] = {}
+        self._memory: dict[RegionKey, tuple[ProgressDeadlines, FlapDamping]] = {}
         self._written: dict[RegionKey, float] = {}
         self._resync = resync
         self._probes = probes
@@ -179,7 +179,7 @@ class HealthReconciler:
         before = osdpl.get("status") or {}
         known = before.get("conditions") or []
         said, moment = before.get("health") or {}, self._clock.monotonic()
-        patience, damping = self._memory.setdefault(key, (Patience(), FlapDamping()))
+        patience, damping = self._memory.setdefault(key, (ProgressDeadlines(), FlapDamping()))
         judged = self._output.added(patience.judged(judge_components(facts), said, moment, facts.now))
         if self._probes is not None:
             judged.update(self._probes.components(probed(facts), said.get(APPLICATION) or {}))

@@ -14,9 +14,9 @@ from controller.errors import ApiUnavailable, CloudRefused, CloudUnavailable, Ku
 from controller.ports.kubernetes import NODE, Kube, KubeObject
 from controller.ports.openstack import Cloud
 from controller.ports.system import Clock
-from controller.reconcile.hosts.observe import HostScene
+from controller.reconcile.hosts.observe import NodesSnapshot
 from controller.reconcile.shared.fair_order import FairOrder
-from controller.reconcile.shared.retry_pauses import Pauses
+from controller.reconcile.shared.retry_pauses import RetryPauses
 
 log = logging.getLogger(__name__)
 
@@ -28,14 +28,14 @@ CLOCKS_DIFFER, MADE_WITHIN = 60.0, 120.0
 FIRST_PAUSE, LONGEST_PAUSE = 10.0, 600.0
 
 
-class HostPlaces:
+class HostAggregates:
     """Puts hosts into aggregates. One thread at a time."""
 
     def __init__(self, kube: Kube, clock: Clock) -> None:
         self._kube = kube
         self._clock = clock
         self._order = FairOrder()
-        self._pauses = Pauses(clock, first=FIRST_PAUSE, cap=LONGEST_PAUSE)
+        self._pauses = RetryPauses(clock, first=FIRST_PAUSE, cap=LONGEST_PAUSE)
         self._refused: dict[str, str] = {}
 
     @property
@@ -44,7 +44,7 @@ class HostPlaces:
         return dict(self._refused)
 
     def look(
-        self, scene: HostScene, names: Sequence[str], cloud: Cloud, view: CloudView, *, most: int
+        self, scene: NodesSnapshot, names: Sequence[str], cloud: Cloud, view: CloudView, *, most: int
     ) -> None:
         """Places the hosts of these Nodes.
 

@@ -13,8 +13,8 @@ from dataclasses import replace
 from controller.domain.api.reasons import WARNING, Reason
 from controller.domain.hosts.circuit_breaker import brake
 from controller.domain.hosts.next_step import (
-    Decision,
     HostFacts,
+    NextStep,
     Step,
     decide_host,
 )
@@ -24,19 +24,19 @@ from controller.ports.fencing import Fencing
 from controller.ports.kubernetes import STATEFULSET, Events, Kube
 from controller.ports.openstack import Cloud
 from controller.ports.system import Clock
-from controller.reconcile.hosts.aggregates import HostPlaces
-from controller.reconcile.hosts.drain_lock_reasons import DrainGuard
+from controller.reconcile.hosts.aggregates import HostAggregates
+from controller.reconcile.hosts.drain_lock_reasons import DrainLockReasons
 from controller.reconcile.hosts.drain_locks import DrainLocks, LockedNodes
 from controller.reconcile.hosts.fenced_nodes import FencedNodes
 from controller.reconcile.hosts.fencing import HostFencing
 from controller.reconcile.hosts.host_reports import host_reports, with_locks
-from controller.reconcile.hosts.last_report import BoardContent, HostBoard
-from controller.reconcile.hosts.lost_node_cleanup import AfterEvacuation
-from controller.reconcile.hosts.node_annotations import NodeNotes
-from controller.reconcile.hosts.observe import HostScene, HostScenes
-from controller.reconcile.hosts.reenable_services import MarkReturn
-from controller.reconcile.hosts.reenable_volume_services import VolumeReturn
-from controller.reconcile.hosts.step_rounds import STEPS_PER_LOOK, HostTurns
+from controller.reconcile.hosts.last_report import HostFindings, LastHostFindings
+from controller.reconcile.hosts.lost_node_cleanup import LostNodeCleanup
+from controller.reconcile.hosts.node_annotations import NodeAnnotations
+from controller.reconcile.hosts.observe import NodesObserver, NodesSnapshot
+from controller.reconcile.hosts.reenable_services import ReenabledServices
+from controller.reconcile.hosts.reenable_volume_services import ReenabledVolumeServices
+from controller.reconcile.hosts.step_rounds import STEPS_PER_LOOK, HostStepRounds
 from controller.reconcile.shared.cloud_access import CloudAccess
 from controller.reconcile.shared.object_store import ObjectStore
 
@@ -53,7 +53,7 @@ NO_REGION = 30.0
 PAUSED = "spec.mode is Paused: nothing is done by itself"
 
 
-def _paused(scene: HostScene) -> str:
+def _paused(scene: NodesSnapshot) -> str:
     """Why nothing is done by itself in a region that is paused; empty for another."""
     return PAUSED if scene.policy.paused else ""
 
@@ -72,7 +72,7 @@ class HostsReconciler:
         nodes: ObjectStore,
         region: ObjectStore,
         locks: DrainLocks,
-        board: HostBoard,
+        board: LastHostFindings,
         namespace: str,
         resync: float,
     ) -> None:
@@ -83,21 +83,21 @@ class HostsReconciler:
         self._region = region
         self._board = board
         self._resync = resync
-        self._scenes = HostScenes(
+        self._scenes = NodesObserver(
             kube=kube, clock=clock, nodes=nodes, region=region, board=board, namespace=namespace
         )
-        self._notes = NodeNotes(kube, clock)
-        self._guard = DrainGuard(kube, clock, locks)
+        self._notes = NodeAnnotations(kube, clock)
+        self._guard = DrainLockReasons(kube, clock, locks)
         self._fencing = HostFencing(
             kube=kube, clock=clock, fencing=fencing, notes=self._notes, namespace=namespace
         )
         self._fenced = FencedNodes(kube, events, self._notes)
         self._told: dict[str, tuple[str, str]] = {}
-        self._turns = HostTurns(kube, clock, namespace)
-        self._after = AfterEvacuation(kube, clock, namespace)
-        self._volumes = VolumeReturn(clock)
-        self._marks = MarkReturn(kube, clock)
-        self._places = HostPlaces(kube, clock)
+        self._turns = HostStepRounds(kube, clock, namespace)
+        self._after = LostNodeCleanup(kube, clock, namespace)
+        self._volumes = ReenabledVolumeServices(clock)
+        self._marks = ReenabledServices(kube, clock)
+        self._places = HostAggregates(kube, clock)
         self._looked = -AT_LEAST
         # When OpenStack was last looked at, in seconds since the epoch.
         self._known = 0.0
@@ -132,7 +132,7 @@ class HostsReconciler:
 
     # -- what follows from a look -------------------------------------------------------------------
 
-    def _care(self, scene: HostScene, cloud: Cloud, view: CloudView) -> bool:
+    def _care(self, scene: NodesSnapshot, cloud: Cloud, view: CloudView) -> bool:
         """Decides on every host and takes the steps; whether any changed something."""
         scene = self._fenced.look(scene, view)
         hosts = self._scenes.facts(scene, view)
@@ -158,7 +158,7 @@ class HostsReconciler:
         reports = host_reports(
             scene, view, decided, locks=locks, misplaced=self._places.refused, refused=refused, now=now
         )
-        self._board.write(BoardContent(reports, braked, paused=_paused(scene)))
+        self._board.write(HostFindings(reports, braked, paused=_paused(scene)))
         return turns.changed
 
     # -- what is told -------------------------------------------------------------------------------
@@ -171,7 +171,7 @@ class HostsReconciler:
         reports = {name: told[name] for name in before.reports}
         self._board.write(replace(before, reports=reports, paused=paused, unknown=why, as_of=self._known))
 
-    def _tell(self, host: HostFacts, decision: Decision, scene: HostScene) -> None:
+    def _tell(self, host: HostFacts, decision: NextStep, scene: NodesSnapshot) -> None:
         """An event on the Node when what is done with its host changes."""
         words = (str(decision.step), str(decision.reason))
         if self._told.get(host.name) == words:

@@ -14,13 +14,13 @@ from controller.ports.kubernetes import NODE, Kube
 from controller.ports.openstack import Cloud
 from controller.ports.system import Clock
 from controller.reconcile.hosts.drain_locks import DrainLocks, LockedNodes
-from controller.reconcile.hosts.observe import HostScene
+from controller.reconcile.hosts.observe import NodesSnapshot
 from controller.reconcile.hosts.removal import what_is_left
 from controller.reconcile.shared.fair_order import FairOrder
 from controller.reconcile.shared.first_seen import FirstSeen
 
 
-class DrainGuard:
+class DrainLockReasons:
     """Locks and releases. A lock is made on one list's word, and released only when all agree."""
 
     def __init__(self, kube: Kube, clock: Clock, locks: DrainLocks) -> None:
@@ -35,7 +35,7 @@ class DrainGuard:
         self._locks.ensure({}, self._clock.now())
 
     def look(
-        self, scene: HostScene, workloads: Sequence[Workload], view: CloudView | None, cloud: Cloud | None
+        self, scene: NodesSnapshot, workloads: Sequence[Workload], view: CloudView | None, cloud: Cloud | None
     ) -> LockedNodes:
         """The nodes that are locked, and why. Without a look at OpenStack, locks of hosts stay.
 
@@ -64,12 +64,12 @@ class DrainGuard:
         )
 
     @staticmethod
-    def _concerns(name: str, scene: HostScene) -> bool:
+    def _concerns(name: str, scene: NodesSnapshot) -> bool:
         """Whether servers of the node are our business: it is or was one for computes."""
         known = scene.known.get(name)
         return scene.is_compute(name) or (known is not None and known.compute)
 
-    def _why_still(self, name: str, scene: HostScene, view: CloudView | None, cloud: Cloud | None) -> str:
+    def _why_still(self, name: str, scene: NodesSnapshot, view: CloudView | None, cloud: Cloud | None) -> str:
         """Why a lock that is there stays although nothing asks for it now; empty where it may go."""
         if not self._concerns(name, scene):
             return ""

@@ -12,8 +12,8 @@ from controller.domain.hosts.fencing_confirmation import against_taking_up, rene
 from controller.domain.hosts.nodes import NodeFacts, parse_node
 from controller.domain.shared.cloud_facts import CloudView, ComputeService
 from controller.ports.kubernetes import NODE, Events, Kube
-from controller.reconcile.hosts.node_annotations import NodeNotes
-from controller.reconcile.hosts.observe import HostScene
+from controller.reconcile.hosts.node_annotations import NodeAnnotations
+from controller.reconcile.hosts.observe import NodesSnapshot
 
 log = logging.getLogger(__name__)
 
@@ -21,12 +21,12 @@ log = logging.getLogger(__name__)
 class FencedNodes:
     """To be looked at before anything else is done: what is void is so before anybody acts upon it."""
 
-    def __init__(self, kube: Kube, events: Events, notes: NodeNotes) -> None:
+    def __init__(self, kube: Kube, events: Events, notes: NodeAnnotations) -> None:
         self._kube = kube
         self._events = events
         self._notes = notes
 
-    def look(self, scene: HostScene, view: CloudView) -> HostScene:
+    def look(self, scene: NodesSnapshot, view: CloudView) -> NodesSnapshot:
         """The scene with its Nodes as they are then. Raises KubeError."""
         fresh = dict(scene.nodes)
         for node in scene.nodes.values():
@@ -34,7 +34,7 @@ class FencedNodes:
                 fresh[node.name] = self._care(node, scene, view)
         return replace(scene, nodes=fresh)
 
-    def _care(self, node: NodeFacts, scene: HostScene, view: CloudView) -> NodeFacts:
+    def _care(self, node: NodeFacts, scene: NodesSnapshot, view: CloudView) -> NodeFacts:
         """The Node after what was due for it."""
         service = view.service(scene.host(node.name, view))
         peers = list(scene.peers(node.name, view)) if node.confirmation is not None else []

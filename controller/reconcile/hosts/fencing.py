@@ -10,14 +10,14 @@ from dataclasses import replace
 from controller.domain.api.names import FENCED_ANNOTATION
 from controller.domain.api.reasons import Reason
 from controller.domain.hosts.fencing_confirmation import Confirmation
-from controller.domain.hosts.next_step import Decision, HostFacts, Step
+from controller.domain.hosts.next_step import HostFacts, NextStep, Step
 from controller.domain.hosts.node_policy import NodePolicy, SecretKey
 from controller.domain.hosts.nodes import parse_node
 from controller.errors import CloudUnavailable
 from controller.ports.fencing import Fencing
 from controller.ports.kubernetes import NODE, SECRET, Kube
 from controller.ports.system import Clock
-from controller.reconcile.hosts.node_annotations import NodeNotes
+from controller.reconcile.hosts.node_annotations import NodeAnnotations
 
 # In one look so many are asked for, and no more after so many seconds: other hosts wait meanwhile.
 ASKED, WITHIN = 3, 5.0
@@ -27,7 +27,7 @@ class HostFencing:
     """One thread at a time. `namespace`: where Secrets for the service lie."""
 
     def __init__(
-        self, *, kube: Kube, clock: Clock, fencing: Fencing, notes: NodeNotes, namespace: str
+        self, *, kube: Kube, clock: Clock, fencing: Fencing, notes: NodeAnnotations, namespace: str
     ) -> None:
         self._kube = kube
         self._clock = clock
@@ -37,8 +37,8 @@ class HostFencing:
         self._asked: dict[str, float] = {}
 
     def ask(
-        self, awaiting: Sequence[tuple[HostFacts, Decision]], policy: NodePolicy, *, hurried: bool = False
-    ) -> dict[str, Decision]:
+        self, awaiting: Sequence[tuple[HostFacts, NextStep]], policy: NodePolicy, *, hurried: bool = False
+    ) -> dict[str, NextStep]:
         """What is to be told of those hosts that were asked for; who was asked for longest ago comes first.
 
         `hurried`: the look has taken its time already; only one is asked for. Raises KubeError.
@@ -48,7 +48,7 @@ class HostFencing:
             return {}
         began = self._clock.monotonic()
         self._asked = {host.name: self._asked.get(host.name, 0.0) for host, _ in awaiting}
-        told: dict[str, Decision] = {}
+        told: dict[str, NextStep] = {}
         for host, decision in sorted(awaiting, key=lambda one: self._asked[one[0].name])[
             : 1 if hurried else ASKED
         ]:
@@ -61,7 +61,7 @@ class HostFencing:
                 told[host.name] = replace(decision, message=str(error))
         return told
 
-    def _ask(self, host: HostFacts, decision: Decision, policy: NodePolicy) -> Decision:
+    def _ask(self, host: HostFacts, decision: NextStep, policy: NodePolicy) -> NextStep:
         live = self._kube.get(NODE, host.name)
         node = parse_node(live) if live is not None else None
         if live is None or node is None or node.is_ready or not node.since:
@@ -78,7 +78,7 @@ class HostFencing:
             authority=self._secret(policy.fencing_authority),
         )
         if confirmed and self._notes.write(live, noted):
-            return Decision(Step.WAIT, Reason.EVACUATING, "the fencing service says that the node is off")
+            return NextStep(Step.WAIT, Reason.EVACUATING, "the fencing service says that the node is off")
         return replace(decision, message="the fencing service was asked, and has not confirmed yet")
 
     def _secret(self, wanted: SecretKey | None) -> bytes:

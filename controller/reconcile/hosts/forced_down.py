@@ -26,7 +26,7 @@ UNDER_WAY = 300.0
 
 
 @dataclass(frozen=True, slots=True)
-class _Held:
+class _ForcedDown:
     """By its id: a service that registers anew under the same host is not the one that we forced down."""
 
     service: str
@@ -39,7 +39,7 @@ class _Held:
         return live.id != self.service or not live.forced_down
 
 
-class HeldHosts:
+class ForcedDownHosts:
     """A ConfigMap in the region's namespace, with an entry for each host. Safe from kills."""
 
     def __init__(self, kube: Kube, clock: Clock, namespace: str) -> None:
@@ -102,6 +102,6 @@ class HeldHosts:
         return self._kube.merge_patch(CONFIGMAP, NAME, self._namespace, patch) is not None
 
 
-def _parsed(text: str) -> _Held:
+def _parsed(text: str) -> _ForcedDown:
     service, _, at = text.partition(" ")
-    return _Held(service, seconds_of(at))
+    return _ForcedDown(service, seconds_of(at))

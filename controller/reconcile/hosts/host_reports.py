@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from controller.domain.hosts.next_step import Decision, HostFacts, Step
+from controller.domain.hosts.next_step import HostFacts, NextStep, Step
 from controller.domain.hosts.node_policy import NodePolicy
 from controller.domain.hosts.nodes import HostReport
 from controller.domain.shared.cloud_facts import CloudView
 from controller.reconcile.hosts.drain_locks import LockedNodes
-from controller.reconcile.hosts.observe import HostScene
+from controller.reconcile.hosts.observe import NodesSnapshot
 
 UNREGISTERED = "not registered"
 
 
 def host_reports(
-    scene: HostScene,
+    scene: NodesSnapshot,
     view: CloudView,
-    decided: Iterable[tuple[HostFacts, Decision]],
+    decided: Iterable[tuple[HostFacts, NextStep]],
     *,
     locks: LockedNodes,
     misplaced: Mapping[str, str],
@@ -52,7 +52,7 @@ def with_locks(reports: Mapping[str, HostReport], locks: LockedNodes) -> dict[st
     return result
 
 
-def _report(host: HostFacts, decision: Decision, policy: NodePolicy, now: float) -> HostReport:
+def _report(host: HostFacts, decision: NextStep, policy: NodePolicy, now: float) -> HostReport:
     service, node = host.service, host.node
     uid = host.known_uid
     settled = node is not None and now - node.created >= policy.hold_down

@@ -10,7 +10,7 @@ from controller.domain.hosts.nodes import HostReport
 
 
 @dataclass(frozen=True)
-class BoardContent:
+class HostFindings:
     """`braked`, `paused`: why automatic action is stopped. `unknown`: why OpenStack cannot be looked at.
 
     While it cannot, the reports are of `as_of`, the last look (seconds since the epoch; 0.0: of none yet).
@@ -23,12 +23,12 @@ class BoardContent:
     as_of: float = 0.0
 
 
-class HostBoard:
+class LastHostFindings:
     """Safe from any thread. `changed` is called when the content has changed."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._content = BoardContent()
+        self._content = HostFindings()
         self._filled = False
         self._looked = False
         self.changed: Callable[[], None] = _nobody
@@ -45,11 +45,11 @@ class HostBoard:
             unseen = "" if self._looked else "the compute hosts were not looked at yet"
             return self._content.paused or unseen or self._content.braked
 
-    def read(self) -> BoardContent:
+    def read(self) -> HostFindings:
         with self._lock:
             return self._content
 
-    def write(self, content: BoardContent) -> None:
+    def write(self, content: HostFindings) -> None:
         with self._lock:
             same = content == self._content and self._filled
             self._content, self._filled = content, True

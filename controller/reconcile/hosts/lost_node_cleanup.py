@@ -13,8 +13,8 @@ from controller.domain.shared.cloud_facts import CloudView
 from controller.errors import ApiUnavailable, KubeError, is_refusal
 from controller.ports.kubernetes import NODE, NODE_MAINTENANCE, POD, Kube
 from controller.ports.system import Clock
-from controller.reconcile.hosts.observe import HostScene
-from controller.reconcile.shared.retry_pauses import Pauses
+from controller.reconcile.hosts.observe import NodesSnapshot
+from controller.reconcile.shared.retry_pauses import RetryPauses
 
 log = logging.getLogger(__name__)
 
@@ -38,17 +38,17 @@ class _Due:
         return f"the {self.resource.kind} {self.name}"
 
 
-class AfterEvacuation:
+class LostNodeCleanup:
     """One thread at a time. `namespace` is the region's."""
 
     def __init__(self, kube: Kube, clock: Clock, namespace: str) -> None:
         self._kube = kube
         self._clock = clock
         self._namespace = namespace
-        self._pauses = Pauses(clock, first=FIRST_PAUSE, cap=LONGEST_PAUSE)
+        self._pauses = RetryPauses(clock, first=FIRST_PAUSE, cap=LONGEST_PAUSE)
         self._refused: dict[str, str] = {}
 
-    def look(self, scene: HostScene, view: CloudView) -> dict[str, str]:
+    def look(self, scene: NodesSnapshot, view: CloudView) -> dict[str, str]:
         """Deletes what is due; by name of the Node, what the API server refuses of it.
 
         One that is refused holds up no other. Raises KubeError where the API server does not answer.
@@ -79,7 +79,7 @@ class AfterEvacuation:
             self._pauses.succeeded(one.uid)
             self._refused.pop(one.uid, None)
 
-    def _evacuations(self, scene: HostScene, view: CloudView) -> Iterator[_Due]:
+    def _evacuations(self, scene: NodesSnapshot, view: CloudView) -> Iterator[_Due]:
         """A node that is back needs its own evacuation no more."""
         for name, maintenances in scene.maintenances.items():
             for one in maintenances:
@@ -88,7 +88,7 @@ class AfterEvacuation:
                 if done and self._needs_none(name, scene, view):
                     yield _Due(name, NODE_MAINTENANCE, meta["name"], meta["uid"])
 
-    def _needs_none(self, name: str, scene: HostScene, view: CloudView) -> bool:
+    def _needs_none(self, name: str, scene: NodesSnapshot, view: CloudView) -> bool:
         """Whether the node is ready, be it under another name, or gone: nobody can say that this is off."""
         if scene.ready_as(name, view):
             return True
@@ -97,7 +97,7 @@ class AfterEvacuation:
             return node.is_ready
         return self._kube.get(NODE, name) is None
 
-    def _stuck(self, scene: HostScene, view: CloudView) -> Iterator[_Due]:
+    def _stuck(self, scene: NodesSnapshot, view: CloudView) -> Iterator[_Due]:
         """What hangs on a node that is known to be off is freed."""
         now = self._clock.now()
         for name, node in scene.nodes.items():

@@ -15,7 +15,7 @@ from controller.ports.system import Clock
 log = logging.getLogger(__name__)
 
 
-class NodeNotes:
+class NodeAnnotations:
     """Annotations of Nodes."""
 
     def __init__(self, kube: Kube, clock: Clock) -> None:

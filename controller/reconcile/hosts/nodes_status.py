@@ -16,7 +16,7 @@ from controller.domain.hosts.nodes import CONDITION, node_entries, nodes_conditi
 from controller.errors import ObjectMissing
 from controller.ports.kubernetes import NODE, OSDPL, Events, Kube, Resource
 from controller.ports.system import Clock
-from controller.reconcile.hosts.last_report import BoardContent, HostBoard
+from controller.reconcile.hosts.last_report import HostFindings, LastHostFindings
 from controller.reconcile.shared.managed_region import managed_region
 from controller.reconcile.shared.object_store import ObjectStore, Parse
 from controller.reconcile.shared.region_status import apply_region_status
@@ -48,7 +48,7 @@ class NodesReconciler:
         events: Events,
         store: ObjectStore,
         resync: float,
-        board: HostBoard | None = None,
+        board: LastHostFindings | None = None,
     ) -> None:
         self._kube = kube
         self._clock = clock
@@ -80,7 +80,7 @@ class NodesReconciler:
         known = before.get("conditions") or []
         nodes = self._store.facts(NODE)
         now = self._clock.now()
-        board = self._board.read() if self._board else BoardContent()
+        board = self._board.read() if self._board else HostFindings()
         generation = int(before.get("observedGeneration") or 0)
         condition = nodes_condition(
             nodes, generation, braked=board.braked, unknown=board.unknown, reports=board.reports

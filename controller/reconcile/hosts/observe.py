@@ -22,8 +22,8 @@ from controller.domain.hosts.nodes import COMPUTE_ROLE, HostReport, NodeFacts
 from controller.domain.shared.cloud_facts import CloudView
 from controller.ports.kubernetes import NODE, NODE_MAINTENANCE, OSDPL, POD, Kube, KubeObject
 from controller.ports.system import Clock
-from controller.reconcile.hosts.forced_down import HeldHosts
-from controller.reconcile.hosts.last_report import HostBoard
+from controller.reconcile.hosts.forced_down import ForcedDownHosts
+from controller.reconcile.hosts.last_report import LastHostFindings
 from controller.reconcile.shared.first_seen import FirstSeen
 from controller.reconcile.shared.managed_region import managed_region
 from controller.reconcile.shared.object_store import ObjectStore
@@ -40,7 +40,7 @@ class KnownHost:
 
 
 @dataclass(frozen=True)
-class HostScene:
+class NodesSnapshot:
     """All that one look at the Kubernetes side found. `maintenances` by the name of their Node."""
 
     policy: NodePolicy
@@ -91,7 +91,7 @@ class HostScene:
         return tuple(name for name, known in self.known.items() if known.uid and name not in self.nodes)
 
 
-class HostScenes:
+class NodesObserver:
     """Reads scenes, and gives the facts of every host. One thread at a time."""
 
     def __init__(
@@ -101,7 +101,7 @@ class HostScenes:
         clock: Clock,
         nodes: ObjectStore,
         region: ObjectStore,
-        board: HostBoard,
+        board: LastHostFindings,
         namespace: str,
     ) -> None:
         self._kube = kube
@@ -111,10 +111,10 @@ class HostScenes:
         self._board = board
         self._namespace = namespace
         self._seen = FirstSeen()
-        self._held = HeldHosts(kube, clock, namespace)
+        self._held = ForcedDownHosts(kube, clock, namespace)
         self._no_agents = 0
 
-    def read(self) -> HostScene | None:
+    def read(self) -> NodesSnapshot | None:
         """The Kubernetes side; None where there is no region. Raises KubeError."""
         name = managed_region(self._kube, self._namespace)
         osdpl = self._kube.get(OSDPL, name, self._namespace) if name else None
@@ -126,7 +126,7 @@ class HostScenes:
             if not (is_plan(one) or is_put_back(one)):
                 maintenances.setdefault(str(one["spec"]["nodeName"]), []).append(one)
         status = (osdpl.get("status") or {}).get("nodes") or {}
-        return HostScene(
+        return NodesSnapshot(
             policy=parse_policy(osdpl["spec"]),
             nodes={node.name: node for node in listed},
             pods=self._region.facts(POD),
@@ -134,7 +134,7 @@ class HostScenes:
             known=_known(status, self._board.read().reports),
         )
 
-    def facts(self, scene: HostScene, view: CloudView) -> list[HostFacts]:
+    def facts(self, scene: NodesSnapshot, view: CloudView) -> list[HostFacts]:
         """Compute nodes, and those that were nodes and of which OpenStack may still know."""
         computes = {name for name, node in scene.nodes.items() if node.is_compute}
         # The last one of a host has it: of several Nodes one that is ready, and of those the newest.
@@ -167,7 +167,7 @@ class HostScenes:
     def _host(
         self,
         name: str,
-        scene: HostScene,
+        scene: NodesSnapshot,
         view: CloudView,
         *,
         known: KnownHost,

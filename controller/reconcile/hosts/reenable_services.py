@@ -17,8 +17,8 @@ from controller.errors import CloudRefused, CloudUnavailable
 from controller.ports.kubernetes import NODE_MAINTENANCE, Kube
 from controller.ports.openstack import Cloud
 from controller.ports.system import Clock
-from controller.reconcile.hosts.observe import HostScene
-from controller.reconcile.shared.retry_pauses import Pauses
+from controller.reconcile.hosts.observe import NodesSnapshot
+from controller.reconcile.shared.retry_pauses import RetryPauses
 
 log = logging.getLogger(__name__)
 
@@ -26,14 +26,14 @@ log = logging.getLogger(__name__)
 FIRST_PAUSE, LONGEST_PAUSE = 10.0, 600.0
 
 
-class MarkReturn:
+class ReenabledServices:
     """Undoes what is left of maintenances that are no more. One thread at a time."""
 
     def __init__(self, kube: Kube, clock: Clock) -> None:
         self._kube = kube
-        self._pauses = Pauses(clock, first=FIRST_PAUSE, cap=LONGEST_PAUSE)
+        self._pauses = RetryPauses(clock, first=FIRST_PAUSE, cap=LONGEST_PAUSE)
 
-    def look(self, scene: HostScene, cloud: Cloud, view: CloudView) -> None:
+    def look(self, scene: NodesSnapshot, cloud: Cloud, view: CloudView) -> None:
         """Enables those that report, on hosts of Nodes that are in no maintenance. Raises KubeError."""
         volumes = [one for one in view.volumes if one.up and not one.enabled and mark_in(one.reason)]
         agents = [one for one in view.agents if one.alive and mark_in(one.description)]
@@ -64,7 +64,7 @@ class MarkReturn:
             log.warning("%s: %s", what, error)
 
 
-def _free_hosts(scene: HostScene, view: CloudView) -> set[str]:
+def _free_hosts(scene: NodesSnapshot, view: CloudView) -> set[str]:
     """Hosts of Nodes that no maintenance has taken out, under whatever name."""
     taken = {
         scene.host(name, view)

@@ -6,13 +6,13 @@ import logging
 from collections.abc import Sequence
 
 from controller.domain.api.reasons import Reason
-from controller.domain.hosts.next_step import Decision, HostFacts
+from controller.domain.hosts.next_step import HostFacts, NextStep
 from controller.domain.shared.cloud_facts import REMOVED, CloudView
 from controller.errors import CloudRefused, CloudUnavailable
 from controller.ports.openstack import Cloud
 from controller.ports.system import Clock
-from controller.reconcile.hosts.observe import HostScene
-from controller.reconcile.shared.retry_pauses import Pauses
+from controller.reconcile.hosts.observe import NodesSnapshot
+from controller.reconcile.shared.retry_pauses import RetryPauses
 
 log = logging.getLogger(__name__)
 
@@ -20,16 +20,16 @@ log = logging.getLogger(__name__)
 FIRST_PAUSE, LONGEST_PAUSE = 10.0, 600.0
 
 
-class VolumeReturn:
+class ReenabledVolumeServices:
     """Undoes what the removal of a host did to its volume services. One thread at a time."""
 
     def __init__(self, clock: Clock) -> None:
-        self._pauses = Pauses(clock, first=FIRST_PAUSE, cap=LONGEST_PAUSE)
+        self._pauses = RetryPauses(clock, first=FIRST_PAUSE, cap=LONGEST_PAUSE)
 
     def look(
         self,
-        scene: HostScene,
-        decided: Sequence[tuple[HostFacts, Decision]],
+        scene: NodesSnapshot,
+        decided: Sequence[tuple[HostFacts, NextStep]],
         cloud: Cloud,
         view: CloudView,
     ) -> None:

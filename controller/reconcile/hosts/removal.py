@@ -6,7 +6,7 @@ import logging
 from dataclasses import replace
 
 from controller.domain.api.reasons import Reason
-from controller.domain.hosts.next_step import Decision, HostFacts, Step
+from controller.domain.hosts.next_step import HostFacts, NextStep, Step
 from controller.domain.shared.cloud_facts import REMOVED, Agent, CloudView
 from controller.errors import CloudRefused, CloudUnavailable
 from controller.ports.openstack import Cloud
@@ -49,7 +49,7 @@ def _was_evacuated(server: str, host: str, cloud: Cloud) -> bool:
     return bool(away) and away[-1].ended and not away[-1].failed
 
 
-def remove_host(facts: HostFacts, decision: Decision, cloud: Cloud, view: CloudView) -> Decision:
+def remove_host(facts: HostFacts, decision: NextStep, cloud: Cloud, view: CloudView) -> NextStep:
     """Removes the host; Step.FORGET once nothing of it is left.
 
     The compute service goes first: Nova refuses that while a move to or from the host is not over, and it
@@ -60,14 +60,14 @@ def remove_host(facts: HostFacts, decision: Decision, cloud: Cloud, view: CloudV
     if facts.was_compute:
         left = what_is_left(host, cloud)
         if left:
-            return Decision(Step.BLOCKED, Reason.SERVERS_LEFT, left)
+            return NextStep(Step.BLOCKED, Reason.SERVERS_LEFT, left)
         if facts.service is not None:
             try:
                 cloud.delete_compute_service(facts.service.id)
             except CloudRefused as error:
                 if error.code != 409:
                     raise
-                return Decision(Step.BLOCKED, Reason.SERVERS_LEFT, f"Nova keeps its service: {error}")
+                return NextStep(Step.BLOCKED, Reason.SERVERS_LEFT, f"Nova keeps its service: {error}")
             log.info("host %s: compute service removed", host)
         if cloud.compute_service(host) is not None:
             # Placement's part is safe to take only after Nova's own check, which comes with the deletion.
@@ -81,7 +81,7 @@ def remove_host(facts: HostFacts, decision: Decision, cloud: Cloud, view: CloudV
         if volume.binary == "cinder-volume" and volume.enabled and not volume.up:
             cloud.set_volume_service(volume, enabled=False, reason=REMOVED)
     if stranded:
-        return Decision(Step.BLOCKED, Reason.SERVERS_LEFT, stranded)
+        return NextStep(Step.BLOCKED, Reason.SERVERS_LEFT, stranded)
     return decision if facts.service is not None else replace(decision, step=Step.FORGET)
 
 

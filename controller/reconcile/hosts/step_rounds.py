@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from controller.domain.api.reasons import Reason
-from controller.domain.hosts.next_step import PASSIVE, Decision, HostFacts, Step, decide_host
+from controller.domain.hosts.next_step import PASSIVE, HostFacts, NextStep, Step, decide_host
 from controller.domain.hosts.nodes import parse_node
 from controller.domain.shared.cloud_facts import CloudView
 from controller.errors import (
@@ -20,11 +20,11 @@ from controller.errors import (
 from controller.ports.kubernetes import NODE, Kube
 from controller.ports.openstack import Cloud
 from controller.ports.system import Clock
-from controller.reconcile.hosts.observe import HostScene
+from controller.reconcile.hosts.observe import NodesSnapshot
 from controller.reconcile.hosts.steps import HostSteps, after_step
 from controller.reconcile.shared.cloud_access import STEP_GRACE
 from controller.reconcile.shared.fair_order import FairOrder
-from controller.reconcile.shared.retry_pauses import Pauses
+from controller.reconcile.shared.retry_pauses import RetryPauses
 
 # In one look, so that it stays short; the next goes on where it ended.
 STEPS_PER_LOOK = 20
@@ -33,11 +33,11 @@ URGENT = (Step.DISABLE, Step.ENABLE, Step.EVACUATE)
 # Seconds after a step that did not succeed, at first and at the most.
 FIRST_PAUSE, LONGEST_PAUSE = 5.0, 60.0
 
-Decided = tuple[HostFacts, Decision]
+Decided = tuple[HostFacts, NextStep]
 
 
 @dataclass(frozen=True)
-class Turns:
+class StepResults:
     """`told`: by name of the host, what it is after its step. `changed`: whether anything was."""
 
     told: dict[str, Decided] = field(default_factory=dict)
@@ -45,7 +45,7 @@ class Turns:
     changed: bool = False
 
 
-class HostTurns:
+class HostStepRounds:
     """Nobody is always last, and who gets nowhere does not hold up others. One thread at a time."""
 
     def __init__(self, kube: Kube, clock: Clock, namespace: str) -> None:
@@ -53,12 +53,12 @@ class HostTurns:
         self._clock = clock
         self._steps = HostSteps(kube, clock, namespace)
         self._urgent, self._others = FairOrder(), FairOrder()
-        self._pauses = Pauses(clock, first=FIRST_PAUSE, cap=LONGEST_PAUSE)
-        self._last: dict[tuple[str, Step], Decision] = {}
+        self._pauses = RetryPauses(clock, first=FIRST_PAUSE, cap=LONGEST_PAUSE)
+        self._last: dict[tuple[str, Step], NextStep] = {}
 
     def take(
-        self, decided: Sequence[Decided], scene: HostScene, cloud: Cloud, *, view: CloudView, braked: str
-    ) -> Turns:
+        self, decided: Sequence[Decided], scene: NodesSnapshot, cloud: Cloud, *, view: CloudView, braked: str
+    ) -> StepResults:
         """Takes steps while there is time, and one in any case. Raises KubeError."""
         due = {(host.name, one.step): (host, one) for host, one in decided if one.step not in PASSIVE}
         self._pauses.keep(due.keys())
@@ -79,9 +79,9 @@ class HostTurns:
                 told[key[0]] = result
                 changed = changed or outcome is True
                 self._note(key, result[1], outcome)
-        return Turns(told, tried, changed)
+        return StepResults(told, tried, changed)
 
-    def _note(self, key: tuple[str, Step], said: Decision, outcome: bool | None) -> None:
+    def _note(self, key: tuple[str, Step], said: NextStep, outcome: bool | None) -> None:
         if outcome is False:
             self._pauses.failed(key)
             self._last[key] = said
@@ -92,8 +92,8 @@ class HostTurns:
     def _take(
         self,
         host: HostFacts,
-        decision: Decision,
-        scene: HostScene,
+        decision: NextStep,
+        scene: NodesSnapshot,
         cloud: Cloud,
         *,
         view: CloudView,
@@ -119,14 +119,14 @@ class HostTurns:
             changed = told.step in (again.step, Step.FORGET)
             return (replace(seen, service=after_step(service, again)) if changed else seen, told), changed
         except CloudUnavailable as error:
-            return (seen, Decision(Step.WAIT, Reason.CLOUD_UNKNOWN, str(error))), False
+            return (seen, NextStep(Step.WAIT, Reason.CLOUD_UNKNOWN, str(error))), False
         except CloudRefused as error:
             reason = Reason.CLEANUP_AWAITED if decision.step == Step.UNFORCE else Reason.CLOUD_UNKNOWN
-            return (seen, Decision(Step.WAIT, reason, str(error))), False
+            return (seen, NextStep(Step.WAIT, reason, str(error))), False
         except ApiUnavailable:
             raise
         except (Conflict, ObjectMissing) as error:
-            return (seen, Decision(Step.WAIT, decision.reason, f"it changed meanwhile: {error}")), False
+            return (seen, NextStep(Step.WAIT, decision.reason, f"it changed meanwhile: {error}")), False
         except KubeError as error:
             # A quota or an admission refuses what this host needs: the others are none the worse for it.
             text = f"{decision.message}; the API server refuses that: {error}"

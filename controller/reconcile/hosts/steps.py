@@ -8,14 +8,14 @@ from dataclasses import replace
 
 from controller.domain.api.conditions import find
 from controller.domain.api.names import API_VERSION, AUTOMATIC_LABEL, MANAGED_BY, MANAGED_BY_US
-from controller.domain.hosts.next_step import Decision, HostFacts, Step
+from controller.domain.hosts.next_step import HostFacts, NextStep, Step
 from controller.domain.hosts.nodes import NodeFacts
 from controller.domain.shared.cloud_facts import CloudView, ComputeService, forced_by_us, let_up_reason
 from controller.errors import Conflict
 from controller.ports.kubernetes import CRONJOB, JOB, NODE_MAINTENANCE, Kube, KubeObject
 from controller.ports.openstack import Cloud
 from controller.ports.system import Clock
-from controller.reconcile.hosts.forced_down import HeldHosts
+from controller.reconcile.hosts.forced_down import ForcedDownHosts
 from controller.reconcile.hosts.removal import remove_host
 
 log = logging.getLogger(__name__)
@@ -35,12 +35,12 @@ class HostSteps:
 
     def __init__(self, kube: Kube, clock: Clock, namespace: str) -> None:
         self._kube = kube
-        self._held = HeldHosts(kube, clock, namespace)
+        self._held = ForcedDownHosts(kube, clock, namespace)
         self._namespace = namespace
 
     def take(
-        self, host: HostFacts, decision: Decision, node: NodeFacts | None, cloud: Cloud, view: CloudView
-    ) -> Decision:
+        self, host: HostFacts, decision: NextStep, node: NodeFacts | None, cloud: Cloud, view: CloudView
+    ) -> NextStep:
         """Takes the step that was decided on, and gives what is to be told.
 
         Raises CloudUnavailable, CloudRefused, KubeError.
@@ -70,7 +70,7 @@ class HostSteps:
 
     # -- evacuation ---------------------------------------------------------------------------------
 
-    def _evacuate(self, node: NodeFacts, decision: Decision) -> Decision:
+    def _evacuate(self, node: NodeFacts, decision: NextStep) -> NextStep:
         """Makes the NodeMaintenance that does it: one for each loss, so that it is made once."""
         if node.declined == node.since > 0:
             text = "its evacuation was taken back; make a NodeMaintenance of mode Evacuate for another"
@@ -94,7 +94,7 @@ class HostSteps:
 
     # -- cells --------------------------------------------------------------------------------------
 
-    def _map_cell(self, host: HostFacts, decision: Decision) -> Decision:
+    def _map_cell(self, host: HostFacts, decision: NextStep) -> NextStep:
         """Starts the region's own Job that maps hosts, if none is at work; one for each host and Node."""
         cron = self._kube.get(CRONJOB, CELL_SETUP, self._namespace)
         if cron is None:
@@ -134,7 +134,7 @@ class HostSteps:
         log.info("host %s: %s started", host.name, name)
         return decision
 
-    def _mapping(self, decision: Decision, name: str) -> Decision:
+    def _mapping(self, decision: NextStep, name: str) -> NextStep:
         """What became of the Job that is there already."""
         live = self._kube.get(JOB, name, self._namespace) or {}
         conditions = (live.get("status") or {}).get("conditions") or ()
@@ -148,7 +148,7 @@ class HostSteps:
         return replace(decision, step=Step.WAIT, message=f'the Job "{name}" maps it')
 
 
-def after_step(service: ComputeService | None, decision: Decision) -> ComputeService | None:
+def after_step(service: ComputeService | None, decision: NextStep) -> ComputeService | None:
     """The compute service once the step was taken, as far as the step changed it."""
     if service is None:
         return None

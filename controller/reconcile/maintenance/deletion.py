@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from controller.domain.api.reasons import Reason
-from controller.domain.maintenance.move_rollback import Ending, may_be_open, wind_up
+from controller.domain.maintenance.move_rollback import RollbackStep, may_be_open, wind_up
 from controller.domain.maintenance.network_moves import (
-    MoveState,
     NetworkMove,
+    NetworkMoveState,
     between_agents,
     refused_move,
     rests,
@@ -21,12 +21,12 @@ from controller.errors import CloudRefused, KubeError, is_refusal
 from controller.ports.kubernetes import NODE, NODE_MAINTENANCE, Events, Kube
 from controller.ports.openstack import Cloud
 from controller.ports.system import Clock
-from controller.reconcile.maintenance.disable_host import HostOut
-from controller.reconcile.maintenance.network_moves import AskedAgents, is_gone
+from controller.reconcile.maintenance.disable_host import HostDisabler
+from controller.reconcile.maintenance.network_moves import AgentQueries, is_gone
 from controller.reconcile.maintenance.server_moves import ask, seen
-from controller.reconcile.maintenance.status import FINALIZER, StatusWriter, Work
+from controller.reconcile.maintenance.status import FINALIZER, MaintenanceWork, StatusWriter
 from controller.reconcile.shared.fair_order import FairOrder
-from controller.reconcile.shared.retry_pauses import Pauses
+from controller.reconcile.shared.retry_pauses import RetryPauses
 
 log = logging.getLogger(__name__)
 
@@ -37,11 +37,11 @@ SHOWN = 5
 FIRST_PAUSE, LONGEST_PAUSE = 5.0, 600.0
 
 
-class MaintenanceEnd:
+class MaintenanceDeletion:
     """The way back. Raises CloudUnavailable, CloudRefused, KubeError."""
 
     def __init__(
-        self, *, kube: Kube, clock: Clock, events: Events, out: HostOut, status: StatusWriter
+        self, *, kube: Kube, clock: Clock, events: Events, out: HostDisabler, status: StatusWriter
     ) -> None:
         self._kube = kube
         self._clock = clock
@@ -49,11 +49,11 @@ class MaintenanceEnd:
         self._out = out
         self._status = status
         # By uid of the maintenance, what was asked to end its moves.
-        self._asked: dict[str, Pauses] = {}
+        self._asked: dict[str, RetryPauses] = {}
         # And which of its servers was reached last.
         self._orders: dict[str, FairOrder] = {}
 
-    def roll_back(self, work: Work, cloud: Cloud, view: CloudView, agents: AskedAgents) -> float:
+    def roll_back(self, work: MaintenanceWork, cloud: Cloud, view: CloudView, agents: AgentQueries) -> float:
         """Ends what is under way, puts back what is ours to put back, and lets the object go."""
         if not work.held:
             return IDLE_EVERY
@@ -94,16 +94,20 @@ class MaintenanceEnd:
         self.release(work, [one.open for one in open_])
         return BUSY_EVERY
 
-    def _end_moves(self, work: Work, cloud: Cloud, *, overdue: bool) -> tuple[Work, list[Ending], bool]:
+    def _end_moves(
+        self, work: MaintenanceWork, cloud: Cloud, *, overdue: bool
+    ) -> tuple[MaintenanceWork, list[RollbackStep], bool]:
         """Where its servers stand now, those whose moves are not over, and whether there was time for all.
 
         Where there was not, those that are over have no request any more: they need not be asked about again.
         """
         known, over = dict(work.entries), {}
-        open_: list[Ending] = []
+        open_: list[RollbackStep] = []
         order = self._orders.setdefault(_uid(work), FairOrder())
         whole = True
-        asked = self._asked.setdefault(_uid(work), Pauses(self._clock, first=FIRST_PAUSE, cap=LONGEST_PAUSE))
+        asked = self._asked.setdefault(
+            _uid(work), RetryPauses(self._clock, first=FIRST_PAUSE, cap=LONGEST_PAUSE)
+        )
         asking = [one for one in known.values() if may_be_open(one)]
         for number, entry in enumerate(order.of(asking, lambda one: one.id)):
             sight = seen(entry, cloud) if not (number and cloud.late) else None
@@ -123,7 +127,9 @@ class MaintenanceEnd:
                 over[entry.id] = replace(ending.entry, requested=0.0)
         return replace(work, entries=known if whole else known | over), open_, whole
 
-    def _give_back(self, work: Work, lost: Sequence[NetworkMove], cloud: Cloud, *, overdue: bool) -> None:
+    def _give_back(
+        self, work: MaintenanceWork, lost: Sequence[NetworkMove], cloud: Cloud, *, overdue: bool
+    ) -> None:
         """Routers that we took off one agent are put on another, or on the one that they came from."""
         found = {one.key: one for one in lost}
         now = work.now
@@ -133,7 +139,7 @@ class MaintenanceEnd:
             try:
                 cloud.add_to_agent(move.target, router=move.id)
             except CloudRefused as error:
-                gone = replace(move, state=MoveState.DONE, message="deleted meanwhile")
+                gone = replace(move, state=NetworkMoveState.DONE, message="deleted meanwhile")
                 refused = refused_move(move, str(error), by=move.target, now=now)
                 found[move.key] = gone if is_gone(move, error) else refused
         why = next((one.message for one in found.values() if one.message), "")
@@ -144,7 +150,7 @@ class MaintenanceEnd:
         standing = work.standing(phase, Reason.ROLLING_BACK, text)
         self._status.write(work, replace(standing, network=[found.get(one.key, one) for one in work.network]))
 
-    def release(self, work: Work, going_on: Sequence[str] = ()) -> None:
+    def release(self, work: MaintenanceWork, going_on: Sequence[str] = ()) -> None:
         """Lets the object go. `going_on`: moves that are not over, and that nobody follows any more."""
         meta = work.obj["metadata"]
         live = self._kube.get(NODE_MAINTENANCE, work.name)
@@ -166,7 +172,7 @@ class MaintenanceEnd:
         self._orders.pop(_uid(work), None)
 
 
-def _uid(work: Work) -> str:
+def _uid(work: MaintenanceWork) -> str:
     return str(work.obj["metadata"]["uid"])
 
 

@@ -26,7 +26,7 @@ from controller.domain.maintenance.move_choice import Mode
 from controller.domain.maintenance.network_moves import KINDS
 from controller.domain.maintenance.obstacles import (
     STILL_REPORTS,
-    Ground,
+    HostSnapshot,
     Obstacle,
     before_moving,
     before_taking_out,
@@ -38,26 +38,26 @@ from controller.errors import CloudRefused, ObjectMissing
 from controller.ports.kubernetes import NODE, Kube, KubeObject
 from controller.ports.openstack import Cloud
 from controller.ports.system import Clock
-from controller.reconcile.hosts.forced_down import HeldHosts
-from controller.reconcile.maintenance.status import StatusWriter, Work
+from controller.reconcile.hosts.forced_down import ForcedDownHosts
+from controller.reconcile.maintenance.status import MaintenanceWork, StatusWriter
 
 log = logging.getLogger(__name__)
 
 
-class HostOut:
+class HostDisabler:
     """Takes hosts out of service and puts them back. Raises CloudUnavailable, CloudRefused, KubeError."""
 
     def __init__(self, kube: Kube, clock: Clock, namespace: str) -> None:
         self._kube = kube
         self._clock = clock
-        self._held = HeldHosts(kube, clock, namespace)
+        self._held = ForcedDownHosts(kube, clock, namespace)
 
-    def obstacle(self, work: Work, view: CloudView) -> Obstacle | None:
+    def obstacle(self, work: MaintenanceWork, view: CloudView) -> Obstacle | None:
         """What would stand in the way, as far as the last look shows; nothing is done."""
         return obstacle(work.spec.mode, _ground(work, view))
 
     @staticmethod
-    def note_word(work: Work, view: CloudView, status: StatusWriter) -> None:
+    def note_word(work: MaintenanceWork, view: CloudView, status: StatusWriter) -> None:
         """Takes up spec.fenced, or notes that it is void, before anything is done. Raises KubeError."""
         given, ground = work.spec.fenced, _ground(work, view)
         if given is None or ground.void:
@@ -79,7 +79,7 @@ class HostOut:
         if why or word != ground.word:
             status.note_word(work, word, why)
 
-    def note_void(self, work: Work, status: StatusWriter) -> None:
+    def note_void(self, work: MaintenanceWork, status: StatusWriter) -> None:
         """As far as the Node shows it, while nothing is known of OpenStack. Raises KubeError."""
         given = work.spec.fenced
         if given is None or work.word_void:
@@ -89,7 +89,7 @@ class HostOut:
         if why:
             status.note_word(work, work.word or given, why)
 
-    def take_out(self, work: Work, cloud: Cloud, view: CloudView) -> Obstacle | None:
+    def take_out(self, work: MaintenanceWork, cloud: Cloud, view: CloudView) -> Obstacle | None:
         """The host takes nothing new from here on; what stands in the way of moving its servers, or None."""
         live, mode, ground = work.node, work.spec.mode, _ground(work, view)
         forbidden = before_taking_out(mode, ground)
@@ -113,7 +113,7 @@ class HostOut:
             self._hold_down(work, service, cloud)
         return before_moving(mode, replace(ground, service=service))
 
-    def _hold_down(self, work: Work, service: ComputeService, cloud: Cloud) -> None:
+    def _hold_down(self, work: MaintenanceWork, service: ComputeService, cloud: Cloud) -> None:
         """Has Nova take the host for dead. That it is held down by us is written before it is."""
         self._held.remember(work.host, service)
         reason = forced_reason(None if service.enabled else service.reason)
@@ -126,7 +126,7 @@ class HostOut:
             raise
 
     @staticmethod
-    def _disable(work: Work, cloud: Cloud, view: CloudView) -> None:
+    def _disable(work: MaintenanceWork, cloud: Cloud, view: CloudView) -> None:
         """Nothing new is placed on the host, be it volumes, routers or networks."""
         for volume in view.volumes_on(work.host):
             if volume.enabled and volume.binary == "cinder-volume":
@@ -143,7 +143,7 @@ class HostOut:
         note = {"annotations": {CORDONED_BY_ANNOTATION: name}, "resourceVersion": meta["resourceVersion"]}
         self._kube.merge_patch(NODE, meta["name"], None, {"metadata": note, "spec": {"unschedulable": True}})
 
-    def put_back(self, work: Work, cloud: Cloud, view: CloudView) -> None:
+    def put_back(self, work: MaintenanceWork, cloud: Cloud, view: CloudView) -> None:
         """Undoes what this maintenance did. Its compute service is enabled by the ordinary care for hosts.
 
         That one waits until node, pods and agents are well, and has all the time for it.
@@ -157,7 +157,7 @@ class HostOut:
                 cloud.set_agent(agent.id, enabled=True, description=before)
         self.put_back_node(work)
 
-    def put_back_node(self, work: Work) -> None:
+    def put_back_node(self, work: MaintenanceWork) -> None:
         """Undoes what this maintenance did to the Node. Raises KubeError."""
         live = self._kube.get(NODE, work.spec.node)
         if live is None:
@@ -184,14 +184,14 @@ class HostOut:
                 return
 
 
-def _reported(ground: Ground, service: ComputeService) -> bool:
+def _reported(ground: HostSnapshot, service: ComputeService) -> bool:
     """Whether the compute has reported since the look, while it was taken to be off."""
     word = ground.word
     return word is not None and word.seen is not None and bool(reported_since(word.seen.report, service))
 
 
-def _ground(work: Work, view: CloudView) -> Ground:
-    return Ground(
+def _ground(work: MaintenanceWork, view: CloudView) -> HostSnapshot:
+    return HostSnapshot(
         name=work.spec.node,
         host=work.host,
         there=work.node is not None,

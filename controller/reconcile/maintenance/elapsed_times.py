@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from controller.ports.system import Clock
-from controller.reconcile.maintenance.status import Work
+from controller.reconcile.maintenance.status import MaintenanceWork
 
 # Looks come every 5 to 15 seconds: no two of them are further apart than so many seconds, as far as counts.
 LONGEST_STEP = 30.0
@@ -24,7 +24,7 @@ class ElapsedTimes:
         # By uid: seconds so far, and when that was on this process's own clock.
         self._counted: dict[str, tuple[float, float]] = {}
 
-    def brought_up(self, works: Iterable[Work]) -> list[Work]:
+    def brought_up(self, works: Iterable[MaintenanceWork]) -> list[MaintenanceWork]:
         """Each with its time in this look; forgets all others."""
         at, counted = self._clock.monotonic(), {}
         found = []

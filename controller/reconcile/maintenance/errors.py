@@ -8,9 +8,9 @@ from collections.abc import Callable
 from controller.domain.api.reasons import Reason
 from controller.domain.maintenance.server_moves import Phase
 from controller.errors import ApiUnavailable, CloudRefused, CloudUnavailable, KubeError, is_refusal
-from controller.reconcile.maintenance.deletion import BUSY_EVERY, IDLE_EVERY, MaintenanceEnd
-from controller.reconcile.maintenance.disable_host import HostOut
-from controller.reconcile.maintenance.status import Standing, StatusWriter, Work
+from controller.reconcile.maintenance.deletion import BUSY_EVERY, IDLE_EVERY, MaintenanceDeletion
+from controller.reconcile.maintenance.disable_host import HostDisabler
+from controller.reconcile.maintenance.status import MaintenanceWork, ObservedStatus, StatusWriter
 
 log = logging.getLogger(__name__)
 
@@ -19,15 +19,15 @@ AGAIN_AFTER = 15.0
 REFUSED = (Reason.CLOUD_REFUSED, Reason.API_SERVER_REFUSED)
 
 
-class MaintenanceTrouble:
+class MaintenanceErrors:
     """Each method gives the seconds until the next look, and raises ApiUnavailable only."""
 
-    def __init__(self, *, out: HostOut, end: MaintenanceEnd, status: StatusWriter) -> None:
+    def __init__(self, *, out: HostDisabler, end: MaintenanceDeletion, status: StatusWriter) -> None:
         self._out = out
         self._end = end
         self._status = status
 
-    def met(self, work: Work, serve: Callable[[], float]) -> float:
+    def met(self, work: MaintenanceWork, serve: Callable[[], float]) -> float:
         """Serves one maintenance; what goes wrong is told."""
 
         def serving() -> float:
@@ -38,11 +38,11 @@ class MaintenanceTrouble:
 
         return self._told(work, serving)
 
-    def without_cloud(self, work: Work, error: CloudUnavailable) -> float:
+    def without_cloud(self, work: MaintenanceWork, error: CloudUnavailable) -> float:
         """What can be done and said while OpenStack does not answer."""
         return self._told(work, lambda: self._without_cloud(work, error))
 
-    def without_region(self, work: Work, namespace: str) -> float:
+    def without_region(self, work: MaintenanceWork, namespace: str) -> float:
         """Where there is no region, there is nothing in OpenStack to put back."""
 
         def serving() -> float:
@@ -55,7 +55,7 @@ class MaintenanceTrouble:
 
         return self._told(work, serving)
 
-    def _without_cloud(self, work: Work, error: CloudUnavailable) -> float:
+    def _without_cloud(self, work: MaintenanceWork, error: CloudUnavailable) -> float:
         if work.going and work.held and not work.started:
             self._end.release(work)
         else:
@@ -65,7 +65,7 @@ class MaintenanceTrouble:
             self._say(work, work.standing(phase, Reason.CLOUD_UNKNOWN, text))
         return max(AGAIN_AFTER, error.retry_after or 0.0)
 
-    def _told(self, work: Work, serving: Callable[[], float]) -> float:
+    def _told(self, work: MaintenanceWork, serving: Callable[[], float]) -> float:
         try:
             return serving()
         except CloudRefused as error:
@@ -82,7 +82,7 @@ class MaintenanceTrouble:
         self._say(work, work.standing(Phase.BLOCKED, reason, text))
         return IDLE_EVERY
 
-    def _say(self, work: Work, standing: Standing) -> None:
+    def _say(self, work: MaintenanceWork, standing: ObservedStatus) -> None:
         try:
             self._status.write(work, standing)
         except KubeError as error:

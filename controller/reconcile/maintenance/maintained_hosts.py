@@ -9,7 +9,7 @@ from controller.domain.hosts.host_names import host_of, hostname_of, remembered_
 from controller.domain.hosts.nodes import NodeFacts, parse_node
 from controller.domain.shared.cloud_facts import CloudView
 from controller.ports.kubernetes import NODE, Kube, KubeObject
-from controller.reconcile.maintenance.status import Work
+from controller.reconcile.maintenance.status import MaintenanceWork
 from controller.reconcile.shared.object_store import ObjectStore
 
 
@@ -28,7 +28,7 @@ class MaintainedHosts:
         """
         return self._nodes.is_complete(not_older_than=self._resync)
 
-    def located(self, work: Work, osdpl: KubeObject, view: CloudView) -> Work:
+    def located(self, work: MaintenanceWork, osdpl: KubeObject, view: CloudView) -> MaintenanceWork:
         """With its Node, the host that OpenStack knows it by, and the other Nodes of that host.
 
         Raises KubeError.

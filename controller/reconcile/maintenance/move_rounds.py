@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from controller.domain.maintenance.network_moves import NetworkMove, Outlook, follow
+from controller.domain.maintenance.network_moves import AgentAvailability, NetworkMove, follow
 from controller.ports.openstack import Cloud
 from controller.reconcile.maintenance.server_moves import Commands, ServerOrder, follow_servers
-from controller.reconcile.maintenance.status import Work
+from controller.reconcile.maintenance.status import MaintenanceWork
 
 
 @dataclass(frozen=True)
-class Followed:
+class ObservedMoves:
     """How far everything is; `due`: what Neutron is to be asked for once that is noted.
 
     `whole`: whether both sides were looked at, so that it may be said that nothing is left.
@@ -28,7 +28,7 @@ class Followed:
     whole: bool
 
 
-class Walk:
+class MoveRound:
     """That of one maintenance. Whichever of servers and routers there was no time for begins the next."""
 
     def __init__(self) -> None:
@@ -36,8 +36,15 @@ class Walk:
         self._network_first = False
 
     def follow(
-        self, work: Work, cloud: Cloud, outlook: Outlook, *, slots: int, now: float, moves: bool
-    ) -> Followed:
+        self,
+        work: MaintenanceWork,
+        cloud: Cloud,
+        outlook: AgentAvailability,
+        *,
+        slots: int,
+        now: float,
+        moves: bool,
+    ) -> ObservedMoves:
         """One look; `slots` servers may begin. `moves`: whether routers and networks are to leave.
 
         Raises CloudUnavailable, CloudRefused.
@@ -46,27 +53,27 @@ class Walk:
         if first:
             network, due = follow(work.network, outlook, moves=moves)
             if due and cloud.late:
-                return Followed(Commands(work.entries, {}), network, due, whole=False)
+                return ObservedMoves(Commands(work.entries, {}), network, due, whole=False)
         commands = follow_servers(work, cloud, slots, now, self._order)
         if not first:
             if commands.reached and cloud.late:
                 self._network_first = True
-                return Followed(commands, work.network, (), whole=False)
+                return ObservedMoves(commands, work.network, (), whole=False)
             network, due = follow(work.network, outlook, moves=moves)
             self._network_first = cloud.late
-        return Followed(commands, network, due, whole=True)
+        return ObservedMoves(commands, network, due, whole=True)
 
 
-class Walks:
+class MoveRounds:
     """Those of all maintenances."""
 
     def __init__(self) -> None:
-        self._walks: dict[str, Walk] = {}
+        self._walks: dict[str, MoveRound] = {}
 
-    def keep(self, works: Iterable[Work]) -> None:
+    def keep(self, works: Iterable[MaintenanceWork]) -> None:
         """Forgets all others."""
         names = {one.name for one in works}
         self._walks = {name: walk for name, walk in self._walks.items() if name in names}
 
-    def of(self, work: Work) -> Walk:
-        return self._walks.setdefault(work.name, Walk())
+    def of(self, work: MaintenanceWork) -> MoveRound:
+        return self._walks.setdefault(work.name, MoveRound())

@@ -9,10 +9,10 @@ from types import MappingProxyType
 
 from controller.domain.maintenance.network_moves import (
     L3,
+    AgentAvailability,
     Kind,
-    MoveState,
     NetworkMove,
-    Outlook,
+    NetworkMoveState,
     refused_move,
 )
 from controller.domain.shared.cloud_facts import CloudView
@@ -25,11 +25,11 @@ log = logging.getLogger(__name__)
 PAIR_GRACE = 15.0
 
 
-class NotTaken(CloudRefused):
+class RouterRefused(CloudRefused):
     """It is the agent that was to take something that would not."""
 
 
-class AskedAgents:
+class AgentQueries:
     """What Neutron says of agents in one look: each question is asked once, for all maintenances together.
 
     `given`: what all of them gave to each agent lately, so that they do not all choose the same agent, nor
@@ -52,9 +52,9 @@ class AskedAgents:
         self._given = dict(given)
         self._leaving = frozenset(leaving)
 
-    def outlook(self, host: str, *, deadline: float, now: float) -> Outlook:
+    def outlook(self, host: str, *, deadline: float, now: float) -> AgentAvailability:
         """For the maintenance of a host, with what is now for it; asks when it is asked."""
-        return Outlook(
+        return AgentAvailability(
             self._agents,
             host,
             self._ask_agent,
@@ -82,7 +82,7 @@ class AskedAgents:
         return self._holders[item, kind]
 
 
-def write_moves(due: Iterable[NetworkMove], outlook: Outlook, cloud: Cloud) -> list[NetworkMove]:
+def write_moves(due: Iterable[NetworkMove], outlook: AgentAvailability, cloud: Cloud) -> list[NetworkMove]:
     """Asks for what is noted; those of them for which there is more to say than was noted.
 
     The first is asked for in any case, the others while there is time.
@@ -98,9 +98,9 @@ def write_moves(due: Iterable[NetworkMove], outlook: Outlook, cloud: Cloud) -> l
         except CloudRefused as error:
             log.info("%s %s: %s", move.kind, move.id, error)
             if is_gone(move, error):
-                told.append(replace(move, state=MoveState.DONE, message="deleted meanwhile"))
+                told.append(replace(move, state=NetworkMoveState.DONE, message="deleted meanwhile"))
             else:
-                by = move.target if isinstance(error, NotTaken) else ""
+                by = move.target if isinstance(error, RouterRefused) else ""
                 told.append(refused_move(move, str(error), by=by, now=outlook.now))
     return told
 
@@ -117,7 +117,7 @@ def is_gone(move: NetworkMove, error: CloudRefused) -> bool:
     return f"{move.id} could not be found" in str(error)
 
 
-def _write(move: NetworkMove, outlook: Outlook, cloud: Cloud) -> None:
+def _write(move: NetworkMove, outlook: AgentAvailability, cloud: Cloud) -> None:
     """A router may be on one agent only. A network leaves one when another is seen to have it."""
     if move.kind == Kind.ROUTER:
         # Whoever did only the first half before goes on with the second.
@@ -135,4 +135,4 @@ def _add(cloud: Cloud, agent: str, *, router: str = "", network: str = "") -> No
     try:
         cloud.add_to_agent(agent, router=router, network=network)
     except CloudRefused as error:
-        raise NotTaken(str(error), error.code) from None
+        raise RouterRefused(str(error), error.code) from None

@@ -17,36 +17,36 @@ from controller.domain.hosts.next_step import is_automatic
 from controller.domain.hosts.node_policy import parse_policy
 from controller.domain.maintenance.move_choice import (
     Availability,
-    Claim,
+    BudgetRequest,
     Mode,
-    Turn,
+    QueuedMaintenance,
     decide_turns,
     share_slots,
     waits_for_slots,
 )
 from controller.domain.maintenance.network_moves import given_lately
 from controller.domain.maintenance.obstacles import Obstacle, planned_moves, stranded
-from controller.domain.maintenance.outcome import Progress, stopped_text, verdict
+from controller.domain.maintenance.outcome import MaintenanceProgress, stopped_text, verdict
 from controller.domain.maintenance.server_moves import Phase, may_begin
 from controller.domain.shared.cloud_facts import MARK, CloudView
 from controller.errors import CloudRefused, CloudUnavailable, KubeError, is_refusal
 from controller.ports.kubernetes import NODE_MAINTENANCE, OSDPL, Events, Kube, KubeObject
 from controller.ports.openstack import Cloud
 from controller.ports.system import Clock
-from controller.reconcile.hosts.last_report import HostBoard
-from controller.reconcile.maintenance.deletion import BUSY_EVERY, IDLE_EVERY, MaintenanceEnd
-from controller.reconcile.maintenance.disable_host import HostOut
+from controller.reconcile.hosts.last_report import LastHostFindings
+from controller.reconcile.maintenance.deletion import BUSY_EVERY, IDLE_EVERY, MaintenanceDeletion
+from controller.reconcile.maintenance.disable_host import HostDisabler
 from controller.reconcile.maintenance.elapsed_times import ElapsedTimes
-from controller.reconcile.maintenance.errors import AGAIN_AFTER, REFUSED, MaintenanceTrouble
+from controller.reconcile.maintenance.errors import AGAIN_AFTER, REFUSED, MaintenanceErrors
 from controller.reconcile.maintenance.maintained_hosts import MaintainedHosts
-from controller.reconcile.maintenance.move_rounds import Followed, Walks
-from controller.reconcile.maintenance.network_moves import AskedAgents, with_those_kept, write_moves
+from controller.reconcile.maintenance.move_rounds import MoveRounds, ObservedMoves
+from controller.reconcile.maintenance.network_moves import AgentQueries, with_those_kept, write_moves
 from controller.reconcile.maintenance.server_moves import planned, remaining, send
 from controller.reconcile.maintenance.status import (
     FINALIZER,
-    Standing,
+    MaintenanceWork,
+    ObservedStatus,
     StatusWriter,
-    Work,
     plan_text,
     read_work,
 )
@@ -88,7 +88,7 @@ class MaintenancesReconciler:
         access: CloudAccess,
         hosts: MaintainedHosts,
         namespace: str,
-        board: HostBoard,
+        board: LastHostFindings,
     ) -> None:
         self._kube = kube
         self._clock = clock
@@ -96,13 +96,15 @@ class MaintenancesReconciler:
         self._hosts = hosts
         self._namespace = namespace
         self._board = board
-        self._out = HostOut(kube, clock, namespace)
+        self._out = HostDisabler(kube, clock, namespace)
         self._status = StatusWriter(kube, clock, events)
         self._order = FairOrder()
-        self._walks = Walks()
+        self._walks = MoveRounds()
         self._times = ElapsedTimes(clock)
-        self._end = MaintenanceEnd(kube=kube, clock=clock, events=events, out=self._out, status=self._status)
-        self._trouble = MaintenanceTrouble(out=self._out, end=self._end, status=self._status)
+        self._end = MaintenanceDeletion(
+            kube=kube, clock=clock, events=events, out=self._out, status=self._status
+        )
+        self._trouble = MaintenanceErrors(out=self._out, end=self._end, status=self._status)
 
     def reconcile(self) -> float | None:
         """One look at all of them; seconds until the next, None when there is none. Raises KubeError."""
@@ -131,7 +133,7 @@ class MaintenancesReconciler:
         waits = waits_for_slots(claims, slots)
         moves = given_lately((move, work.now) for work in works for move in work.network)
         leaving = [work.host for work in works if not work.going and not work.planning]
-        self._agents = AskedAgents(cloud, view, given=moves, leaving=leaving)
+        self._agents = AgentQueries(cloud, view, given=moves, leaving=leaving)
         self._walks.keep(works)
         pauses: list[float] = []
         for work in self._order.of(works, lambda one: (one.created, one.name)):
@@ -150,7 +152,7 @@ class MaintenancesReconciler:
 
     # -- who may do how much ------------------------------------------------------------------------
 
-    def _turns(self, works: Sequence[Work], view: CloudView) -> dict[str, str]:
+    def _turns(self, works: Sequence[MaintenanceWork], view: CloudView) -> dict[str, str]:
         # One for a dead node takes nothing out of service that is in it, and one for a host that is nowhere
         # nothing at all. One that is rolled back has its host until that is done.
         wanting = [
@@ -173,7 +175,7 @@ class MaintenancesReconciler:
             turns[plan.name] = decide_turns([*wanted, _turn(plan)], availability)[plan.name]
         return turns
 
-    def _claim(self, work: Work, view: CloudView, turns: Mapping[str, str]) -> Claim:
+    def _claim(self, work: MaintenanceWork, view: CloudView, turns: Mapping[str, str]) -> BudgetRequest:
         """What begins nothing leaves the slots to others."""
         now = work.now
         idle = (
@@ -185,7 +187,7 @@ class MaintenancesReconciler:
             or work.reason in REFUSED
         )
         waiting = [one for one in work.entries.values() if may_begin(one, now)]
-        return Claim(
+        return BudgetRequest(
             name=work.name,
             created=work.created,
             waiting=0 if idle else len(waiting),
@@ -194,13 +196,13 @@ class MaintenancesReconciler:
             per_region=work.spec.per_region,
         )
 
-    def _stopped(self, work: Work) -> str:
+    def _stopped(self, work: MaintenanceWork) -> str:
         """Why an evacuation that began by itself goes no further, empty while it does."""
         return self._board.stopped() if is_automatic(work.obj) else ""
 
     # -- one maintenance ----------------------------------------------------------------------------
 
-    def _serve(self, work: Work, cloud: Cloud, view: CloudView, share: Share) -> float:
+    def _serve(self, work: MaintenanceWork, cloud: Cloud, view: CloudView, share: Share) -> float:
         if work.going:
             return self._end.roll_back(work, cloud, view, self._agents)
         self._out.note_word(work, view, self._status)
@@ -229,7 +231,7 @@ class MaintenancesReconciler:
             return self._move(work, cloud, view, share, (Reason.AUTOMATION_BRAKED, stopped))
         return self._move(work, cloud, view, share, self._take_out(work, cloud, view))
 
-    def _take_out(self, work: Work, cloud: Cloud, view: CloudView) -> Obstacle | None:
+    def _take_out(self, work: MaintenanceWork, cloud: Cloud, view: CloudView) -> Obstacle | None:
         try:
             return self._out.take_out(work, cloud, view)
         except CloudRefused as error:
@@ -240,14 +242,14 @@ class MaintenancesReconciler:
                 raise
             return Reason.API_SERVER_REFUSED, f"the API server refused: {error}"
 
-    def _plan(self, work: Work, cloud: Cloud, view: CloudView, turn: str) -> None:
+    def _plan(self, work: MaintenanceWork, cloud: Cloud, view: CloudView, turn: str) -> None:
         servers = cloud.servers_on(work.host)
         plan = {one.id: planned(one, work, cloud, hurried=cloud.late) for one in servers}
         outlook = self._agents.outlook(work.host, deadline=work.spec.server_deadline, now=work.now)
         network = planned_moves(outlook) if work.spec.mode == Mode.MIGRATE else []
         turned = (Reason.WAITING_FOR_TURN, turn) if turn else None
         met = (turned, self._out.obstacle(work, view), stranded(network))
-        standing = Standing(
+        standing = ObservedStatus(
             phase=Phase.PLANNED,
             reason=Reason.PLANNED,
             message=plan_text(list(plan.values()), [one for one in met if one is not None]),
@@ -257,7 +259,7 @@ class MaintenancesReconciler:
         )
         self._status.write(work, standing)
 
-    def _hold(self, work: Work) -> float:
+    def _hold(self, work: MaintenanceWork) -> float:
         meta = work.obj["metadata"]
         held = [*(meta.get("finalizers") or ()), FINALIZER]
         patch = {"metadata": {"finalizers": held, "resourceVersion": meta["resourceVersion"]}}
@@ -265,7 +267,7 @@ class MaintenancesReconciler:
         return 0.0
 
     def _move(
-        self, work: Work, cloud: Cloud, view: CloudView, share: Share, obstacle: Obstacle | None
+        self, work: MaintenanceWork, cloud: Cloud, view: CloudView, share: Share, obstacle: Obstacle | None
     ) -> float:
         """With an obstacle nothing is begun; what is under way is followed, or its slots never came free."""
         now, spec = work.now, work.spec
@@ -281,7 +283,7 @@ class MaintenancesReconciler:
             network = with_those_kept(network, work.network)
             text = stopped_text(obstacle[1], list(commands.entries.values()))
             volumes = sum(one.volumes for one in commands.present.values())
-            standing = Standing(
+            standing = ObservedStatus(
                 Phase.BLOCKED, obstacle[0], text, commands.entries, network, work.started, volumes
             )
         self._status.write(work, standing)
@@ -302,19 +304,19 @@ class MaintenancesReconciler:
 
     def _standing(
         self,
-        work: Work,
-        found: Followed,
+        work: MaintenanceWork,
+        found: ObservedMoves,
         *,
         cloud: Cloud,
         over: bool,
         share: Share,
-    ) -> Standing:
+    ) -> ObservedStatus:
         commands, network, whole = found.commands, found.network, found.whole
         entries = list(commands.entries.values())
         ended = all(one.ended for one in entries)
         last = max([work.started, *(one.requested for one in entries)])
         phase, reason, text = verdict(
-            Progress(
+            MaintenanceProgress(
                 entries=entries,
                 network=network,
                 remaining=remaining(work, commands, cloud) if ended and whole else (),
@@ -326,14 +328,16 @@ class MaintenancesReconciler:
         if share.waits and phase == Phase.MOVING:
             text = f"{text}; {share.waits}"
         volumes = sum(one.volumes for one in commands.present.values())
-        return Standing(phase, reason, text, commands.entries, network, work.started, volumes)
+        return ObservedStatus(phase, reason, text, commands.entries, network, work.started, volumes)
 
 
-def _turn(work: Work) -> Turn:
-    return Turn(work.name, work.host, work.created, bool(work.started), work.spec.most_unavailable)
+def _turn(work: MaintenanceWork) -> QueuedMaintenance:
+    return QueuedMaintenance(
+        work.name, work.host, work.created, bool(work.started), work.spec.most_unavailable
+    )
 
 
-def _missing(work: Work, view: CloudView) -> str | None:
+def _missing(work: MaintenanceWork, view: CloudView) -> str | None:
     """Why there is nothing to be taken out of service, None where there is."""
     if work.node is not None:
         return None

@@ -6,13 +6,13 @@ import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from controller.domain.maintenance.move_choice import Mode, ServerPlan, Way, plan_server
+from controller.domain.maintenance.move_choice import Mode, MoveKind, ServerPlan, plan_server
 from controller.domain.maintenance.server_moves import (
     Command,
-    Entry,
     MaintenanceSpec,
-    Sight,
-    Stand,
+    ServerMove,
+    ServerMoveState,
+    ServerSnapshot,
     advance,
     begin,
     conflicting,
@@ -25,7 +25,7 @@ from controller.domain.maintenance.server_moves import (
 from controller.domain.shared.cloud_facts import Migration, Server
 from controller.errors import CloudRefused, CloudUnavailable
 from controller.ports.openstack import Cloud
-from controller.reconcile.maintenance.status import Work
+from controller.reconcile.maintenance.status import MaintenanceWork
 from controller.reconcile.shared.fair_order import FairOrder
 
 log = logging.getLogger(__name__)
@@ -42,9 +42,9 @@ class Commands:
     `present`: those on the node. `reached`: of how many Nova was asked.
     """
 
-    entries: Mapping[str, Entry]
+    entries: Mapping[str, ServerMove]
     present: Mapping[str, Server]
-    asked: tuple[tuple[Entry, Command, Sight], ...] = ()
+    asked: tuple[tuple[ServerMove, Command, ServerSnapshot], ...] = ()
     reached: int = 0
 
 
@@ -56,12 +56,12 @@ class ServerOrder:
     planned: FairOrder = field(default_factory=FairOrder)
 
 
-def planned(server: Server, work: Work, cloud: Cloud, *, hurried: bool) -> Entry:
+def planned(server: Server, work: MaintenanceWork, cloud: Cloud, *, hurried: bool) -> ServerMove:
     """The entry of a server on the node. What there is no time to ask about counts as busy."""
     moves: tuple[Migration, ...] = ()
     if work.spec.mode == Mode.EVACUATE and server.task:
         if hurried:
-            plan = ServerPlan(server.id, server.name, Way.BUSY, f"{server.task}; not asked about yet")
+            plan = ServerPlan(server.id, server.name, MoveKind.BUSY, f"{server.task}; not asked about yet")
             return plan_entry(plan, work.entries.get(server.id), work.spec.retries)
         moves = cloud.migrations(server.id)
     plan = plan_server(server, work.spec.mode, work.spec.rules, moves)
@@ -69,7 +69,7 @@ def planned(server: Server, work: Work, cloud: Cloud, *, hurried: bool) -> Entry
 
 
 def follow_servers(
-    work: Work, cloud: Cloud, slots: int, now: float, order: ServerOrder | None = None
+    work: MaintenanceWork, cloud: Cloud, slots: int, now: float, order: ServerOrder | None = None
 ) -> Commands:
     """One look at the servers; at most `slots` of them begin.
 
@@ -79,7 +79,7 @@ def follow_servers(
     order = order or ServerOrder()
     present = {one.id: one for one in cloud.servers_on(work.host)}
     known = dict(work.entries)
-    asked: list[tuple[Entry, Command, Sight]] = []
+    asked: list[tuple[ServerMove, Command, ServerSnapshot]] = []
     reached = followed = 0
     leaving = [one for one in work.entries.values() if one.under_way or not (one.id in present or one.ended)]
     for entry in order.followed.of(leaving, lambda one: one.id):
@@ -117,13 +117,15 @@ def follow_servers(
     return Commands(known, present, tuple(asked), reached)
 
 
-def _stands(entry: Entry, sight: Sight, work: Work, now: float) -> tuple[Entry, Command | None]:
+def _stands(
+    entry: ServerMove, sight: ServerSnapshot, work: MaintenanceWork, now: float
+) -> tuple[ServerMove, Command | None]:
     if entry.under_way:
         return advance(entry, sight, work.host, work.spec, now)
     return look_for(entry, sight, work.host)
 
 
-def seen(entry: Entry, cloud: Cloud) -> Sight | None:
+def seen(entry: ServerMove, cloud: Cloud) -> ServerSnapshot | None:
     """As `see`; None where the time was over in between. Raises CloudUnavailable where it was not."""
     try:
         return see(entry.id, cloud)
@@ -133,7 +135,9 @@ def seen(entry: Entry, cloud: Cloud) -> Sight | None:
         return None
 
 
-def _begun(entry: Entry, work: Work, cloud: Cloud, now: float) -> tuple[Entry, Command, Sight] | None:
+def _begun(
+    entry: ServerMove, work: MaintenanceWork, cloud: Cloud, now: float
+) -> tuple[ServerMove, Command, ServerSnapshot] | None:
     """What is to be asked for a server that waited; None where it is not to begin now."""
     sight = seen(entry, cloud)
     if sight is None or sight.server is None or sight.server.host != work.host:
@@ -145,7 +149,7 @@ def _begun(entry: Entry, work: Work, cloud: Cloud, now: float) -> tuple[Entry, C
     return *begin(entry, sight, now), sight
 
 
-def send(commands: Commands, work: Work, cloud: Cloud, now: float) -> dict[str, Entry]:
+def send(commands: Commands, work: MaintenanceWork, cloud: Cloud, now: float) -> dict[str, ServerMove]:
     """Asks Nova for what is noted; the entries of those that it did not take on."""
     told = {}
     for entry, command, sight in commands.asked:
@@ -155,7 +159,7 @@ def send(commands: Commands, work: Work, cloud: Cloud, now: float) -> dict[str, 
     return told
 
 
-def _answered(entry: Entry, trouble: Trouble, spec: MaintenanceSpec, now: float) -> Entry:
+def _answered(entry: ServerMove, trouble: Trouble, spec: MaintenanceSpec, now: float) -> ServerMove:
     if isinstance(trouble, CloudUnavailable):
         return unknown(entry, str(trouble))
     if trouble.code == CONFLICT:
@@ -163,14 +167,14 @@ def _answered(entry: Entry, trouble: Trouble, spec: MaintenanceSpec, now: float)
     return failed(entry, str(trouble), spec, now)
 
 
-def remaining(work: Work, commands: Commands, cloud: Cloud) -> tuple[str, ...]:
+def remaining(work: MaintenanceWork, commands: Commands, cloud: Cloud) -> tuple[str, ...]:
     """What is on the node, as Nova or Placement tell, besides servers that were left there on purpose.
 
     Raises CloudUnavailable.
     """
     if work.spec.mode == Mode.CORDON:
         return ()
-    left = {one.id for one in commands.entries.values() if one.state == Stand.LEFT}
+    left = {one.id for one in commands.entries.values() if one.state == ServerMoveState.LEFT}
     held = set(cloud.allocations(work.host) or ())
     if work.spec.mode == Mode.EVACUATE:
         # Nova frees what evacuated servers held here only when the host is back.
@@ -178,13 +182,13 @@ def remaining(work: Work, commands: Commands, cloud: Cloud) -> tuple[str, ...]:
     return tuple(sorted((set(commands.present) | held) - left))
 
 
-def see(server: str, cloud: Cloud) -> Sight:
+def see(server: str, cloud: Cloud) -> ServerSnapshot:
     """A server and its moves; in this order, so that a move that ends in between is seen as ended."""
     migrations = cloud.migrations(server)
-    return Sight(cloud.server(server), migrations)
+    return ServerSnapshot(cloud.server(server), migrations)
 
 
-def ask(entry: Entry, command: Command, sight: Sight, cloud: Cloud) -> Trouble | None:
+def ask(entry: ServerMove, command: Command, sight: ServerSnapshot, cloud: Cloud) -> Trouble | None:
     """Asks Nova; the refusal, or why nothing is known of the outcome. None where Nova took it on."""
     try:
         if command == Command.LIVE:

@@ -12,13 +12,13 @@ from controller.domain.api.names import field_manager, finalizer
 from controller.domain.api.reasons import WARNING, Reason
 from controller.domain.hosts.fencing_confirmation import Confirmation, given_as, read_given, same_word
 from controller.domain.hosts.nodes import NodeFacts
-from controller.domain.maintenance.move_choice import Way
+from controller.domain.maintenance.move_choice import MoveKind
 from controller.domain.maintenance.network_moves import NetworkMove, asked_anew, read_move
 from controller.domain.maintenance.outcome import progress
 from controller.domain.maintenance.server_moves import (
-    Entry,
     MaintenanceSpec,
     Phase,
+    ServerMove,
     parse_spec,
     read_entry,
     tried_anew,
@@ -39,7 +39,7 @@ _TOO_LATE = "it goes on, and deleting it rolls it back"
 
 
 @dataclass(frozen=True)
-class Work:
+class MaintenanceWork:
     """One maintenance in one look: its spec, and what its status said before.
 
     `entries` by server id. `node` is None where there is none; `host` is what OpenStack calls it; `beside`:
@@ -50,7 +50,7 @@ class Work:
 
     obj: KubeObject
     spec: MaintenanceSpec
-    entries: Mapping[str, Entry]
+    entries: Mapping[str, ServerMove]
     network: Sequence[NetworkMove]
     volumes: int
     created: float
@@ -108,12 +108,12 @@ class Work:
     def moving(self) -> int:
         return sum(one.under_way for one in self.entries.values())
 
-    def standing(self, phase: Phase, reason: Reason, message: str) -> Standing:
+    def standing(self, phase: Phase, reason: Reason, message: str) -> ObservedStatus:
         """What is to be written when nothing else has changed: no progress is ever left out."""
-        return Standing(phase, reason, message, self.entries, self.network, self.started, self.volumes)
+        return ObservedStatus(phase, reason, message, self.entries, self.network, self.started, self.volumes)
 
 
-def read_work(obj: KubeObject, *, shared_disks: bool) -> Work | None:
+def read_work(obj: KubeObject, *, shared_disks: bool) -> MaintenanceWork | None:
     """A maintenance as it stands in the cluster; None for one that another version must have made."""
     try:
         spec = parse_spec(obj, shared_disks=shared_disks)
@@ -125,7 +125,7 @@ def read_work(obj: KubeObject, *, shared_disks: bool) -> Work | None:
         return None
     if status.get("observedGeneration") not in (None, obj["metadata"].get("generation")):
         servers, network = [tried_anew(one) for one in servers], [asked_anew(one) for one in network]
-    return Work(
+    return MaintenanceWork(
         obj=obj,
         spec=spec,
         entries={one.id: one for one in servers},
@@ -139,13 +139,13 @@ def read_work(obj: KubeObject, *, shared_disks: bool) -> Work | None:
 
 
 @dataclass(frozen=True)
-class Standing:
+class ObservedStatus:
     """What is to be written of a maintenance."""
 
     phase: Phase
     reason: Reason
     message: str
-    entries: Mapping[str, Entry]
+    entries: Mapping[str, ServerMove]
     network: Sequence[NetworkMove] = ()
     started: float = 0.0
     volumes: int = 0
@@ -159,7 +159,7 @@ class StatusWriter:
         self._clock = clock
         self._events = events
 
-    def write(self, work: Work, standing: Standing) -> None:
+    def write(self, work: MaintenanceWork, standing: ObservedStatus) -> None:
         if work.spec.dry_run and work.started:
             standing = replace(
                 standing, message=f"{standing.message}; dryRun came after it had begun: {_TOO_LATE}"
@@ -201,7 +201,7 @@ class StatusWriter:
             self._events.emit(work.obj, type_=kind, reason=standing.reason, message=standing.message)
             log.info("maintenance %s: %s (%s)", work.name, standing.phase, standing.message)
 
-    def note_word(self, work: Work, word: Confirmation, void: str) -> None:
+    def note_word(self, work: MaintenanceWork, word: Confirmation, void: str) -> None:
         """Writes spec.fenced as it was taken up, or why it is void, beside all else as it stands."""
         noted = given_as(word.machine, word.given)
         noted |= {"seen": word.seen.written()} if word.seen is not None else {}
@@ -212,21 +212,21 @@ class StatusWriter:
             self._events.emit(work.obj, type_=WARNING, reason=Reason.FENCING_AWAITED, message=text)
             log.info("maintenance %s: %s", work.name, text)
 
-    def _apply(self, work: Work, status: Mapping[str, Any]) -> None:
+    def _apply(self, work: MaintenanceWork, status: Mapping[str, Any]) -> None:
         live = apply_to_seen(self._kube, NODE_MAINTENANCE, work.obj, manager=MANAGER, status=status)
         work.obj["status"] = live.get("status") or status
 
 
-def plan_text(plan: Sequence[Entry], stops: Sequence[tuple[Reason, str]] = ()) -> str:
+def plan_text(plan: Sequence[ServerMove], stops: Sequence[tuple[Reason, str]] = ()) -> str:
     """A plan in one sentence, with what the maintenance would have to wait for if it were made now."""
-    counts = {way: sum(one.way == way for one in plan) for way in Way}
+    counts = {way: sum(one.way == way for one in plan) for way in MoveKind}
     parts = [f"{count} {way}" for way, count in counts.items() if count]
     text = f"{len(plan)} servers: {', '.join(parts)}" if plan else "no server is on it"
     would = " and ".join(f"{reason} ({why})" for reason, why in stops)
     return f"{text}; nothing was done" + (f"; made now, it would stop at {would}" if would else "")
 
 
-def conditions_of(standing: Standing, generation: int) -> list[Condition]:
+def conditions_of(standing: ObservedStatus, generation: int) -> list[Condition]:
     """The conditions that say the same."""
     done = standing.phase in (Phase.COMPLETED, Phase.PLANNED)
     busy = standing.phase in (Phase.MOVING, Phase.ROLLING_BACK, Phase.WAITING, Phase.PENDING)

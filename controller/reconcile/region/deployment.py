@@ -20,7 +20,7 @@ from controller.domain.api.names import (
     finalizer,
 )
 from controller.domain.api.reasons import Reason
-from controller.domain.region.facts import RegionFacts, Silence
+from controller.domain.region.facts import RegionFacts, SilentContainers
 from controller.domain.region.plan import Approval, approval_in
 from controller.domain.region.summary import (
     OWN_CONDITIONS,
@@ -36,7 +36,7 @@ from controller.ports.charts import ChartSource
 from controller.ports.kubernetes import HELMBUNDLE, OSDPL, SECRET, Events, Kube, KubeObject, KubeObjects
 from controller.ports.system import Clock
 from controller.reconcile.region.bundle_writer import MANAGER, BundleWriter, name_of
-from controller.reconcile.region.observation import Found, lacking, used_up, without_charts
+from controller.reconcile.region.observation import RegionObservation, lacking, used_up, without_charts
 from controller.reconcile.region.plan import (
     applied_object,
     is_as_wished,
@@ -80,7 +80,7 @@ class DeploymentReconciler:
         containers: tuple[str, ...],
         version: str,
         resync: float,
-        silence: Callable[[], Silence] = Silence,
+        silence: Callable[[], SilentContainers] = SilentContainers,
     ) -> None:
         self._kube = kube
         self._clock = clock
@@ -110,7 +110,7 @@ class DeploymentReconciler:
         bundles = self._bundles(osdpl)
         if paused:
             bundles = self._writer.pause(bundles)
-        found = Found(bundles=bundles, paused=paused, approval=self._remembered(osdpl))
+        found = RegionObservation(bundles=bundles, paused=paused, approval=self._remembered(osdpl))
         try:
             found = replace(found, region=self._render(osdpl))
             if FINALIZER not in (osdpl["metadata"].get("finalizers") or []):
@@ -134,7 +134,7 @@ class DeploymentReconciler:
             return None
         return approval if approval.digest == _approved(osdpl) or approval.done else None
 
-    def _held_back(self, osdpl: KubeObject, found: Found) -> Found:
+    def _held_back(self, osdpl: KubeObject, found: RegionObservation) -> RegionObservation:
         """Touches nothing, and finds out whether the spec asks for something else than what there is."""
         assert found.region is not None  # noqa: S101 - rendered by the caller
         if found.region.missing:
@@ -142,7 +142,7 @@ class DeploymentReconciler:
         wanted = [self._object(osdpl, bundle) for bundle in found.region.bundles]
         return replace(found, held=not is_as_wished(wanted, found.bundles))
 
-    def _follow(self, osdpl: KubeObject, found: Found) -> Found:
+    def _follow(self, osdpl: KubeObject, found: RegionObservation) -> RegionObservation:
         """Brings the bundles to what the spec asks for, or to a plan of it."""
         assert found.region is not None  # noqa: S101 - rendered by the caller
         wanted = [self._object(osdpl, bundle) for bundle in found.region.bundles]
@@ -170,8 +170,8 @@ class DeploymentReconciler:
         return replace(found, bundles=bundles, plan=plan, approval=used_up(approval, desired, osdpl))
 
     def _carry_on(
-        self, osdpl: KubeObject, found: Found, wanted: KubeObjects, wishes: Mapping[str, str]
-    ) -> Found:
+        self, osdpl: KubeObject, found: RegionObservation, wanted: KubeObjects, wishes: Mapping[str, str]
+    ) -> RegionObservation:
         """Applies an approved plan until nothing of it is left; the status goes on showing all of it."""
         assert found.region is not None and found.approval is not None  # noqa: S101 - given by the caller
         there = {name_of(bundle): bundle for bundle in found.bundles}
@@ -247,7 +247,7 @@ class DeploymentReconciler:
         if not bundles and not self._credentials_would_go(osdpl, volumes):
             self._set_finalizers(osdpl, [])
             return None
-        self._sum_up(osdpl, Found(bundles=bundles, deleting=True))
+        self._sum_up(osdpl, RegionObservation(bundles=bundles, deleting=True))
         # No event tells when the last Secret is out.
         return self._resync if bundles else LOOK_AGAIN
 
@@ -273,7 +273,7 @@ class DeploymentReconciler:
         generation = int(osdpl["metadata"].get("generation") or 0)
         self._publish(osdpl, refusal(managed, generation, osdpl.get("status") or {}))
 
-    def _sum_up(self, osdpl: KubeObject, found: Found) -> None:
+    def _sum_up(self, osdpl: KubeObject, found: RegionObservation) -> None:
         before = osdpl.get("status") or {}
         spec = osdpl.get("spec") or {}
         facts = RegionFacts(

@@ -16,7 +16,7 @@ from controller.render.region import Region
 
 
 @dataclass(frozen=True)
-class Found:
+class RegionObservation:
     """What one look has found and done. `begins`: an approval was taken up and waits to be acted upon;
     `applying`: it is being acted upon. `lacking`: the bundles that `problem` is about, where all others are
     served. `again`: seconds until another look may find what is missing. Of `plan` None means that the mode
@@ -60,12 +60,14 @@ class Found:
         return frozenset(bundle.name for bundle in self.region.bundles) | self.region.missing.keys()
 
 
-def without_charts(found: Found, reason: Reason, error: Exception, again: float) -> Found:
+def without_charts(
+    found: RegionObservation, reason: Reason, error: Exception, again: float
+) -> RegionObservation:
     """A look that could not see a chart of the region: everything stays as it is until it can be seen."""
     return replace(found, region=None, problem=str(error), problem_reason=reason, again=again)
 
 
-def lacking(found: Found, missing: Mapping[str, ChartInvalid]) -> Found:
+def lacking(found: RegionObservation, missing: Mapping[str, ChartInvalid]) -> RegionObservation:
     """A look that has served every service but these, which stay as they are."""
     error = next(iter(missing.values()))
     waiting = f"{error}; until then nothing is changed in {', '.join(sorted(missing))}"

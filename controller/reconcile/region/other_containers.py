@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from controller.domain.api.names import WORK_AGE_ANNOTATION
-from controller.domain.region.facts import Silence
+from controller.domain.region.facts import SilentContainers
 from controller.ports.kubernetes import LEASE, Kube, KubeObject
 from controller.ports.system import Clock
 from controller.reconcile.shared.lease import lease_name
@@ -82,9 +82,9 @@ class OtherContainers:
         self._changed = changed
         self._heard: dict[str, _Heard] = {}
         self._looked = clock.monotonic()
-        self._silence = Silence(unheard=frozenset(self._containers))
+        self._silence = SilentContainers(unheard=frozenset(self._containers))
 
-    def silence(self) -> Silence:
+    def silence(self) -> SilentContainers:
         """Who has been silent for too long, as of the last look."""
         return self._silence
 
@@ -106,10 +106,10 @@ class OtherContainers:
             self._changed()
         return LOOK_EVERY
 
-    def _judged(self) -> Silence:
+    def _judged(self) -> SilentContainers:
         silent = {name for name, one in self._heard.items() if one.silent}
         unheard = {name for name, one in self._heard.items() if not one.is_steady}
-        return Silence(frozenset(silent), frozenset(unheard - silent))
+        return SilentContainers(frozenset(silent), frozenset(unheard - silent))
 
 
 def _stamp(lease: KubeObject | None) -> str:

@@ -14,7 +14,7 @@ from controller.domain.api.conditions import find
 from controller.domain.api.names import SERVICE_LABEL
 from controller.domain.api.reasons import Reason
 from controller.domain.region.node_overrides import rename_warnings
-from controller.domain.region.plan import PlanParts, RegionPlan, ReleaseWish, gather_plan
+from controller.domain.region.plan import DesiredRelease, PlanParts, RegionPlan, gather_plan
 from controller.domain.releases.bundle import BundleSpec, ReleaseSpec
 from controller.domain.releases.bundle_object import parse_bundle
 from controller.domain.releases.plan import wish_digest, wish_of
@@ -87,12 +87,12 @@ def is_idle(bundle: KubeObject) -> bool:
 def region_plan(region: Region, wishes_asked: Mapping[str, str], bundles: KubeObjects) -> RegionPlan:
     """The region's plan as far as its bundles have told their parts; `wishes_asked` as `wish_digests`."""
     there = {name_of(bundle): bundle for bundle in bundles}
-    wishes: dict[str, ReleaseWish] = {}
+    wishes: dict[str, DesiredRelease] = {}
     for bundle in region.bundles:
         current = applied_spec(there.get(bundle.name))
         known = {release.name: release for release in current.releases} if current else {}
         for release in bundle.releases:
-            wishes[release.spec.name] = ReleaseWish(
+            wishes[release.spec.name] = DesiredRelease(
                 service=bundle.service,
                 spec=release.spec,
                 merged=release.merged,

@@ -34,7 +34,7 @@ WAITERS = 56
 
 
 @dataclass(frozen=True)
-class Outcome:
+class ActionOutcome:
     """How an action ended: what goes into `status.releases[].lastAttempt`.
 
     `error` is redacted and empty after a success; `started` and `duration` are in seconds. `hooks` are
@@ -52,7 +52,7 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class Running:
+class RunningAction:
     """An action under way that `bundle` asked for, for `digest` (empty for an uninstall).
 
     `started` is in seconds since the epoch, `timeout` the seconds that it may take. `version` is the
@@ -82,11 +82,11 @@ class ActionSlots:
         self._most = size + waiters
         self._measures = measures or NoMetrics()
         self._lock = threading.Lock()
-        self._running: dict[ReleaseKey, Running] = {}
+        self._running: dict[ReleaseKey, RunningAction] = {}
         self._waiting: set[ReleaseKey] = set()
         # In the order in which they were refused.
         self._refused: dict[BundleKey, None] = {}
-        self._outcomes: dict[ReleaseKey, Outcome] = {}
+        self._outcomes: dict[ReleaseKey, ActionOutcome] = {}
         # By thread, and for longer than a slot is held: until the news of the end is out too.
         self._under_way: dict[object, str] = {}
         self._closed = False
@@ -107,7 +107,7 @@ class ActionSlots:
         with self._lock:
             return list(self._under_way.values())
 
-    def busy(self) -> dict[ReleaseKey, Running]:
+    def busy(self) -> dict[ReleaseKey, RunningAction]:
         """The actions under way at this moment."""
         with self._lock:
             return dict(self._running)
@@ -117,7 +117,7 @@ class ActionSlots:
         with self._lock:
             return {(key[0], running.bundle) for key, running in self._running.items()}
 
-    def outcome(self, key: ReleaseKey) -> Outcome | None:
+    def outcome(self, key: ReleaseKey) -> ActionOutcome | None:
         """How the last action of this process on the release ended."""
         with self._lock:
             return self._outcomes.get(key)
@@ -164,10 +164,10 @@ class ActionSlots:
     def start(
         self,
         key: ReleaseKey,
-        running: Running,
-        work: Callable[[], Outcome],
+        running: RunningAction,
+        work: Callable[[], ActionOutcome],
         *,
-        crashed: Callable[[Exception], Outcome],
+        crashed: Callable[[Exception], ActionOutcome],
         finished: Callable[[], None],
     ) -> bool:
         """Starts the work unless all slots are taken, the release has one or no more is to be started; says
@@ -212,8 +212,8 @@ class ActionSlots:
         self,
         key: ReleaseKey,
         action: str,
-        work: Callable[[], Outcome],
-        crashed: Callable[[Exception], Outcome],
+        work: Callable[[], ActionOutcome],
+        crashed: Callable[[Exception], ActionOutcome],
     ) -> None:
         """Does the work on this thread, notes how it ended and frees the slot."""
         try:
@@ -230,7 +230,7 @@ class ActionSlots:
             self._waiting.discard(key)
         self._measure(key[1], action, outcome, repeated=bool(before and before.error))
 
-    def _measure(self, release: str, action: str, outcome: Outcome, *, repeated: bool) -> None:
+    def _measure(self, release: str, action: str, outcome: ActionOutcome, *, repeated: bool) -> None:
         result = "error" if outcome.error else "success"
         self._measures.observe(
             metrics.HELM_DURATION, outcome.duration, release=release, action=action, result=result

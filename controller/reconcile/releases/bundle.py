@@ -13,7 +13,7 @@ from controller.domain.api.reasons import NORMAL, Reason
 from controller.domain.releases.bundle import BundleSpec, VolumePolicy
 from controller.domain.releases.bundle_object import Bundle, parse_bundle
 from controller.domain.releases.bundle_status import ReleaseState
-from controller.domain.releases.next_action import MAKING, Action, Attempt, Decision
+from controller.domain.releases.next_action import MAKING, Action, Attempt, NextAction
 from controller.domain.shared import backoff, metrics
 from controller.domain.shared.redaction import Redactor
 from controller.errors import SpecInvalid
@@ -22,17 +22,17 @@ from controller.ports.helm import Cancellation, HelmClient, ReleaseRecords
 from controller.ports.kubernetes import HELMBUNDLE, Events, Kube
 from controller.ports.metrics import Metrics, NoMetrics
 from controller.ports.system import Clock
-from controller.reconcile.releases.action_slots import ActionSlots, Outcome, Running
-from controller.reconcile.releases.actions.run import Job, ReleaseActions
+from controller.reconcile.releases.action_slots import ActionOutcome, ActionSlots, RunningAction
+from controller.reconcile.releases.actions.run import ActionRequest, ReleaseActions
 from controller.reconcile.releases.actions.superseded import is_superseded, seconds_allowed
-from controller.reconcile.releases.bundle_status import BundleReport
+from controller.reconcile.releases.bundle_status import BundleStatusWriter
 from controller.reconcile.releases.decide import ReleaseDecisions, taken_by
 from controller.reconcile.releases.drift.event_filter import tell_drift
-from controller.reconcile.releases.drift.watch import DriftLookout
+from controller.reconcile.releases.drift.watch import DriftWatch
 from controller.reconcile.releases.histories import ReleaseHistories
-from controller.reconcile.releases.hooks.progress import LASTS_AFTER, NO_HOOKS, HookProgress, HooksSeen
+from controller.reconcile.releases.hooks.progress import LASTS_AFTER, NO_HOOKS, HookProgress, ObservedHooks
 from controller.reconcile.releases.kept_claims import KeptClaims
-from controller.reconcile.releases.observe_bundle import BundleLook
+from controller.reconcile.releases.observe_bundle import ObservedBundle
 from controller.reconcile.releases.observe_release import (
     ObservedRelease,
     as_recorded,
@@ -41,7 +41,7 @@ from controller.reconcile.releases.observe_release import (
 )
 from controller.reconcile.releases.planning.bundle_plan import BundlePlanner
 from controller.reconcile.releases.release_view import as_before, release_view, resting_state
-from controller.reconcile.releases.size_guard import ReleaseSizes
+from controller.reconcile.releases.size_guard import SizeGuard
 from controller.reconcile.releases.waiting_bundles import WaitingBundles
 from controller.reconcile.shared.secret_values import SecretValues
 
@@ -82,7 +82,7 @@ class BundleReconciler:
         events: Events,
         slots: ActionSlots,
         hooks: HookProgress,
-        drift: DriftLookout,
+        drift: DriftWatch,
         digest_key: Callable[[], bytes],
         requeue: Callable[[BundleKey], None],
         note_end: Callable[[BundleKey], None],
@@ -108,7 +108,7 @@ class BundleReconciler:
         self._abandon = abandon
         self._resync = resync
         self._measures = measures or NoMetrics()
-        self._report = BundleReport(kube, clock)
+        self._report = BundleStatusWriter(kube, clock)
         self._drift = drift
         self._decisions = ReleaseDecisions(kube, records, clock, drift, retry_cap=retry_cap)
         self._actions = ReleaseActions(
@@ -121,7 +121,7 @@ class BundleReconciler:
             drift=drift,
             history=history,
         )
-        self._sizes = ReleaseSizes(helm=helm, charts=charts, events=events)
+        self._sizes = SizeGuard(helm=helm, charts=charts, events=events)
         self._planner = BundlePlanner(
             kube=kube,
             helm=helm,
@@ -170,7 +170,7 @@ class BundleReconciler:
         busy = self._slots.busy()
         named = {name for one in bundle.spec.releases for name in (one.name, *one.depends_on)}
         histories = self._histories.read(namespace, name, named)
-        look = BundleLook(bundle, obj, histories, busy, SecretValues(self._kube, namespace))
+        look = ObservedBundle(bundle, obj, histories, busy, SecretValues(self._kube, namespace))
         names = look.names()
         for release in names:
             self._look_at(look, release)
@@ -197,7 +197,7 @@ class BundleReconciler:
         else:
             self._names.pop(bundle, None)
 
-    def _look_at(self, look: BundleLook, name: str) -> None:
+    def _look_at(self, look: ObservedBundle, name: str) -> None:
         """Decides on one release, acts, and adds its view."""
         release = self._observe(look, name)
         key = look.key(name)
@@ -214,7 +214,7 @@ class BundleReconciler:
             else:
                 self._drift.leave(key)
             state, reason = _BEGUN[Action(running.action)]
-            decision = Decision(Action(running.action), reason, seen.message, seen.again_after)
+            decision = NextAction(Action(running.action), reason, seen.message, seen.again_after)
         else:
             decision = self._sizes.guard(look, release, self._decisions.decide(look, release))
             state, decision = self._act(look, release, decision)
@@ -237,7 +237,7 @@ class BundleReconciler:
         look.views.append(view)
         tell_drift(self._events, look.obj, view, corrected=decision.action == Action.CORRECT)
 
-    def _observe(self, look: BundleLook, name: str) -> ObservedRelease:
+    def _observe(self, look: ObservedBundle, name: str) -> ObservedRelease:
         spec = next((item for item in look.bundle.spec.releases if item.name == name), None)
         wanted = None
         if spec is not None and not look.bundle.deleting:
@@ -257,7 +257,9 @@ class BundleReconciler:
             bundle=look.obj,
         )
 
-    def _follow(self, look: BundleLook, release: ObservedRelease, running: Running) -> HooksSeen:
+    def _follow(
+        self, look: ObservedBundle, release: ObservedRelease, running: RunningAction
+    ) -> ObservedHooks:
         """What an action of ours is at; ends it when what it serves is not asked for any more, or not for
         so long."""
         key = look.key(release.name)
@@ -276,12 +278,12 @@ class BundleReconciler:
             self._requeue(bundle)
         if running.cancellation.cancelled:
             why = running.cancellation.overdue or "as something else is wanted now"
-            return HooksSeen(seen.hooks, seen.waiting, f"is being ended, {why}")
+            return ObservedHooks(seen.hooks, seen.waiting, f"is being ended, {why}")
         return seen
 
     def _act(
-        self, look: BundleLook, release: ObservedRelease, decision: Decision
-    ) -> tuple[ReleaseState, Decision]:
+        self, look: ObservedBundle, release: ObservedRelease, decision: NextAction
+    ) -> tuple[ReleaseState, NextAction]:
         """Starts what was decided, if there is a slot for it; the state from now on, and why."""
         if decision.action not in _BEGUN:
             return resting_state(decision, release), decision
@@ -291,7 +293,7 @@ class BundleReconciler:
         job = _job(look, release, decision, secrets)
         cancellation = self._helm.new_cancellation()
         key = (job.namespace, job.release)
-        running = Running(
+        running = RunningAction(
             bundle=job.bundle,
             action=str(job.action),
             digest=job.digest,
@@ -317,12 +319,12 @@ class BundleReconciler:
         if not started:
             # Whoever frees a slot has this bundle looked at in its turn.
             text = "waits for its turn: as many releases as may be are being worked on"
-            refused = Decision(Action.WAIT, Reason.WAITING_FOR_SLOT, text)
+            refused = NextAction(Action.WAIT, Reason.WAITING_FOR_SLOT, text)
             return resting_state(refused, release), refused
         # No watch tells what an action waits for that has no Job; one that is soon over is looked at then.
         return _BEGUN[decision.action][0], replace(decision, again_after=LASTS_AFTER)
 
-    def _perform(self, job: Job, cancellation: Cancellation) -> Outcome:
+    def _perform(self, job: ActionRequest, cancellation: Cancellation) -> ActionOutcome:
         # All of it while the slot is held: nobody else then acts on the release.
         key = (job.namespace, job.release)
         self._histories.acted_on(key, job.bundle)
@@ -335,7 +337,7 @@ class BundleReconciler:
             self._kept.forget(job.namespace)
             self._histories.acted_on(key, job.bundle)
 
-    def _ended(self, look: BundleLook, job: Job) -> None:
+    def _ended(self, look: ObservedBundle, job: ActionRequest) -> None:
         if self._helm.detached:
             log.error("an action of Helm does not end: this container ends, and the next one goes on")
             self._abandon()
@@ -367,12 +369,14 @@ def _asks_to_delete_volumes(obj: Mapping[str, Any]) -> bool:
     return isinstance(spec, Mapping) and spec.get("volumes") == "Delete"
 
 
-def _job(look: BundleLook, release: ObservedRelease, decision: Decision, secrets: Iterable[str]) -> Job:
+def _job(
+    look: ObservedBundle, release: ObservedRelease, decision: NextAction, secrets: Iterable[str]
+) -> ActionRequest:
     wanted, attempt = release.wanted, release.attempt
     current = release.revisions[-1].version if release.revisions else 0
     making = decision.action in MAKING
     digest = wanted.digest if wanted and (making or decision.action == Action.UNLOCK) else ""
-    return Job(
+    return ActionRequest(
         action=decision.action,
         bundle=look.bundle.name,
         release=release.name,
@@ -392,9 +396,9 @@ def _job(look: BundleLook, release: ObservedRelease, decision: Decision, secrets
     )
 
 
-def _crash(job: Job, error: Exception, now: float) -> Outcome:
+def _crash(job: ActionRequest, error: Exception, now: float) -> ActionOutcome:
     finished, failures = float(int(now)), job.failures_with(interrupted=False)
     attempt = Attempt(str(job.action), job.digest, finished, failures, job.requests, job.unlocks)
-    return Outcome(
+    return ActionOutcome(
         attempt, now, 0.0, f"internal error ({type(error).__name__}); the container's log has the stack"
     )

@@ -8,7 +8,7 @@ from typing import Any
 from controller.reconcile.releases.bundle_status import FINALIZER
 
 
-class BundleChanges:
+class BundleEventFilter:
     """Remembers of each bundle what a look depends on. One watch feeds it.
 
     Without it each write of a status would be followed by a look that finds nothing.

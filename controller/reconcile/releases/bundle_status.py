@@ -26,7 +26,7 @@ MANAGER = field_manager("helmbundle")
 FINALIZER = finalizer("helmbundle")
 
 
-class BundleReport:
+class BundleStatusWriter:
     """helmbundle's side of a HelmBundle object. Each write raises ObjectReplaced, KubeError."""
 
     def __init__(self, kube: Kube, clock: Clock) -> None:

@@ -7,15 +7,15 @@ from dataclasses import replace
 
 from controller.domain.api.reasons import Reason
 from controller.domain.releases.drift import NO_DRIFT, Drift
-from controller.domain.releases.next_action import Action, Decision, OpenHook, Situation, decide
+from controller.domain.releases.next_action import Action, NextAction, OpenHook, ReleaseSituation, decide
 from controller.domain.shared import backoff
 from controller.ports.helm import ReleaseRecords, Revision
 from controller.ports.kubernetes import HELMBUNDLE, Kube
 from controller.ports.system import Clock
 from controller.reconcile.releases.drift.index import Followed
-from controller.reconcile.releases.drift.watch import DriftLookout
+from controller.reconcile.releases.drift.watch import DriftWatch
 from controller.reconcile.releases.hooks.running_hooks import find_left_hook
-from controller.reconcile.releases.observe_bundle import BundleLook
+from controller.reconcile.releases.observe_bundle import ObservedBundle
 from controller.reconcile.releases.observe_release import (
     ObservedRelease,
     is_deployed,
@@ -45,7 +45,7 @@ class ReleaseDecisions:
         kube: Kube,
         records: ReleaseRecords,
         clock: Clock,
-        drift: DriftLookout,
+        drift: DriftWatch,
         *,
         retry_cap: float = backoff.CAP,
     ) -> None:
@@ -55,7 +55,7 @@ class ReleaseDecisions:
         self._drift = drift
         self._retry_cap = retry_cap
 
-    def decide(self, look: BundleLook, release: ObservedRelease) -> Decision:
+    def decide(self, look: ObservedBundle, release: ObservedRelease) -> NextAction:
         """The next step for the release, as far as the bundle's mode lets it be taken.
 
         Raises KubeError when other bundles cannot be read.
@@ -67,11 +67,11 @@ class ReleaseDecisions:
         self._look_after(look, release, decision, planning=planning)
         return _with_obstacle(decision, release)
 
-    def _decide(self, look: BundleLook, release: ObservedRelease) -> Decision:
+    def _decide(self, look: ObservedBundle, release: ObservedRelease) -> NextAction:
         wanted, spec = release.wanted, release.spec
         suspended = look.suspended(release.name)
         if suspended:
-            return Decision(Action.NOTHING, Reason.SUSPENDED, f"suspended by {suspended}")
+            return NextAction(Action.NOTHING, Reason.SUSPENDED, f"suspended by {suspended}")
         taken = self._taken(look, release.revisions) if wanted is not None else None
         if taken is not None:
             return taken
@@ -83,7 +83,7 @@ class ReleaseDecisions:
             dependents = self._dependents(look, release.name)
         look.drifts[release.name] = self._known_drift(look, release)
         return decide(
-            Situation(
+            ReleaseSituation(
                 wanted=wanted.digest if wanted else None,
                 recorded=recorded(release.revisions),
                 attempt=release.attempt,
@@ -102,7 +102,7 @@ class ReleaseDecisions:
             )
         )
 
-    def _open_hook(self, look: BundleLook, release: ObservedRelease) -> OpenHook | None:
+    def _open_hook(self, look: ObservedBundle, release: ObservedRelease) -> OpenHook | None:
         """What the last attempt has left at work on what is wanted still."""
         spec, wanted, attempt = release.spec, release.wanted, release.attempt
         last = release.revisions[-1] if release.revisions else None
@@ -112,14 +112,14 @@ class ReleaseDecisions:
             return None
         return find_left_hook(self._kube, self._records, look.key(release.name), last, float(spec.timeout))
 
-    def _known_drift(self, look: BundleLook, release: ObservedRelease) -> Drift:
+    def _known_drift(self, look: ObservedBundle, release: ObservedRelease) -> Drift:
         spec, revisions = release.spec, release.revisions
         if spec is None or spec.drift == "Ignore" or not revisions:
             return NO_DRIFT
         return self._drift.known(look.key(release.name), revisions[-1].version)
 
     def _look_after(
-        self, look: BundleLook, release: ObservedRelease, decision: Decision, *, planning: bool
+        self, look: ObservedBundle, release: ObservedRelease, decision: NextAction, *, planning: bool
     ) -> None:
         """Has the objects of a release looked after that is deployed and to stay as it is."""
         key, spec = look.key(release.name), release.spec
@@ -141,7 +141,7 @@ class ReleaseDecisions:
         asked = look.requests(release.name).reconcile
         self._drift.follow(key, Followed(bundle, last.version, spec.drift_ignore, asked))
 
-    def _taken(self, look: BundleLook, revisions: tuple[Revision, ...]) -> Decision | None:
+    def _taken(self, look: ObservedBundle, revisions: tuple[Revision, ...]) -> NextAction | None:
         """A release of that name which another living bundle asks for is not ours to touch."""
         owner = revisions[-1].bundle if revisions else ""
         if owner in ("", look.bundle.name):
@@ -149,7 +149,7 @@ class ReleaseDecisions:
         other = self._kube.get(HELMBUNDLE, owner, look.bundle.namespace)
         return None if other is None else taken_by(owner)
 
-    def _dependents(self, look: BundleLook, release: str) -> tuple[str, ...]:
+    def _dependents(self, look: ObservedBundle, release: str) -> tuple[str, ...]:
         """Installed releases of the namespace, of any bundle, whose spec depends on this one.
 
         Those that this one itself depends on do not count: in a circle nothing could ever go.
@@ -173,7 +173,7 @@ def _foreign_grace(release: ObservedRelease) -> float:
     return timeout if release.spec and release.wanted is not None else max(timeout, FOREIGN_REMOVAL_SECONDS)
 
 
-def _with_obstacle(decision: Decision, release: ObservedRelease) -> Decision:
+def _with_obstacle(decision: NextAction, release: ObservedRelease) -> NextAction:
     """A release that is as its spec asks for says what it will lack with its next change."""
     obstacle = release.wanted.obstacle if release.wanted else None
     if obstacle is None or decision.reason != Reason.IN_SYNC:
@@ -182,10 +182,10 @@ def _with_obstacle(decision: Decision, release: ObservedRelease) -> Decision:
     return replace(decision, message=text, again_after=obstacle.again_after)
 
 
-def taken_by(owner: str) -> Decision:
+def taken_by(owner: str) -> NextAction:
     """The release is another bundle's."""
     text = f'the release belongs to HelmBundle "{owner}"; rename it here or remove it there'
-    return Decision(Action.WAIT, Reason.RELEASE_NAME_TAKEN, text, again_after=30.0)
+    return NextAction(Action.WAIT, Reason.RELEASE_NAME_TAKEN, text, again_after=30.0)
 
 
 def _reachable(needs: Mapping[str, set[str]], start: str) -> set[str]:

@@ -24,7 +24,7 @@ _PHASES = {
 
 
 @dataclass(frozen=True)
-class Cause:
+class FailureCause:
     """Why an action failed, and how far its hooks were. `interrupted`: the way to the API server, or that
     one itself, is to blame, and not the release."""
 
@@ -40,12 +40,12 @@ class FailureCauses:
         self._helm = helm
         self._hooks = hooks
 
-    def of(self, key: ReleaseKey, action: str, failure: HelmFailed, redactor: Redactor) -> Cause:
+    def of(self, key: ReleaseKey, action: str, failure: HelmFailed, redactor: Redactor) -> FailureCause:
         """The cause of an action's failure; Helm's own words where no hook is to blame."""
         cut = failure.cut if isinstance(failure, HelmCancelled) else ""
         namespace, release = key
         events = set(EVENTS.get(action, ()))
-        unexplained = Cause(str(failure), interrupted=failure.interrupted)
+        unexplained = FailureCause(str(failure), interrupted=failure.interrupted)
         if not events:
             return unexplained
         try:
@@ -74,11 +74,11 @@ class FailureCauses:
         seen_to_fail = end.view is not None and end.view.phase == HookPhase.FAILED
         if failure.interrupted and not seen_to_fail:
             of_hook = f"; its hook: {why}" if why else f" (hook {culprit.kind} {culprit.name})"
-            return Cause(f"{failure}{of_hook}", views, interrupted=True)
+            return FailureCause(f"{failure}{of_hook}", views, interrupted=True)
         if not why:
-            return Cause(f"{failure} (hook {culprit.kind} {culprit.name})", views)
+            return FailureCause(f"{failure} (hook {culprit.kind} {culprit.name})", views)
         beginning = f"{cut}: its hook" if cut else "a hook failed"
-        return Cause(f"{beginning}: {why}", views)
+        return FailureCause(f"{beginning}: {why}", views)
 
 
 def _phase(run: HookRun) -> HookPhase:

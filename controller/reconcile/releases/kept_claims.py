@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from controller.domain.api.names import KEPT_LABEL
 from controller.domain.api.reasons import Reason
-from controller.domain.releases.next_action import Decision
+from controller.domain.releases.next_action import NextAction
 from controller.ports.helm import ReleaseRecords, Revision
 from controller.ports.kubernetes import PVC, Kube
 from controller.ports.system import Clock
@@ -38,7 +38,7 @@ class KeptClaims:
             self._known.pop(namespace, None)
 
     def observe(
-        self, namespace: str, release: str, last: Revision | None, decision: Decision
+        self, namespace: str, release: str, last: Revision | None, decision: NextAction
     ) -> tuple[str, ...]:
         """Names of the release's kept claims, sorted. One that the release has, although it was marked
         for a change that never came, is in use, and loses the mark. Raises KubeError and HelmFailed."""

@@ -13,14 +13,14 @@ from controller.domain.releases.bundle_status import ReleaseView
 from controller.domain.releases.drift import Drift
 from controller.domain.releases.requests import Requests, is_suspended, requests_of, skips_hooks, suspended_by
 from controller.ports.helm import Revision
-from controller.reconcile.releases.action_slots import Running
+from controller.reconcile.releases.action_slots import RunningAction
 from controller.reconcile.shared.secret_values import SecretValues
 
 Histories = Mapping[str, tuple[Revision, ...]]
 
 
 @dataclass
-class BundleLook:
+class ObservedBundle:
     """Everything is read once, at the beginning; `views`, `again`, `left`, `drifts`, `kept` and `put_off`
     grow release by release.
 
@@ -34,7 +34,7 @@ class BundleLook:
     bundle: Bundle
     obj: Mapping[str, Any]
     histories: Histories
-    busy: Mapping[ReleaseKey, Running]
+    busy: Mapping[ReleaseKey, RunningAction]
     secrets: SecretValues
     views: list[ReleaseView] = field(default_factory=list)
     again: list[float] = field(default_factory=list)
@@ -77,7 +77,7 @@ class BundleLook:
         """Under which an action on the release is known to the slots."""
         return (self.bundle.namespace, release)
 
-    def is_ours(self, running: Running, key: ReleaseKey) -> bool:
+    def is_ours(self, running: RunningAction, key: ReleaseKey) -> bool:
         """Whether the action under way was asked for by this bundle."""
         return key[0] == self.bundle.namespace and running.bundle == self.bundle.name
 

@@ -10,14 +10,14 @@ from controller.domain.api.reasons import Reason
 from controller.domain.releases.bundle import ReleaseSpec
 from controller.domain.releases.bundle_status import attempt_entry
 from controller.domain.releases.digests import spec_digest, values_digest
-from controller.domain.releases.next_action import Action, Attempt, Decision, Recorded
+from controller.domain.releases.next_action import Action, Attempt, NextAction, Recorded
 from controller.domain.releases.requests import marks_in
 from controller.domain.shared import backoff
 from controller.domain.values.secret_refs import ResolvedValues, resolve
 from controller.errors import ChartInvalid, SecretMissing, SpecInvalid
 from controller.ports.charts import ChartSource
 from controller.ports.helm import Revision
-from controller.reconcile.releases.action_slots import Outcome
+from controller.reconcile.releases.action_slots import ActionOutcome
 from controller.reconcile.releases.attempts import last_attempt
 from controller.reconcile.shared.chart_errors import LOOK_AGAIN, chart_reason, look_again
 from controller.reconcile.shared.secret_values import SecretValues
@@ -27,7 +27,7 @@ DIGEST_LENGTH = 40
 
 
 @dataclass(frozen=True)
-class Wanted:
+class ResolvedRelease:
     """A release's spec with everything an action needs; `obstacle` says why it cannot be served yet.
 
     `digest` is empty as long as that is not known; `spec_digest` is that of what is asked for, where the
@@ -38,7 +38,7 @@ class Wanted:
     digest: str = ""
     spec_digest: str = ""
     resolved: ResolvedValues | None = None
-    obstacle: Decision | None = None
+    obstacle: NextAction | None = None
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class ObservedRelease:
 
     name: str
     spec: ReleaseSpec | None
-    wanted: Wanted | None
+    wanted: ResolvedRelease | None
     revisions: tuple[Revision, ...]
     attempt: Attempt | None
     attempt_entry: Mapping[str, Any]
@@ -60,9 +60,9 @@ def observe_release(
     name: str,
     spec: ReleaseSpec | None,
     *,
-    wanted: Wanted | None,
+    wanted: ResolvedRelease | None,
     revisions: tuple[Revision, ...],
-    outcome: Outcome | None,
+    outcome: ActionOutcome | None,
     bundle: Mapping[str, Any],
 ) -> ObservedRelease:
     """Puts together what is known. The outcome of this process wins over what the status remembers."""
@@ -82,14 +82,14 @@ def observe_release(
 
 def want_release(
     spec: ReleaseSpec, secrets: SecretValues, charts: ChartSource, digest_key: Callable[[], bytes]
-) -> Wanted:
+) -> ResolvedRelease:
     """The release with its secrets resolved and its digest, or what stands in the way."""
     try:
         resolved = resolve(spec.values, secrets.lookup, release=spec.name)
     except SecretMissing as error:
-        return Wanted(spec, obstacle=_obstacle(Reason.SECRET_MISSING, error))
+        return ResolvedRelease(spec, obstacle=_obstacle(Reason.SECRET_MISSING, error))
     except SpecInvalid as error:
-        return Wanted(spec, obstacle=_obstacle(Reason.SPEC_INVALID, error))
+        return ResolvedRelease(spec, obstacle=_obstacle(Reason.SPEC_INVALID, error))
     key = digest_key()
     asked = _spec_digest(spec, resolved, key)
     try:
@@ -100,8 +100,8 @@ def want_release(
         obstacle = _obstacle(chart_reason(error), error, look_again(error))
     else:
         digest = values_digest(chart, spec.chart.version, resolved.values, key)
-        return Wanted(spec, digest[:DIGEST_LENGTH], asked, resolved)
-    return Wanted(spec, spec_digest=asked, resolved=resolved, obstacle=obstacle)
+        return ResolvedRelease(spec, digest[:DIGEST_LENGTH], asked, resolved)
+    return ResolvedRelease(spec, spec_digest=asked, resolved=resolved, obstacle=obstacle)
 
 
 def _spec_digest(spec: ReleaseSpec, resolved: ResolvedValues, key: bytes) -> str:
@@ -111,7 +111,7 @@ def _spec_digest(spec: ReleaseSpec, resolved: ResolvedValues, key: bytes) -> str
     return spec_digest(spec.chart, resolved.values, key)[:DIGEST_LENGTH]
 
 
-def as_recorded(wanted: Wanted, revisions: tuple[Revision, ...]) -> Wanted:
+def as_recorded(wanted: ResolvedRelease, revisions: tuple[Revision, ...]) -> ResolvedRelease:
     """Where the chart cannot be had, its digest is that of the last revision, if that was made for this
     very spec: a version of a chart does not change in its repository."""
     last = revisions[-1] if revisions else None
@@ -158,8 +158,8 @@ def steady_jitter(release: str, attempt: Attempt | None) -> float:
     return backoff.steady_jitter(f"{release} {attempt.finished if attempt else 0}")
 
 
-def _obstacle(reason: Reason, error: Exception, again_after: float = LOOK_AGAIN) -> Decision:
-    return Decision(Action.WAIT, reason, str(error), again_after=again_after)
+def _obstacle(reason: Reason, error: Exception, again_after: float = LOOK_AGAIN) -> NextAction:
+    return NextAction(Action.WAIT, reason, str(error), again_after=again_after)
 
 
 def _status_entry(obj: Mapping[str, Any], release: str) -> Mapping[str, Any]:
@@ -167,7 +167,7 @@ def _status_entry(obj: Mapping[str, Any], release: str) -> Mapping[str, Any]:
     return next((entry for entry in known if entry.get("name") == release), {})
 
 
-def _attempt_of(outcome: Outcome) -> dict[str, Any]:
+def _attempt_of(outcome: ActionOutcome) -> dict[str, Any]:
     attempt = outcome.attempt
     return attempt_entry(
         action=attempt.action,

@@ -8,12 +8,12 @@ from dataclasses import replace
 from controller.domain.api.reasons import Reason, known_reason
 from controller.domain.releases.bundle_status import ReleaseState, ReleaseView
 from controller.domain.releases.hooks import HookView
-from controller.domain.releases.next_action import Action, Decision
-from controller.reconcile.releases.observe_bundle import BundleLook
+from controller.domain.releases.next_action import Action, NextAction
+from controller.reconcile.releases.observe_bundle import ObservedBundle
 from controller.reconcile.releases.observe_release import ObservedRelease
 
 
-def resting_state(decision: Decision, release: ObservedRelease) -> ReleaseState:
+def resting_state(decision: NextAction, release: ObservedRelease) -> ReleaseState:
     """The state of a release that nothing is being done to."""
     revisions = release.revisions
     if decision.reason == Reason.PLAN_PENDING:
@@ -49,9 +49,9 @@ def resting_state(decision: Decision, release: ObservedRelease) -> ReleaseState:
 
 
 def release_view(
-    look: BundleLook,
+    look: ObservedBundle,
     release: ObservedRelease,
-    decision: Decision,
+    decision: NextAction,
     state: ReleaseState,
     hooks: Sequence[HookView],
 ) -> ReleaseView:
@@ -78,7 +78,7 @@ def release_view(
     )
 
 
-def as_before(look: BundleLook, view: ReleaseView) -> tuple[ReleaseView, ...]:
+def as_before(look: ObservedBundle, view: ReleaseView) -> tuple[ReleaseView, ...]:
     """The view of a release that is put off: its state, reason, message and drift as the status has them.
 
     What is known besides, such as how its last action ended, is as in `view`. Nothing when the status does

@@ -9,21 +9,21 @@ from controller.domain.api.keys import ReleaseKey
 from controller.domain.api.reasons import Reason
 from controller.domain.releases.bundle import ReleaseSpec
 from controller.domain.releases.bundle_status import ReleaseView
-from controller.domain.releases.next_action import Action, Decision
+from controller.domain.releases.next_action import Action, NextAction
 from controller.domain.releases.release_size import nearly_too_large, release_octets, too_large
 from controller.domain.values.secret_refs import ResolvedValues
 from controller.errors import ChartInvalid, HelmFailed
 from controller.ports.charts import ChartSource
 from controller.ports.helm import HelmClient, HelmRequest, RenderedRelease
 from controller.ports.kubernetes import Events
-from controller.reconcile.releases.observe_bundle import BundleLook
+from controller.reconcile.releases.observe_bundle import ObservedBundle
 from controller.reconcile.releases.observe_release import ObservedRelease
 
 # What runs, what is wanted, and what was wanted before that.
 _REMEMBERED = 3
 
 
-class ReleaseSizes:
+class SizeGuard:
     """Estimates each release once for each digest, from a render; the status remembers what runs."""
 
     def __init__(self, *, helm: HelmClient, charts: ChartSource, events: Events) -> None:
@@ -32,7 +32,7 @@ class ReleaseSizes:
         self._events = events
         self._known: dict[ReleaseKey, dict[str, int]] = {}
 
-    def guard(self, look: BundleLook, release: ObservedRelease, decision: Decision) -> Decision:
+    def guard(self, look: ObservedBundle, release: ObservedRelease, decision: NextAction) -> NextAction:
         """The decision, unless it would write a record that cannot be stored."""
         wanted = release.wanted
         making = decision.action in (Action.INSTALL, Action.UPGRADE)
@@ -48,13 +48,13 @@ class ReleaseSizes:
             known[wanted.digest] = octets
             self._tell(look, release.name, octets)
         text = too_large(known[wanted.digest])
-        return Decision(Action.WAIT, Reason.RELEASE_TOO_LARGE, text) if text else decision
+        return NextAction(Action.WAIT, Reason.RELEASE_TOO_LARGE, text) if text else decision
 
     def forget(self, key: ReleaseKey) -> None:
         """The release is gone."""
         self._known.pop(key, None)
 
-    def shown(self, look: BundleLook, view: ReleaseView) -> ReleaseView:
+    def shown(self, look: ObservedBundle, view: ReleaseView) -> ReleaseView:
         """The view with the size of the revision that it shows, if that is known."""
         octets = self._known.get(look.key(view.name), {}).get(view.digest, 0)
         if not octets:
@@ -69,7 +69,7 @@ class ReleaseSizes:
         files, defaults = self._charts.files(spec.chart), self._charts.defaults(spec.chart)
         return release_octets(files, defaults, values.values, rendered.text)
 
-    def _estimate(self, look: BundleLook, spec: ReleaseSpec, values: ResolvedValues) -> int | None:
+    def _estimate(self, look: ObservedBundle, spec: ReleaseSpec, values: ResolvedValues) -> int | None:
         """None when it cannot be rendered now: the action itself will tell why."""
         namespace = look.bundle.namespace
         try:
@@ -78,7 +78,7 @@ class ReleaseSizes:
         except (ChartInvalid, HelmFailed):
             return None
 
-    def _tell(self, look: BundleLook, name: str, octets: int) -> None:
+    def _tell(self, look: ObservedBundle, name: str, octets: int) -> None:
         for reason, text in (
             (Reason.RELEASE_TOO_LARGE, too_large(octets)),
             (Reason.RELEASE_LARGE, nearly_too_large(octets)),

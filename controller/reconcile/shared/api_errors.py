@@ -11,7 +11,7 @@ AWAY_AFTER = 3
 CAP = 300.0
 
 
-class Unanswered:
+class UnansweredObjects:
     """Plain memory, without a lock of its own. A webhook that does not answer makes a few objects fail
     for hours: each waits by itself, with growing pauses, and comes after those that had an answer."""
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 
-class Edits:
+class EditFilter:
     """Remembers what people and other controllers decide over in objects: all but the status.
 
     A look at OpenStack costs some fifty requests: each of our own writes would bring another one.

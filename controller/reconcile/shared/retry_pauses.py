@@ -8,7 +8,7 @@ from controller.domain.shared import backoff
 from controller.ports.system import Clock
 
 
-class Pauses:
+class RetryPauses:
     """From `first` seconds to `cap`, each with jitter. Forgotten at a restart. One thread at a time."""
 
     def __init__(self, clock: Clock, *, first: float, cap: float) -> None:

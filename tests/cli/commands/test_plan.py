@@ -9,7 +9,7 @@ import pytest
 
 from controller.cli.cluster import Cluster
 from controller.cli.views.plan import plan_view
-from controller.cli.views.verdict import Standing, judge
+from controller.cli.views.verdict import RegionOutcome, judge
 from controller.ports.kubernetes import OSDPL
 from tests.cli.commands.test_apply import CRDS
 from tests.cli.objects import EXAMPLE, condition, osctl, region
@@ -233,10 +233,10 @@ def test_apply_says_that_a_plan_comes_first(kube: FakeKube) -> None:
 
 def test_an_approved_plan_is_waited_for(kube: FakeKube) -> None:
     found = region(condition("Ready", "False", "Applying"), condition("Planned", "True", "PlanApproved"))
-    assert judge(found).standing == Standing.PENDING
+    assert judge(found).standing == RegionOutcome.PENDING
 
 
 def test_a_plan_of_an_earlier_spec_is_not_known() -> None:
     found = region({**PENDING, "observedGeneration": 1}, generation=2, plan=PLAN)
     assert not plan_view(found).known
-    assert judge(found).standing == Standing.PENDING
+    assert judge(found).standing == RegionOutcome.PENDING

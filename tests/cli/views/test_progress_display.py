@@ -7,7 +7,7 @@ import io
 from rich.console import Console
 
 from controller.cli.views.progress_display import LiveTable, PlainLines, fit, progress_display
-from controller.cli.views.region_progress import Progress, ProgressTracker, TimedRow
+from controller.cli.views.region_progress import ProgressSnapshot, ProgressTracker, TimedRow
 from controller.cli.views.release_rows import Phase, ReleaseRow
 from tests.cli.objects import bundle, condition, region, release
 from tests.fakes.world import FakeClock
@@ -15,7 +15,7 @@ from tests.fakes.world import FakeClock
 PENDING = region(condition("Ready", "False", "ReleasesPending"))
 
 
-def progress(*releases: dict[str, object]) -> Progress:
+def progress(*releases: dict[str, object]) -> ProgressSnapshot:
     return ProgressTracker("region-one", "openstack", 1, 0.0).look(
         PENDING, [bundle("identity", *releases)], 3.0
     )
@@ -43,7 +43,7 @@ def test_a_long_silence_is_broken_by_a_sign_of_life():
     lines = PlainLines(console, clock)
     clock.advance(31)
     unchanged = progress()
-    lines.show(Progress(**{**vars(unchanged), "changed": (), "verdict_changed": False}))
+    lines.show(ProgressSnapshot(**{**vars(unchanged), "changed": (), "verdict_changed": False}))
     assert "still waiting" in text_of(console)
 
 

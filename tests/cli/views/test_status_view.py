@@ -9,9 +9,9 @@ from rich.console import Console
 
 from controller.cli.commands.status import print_view
 from controller.cli.views.status import as_data, find_setting, region_view
-from controller.cli.views.verdict import Standing
-from controller.domain.region.facts import RegionFacts, Silence
-from controller.domain.region.progress import Progress
+from controller.cli.views.verdict import RegionOutcome
+from controller.domain.region.facts import RegionFacts, SilentContainers
+from controller.domain.region.progress import RegionProgress
 from controller.domain.region.ready import ready_condition
 from tests.cli.objects import bundle, condition, region, release
 
@@ -94,7 +94,7 @@ def test_a_region_that_nobody_looks_at_says_so():
     fresh = region(observed=0)
     fresh["metadata"]["creationTimestamp"] = "2026-03-01T09:00:00Z"
     view = region_view(fresh, [], NOW)
-    assert view.standing == Standing.PENDING
+    assert view.standing == RegionOutcome.PENDING
     assert "no controller has looked at it" in view.causes[0].message
 
 
@@ -141,9 +141,9 @@ def test_what_a_container_said_before_it_fell_silent_is_marked_as_old():
         containers=("core", "health"),
         before={},
         bundles=(),
-        silence=Silence(frozenset({"health"})),
+        silence=SilentContainers(frozenset({"health"})),
     )
-    ready = ready_condition(facts, Progress(done=1, total=1, current=True))
+    ready = ready_condition(facts, RegionProgress(done=1, total=1, current=True))
     assert causes(condition("Ready", ready.status, str(ready.reason), ready.message)) == [
         ready.message,
         "nova-api 0/2: ImagePullBackOff (the last word of health, which is silent)",

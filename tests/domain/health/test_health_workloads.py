@@ -8,7 +8,13 @@ from typing import Any
 import pytest
 
 from controller.domain.health.pods import PodFacts, parse_pod
-from controller.domain.health.workload_health import Claim, Health, Surroundings, Verdict, judge_workload
+from controller.domain.health.workload_health import (
+    Health,
+    Surroundings,
+    VolumeClaim,
+    WorkloadVerdict,
+    judge_workload,
+)
 from controller.domain.health.workloads import parse_workload
 from tests.domain.health_objects import (
     NOW,
@@ -39,10 +45,10 @@ NO_NODE: dict[str, Any] = {
 def judge(
     obj: Mapping[str, Any],
     *pods: Mapping[str, Any],
-    claims: Mapping[str, Claim] | None = None,
+    claims: Mapping[str, VolumeClaim] | None = None,
     met: frozenset[str] = frozenset(),
     now: float = NOW,
-) -> Verdict:
+) -> WorkloadVerdict:
     facts = parse_workload(obj)
     assert facts is not None
     assert not facts.off
@@ -433,7 +439,10 @@ def test_an_unbound_claim_is_the_cause_before_the_schedulers_words() -> None:
         for index, name in enumerate(("bound", "pending", "absent"))
     ]
     waits = pod("p", NEW, spec={"volumes": volumes, "nodeName": None}, **NO_NODE)
-    claims = {"bound": Claim("bound", "Bound", "fast"), "pending": Claim("pending", "Pending", "fast")}
+    claims = {
+        "bound": VolumeClaim("bound", "Bound", "fast"),
+        "pending": VolumeClaim("pending", "Pending", "fast"),
+    }
     verdict = judge(deployment(1, availableReplicas=0), waits, claims=claims)
     assert verdict.text == (
         "pod p waits for its volumes: claim absent does not exist, "

@@ -5,25 +5,27 @@ from __future__ import annotations
 from typing import Any
 
 from controller.domain.api.conditions import timestamp
-from controller.domain.health.progress_deadlines import UNSEEN_AFTER, Patience
+from controller.domain.health.progress_deadlines import UNSEEN_AFTER, ProgressDeadlines
 from controller.domain.health.region_health import ComponentHealth
-from controller.domain.health.workload_health import PROGRESS_DEADLINE, Health, Verdict
+from controller.domain.health.workload_health import PROGRESS_DEADLINE, Health, WorkloadVerdict
 
 KEY = ("nova", "compute")
-STARTS = Verdict(Health.PROGRESSING, 1, 3, "pod a starts")
-UNSEEN = Verdict(Health.PROGRESSING, 1, 3, "not taken up", unseen=True)
+STARTS = WorkloadVerdict(Health.PROGRESSING, 1, 3, "pod a starts")
+UNSEEN = WorkloadVerdict(Health.PROGRESSING, 1, 3, "not taken up", unseen=True)
 EPOCH = 1_780_000_000.0
-LACKING = Verdict(Health.PROGRESSING, 0, 3, "3 pods do not exist", lacking=("DaemonSet", "nova-compute"))
+LACKING = WorkloadVerdict(
+    Health.PROGRESSING, 0, 3, "3 pods do not exist", lacking=("DaemonSet", "nova-compute")
+)
 
 
 class Look:
     """One component, looked at as a process would that has just begun. `said` is what its status says."""
 
     def __init__(self, said: str = "", **more: str) -> None:
-        self._patience = Patience()
+        self._patience = ProgressDeadlines()
         self._before: dict[str, Any] = {"nova": {"compute": {"status": said, **more}}} if said else {}
 
-    def __call__(self, verdict: Verdict, now: float, generation: int = 1) -> str:
+    def __call__(self, verdict: WorkloadVerdict, now: float, generation: int = 1) -> str:
         judged = {KEY: ComponentHealth(verdict, generation)}
         return self._patience.judged(judged, self._before, now, EPOCH + now)[KEY].verdict.health
 
@@ -93,5 +95,5 @@ def test_a_wait_that_begins_later_has_the_whole_time() -> None:
 
 
 def test_a_failure_is_told_whatever_is_waited_for() -> None:
-    failed = Verdict(Health.UNHEALTHY, 0, 1, "Job x failed", lacking=("Job", "x"))
+    failed = WorkloadVerdict(Health.UNHEALTHY, 0, 1, "Job x failed", lacking=("Job", "x"))
     assert Look()(failed, 5.0) == Health.UNHEALTHY

@@ -16,8 +16,8 @@ from controller.domain.hosts.next_step import (
     MAP_WITHIN,
     REGISTER_WITHIN,
     ComputeNode,
-    Decision,
     HostFacts,
+    NextStep,
     Step,
     decide_host,
 )
@@ -40,7 +40,7 @@ GONE = replace(HOST, node=None, service=None, mapped=False, agents=(), missing_l
 HELD = replace(DEAD, forced_down=True, reason=f"{MARK}forced down")
 
 
-def decide(facts: HostFacts, policy: NodePolicy = POLICY, braked: str = "") -> Decision:
+def decide(facts: HostFacts, policy: NodePolicy = POLICY, braked: str = "") -> NextStep:
     return decide_host(facts, policy, braked, NOW)
 
 

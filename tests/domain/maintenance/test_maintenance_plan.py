@@ -8,12 +8,12 @@ import pytest
 
 from controller.domain.maintenance.move_choice import (
     Availability,
-    Claim,
+    BudgetRequest,
     Mode,
+    MoveKind,
+    QueuedMaintenance,
     Rules,
-    Turn,
     Unmovable,
-    Way,
     decide_turns,
     plan_server,
     share_slots,
@@ -27,7 +27,7 @@ VGPU = replace(SERVER, extra_specs={"resources:VGPU": "1"})
 PCI = replace(SERVER, extra_specs={"pci_passthrough:alias": "nic:1"})
 
 
-def way(server: Server, mode: Mode = Mode.MIGRATE, rules: Rules | None = None) -> tuple[Way, str]:
+def way(server: Server, mode: Mode = Mode.MIGRATE, rules: Rules | None = None) -> tuple[MoveKind, str]:
     plan = plan_server(server, mode, rules or Rules())
     return plan.way, plan.why
 
@@ -35,111 +35,123 @@ def way(server: Server, mode: Mode = Mode.MIGRATE, rules: Rules | None = None) -
 @pytest.mark.parametrize(
     ("server", "expected"),
     [
-        (SERVER, Way.LIVE),
-        (replace(SERVER, status="PAUSED"), Way.LIVE),
-        (replace(SERVER, status="SHUTOFF"), Way.COLD),
-        (replace(SERVER, task="powering-off"), Way.BUSY),
-        (replace(SERVER, status="BUILD"), Way.BUSY),
-        (replace(SERVER, status="SUSPENDED"), Way.BLOCKED),
-        (replace(SERVER, status="ERROR"), Way.BLOCKED),
-        (replace(SERVER, status="RESCUE"), Way.BLOCKED),
-        (replace(SERVER, status="VERIFY_RESIZE"), Way.BLOCKED),
-        (replace(SERVER, status="SHELVED"), Way.BLOCKED),
-        (replace(SERVER, status="SOMETHING_NEW"), Way.BLOCKED),
-        (replace(SERVER, status="SOFT_DELETED"), Way.LEAVE),
-        (PINNED, Way.BLOCKED),
-        (VGPU, Way.BLOCKED),
-        (PCI, Way.BLOCKED),
-        (replace(SERVER, extra_specs={"hw:cpu_policy": "mixed"}), Way.BLOCKED),
-        (replace(SERVER, extra_specs={"accel:device_profile": "fpga"}), Way.BLOCKED),
-        (replace(SERVER, image={"hw_cpu_policy": "dedicated"}), Way.BLOCKED),
-        (replace(SERVER, image={"hw_numa_nodes": "2"}), Way.BLOCKED),
-        (replace(SERVER, image={"hw_cpu_policy": "shared"}), Way.LIVE),
+        (SERVER, MoveKind.LIVE),
+        (replace(SERVER, status="PAUSED"), MoveKind.LIVE),
+        (replace(SERVER, status="SHUTOFF"), MoveKind.COLD),
+        (replace(SERVER, task="powering-off"), MoveKind.BUSY),
+        (replace(SERVER, status="BUILD"), MoveKind.BUSY),
+        (replace(SERVER, status="SUSPENDED"), MoveKind.BLOCKED),
+        (replace(SERVER, status="ERROR"), MoveKind.BLOCKED),
+        (replace(SERVER, status="RESCUE"), MoveKind.BLOCKED),
+        (replace(SERVER, status="VERIFY_RESIZE"), MoveKind.BLOCKED),
+        (replace(SERVER, status="SHELVED"), MoveKind.BLOCKED),
+        (replace(SERVER, status="SOMETHING_NEW"), MoveKind.BLOCKED),
+        (replace(SERVER, status="SOFT_DELETED"), MoveKind.LEAVE),
+        (PINNED, MoveKind.BLOCKED),
+        (VGPU, MoveKind.BLOCKED),
+        (PCI, MoveKind.BLOCKED),
+        (replace(SERVER, extra_specs={"hw:cpu_policy": "mixed"}), MoveKind.BLOCKED),
+        (replace(SERVER, extra_specs={"accel:device_profile": "fpga"}), MoveKind.BLOCKED),
+        (replace(SERVER, image={"hw_cpu_policy": "dedicated"}), MoveKind.BLOCKED),
+        (replace(SERVER, image={"hw_numa_nodes": "2"}), MoveKind.BLOCKED),
+        (replace(SERVER, image={"hw_cpu_policy": "shared"}), MoveKind.LIVE),
     ],
 )
-def test_a_migration_by_the_state_of_the_server(server: Server, expected: Way) -> None:
+def test_a_migration_by_the_state_of_the_server(server: Server, expected: MoveKind) -> None:
     found, why = way(server)
     assert found == expected
-    assert why or expected == Way.LIVE
+    assert why or expected == MoveKind.LIVE
 
 
 @pytest.mark.parametrize(
     ("word", "expected"),
-    [("live", Way.LIVE), ("cold", Way.COLD), ("leave", Way.LEAVE), ("skip", Way.LEAVE), ("hm", Way.BLOCKED)],
+    [
+        ("live", MoveKind.LIVE),
+        ("cold", MoveKind.COLD),
+        ("leave", MoveKind.LEAVE),
+        ("skip", MoveKind.LEAVE),
+        ("hm", MoveKind.BLOCKED),
+    ],
 )
-def test_the_owner_has_the_last_word(word: str, expected: Way) -> None:
+def test_the_owner_has_the_last_word(word: str, expected: MoveKind) -> None:
     assert way(replace(VGPU, metadata={"maintenance": word}))[0] == expected
 
 
 def test_the_flavor_speaks_where_the_server_does_not() -> None:
     cold = replace(SERVER, extra_specs={"maintenance": "cold"})
-    assert way(cold)[0] == Way.COLD
-    assert way(replace(cold, metadata={"maintenance": "live"}))[0] == Way.LIVE
+    assert way(cold)[0] == MoveKind.COLD
+    assert way(replace(cold, metadata={"maintenance": "live"}))[0] == MoveKind.LIVE
 
 
 @pytest.mark.parametrize(
     ("choice", "expected"),
-    [(Unmovable.BLOCK, Way.BLOCKED), (Unmovable.LEAVE, Way.LEAVE), (Unmovable.COLD, Way.COLD)],
+    [(Unmovable.BLOCK, MoveKind.BLOCKED), (Unmovable.LEAVE, MoveKind.LEAVE), (Unmovable.COLD, MoveKind.COLD)],
 )
-def test_what_cannot_move_live_goes_as_the_spec_says(choice: Unmovable, expected: Way) -> None:
+def test_what_cannot_move_live_goes_as_the_spec_says(choice: Unmovable, expected: MoveKind) -> None:
     assert way(VGPU, rules=Rules(choice))[0] == expected
 
 
 def test_what_is_too_big_is_not_migrated_live() -> None:
     assert "local disk" in way(SERVER, rules=Rules(most_local_disk=10))[1]
-    assert way(SERVER, rules=Rules(most_local_disk=10, shared_disks=True))[0] == Way.LIVE
-    assert way(SERVER, rules=Rules(most_local_disk=20))[0] == Way.LIVE
+    assert way(SERVER, rules=Rules(most_local_disk=10, shared_disks=True))[0] == MoveKind.LIVE
+    assert way(SERVER, rules=Rules(most_local_disk=20))[0] == MoveKind.LIVE
     assert "memory" in way(SERVER, rules=Rules(most_memory=512))[1]
 
 
 def test_cordon_leaves_everything() -> None:
-    assert way(SERVER, Mode.CORDON)[0] == Way.LEAVE
+    assert way(SERVER, Mode.CORDON)[0] == MoveKind.LEAVE
 
 
 @pytest.mark.parametrize(
     ("server", "rules", "expected"),
     [
-        (replace(SERVER, local_disk=False), Rules(), Way.EVACUATE),
-        (SERVER, Rules(), Way.BLOCKED),
-        (SERVER, Rules(rebuild_local=True), Way.EVACUATE),
-        (SERVER, Rules(shared_disks=True), Way.EVACUATE),
-        (replace(SERVER, state="stopped"), Rules(shared_disks=True), Way.EVACUATE),
-        (replace(SERVER, state="error"), Rules(shared_disks=True), Way.EVACUATE),
-        (replace(SERVER, state="paused"), Rules(shared_disks=True), Way.BLOCKED),
-        (replace(SERVER, state="building", status="BUILD", task="spawning"), Rules(), Way.BLOCKED),
-        (replace(SERVER, state="", status="UNKNOWN"), Rules(shared_disks=True), Way.BLOCKED),
-        (replace(SERVER, status="REBUILD", task="rebuilding"), Rules(shared_disks=True), Way.EVACUATE),
-        (replace(SERVER, status="REBOOT", task="reboot_started"), Rules(shared_disks=True), Way.EVACUATE),
-        (replace(SERVER, task="deleting"), Rules(shared_disks=True), Way.LEAVE),
-        (replace(SERVER, task="soft-deleting"), Rules(shared_disks=True), Way.LEAVE),
-        (replace(SERVER, metadata={"maintenance": "leave"}), Rules(shared_disks=True), Way.LEAVE),
+        (replace(SERVER, local_disk=False), Rules(), MoveKind.EVACUATE),
+        (SERVER, Rules(), MoveKind.BLOCKED),
+        (SERVER, Rules(rebuild_local=True), MoveKind.EVACUATE),
+        (SERVER, Rules(shared_disks=True), MoveKind.EVACUATE),
+        (replace(SERVER, state="stopped"), Rules(shared_disks=True), MoveKind.EVACUATE),
+        (replace(SERVER, state="error"), Rules(shared_disks=True), MoveKind.EVACUATE),
+        (replace(SERVER, state="paused"), Rules(shared_disks=True), MoveKind.BLOCKED),
+        (replace(SERVER, state="building", status="BUILD", task="spawning"), Rules(), MoveKind.BLOCKED),
+        (replace(SERVER, state="", status="UNKNOWN"), Rules(shared_disks=True), MoveKind.BLOCKED),
+        (replace(SERVER, status="REBUILD", task="rebuilding"), Rules(shared_disks=True), MoveKind.EVACUATE),
+        (
+            replace(SERVER, status="REBOOT", task="reboot_started"),
+            Rules(shared_disks=True),
+            MoveKind.EVACUATE,
+        ),
+        (replace(SERVER, task="deleting"), Rules(shared_disks=True), MoveKind.LEAVE),
+        (replace(SERVER, task="soft-deleting"), Rules(shared_disks=True), MoveKind.LEAVE),
+        (replace(SERVER, metadata={"maintenance": "leave"}), Rules(shared_disks=True), MoveKind.LEAVE),
     ],
 )
-def test_an_evacuation_loses_no_disk_unasked(server: Server, rules: Rules, expected: Way) -> None:
+def test_an_evacuation_loses_no_disk_unasked(server: Server, rules: Rules, expected: MoveKind) -> None:
     assert way(server, Mode.EVACUATE, rules)[0] == expected
 
 
 @pytest.mark.parametrize(
     ("kind", "status", "source", "task", "expected"),
     [
-        ("evacuation", "accepted", "cmp1", "rebuilding", Way.BUSY),
-        ("evacuation", "error", "cmp1", "rebuilding", Way.EVACUATE),
-        ("evacuation", "accepted", "cmp0", "rebuild_spawning", Way.EVACUATE),
-        ("live-migration", "running", "cmp1", "migrating", Way.EVACUATE),
+        ("evacuation", "accepted", "cmp1", "rebuilding", MoveKind.BUSY),
+        ("evacuation", "error", "cmp1", "rebuilding", MoveKind.EVACUATE),
+        ("evacuation", "accepted", "cmp0", "rebuild_spawning", MoveKind.EVACUATE),
+        ("live-migration", "running", "cmp1", "migrating", MoveKind.EVACUATE),
         # Somebody reset the state of a server whose evacuation is stuck.
-        ("evacuation", "accepted", "cmp1", "", Way.EVACUATE),
+        ("evacuation", "accepted", "cmp1", "", MoveKind.EVACUATE),
     ],
 )
 def test_an_evacuation_waits_only_for_one_from_the_same_host(
-    kind: str, status: str, source: str, task: str, expected: Way
+    kind: str, status: str, source: str, task: str, expected: MoveKind
 ) -> None:
     moves = [Migration(3, "id", "evacuation", "accepted", "cmp1"), Migration(4, "id", kind, status, source)]
     found = plan_server(replace(SERVER, task=task), Mode.EVACUATE, Rules(shared_disks=True), moves)
     assert found.way == expected
 
 
-def claim(name: str, created: float, waiting: int, moving: int = 0, host: int = 2, region: int = 8) -> Claim:
-    return Claim(name, created, waiting, moving, host, region)
+def claim(
+    name: str, created: float, waiting: int, moving: int = 0, host: int = 2, region: int = 8
+) -> BudgetRequest:
+    return BudgetRequest(name, created, waiting, moving, host, region)
 
 
 def test_slots_go_round_from_the_oldest_on() -> None:
@@ -172,7 +184,7 @@ def test_never_more_than_the_budgets_whatever_the_claims() -> None:
                 assert max(given.values()) - min(given.values()) <= 1
 
 
-def waits(*claims: Claim) -> dict[str, str]:
+def waits(*claims: BudgetRequest) -> dict[str, str]:
     return waits_for_slots(claims, share_slots(claims))
 
 
@@ -189,8 +201,8 @@ def test_who_gets_no_slot_for_its_own_budget_waits_for_nobody() -> None:
     assert waits(claim("a", 1, 0), claim("b", 2, 0)) == {} == waits()
 
 
-def turn(name: str, host: str, created: float, *, begun: bool = False, most: int = 1) -> Turn:
-    return Turn(name, host, created, begun, most)
+def turn(name: str, host: str, created: float, *, begun: bool = False, most: int = 1) -> QueuedMaintenance:
+    return QueuedMaintenance(name, host, created, begun, most)
 
 
 RACKS = (Aggregate(1, "rack1", frozenset(("h1", "h2"))), Aggregate(2, "rack2", frozenset(("h3",))))
@@ -232,7 +244,7 @@ def test_one_that_waits_is_not_overtaken_within_its_aggregate() -> None:
 
 
 def test_of_two_for_one_host_the_second_waits_for_the_first() -> None:
-    turns = [Turn("old", "cmp1", 1, False, 5), Turn("young", "cmp1", 2, False, 5)]
+    turns = [QueuedMaintenance("old", "cmp1", 1, False, 5), QueuedMaintenance("young", "cmp1", 2, False, 5)]
     answers = decide_turns(turns, Availability())
     assert answers["old"] == "" and "old" in answers["young"]
     begun = [turns[0], replace(turns[1], begun=True)]

@@ -6,19 +6,19 @@ from dataclasses import replace
 
 import pytest
 
-from controller.domain.maintenance.move_choice import Mode, ServerPlan, Unmovable, Way
-from controller.domain.maintenance.outcome import Progress, progress, verdict
+from controller.domain.maintenance.move_choice import Mode, MoveKind, ServerPlan, Unmovable
+from controller.domain.maintenance.outcome import MaintenanceProgress, progress, verdict
 from controller.domain.maintenance.server_moves import (
     RETRY_CAP,
     RETRY_FIRST,
     SETTLE,
     SETTLE_EVACUATION,
     Command,
-    Entry,
     MaintenanceSpec,
     Phase,
-    Sight,
-    Stand,
+    ServerMove,
+    ServerMoveState,
+    ServerSnapshot,
     advance,
     begin,
     conflicting,
@@ -37,8 +37,10 @@ NOW = 1_780_000_000.0
 SPEC = MaintenanceSpec("cmp1", Mode.MIGRATE)
 HERE = Server("id", "vm", "cmp1", "ACTIVE")
 THERE = replace(HERE, host="cmp2")
-ASKED = Entry("id", "vm", Way.LIVE, Stand.REQUESTED, attempts=1, requested=NOW - 5, after=7)
-COLD = replace(ASKED, way=Way.COLD)
+ASKED = ServerMove(
+    "id", "vm", MoveKind.LIVE, ServerMoveState.REQUESTED, attempts=1, requested=NOW - 5, after=7
+)
+COLD = replace(ASKED, way=MoveKind.COLD)
 
 
 def moves(*statuses: str, kind: str = "live-migration") -> tuple[Migration, ...]:
@@ -48,122 +50,145 @@ def moves(*statuses: str, kind: str = "live-migration") -> tuple[Migration, ...]
 
 
 def after(
-    entry: Entry, server: Server | None, *statuses: str, later: float = 0.0, kind: str = ""
+    entry: ServerMove, server: Server | None, *statuses: str, later: float = 0.0, kind: str = ""
 ) -> tuple[str, str | None]:
-    kinds = {Way.COLD: "migration", Way.EVACUATE: "evacuation"}
+    kinds = {MoveKind.COLD: "migration", MoveKind.EVACUATE: "evacuation"}
     records = moves(*statuses, kind=kind or kinds.get(entry.way, "live-migration"))
-    found, command = advance(entry, Sight(server, records), "cmp1", SPEC, NOW + later)
+    found, command = advance(entry, ServerSnapshot(server, records), "cmp1", SPEC, NOW + later)
     return str(found.state), command
 
 
 @pytest.mark.parametrize(
     ("server", "statuses", "later", "state", "command"),
     [
-        (HERE, (), 0, Stand.REQUESTED, None),
-        (HERE, (), SETTLE, Stand.PENDING, None),
-        (replace(HERE, task="migrating", status="MIGRATING"), (), 0, Stand.MOVING, None),
-        (HERE, ("running",), SETTLE, Stand.MOVING, None),
-        (replace(THERE, status="MIGRATING"), ("running",), 0, Stand.MOVING, None),
-        (THERE, ("running",), 0, Stand.MOVING, None),
-        (THERE, ("completed",), 0, Stand.DONE, None),
-        (THERE, (), 0, Stand.DONE, None),
-        (None, (), 0, Stand.DONE, None),
-        (HERE, ("error",), 0, Stand.PENDING, None),
-        (HERE, ("cancelled",), 0, Stand.PENDING, None),
-        (HERE, ("completed",), 0, Stand.REQUESTED, None),
-        (HERE, ("completed",), SETTLE, Stand.PENDING, None),
-        (replace(HERE, task="migrating"), ("running",), 1000, Stand.MOVING, Command.ABORT),
-        (replace(HERE, task="migrating"), ("preparing",), 1000, Stand.BLOCKED, None),
-        (replace(HERE, task="migrating"), ("running",), 1100, Stand.BLOCKED, None),
-        (replace(THERE, task="migrating"), ("completed",), 1000, Stand.BLOCKED, None),
-        (replace(THERE, status="ERROR"), ("error",), 0, Stand.BLOCKED, None),
-        (THERE, ("failed",), 0, Stand.BLOCKED, None),
-        (replace(HERE, host="", status="SHELVED_OFFLOADED"), (), 0, Stand.DONE, None),
-        (replace(HERE, host="", status="ERROR"), ("error",), 0, Stand.BLOCKED, None),
+        (HERE, (), 0, ServerMoveState.REQUESTED, None),
+        (HERE, (), SETTLE, ServerMoveState.PENDING, None),
+        (replace(HERE, task="migrating", status="MIGRATING"), (), 0, ServerMoveState.MOVING, None),
+        (HERE, ("running",), SETTLE, ServerMoveState.MOVING, None),
+        (replace(THERE, status="MIGRATING"), ("running",), 0, ServerMoveState.MOVING, None),
+        (THERE, ("running",), 0, ServerMoveState.MOVING, None),
+        (THERE, ("completed",), 0, ServerMoveState.DONE, None),
+        (THERE, (), 0, ServerMoveState.DONE, None),
+        (None, (), 0, ServerMoveState.DONE, None),
+        (HERE, ("error",), 0, ServerMoveState.PENDING, None),
+        (HERE, ("cancelled",), 0, ServerMoveState.PENDING, None),
+        (HERE, ("completed",), 0, ServerMoveState.REQUESTED, None),
+        (HERE, ("completed",), SETTLE, ServerMoveState.PENDING, None),
+        (replace(HERE, task="migrating"), ("running",), 1000, ServerMoveState.MOVING, Command.ABORT),
+        (replace(HERE, task="migrating"), ("preparing",), 1000, ServerMoveState.BLOCKED, None),
+        (replace(HERE, task="migrating"), ("running",), 1100, ServerMoveState.BLOCKED, None),
+        (replace(THERE, task="migrating"), ("completed",), 1000, ServerMoveState.BLOCKED, None),
+        (replace(THERE, status="ERROR"), ("error",), 0, ServerMoveState.BLOCKED, None),
+        (THERE, ("failed",), 0, ServerMoveState.BLOCKED, None),
+        (replace(HERE, host="", status="SHELVED_OFFLOADED"), (), 0, ServerMoveState.DONE, None),
+        (replace(HERE, host="", status="ERROR"), ("error",), 0, ServerMoveState.BLOCKED, None),
     ],
 )
 def test_a_live_migration(
-    server: Server | None, statuses: tuple[str, ...], later: float, state: Stand, command: Command | None
+    server: Server | None,
+    statuses: tuple[str, ...],
+    later: float,
+    state: ServerMoveState,
+    command: Command | None,
 ) -> None:
     assert after(ASKED, server, *statuses, later=later) == (state, command)
 
 
 def test_a_cold_migration_is_confirmed_where_it_is_ours() -> None:
     moved = replace(THERE, status="VERIFY_RESIZE")
-    assert after(COLD, moved, "finished") == (Stand.MOVING, Command.CONFIRM)
-    assert after(COLD, moved, "confirming") == (Stand.MOVING, None)
+    assert after(COLD, moved, "finished") == (ServerMoveState.MOVING, Command.CONFIRM)
+    assert after(COLD, moved, "confirming") == (ServerMoveState.MOVING, None)
     # Somebody else's is not ours to confirm: no move since ours was asked for, or a resize.
-    assert after(COLD, moved) == (Stand.BLOCKED, None)
-    assert after(COLD, moved, "finished", kind="resize") == (Stand.BLOCKED, None)
-    assert after(replace(COLD, way=Way.LIVE), moved, "finished", kind="migration") == (Stand.BLOCKED, None)
-    assert after(COLD, replace(moved, task="resize_finish"), "finished") == (Stand.MOVING, None)
-    assert after(COLD, THERE, "confirmed") == (Stand.DONE, None)
+    assert after(COLD, moved) == (ServerMoveState.BLOCKED, None)
+    assert after(COLD, moved, "finished", kind="resize") == (ServerMoveState.BLOCKED, None)
+    assert after(replace(COLD, way=MoveKind.LIVE), moved, "finished", kind="migration") == (
+        ServerMoveState.BLOCKED,
+        None,
+    )
+    assert after(COLD, replace(moved, task="resize_finish"), "finished") == (ServerMoveState.MOVING, None)
+    assert after(COLD, THERE, "confirmed") == (ServerMoveState.DONE, None)
 
 
 def test_a_move_that_is_not_confirmed_in_time_is_said_and_confirmed_as_soon_as_nova_can() -> None:
     moved = replace(THERE, status="VERIFY_RESIZE")
-    assert after(COLD, moved, "finished", later=1000) == (Stand.BLOCKED, Command.CONFIRM)
-    assert after(COLD, moved, "error", later=1000) == (Stand.BLOCKED, None)
-    late, _ = advance(COLD, Sight(replace(HERE, task="resize_migrating"), ()), "cmp1", SPEC, NOW + 1000)
-    assert late.state == Stand.BLOCKED
-    arrived = Sight(moved, moves("finished", kind="migration"))
+    assert after(COLD, moved, "finished", later=1000) == (ServerMoveState.BLOCKED, Command.CONFIRM)
+    assert after(COLD, moved, "error", later=1000) == (ServerMoveState.BLOCKED, None)
+    late, _ = advance(
+        COLD, ServerSnapshot(replace(HERE, task="resize_migrating"), ()), "cmp1", SPEC, NOW + 1000
+    )
+    assert late.state == ServerMoveState.BLOCKED
+    arrived = ServerSnapshot(moved, moves("finished", kind="migration"))
     again, command = look_for(late, arrived, "cmp1")
-    assert (again.state, command) == (Stand.BLOCKED, Command.CONFIRM) and "not confirmed" in again.message
-    assert look_for(again, Sight(THERE, moves("confirmed", kind="migration")), "cmp1")[0].state == Stand.DONE
+    assert (again.state, command) == (
+        ServerMoveState.BLOCKED,
+        Command.CONFIRM,
+    ) and "not confirmed" in again.message
+    assert (
+        look_for(again, ServerSnapshot(THERE, moves("confirmed", kind="migration")), "cmp1")[0].state
+        == ServerMoveState.DONE
+    )
 
 
 def test_a_resize_of_the_owner_is_never_confirmed_and_not_waited_for_in_silence() -> None:
-    waiting = Entry("id", "vm", Way.COLD)
-    resized = Sight(replace(THERE, status="VERIFY_RESIZE"), moves("finished", kind="resize"))
+    waiting = ServerMove("id", "vm", MoveKind.COLD)
+    resized = ServerSnapshot(replace(THERE, status="VERIFY_RESIZE"), moves("finished", kind="resize"))
     found, command = look_for(waiting, resized, "cmp1")
     assert command is None
-    by_hand = Sight(resized.server, moves("finished", kind="migration"))
+    by_hand = ServerSnapshot(resized.server, moves("finished", kind="migration"))
     assert look_for(waiting, by_hand, "cmp1")[1] is None
-    assert found.state == Stand.BLOCKED and "resize waits" in found.message
-    assert look_for(found, Sight(THERE, moves("confirmed", kind="resize")), "cmp1")[0].state == Stand.DONE
+    assert found.state == ServerMoveState.BLOCKED and "resize waits" in found.message
+    assert (
+        look_for(found, ServerSnapshot(THERE, moves("confirmed", kind="resize")), "cmp1")[0].state
+        == ServerMoveState.DONE
+    )
 
 
 @pytest.mark.parametrize(
     ("server", "state"),
     [
-        (replace(HERE, host="", status="SHELVED_OFFLOADED"), Stand.DONE),
-        (replace(THERE, status="ERROR"), Stand.DONE),  # moved and broken by others
-        (HERE, Stand.PENDING),
-        (replace(THERE, task="migrating"), Stand.PENDING),
-        (None, Stand.DONE),
+        (replace(HERE, host="", status="SHELVED_OFFLOADED"), ServerMoveState.DONE),
+        (replace(THERE, status="ERROR"), ServerMoveState.DONE),  # moved and broken by others
+        (HERE, ServerMoveState.PENDING),
+        (replace(THERE, task="migrating"), ServerMoveState.PENDING),
+        (None, ServerMoveState.DONE),
     ],
 )
-def test_a_server_that_left_by_itself_is_waited_for_no_more(server: Server | None, state: Stand) -> None:
-    waiting = Entry("id", "vm", Way.LIVE)
-    once, _ = look_for(waiting, Sight(server, moves()), "cmp1")
-    assert once.state == state and look_for(once, Sight(server, moves()), "cmp1") == (once, None)
+def test_a_server_that_left_by_itself_is_waited_for_no_more(
+    server: Server | None, state: ServerMoveState
+) -> None:
+    waiting = ServerMove("id", "vm", MoveKind.LIVE)
+    once, _ = look_for(waiting, ServerSnapshot(server, moves()), "cmp1")
+    assert once.state == state and look_for(once, ServerSnapshot(server, moves()), "cmp1") == (once, None)
 
 
 def test_what_failed_on_the_way_stays_blocked_until_it_is_repaired() -> None:
-    broken = Sight(replace(THERE, status="ERROR"), moves("error"))
+    broken = ServerSnapshot(replace(THERE, status="ERROR"), moves("error"))
     found, _ = advance(ASKED, broken, "cmp1", SPEC, NOW)
     assert "cmp2" in found.message and "error" in found.message
     assert look_for(found, broken, "cmp1") == (found, None)
-    assert look_for(tried_anew(found), Sight(THERE, moves("error")), "cmp1")[0].state == Stand.DONE
+    assert (
+        look_for(tried_anew(found), ServerSnapshot(THERE, moves("error")), "cmp1")[0].state
+        == ServerMoveState.DONE
+    )
 
 
 def test_what_was_given_up_stays_so_while_nova_is_at_work_on_it() -> None:
     late, _ = advance(
-        ASKED, Sight(replace(HERE, task="migrating"), moves("preparing")), "cmp1", SPEC, NOW + 1000
+        ASKED, ServerSnapshot(replace(HERE, task="migrating"), moves("preparing")), "cmp1", SPEC, NOW + 1000
     )
     assert "preparing" in late.message
-    assert plan_entry(ServerPlan("id", "vm", Way.BUSY), late, 3) == late
-    assert plan_entry(ServerPlan("id", "vm", Way.LIVE), late, 3).state == Stand.PENDING
+    assert plan_entry(ServerPlan("id", "vm", MoveKind.BUSY), late, 3) == late
+    assert plan_entry(ServerPlan("id", "vm", MoveKind.LIVE), late, 3).state == ServerMoveState.PENDING
 
 
 def test_an_old_failure_is_not_taken_for_ours() -> None:
-    sight = Sight(HERE, (Migration(6, "id", "live-migration", "error"),))
+    sight = ServerSnapshot(HERE, (Migration(6, "id", "live-migration", "error"),))
     assert advance(ASKED, sight, "cmp1", SPEC, NOW)[0] == ASKED
 
 
 def test_a_request_notes_what_was_there_before() -> None:
-    pending = replace(ASKED, state=Stand.PENDING, attempts=0)
-    noted, command = begin(pending, Sight(HERE, moves("error")), NOW)
+    pending = replace(ASKED, state=ServerMoveState.PENDING, attempts=0)
+    noted, command = begin(pending, ServerSnapshot(HERE, moves("error")), NOW)
     assert (noted.after, noted.attempts, noted.requested, command) == (8, 1, NOW, Command.LIVE)
 
 
@@ -173,7 +198,7 @@ def test_attempts_grow_apart_and_end_in_blocked() -> None:
     third = failed(replace(ASKED, attempts=3), "why", SPEC, NOW)
     assert 2 * RETRY_FIRST <= third.not_before - NOW <= 4 * RETRY_FIRST
     last = failed(replace(ASKED, attempts=4), "why", SPEC, NOW)
-    assert last.state == Stand.BLOCKED and "4 attempts" in last.message
+    assert last.state == ServerMoveState.BLOCKED and "4 attempts" in last.message
 
 
 def test_servers_that_failed_together_do_not_come_back_together() -> None:
@@ -183,36 +208,36 @@ def test_servers_that_failed_together_do_not_come_back_together() -> None:
 
 def test_a_request_that_nova_never_showed_is_no_attempt_of_the_server() -> None:
     asked = unknown(replace(ASKED, attempts=9, unseen=8), "compute POST: 503")
-    lost, _ = advance(asked, Sight(HERE, moves()), "cmp1", replace(SPEC, retries=0), NOW + SETTLE)
-    assert (lost.state, lost.unseen, lost.failures) == (Stand.PENDING, 9, 0)
+    lost, _ = advance(asked, ServerSnapshot(HERE, moves()), "cmp1", replace(SPEC, retries=0), NOW + SETTLE)
+    assert (lost.state, lost.unseen, lost.failures) == (ServerMoveState.PENDING, 9, 0)
     assert "503" in lost.message
     assert RETRY_CAP / 2 <= lost.not_before - NOW - SETTLE <= RETRY_CAP
 
 
 def test_a_task_that_ended_without_a_migration_is_an_attempt() -> None:
-    moving, _ = advance(ASKED, Sight(replace(HERE, task="migrating"), moves()), "cmp1", SPEC, NOW)
-    ended, _ = advance(moving, Sight(HERE, moves()), "cmp1", SPEC, NOW + SETTLE)
-    assert (ended.state, ended.failures) == (Stand.PENDING, 1)
+    moving, _ = advance(ASKED, ServerSnapshot(replace(HERE, task="migrating"), moves()), "cmp1", SPEC, NOW)
+    ended, _ = advance(moving, ServerSnapshot(HERE, moves()), "cmp1", SPEC, NOW + SETTLE)
+    assert (ended.state, ended.failures) == (ServerMoveState.PENDING, 1)
 
 
 def test_a_conflict_is_an_attempt_with_its_text_where_nova_shows_nothing() -> None:
     asked = conflicting(replace(ASKED, attempts=4), "409 not for vTPM")
-    assert advance(asked, Sight(HERE, moves()), "cmp1", SPEC, NOW)[0] == asked
-    blocked, _ = advance(asked, Sight(HERE, moves()), "cmp1", SPEC, NOW + SETTLE)
-    assert blocked.state == Stand.BLOCKED and "409 not for vTPM; 4 attempts" in blocked.message
-    moving, _ = advance(asked, Sight(HERE, moves("running")), "cmp1", SPEC, NOW + SETTLE)
-    assert (moving.state, moving.message, moving.refused) == (Stand.MOVING, "", False)
+    assert advance(asked, ServerSnapshot(HERE, moves()), "cmp1", SPEC, NOW)[0] == asked
+    blocked, _ = advance(asked, ServerSnapshot(HERE, moves()), "cmp1", SPEC, NOW + SETTLE)
+    assert blocked.state == ServerMoveState.BLOCKED and "409 not for vTPM; 4 attempts" in blocked.message
+    moving, _ = advance(asked, ServerSnapshot(HERE, moves("running")), "cmp1", SPEC, NOW + SETTLE)
+    assert (moving.state, moving.message, moving.refused) == (ServerMoveState.MOVING, "", False)
 
 
 def test_a_task_on_a_dead_host_is_no_sign_of_an_evacuation() -> None:
-    asked = replace(ASKED, way=Way.EVACUATE)
+    asked = replace(ASKED, way=MoveKind.EVACUATE)
     caught = replace(HERE, task="rebooting_hard", status="HARD_REBOOT")
-    assert after(asked, caught) == (Stand.REQUESTED, None)
-    assert after(asked, caught, later=SETTLE_EVACUATION) == (Stand.PENDING, None)
-    assert after(asked, caught, "accepted") == (Stand.MOVING, None)
+    assert after(asked, caught) == (ServerMoveState.REQUESTED, None)
+    assert after(asked, caught, later=SETTLE_EVACUATION) == (ServerMoveState.PENDING, None)
+    assert after(asked, caught, "accepted") == (ServerMoveState.MOVING, None)
     # Nova notes this one before there is a migration.
-    assert after(asked, replace(HERE, task="rebuilding")) == (Stand.MOVING, None)
-    assert after(asked, replace(THERE, task="powering-off"), "done") == (Stand.MOVING, None)
+    assert after(asked, replace(HERE, task="rebuilding")) == (ServerMoveState.MOVING, None)
+    assert after(asked, replace(THERE, task="powering-off"), "done") == (ServerMoveState.MOVING, None)
 
 
 def test_an_entry_reads_as_it_was_written() -> None:
@@ -221,52 +246,63 @@ def test_an_entry_reads_as_it_was_written() -> None:
 
 
 def test_a_plan_does_not_disturb_what_is_under_way_or_given_up() -> None:
-    plan = ServerPlan("id", "vm", Way.BLOCKED, "no")
+    plan = ServerPlan("id", "vm", MoveKind.BLOCKED, "no")
     assert plan_entry(plan, ASKED, 3) == ASKED
-    tired = replace(ASKED, state=Stand.BLOCKED, attempts=4)
-    assert plan_entry(replace(plan, way=Way.LIVE), tired, 3) == tired
-    assert plan_entry(plan, None, 3).state == Stand.BLOCKED
-    assert plan_entry(replace(plan, way=Way.LEAVE), None, 3).state == Stand.LEFT
+    tired = replace(ASKED, state=ServerMoveState.BLOCKED, attempts=4)
+    assert plan_entry(replace(plan, way=MoveKind.LIVE), tired, 3) == tired
+    assert plan_entry(plan, None, 3).state == ServerMoveState.BLOCKED
+    assert plan_entry(replace(plan, way=MoveKind.LEAVE), None, 3).state == ServerMoveState.LEFT
 
 
 def test_attempts_that_are_spent_are_so_for_their_way_only() -> None:
-    spent = replace(ASKED, state=Stand.BLOCKED, attempts=5, unseen=1)
-    assert plan_entry(ServerPlan("id", "vm", Way.LIVE), spent, 3) == spent
-    cold = plan_entry(ServerPlan("id", "vm", Way.COLD, "asked for"), spent, 3)
-    assert (cold.way, cold.state, cold.attempts, cold.unseen) == (Way.COLD, Stand.PENDING, 0, 0)
+    spent = replace(ASKED, state=ServerMoveState.BLOCKED, attempts=5, unseen=1)
+    assert plan_entry(ServerPlan("id", "vm", MoveKind.LIVE), spent, 3) == spent
+    cold = plan_entry(ServerPlan("id", "vm", MoveKind.COLD, "asked for"), spent, 3)
+    assert (cold.way, cold.state, cold.attempts, cold.unseen) == (
+        MoveKind.COLD,
+        ServerMoveState.PENDING,
+        0,
+        0,
+    )
 
 
 def test_attempts_outlast_a_task_in_between() -> None:
-    tried = replace(ASKED, state=Stand.PENDING, attempts=2, not_before=NOW)
-    busy = plan_entry(ServerPlan("id", "vm", Way.BUSY, "Nova is at work on it"), tried, 3)
-    assert plan_entry(ServerPlan("id", "vm", Way.LIVE), busy, 3).attempts == 2
+    tried = replace(ASKED, state=ServerMoveState.PENDING, attempts=2, not_before=NOW)
+    busy = plan_entry(ServerPlan("id", "vm", MoveKind.BUSY, "Nova is at work on it"), tried, 3)
+    assert plan_entry(ServerPlan("id", "vm", MoveKind.LIVE), busy, 3).attempts == 2
 
 
 def test_a_plan_says_why_from_the_first_look_on() -> None:
-    assert plan_entry(ServerPlan("id", "vm", Way.COLD, "it is stopped"), None, 3).message == "it is stopped"
+    assert (
+        plan_entry(ServerPlan("id", "vm", MoveKind.COLD, "it is stopped"), None, 3).message == "it is stopped"
+    )
 
 
 def test_what_holds_servers_up_is_in_the_sentence() -> None:
-    lost = replace(ASKED, state=Stand.PENDING, message="503; it is asked for again")
-    assert "vm: 503" in verdict(Progress((lost,)))[2]
-    assert "vm: 503" in verdict(Progress((lost,), over=True))[2]
+    lost = replace(ASKED, state=ServerMoveState.PENDING, message="503; it is asked for again")
+    assert "vm: 503" in verdict(MaintenanceProgress((lost,)))[2]
+    assert "vm: 503" in verdict(MaintenanceProgress((lost,), over=True))[2]
     stopped = replace(lost, attempts=0, message="it is stopped")
-    assert "stopped" not in verdict(Progress((stopped,)))[2]
+    assert "stopped" not in verdict(MaintenanceProgress((stopped,)))[2]
 
 
 def test_a_blocked_server_goes_on_when_the_plan_changes() -> None:
-    blocked = Entry("id", "vm", Way.BLOCKED, Stand.BLOCKED, message="no")
-    planned = plan_entry(ServerPlan("id", "vm", Way.COLD, "asked for"), blocked, 3)
-    assert (planned.way, planned.state, planned.message) == (Way.COLD, Stand.PENDING, "asked for")
+    blocked = ServerMove("id", "vm", MoveKind.BLOCKED, ServerMoveState.BLOCKED, message="no")
+    planned = plan_entry(ServerPlan("id", "vm", MoveKind.COLD, "asked for"), blocked, 3)
+    assert (planned.way, planned.state, planned.message) == (
+        MoveKind.COLD,
+        ServerMoveState.PENDING,
+        "asked for",
+    )
 
 
 def test_a_server_that_came_back_is_moved_again() -> None:
-    done = replace(ASKED, state=Stand.DONE, attempts=1)
-    assert plan_entry(ServerPlan("id", "vm", Way.LIVE), done, 3).state == Stand.PENDING
+    done = replace(ASKED, state=ServerMoveState.DONE, attempts=1)
+    assert plan_entry(ServerPlan("id", "vm", MoveKind.LIVE), done, 3).state == ServerMoveState.PENDING
 
 
-def entry(state: Stand, way: Way = Way.LIVE) -> Entry:
-    return Entry("id", "vm", way, state, message="why")
+def entry(state: ServerMoveState, way: MoveKind = MoveKind.LIVE) -> ServerMove:
+    return ServerMove("id", "vm", way, state, message="why")
 
 
 @pytest.mark.parametrize(
@@ -274,21 +310,26 @@ def entry(state: Stand, way: Way = Way.LIVE) -> Entry:
     [
         ((), True, Phase.COMPLETED),
         ((), False, Phase.MOVING),
-        ((entry(Stand.DONE),), True, Phase.COMPLETED),
-        ((entry(Stand.DONE),), False, Phase.MOVING),
-        ((entry(Stand.DONE), entry(Stand.LEFT)), True, Phase.COMPLETED),
-        ((entry(Stand.BLOCKED), entry(Stand.DONE)), False, Phase.BLOCKED),
-        ((entry(Stand.BLOCKED), entry(Stand.MOVING)), False, Phase.MOVING),
-        ((entry(Stand.PENDING),), False, Phase.MOVING),
-        ((entry(Stand.PENDING, Way.BUSY),), False, Phase.MOVING),
+        ((entry(ServerMoveState.DONE),), True, Phase.COMPLETED),
+        ((entry(ServerMoveState.DONE),), False, Phase.MOVING),
+        ((entry(ServerMoveState.DONE), entry(ServerMoveState.LEFT)), True, Phase.COMPLETED),
+        ((entry(ServerMoveState.BLOCKED), entry(ServerMoveState.DONE)), False, Phase.BLOCKED),
+        ((entry(ServerMoveState.BLOCKED), entry(ServerMoveState.MOVING)), False, Phase.MOVING),
+        ((entry(ServerMoveState.PENDING),), False, Phase.MOVING),
+        ((entry(ServerMoveState.PENDING, MoveKind.BUSY),), False, Phase.MOVING),
     ],
 )
-def test_the_phase_follows_from_the_servers(entries: tuple[Entry, ...], empty: bool, phase: Phase) -> None:
-    assert verdict(Progress(entries, remaining=() if empty else ("id",)))[0] == phase
+def test_the_phase_follows_from_the_servers(
+    entries: tuple[ServerMove, ...], empty: bool, phase: Phase
+) -> None:
+    assert verdict(MaintenanceProgress(entries, remaining=() if empty else ("id",)))[0] == phase
 
 
 def test_progress_counts_what_is_to_be_moved() -> None:
-    assert progress([entry(Stand.DONE), entry(Stand.MOVING), entry(Stand.LEFT)]) == "1/2"
+    assert (
+        progress([entry(ServerMoveState.DONE), entry(ServerMoveState.MOVING), entry(ServerMoveState.LEFT)])
+        == "1/2"
+    )
 
 
 def test_the_spec_and_its_defaults() -> None:

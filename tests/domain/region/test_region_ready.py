@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from controller.domain.api.conditions import Condition
 from controller.domain.api.reasons import Reason
-from controller.domain.region.facts import RegionFacts, Silence
-from controller.domain.region.progress import Progress
+from controller.domain.region.facts import RegionFacts, SilentContainers
+from controller.domain.region.progress import RegionProgress
 from controller.domain.region.ready import ready_condition
 
 WAITS = "keystone: waits for its hook, Job keystone-db-init"
@@ -27,9 +27,9 @@ def ready(health: Reason, *, silent: str = "") -> Condition:
         containers=("core", "helmbundle", "health"),
         before={"conditions": said},
         bundles=(),
-        silence=Silence(frozenset({silent} - {""})),
+        silence=SilentContainers(frozenset({silent} - {""})),
     )
-    return ready_condition(facts, Progress(done=1, total=10, current=True))
+    return ready_condition(facts, RegionProgress(done=1, total=10, current=True))
 
 
 def test_what_fails_is_told_before_the_job_that_waits_for_it() -> None:

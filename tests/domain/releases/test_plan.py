@@ -10,9 +10,9 @@ import pytest
 
 from controller.domain.region.plan import (
     Approval,
+    DesiredRelease,
     PlanParts,
     RegionPlan,
-    ReleaseWish,
     approval_in,
     gather_plan,
     holds_back,
@@ -135,11 +135,11 @@ DEFAULTS = {"replicas": 1, "debug": False, "password": ""}
 CHART = ChartRef("keystone", path="keystone")
 
 
-def wish(values: dict[str, Any], before: dict[str, Any] | None, **more: Any) -> ReleaseWish:
+def wish(values: dict[str, Any], before: dict[str, Any] | None, **more: Any) -> DesiredRelease:
     merged = merge_layers(DEFAULTS, [Layer("services", values, root=("spec", "services"))])
     current = ReleaseSpec("keystone", "openstack", CHART, before) if before is not None else None
     spec = ReleaseSpec("keystone", "openstack", CHART, merged.overlay, **more)
-    return ReleaseWish("identity", spec, merged, "Retain", current, "Retain")
+    return DesiredRelease("identity", spec, merged, "Retain", current, "Retain")
 
 
 def bundle(*effects: ReleaseEffects, generation: int = 3, observed: int = 3) -> dict[str, Any]:
@@ -147,7 +147,7 @@ def bundle(*effects: ReleaseEffects, generation: int = 3, observed: int = 3) -> 
     return {"metadata": {"name": "identity", "generation": generation}, "status": {"plan": plan}}
 
 
-def gathered(one: dict[str, Any], wanted: ReleaseWish) -> RegionPlan:
+def gathered(one: dict[str, Any], wanted: DesiredRelease) -> RegionPlan:
     parts = PlanParts([one], {"keystone": wanted}, services={"identity": "identity"}, asked={"identity": "w"})
     return gather_plan(parts)
 

@@ -14,10 +14,10 @@ from controller.domain.releases.drift import Change, Drift, Drifted, ObjectId
 from controller.domain.releases.next_action import (
     Action,
     Attempt,
-    Decision,
+    NextAction,
     OpenHook,
     Recorded,
-    Situation,
+    ReleaseSituation,
     decide,
 )
 from controller.domain.releases.requests import Requests, label_of, marks_in
@@ -43,8 +43,8 @@ def failed_attempt(
 
 # Of an hour ago: no pause is left of it.
 LOST = dataclasses.replace(failed_attempt(age=3600), interrupted=True)
-MISSING = Decision(Action.WAIT, Reason.SECRET_MISSING, "Secret keys is missing", again_after=2.0)
-AWAY = Decision(Action.WAIT, Reason.REPOSITORY_UNAVAILABLE, "no answer", again_after=15.0)
+MISSING = NextAction(Action.WAIT, Reason.SECRET_MISSING, "Secret keys is missing", again_after=2.0)
+AWAY = NextAction(Action.WAIT, Reason.REPOSITORY_UNAVAILABLE, "no answer", again_after=15.0)
 FORCED = Requests(force="now")
 BACK = Requests(rollback="2 now")
 BACK_ASKED = marks_in([label_of(BACK.rollback)])
@@ -56,9 +56,9 @@ def rolled_back(**more: object) -> Recorded:
     return recorded(digest="bbbb", **known)
 
 
-def at(wanted: str | None = WANTED, there: Recorded | None = None, **more: object) -> Situation:
+def at(wanted: str | None = WANTED, there: Recorded | None = None, **more: object) -> ReleaseSituation:
     return dataclasses.replace(
-        Situation(wanted=wanted, recorded=there, attempt=None, now=NOW, jitter=0.5), **more
+        ReleaseSituation(wanted=wanted, recorded=there, attempt=None, now=NOW, jitter=0.5), **more
     )
 
 
@@ -445,12 +445,12 @@ def test_the_api_server_is_forgiven_sooner_than_a_release(interrupted: bool, pau
 
 
 @pytest.mark.parametrize(("situation", "action", "reason"), TABLE.values(), ids=TABLE.keys())
-def test_each_state_has_one_next_action(situation: Situation, action: Action, reason: Reason) -> None:
+def test_each_state_has_one_next_action(situation: ReleaseSituation, action: Action, reason: Reason) -> None:
     decision = decide(situation)
     assert (decision.action, decision.reason) == (action, reason)
 
 
-def every_situation() -> Iterator[Situation]:
+def every_situation() -> Iterator[ReleaseSituation]:
     """All states of the parts that a decision depends on, with each other."""
     statuses = (
         *("deployed", "failed", "superseded", "pending-upgrade", "pending-rollback", "uninstalling"),
@@ -532,7 +532,7 @@ def test_a_backoff_message_does_not_change_while_it_waits() -> None:
     attempt = failed_attempt(4)
     first = decide(at(there=recorded("failed"), attempt=attempt))
     later = decide(dataclasses.replace(at(there=recorded("failed"), attempt=attempt), now=NOW + 7))
-    assert isinstance(first, Decision)
+    assert isinstance(first, NextAction)
     assert first.message == later.message
 
 

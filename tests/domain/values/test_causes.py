@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from controller.domain.values.merge import Layer
-from controller.domain.values.template_provenance import Cause, Fields, find_causes, named_in
+from controller.domain.values.template_provenance import FieldOrigin, FieldTree, find_causes, named_in
 from controller.errors import Problem, SpecInvalid
 
 LINES = {("spec", "a"): 2, ("spec", "list"): 3, ("spec", "list", 1): 5}
@@ -20,7 +20,7 @@ def causes(tree: Mapping[str, Any], write: Any) -> dict[str, list[str]]:
         yield Layer("service", write(given))
 
     groups = tuple((key,) for key in tree if key.startswith("group"))
-    fields = Fields(tree, tuple(tree), ask, named_in("region.yaml", ("spec",), LINES), SCHEMA, groups)
+    fields = FieldTree(tree, tuple(tree), ask, named_in("region.yaml", ("spec",), LINES), SCHEMA, groups)
     found = find_causes(ask(tree), [fields])
     return {".".join(path): [cause.path for cause in said] for (_, path), said in found.items()}
 
@@ -97,12 +97,12 @@ def test_a_cause_has_the_line_of_its_field_or_of_the_nearest_above_it() -> None:
 
     tree = {"a": "x", "list": ["y", "z"]}
     found = find_causes(
-        ask(tree), [Fields(tree, ("a", "list"), ask, named_in("region.yaml", ("spec",), LINES))]
+        ask(tree), [FieldTree(tree, ("a", "list"), ask, named_in("region.yaml", ("spec",), LINES))]
     )
     assert found["service", ("out",)] == (
-        Cause("spec.a", "region.yaml:2"),
-        Cause("spec.list[0]", "region.yaml:3"),
-        Cause("spec.list[1]", "region.yaml:5"),
+        FieldOrigin("spec.a", "region.yaml:2"),
+        FieldOrigin("spec.list[0]", "region.yaml:3"),
+        FieldOrigin("spec.list[1]", "region.yaml:5"),
     )
 
 
@@ -122,7 +122,7 @@ def test_what_is_asked_of_one_leaf_is_what_all_are_asked_of_it_and_costs_little(
         yield Layer("service", {"rules": dict(rules), "one": rules.get("r77"), "none": given.get("a")})
 
     tree = {"rules": {f"r{number}": "role:x" for number in range(300)}, "a": "x"}
-    fields = [Fields(tree, tuple(tree), ask, named_in("region.yaml", ("spec",), LINES))]
+    fields = [FieldTree(tree, tuple(tree), ask, named_in("region.yaml", ("spec",), LINES))]
     whole = find_causes(ask(tree), fields)
     for path, most in ((("one",), 45), (("none",), 12), (("rules", "r5"), 45)):
         asked = 0

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from controller.reconcile.hosts.last_report import BoardContent, HostBoard
+from controller.reconcile.hosts.last_report import HostFindings, LastHostFindings
 from controller.reconcile.hosts.nodes_status import FIRST_LOOK, PARSERS, NodesReconciler
 from controller.reconcile.shared.object_store import ObjectStore
 from tests.domain.hosts.test_nodes import CORDONED, node
@@ -18,7 +18,7 @@ KEY = ("openstack", NAME)
 
 
 class Nodes:
-    def __init__(self, board: HostBoard | None = None) -> None:
+    def __init__(self, board: LastHostFindings | None = None) -> None:
         self.clock = FakeClock(start=1_780_000_000.0)
         self.cluster = WatchedCluster(self.clock)
         self.events = SilentEvents()
@@ -108,18 +108,18 @@ def test_nothing_is_said_before_the_first_list_is_complete(nodes: Nodes) -> None
 
 
 def test_nothing_is_said_before_the_first_look_at_compute_hosts() -> None:
-    board = HostBoard()
+    board = LastHostFindings()
     nodes = Nodes(board)
     nodes.put("cmp1")
     nodes.look()
     assert "nodes" not in nodes.cluster.status()
-    board.write(BoardContent(unknown="no credentials yet"))
+    board.write(HostFindings(unknown="no credentials yet"))
     nodes.look()
     assert "cmp1" in nodes.cluster.status()["nodes"]
 
 
 def test_a_first_look_that_takes_long_hides_nothing() -> None:
-    nodes = Nodes(HostBoard())
+    nodes = Nodes(LastHostFindings())
     nodes.put("cmp1")
     nodes.look()
     nodes.look(after=FIRST_LOOK)
@@ -147,7 +147,7 @@ def test_a_second_osdpl_is_left_alone(nodes: Nodes) -> None:
 
 
 def test_a_loss_is_told_before_the_first_look_at_compute_hosts() -> None:
-    nodes = Nodes(HostBoard())
+    nodes = Nodes(LastHostFindings())
     nodes.put("cmp1", "Unknown")
     nodes.look()
     assert nodes.cluster.condition("NodesReady")["status"] == "False"

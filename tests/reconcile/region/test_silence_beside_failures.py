@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from controller.domain.region.facts import Silence
+from controller.domain.region.facts import SilentContainers
 from tests.reconcile.region.test_deployment import KEY
 from tests.reconcile.region_world import RegionWorld, replicas
 
@@ -14,7 +14,7 @@ def world() -> RegionWorld:
     """Deployed; then helmbundle dies."""
     made = RegionWorld()
     made.turn()
-    made.silence = Silence(silent=frozenset({"helmbundle"}))
+    made.silence = SilentContainers(silent=frozenset({"helmbundle"}))
     return made
 
 
@@ -29,10 +29,10 @@ def test_a_spec_with_errors_does_not_hide_that_helmbundle_is_dead(world: RegionW
 def test_whoever_begins_to_listen_goes_on_telling_of_it(world: RegionWorld) -> None:
     world.edit(services={"compute": {"nvoa": {}}})
     world.core.reconcile(KEY)
-    world.silence = Silence(unheard=frozenset({"helmbundle"}))
+    world.silence = SilentContainers(unheard=frozenset({"helmbundle"}))
     world.core.reconcile(KEY)
     assert world.words("Ready").count("no sign of life") == 1
-    world.silence = Silence()
+    world.silence = SilentContainers()
     world.core.reconcile(KEY)
     assert "no sign of life" not in world.words("Ready")
 

@@ -11,7 +11,7 @@ import pytest
 from controller.domain.releases.next_action import Action, Attempt
 from controller.domain.shared import metrics
 from controller.errors import ControllerError
-from controller.reconcile.releases.action_slots import ActionSlots, Outcome, Running
+from controller.reconcile.releases.action_slots import ActionOutcome, ActionSlots, RunningAction
 from tests.fakes.metrics import FakeMetrics
 
 KEY = ("openstack", "nova")
@@ -27,8 +27,8 @@ class _Never:
         raise AssertionError("nobody cancels it")
 
 
-def done(action: Action, error: str = "") -> Outcome:
-    return Outcome(Attempt(str(action), "", 0.0, 1 if error else 0), 0.0, 2.5, error)
+def done(action: Action, error: str = "") -> ActionOutcome:
+    return ActionOutcome(Attempt(str(action), "", 0.0, 1 if error else 0), 0.0, 2.5, error)
 
 
 @pytest.fixture
@@ -45,7 +45,7 @@ def act(slots: ActionSlots, action: Action, error: str = "") -> None:
     ended = threading.Event()
     started = slots.start(
         KEY,
-        Running("compute", str(action), "", 0.0, _Never()),
+        RunningAction("compute", str(action), "", 0.0, _Never()),
         lambda: done(action, error),
         crashed=lambda _: replace(done(action), error="crashed"),
         finished=ended.set,
@@ -57,13 +57,13 @@ def act(slots: ActionSlots, action: Action, error: str = "") -> None:
 def hold(slots: ActionSlots, bundle: str, release: str, until: threading.Event) -> bool:
     """Starts an action that lasts until the event, if there is a slot for it."""
 
-    def work() -> Outcome:
+    def work() -> ActionOutcome:
         until.wait(DEADLINE)
         return done(Action.INSTALL)
 
     return slots.start(
         ("openstack", release),
-        Running(bundle, str(Action.INSTALL), "", 0.0, _Never()),
+        RunningAction(bundle, str(Action.INSTALL), "", 0.0, _Never()),
         work,
         crashed=lambda _: done(Action.INSTALL, "crashed"),
         finished=lambda: None,
@@ -102,7 +102,7 @@ def test_an_action_is_under_way_until_the_news_of_its_end_is_out(slots: ActionSl
         ended.set()
         told.wait(DEADLINE)
 
-    running = Running("compute", str(Action.UPGRADE), "", 0.0, _Never())
+    running = RunningAction("compute", str(Action.UPGRADE), "", 0.0, _Never())
     crashed = replace(done(Action.UPGRADE), error="crashed")
     slots.start(KEY, running, lambda: done(Action.UPGRADE), crashed=lambda _: crashed, finished=tell)
     assert ended.wait(DEADLINE)

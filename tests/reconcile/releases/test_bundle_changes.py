@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from controller.reconcile.releases.bundle_event_filter import BundleChanges
+from controller.reconcile.releases.bundle_event_filter import BundleEventFilter
 from controller.reconcile.releases.bundle_status import FINALIZER
 
 
@@ -17,20 +17,20 @@ def bundle(generation: int = 1, **metadata: Any) -> dict[str, Any]:
 
 
 @pytest.fixture
-def changes() -> BundleChanges:
-    changes = BundleChanges()
+def changes() -> BundleEventFilter:
+    changes = BundleEventFilter()
     assert changes.is_news(None, bundle())
     return changes
 
 
-def test_a_written_status_is_no_news(changes: BundleChanges) -> None:
+def test_a_written_status_is_no_news(changes: BundleEventFilter) -> None:
     obj = {**bundle(resourceVersion="2"), "status": {"observedGeneration": 1}}
     assert not changes.is_news("MODIFIED", obj)
     assert not changes.is_news(None, obj)
 
 
 def test_our_own_finalizer_is_no_news_when_it_comes() -> None:
-    changes = BundleChanges()
+    changes = BundleEventFilter()
     assert changes.is_news("ADDED", bundle(finalizers=[]))
     assert not changes.is_news("MODIFIED", bundle())
 
@@ -46,11 +46,11 @@ def test_our_own_finalizer_is_no_news_when_it_comes() -> None:
     ],
     ids=["spec", "annotation", "deletion", "finalizer", "made anew"],
 )
-def test_whatever_else_changes_is_news_once(changes: BundleChanges, obj: dict[str, Any]) -> None:
+def test_whatever_else_changes_is_news_once(changes: BundleEventFilter, obj: dict[str, Any]) -> None:
     assert changes.is_news("MODIFIED", obj)
     assert not changes.is_news("MODIFIED", obj)
 
 
-def test_a_bundle_that_went_and_came_is_news(changes: BundleChanges) -> None:
+def test_a_bundle_that_went_and_came_is_news(changes: BundleEventFilter) -> None:
     assert changes.is_news("DELETED", bundle())
     assert changes.is_news("ADDED", bundle())

@@ -8,7 +8,7 @@ import pytest
 
 from controller.errors import Forbidden
 from controller.ports.kubernetes import HELMBUNDLE, JOB, POD, SECRET, KubeObjects, Resource
-from controller.reconcile.releases.hooks.progress import HookNews
+from controller.reconcile.releases.hooks.progress import HookEventFilter
 from controller.reconcile.shared.work_queue import WorkQueue
 from tests.fakes.helm import Hook
 from tests.fakes.world import FakeRandomness
@@ -155,7 +155,7 @@ def test_pods_are_listed_for_hooks_that_last_and_not_at_every_look(bench: Bench)
 def test_progress_has_a_bundle_looked_at_once_a_second_at_most(bench: Bench) -> None:
     stuck(bench)
     queue: WorkQueue[tuple[str, str]] = WorkQueue(bench.clock, FakeRandomness())
-    news = HookNews(bench.jobs, bench.slots, queue.add)
+    news = HookEventFilter(bench.jobs, bench.slots, queue.add)
     looks = 0
     for number in range(50):
         bench.clock.advance(0.1)

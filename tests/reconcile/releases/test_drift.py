@@ -14,7 +14,7 @@ from controller.errors import ApiUnavailable, Forbidden, ObjectMissing, ObjectRe
 from controller.ports.helm import ReleaseRecords
 from controller.ports.kubernetes import CONFIGMAP, DEPLOYMENT, JOB, SECRET, Resource
 from controller.reconcile.releases.drift.index import Followed
-from controller.reconcile.releases.drift.watch import REFUSED_SECONDS, Correction, DriftLookout, Pace
+from controller.reconcile.releases.drift.watch import REFUSED_SECONDS, Correction, DriftRates, DriftWatch
 from tests.fakes.kube import FakeKube, Request
 from tests.fakes.metrics import FakeMetrics
 from tests.fakes.release import NAMESPACE, FakeWatch, ReleasesOnFake
@@ -22,7 +22,7 @@ from tests.fakes.world import FakeClock
 
 KEY = (NAMESPACE, "web")
 BUNDLE = (NAMESPACE, "pages")
-PACE = Pace(qps=20, resync=3600, settle=10)
+PACE = DriftRates(qps=20, resync=3600, settle=10)
 
 
 def obj(api_version: str, kind: str, name: str, **parts: Any) -> dict[str, Any]:
@@ -57,13 +57,13 @@ class World:
         self.releases.deploy("web", 1, WEB, SETTINGS, PASSWORDS, HOOK)
         self.start()
 
-    def start(self, pace: Pace = PACE) -> None:
+    def start(self, pace: DriftRates = PACE) -> None:
         """A new process, which remembers nothing."""
         self.measures = FakeMetrics()
         self.changed: list[tuple[str, str]] = []
         self.due: list[float] = []
         self.watch = FakeWatch(self.kube)
-        self.lookout = DriftLookout(
+        self.lookout = DriftWatch(
             kube=self.kube,
             records=cast(ReleaseRecords, self.releases),
             watch=self.watch,
@@ -544,7 +544,7 @@ def test_an_object_that_changes_all_the_time_is_compared_once_a_second(world: Wo
 def test_a_round_is_no_faster_than_the_rate_allows(world: World) -> None:
     many = [obj("v1", "ConfigMap", f"settings-{n}", data={"a": "1"}) for n in range(100)]
     world.releases.deploy("web", 1, *many)
-    world.start(Pace(qps=5, resync=3600, settle=0))
+    world.start(DriftRates(qps=5, resync=3600, settle=0))
     world.follow()
     world.kube.forget_requests()
     seconds = []

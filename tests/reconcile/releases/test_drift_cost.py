@@ -12,7 +12,7 @@ import pytest
 
 from controller.ports.helm import ReleaseRecords
 from controller.reconcile.releases.drift.index import Followed
-from controller.reconcile.releases.drift.watch import DriftLookout, Pace
+from controller.reconcile.releases.drift.watch import DriftRates, DriftWatch
 from tests.fakes.kube import FakeKube
 from tests.fakes.release import NAMESPACE, FakeWatch, ReleasesOnFake
 from tests.fakes.world import FakeClock
@@ -50,14 +50,14 @@ class Region:
         self.kube = FakeKube(self.clock)
         self.records = ReleasesOnFake(self.kube)
         self.watch = FakeWatch(self.kube)
-        self.lookout = DriftLookout(
+        self.lookout = DriftWatch(
             kube=self.kube,
             records=cast(ReleaseRecords, self.records),
             watch=self.watch,
             clock=self.clock,
             look_again=lambda after: None,
             changed_bundle=lambda bundle: None,
-            pace=Pace(qps=20, resync=3600, settle=10),
+            pace=DriftRates(qps=20, resync=3600, settle=10),
         )
         charts = sorted(SHAPES)
         self.objects = 0

@@ -12,7 +12,7 @@ from controller.domain.shared.redaction import Redactor
 from controller.errors import ReleaseMissing
 from controller.ports.helm import RenderedRelease
 from controller.ports.kubernetes import JOB, POD
-from controller.reconcile.releases.action_slots import Running
+from controller.reconcile.releases.action_slots import RunningAction
 from controller.reconcile.releases.hooks.progress import LASTS_AFTER, PODS_EVERY, HookProgress
 from controller.reconcile.shared.object_store import ObjectStore
 from tests.fakes.helm import CancellationToken
@@ -54,7 +54,7 @@ class World:
         store = ObjectStore(self.kube, self.clock, NAMESPACE, {JOB: parse_hook_job})
         self.hooks = HookProgress(self.kube, self.records, self.clock, store)  # type: ignore[arg-type]
         self.hooks.begin(KEY)
-        self.running = Running(
+        self.running = RunningAction(
             "compute", "Install", "d", self.clock.now(), CancellationToken(), redactor=Redactor(["hush-hush"])
         )
 
@@ -137,7 +137,7 @@ def test_pods_are_read_every_few_seconds_however_often_the_bundle_is_looked_at(w
 def test_a_pod_of_an_earlier_action_is_not_this_ones(world: World) -> None:
     world.pod("first", phase="Running")
     world.clock.advance(3600)
-    world.running = Running("compute", "Install", "d", world.clock.now(), CancellationToken())
+    world.running = RunningAction("compute", "Install", "d", world.clock.now(), CancellationToken())
     assert not world.look(LASTS_AFTER).waiting
 
 

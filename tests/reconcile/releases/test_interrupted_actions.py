@@ -11,7 +11,7 @@ from controller.domain.api.names import RECONCILE_ANNOTATION
 from controller.errors import ApiUnavailable
 from controller.ports.helm import Revision
 from controller.ports.kubernetes import JOB, SECRET, Resource
-from controller.reconcile.releases.action_slots import Outcome
+from controller.reconcile.releases.action_slots import ActionOutcome
 from controller.reconcile.releases.hooks.running_hooks import find_left_hook
 from tests.fakes.helm import FAILED, Hook
 from tests.fakes.kube import FakeKube
@@ -97,7 +97,7 @@ def hooked(**spec: Any) -> Bench:
     return bench
 
 
-def outcome(bench: Bench) -> Outcome:
+def outcome(bench: Bench) -> ActionOutcome:
     """How the action ended that is under way."""
     bench.wait(lambda: not bench.slots.under_way(), "the action ends")
     found = bench.slots.outcome((NAMESPACE, "web"))

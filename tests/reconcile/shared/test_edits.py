@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from controller.reconcile.shared.edit_filter import Edits
+from controller.reconcile.shared.edit_filter import EditFilter
 
 
 def obj(status: str = "", **meta: Any) -> dict[str, Any]:
@@ -14,13 +14,13 @@ def obj(status: str = "", **meta: Any) -> dict[str, Any]:
 
 
 @pytest.fixture
-def edits() -> Edits:
-    edits = Edits()
+def edits() -> EditFilter:
+    edits = EditFilter()
     assert edits.feed(None, obj())
     return edits
 
 
-def test_a_change_of_the_status_alone_is_no_edit(edits: Edits) -> None:
+def test_a_change_of_the_status_alone_is_no_edit(edits: EditFilter) -> None:
     assert not edits.feed("MODIFIED", obj("Moving", resourceVersion="8", managedFields=[{}]))
 
 
@@ -35,11 +35,11 @@ def test_a_change_of_the_status_alone_is_no_edit(edits: Edits) -> None:
         {"uid": "2"},
     ],
 )
-def test_every_other_change_is_one(edits: Edits, change: dict[str, Any]) -> None:
+def test_every_other_change_is_one(edits: EditFilter, change: dict[str, Any]) -> None:
     assert edits.feed("MODIFIED", obj(**change))
     assert not edits.feed("MODIFIED", obj("Moving", **change))
 
 
-def test_a_deletion_is_one_and_so_is_what_comes_after_it(edits: Edits) -> None:
+def test_a_deletion_is_one_and_so_is_what_comes_after_it(edits: EditFilter) -> None:
     assert edits.feed("DELETED", obj())
     assert edits.feed("ADDED", obj())

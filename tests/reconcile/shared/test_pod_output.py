@@ -9,7 +9,7 @@ import pytest
 
 from controller.domain.api.conditions import timestamp
 from controller.domain.health.region_health import ComponentHealth, ComponentKey
-from controller.domain.health.workload_health import Health, Verdict
+from controller.domain.health.workload_health import Health, WorkloadVerdict
 from controller.errors import ApiUnavailable, Forbidden
 from controller.reconcile.shared.pod_output import (
     KEPT,
@@ -34,7 +34,7 @@ class Reading:
         self.output = PodOutput(self.kube, self.clock, "openstack", beside=self.work.append, told=self.tell)
         self.components = {
             ("nova", str(number)): ComponentHealth(
-                Verdict(Health.UNHEALTHY, 0, 1, "crashes", silent=(f"pod-{number}", "api")), 1
+                WorkloadVerdict(Health.UNHEALTHY, 0, 1, "crashes", silent=(f"pod-{number}", "api")), 1
             )
             for number in range(count)
         }
@@ -44,7 +44,7 @@ class Reading:
     def tell(self) -> None:
         self.told += 1
 
-    def look(self) -> dict[ComponentKey, Verdict]:
+    def look(self) -> dict[ComponentKey, WorkloadVerdict]:
         added = self.output.added(self.components)
         return {key: component.verdict for key, component in added.items()}
 
@@ -98,7 +98,7 @@ def test_a_failure_while_reading_does_not_end_reading_for_ever(monkeypatch: pyte
 
 def test_without_the_right_to_list_events_there_are_no_words(monkeypatch: pytest.MonkeyPatch) -> None:
     reading = Reading(0)
-    lacking = Verdict(Health.UNHEALTHY, 0, 1, "does not exist", lacking=("DaemonSet", "nova-compute"))
+    lacking = WorkloadVerdict(Health.UNHEALTHY, 0, 1, "does not exist", lacking=("DaemonSet", "nova-compute"))
     reading.components["nova", "compute"] = ComponentHealth(lacking, 1)
 
     def forbidden(*_: object, **__: object) -> None:
@@ -120,7 +120,7 @@ class Refused(Reading):
         super().__init__(0)
         for number in range(count):
             name = f"nova-{number}"
-            lacking = Verdict(Health.PROGRESSING, 0, 1, "does not exist", lacking=("DaemonSet", name))
+            lacking = WorkloadVerdict(Health.PROGRESSING, 0, 1, "does not exist", lacking=("DaemonSet", name))
             self.components["nova", name] = ComponentHealth(lacking, 1)
             self.kube.create(
                 {
@@ -213,7 +213,7 @@ class Unready(Reading):
     def __init__(self) -> None:
         super().__init__(0)
         self.made = self.clock.now()
-        verdict = Verdict(
+        verdict = WorkloadVerdict(
             Health.UNHEALTHY, 0, 1, "crashes", silent=("rpc-0", "rpc"), probed=("rpc-0", "rpc", self.made)
         )
         self.components["neutron", "rpc-server"] = ComponentHealth(verdict, 1)
@@ -276,7 +276,9 @@ def test_the_probe_of_another_container_and_of_an_earlier_pod_explains_nothing()
 
 def test_events_of_a_pod_that_has_just_begun_to_start_are_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
     unready = Unready()
-    verdict = Verdict(Health.PROGRESSING, 0, 1, "is not ready yet", probed=("rpc-0", "rpc", unready.made))
+    verdict = WorkloadVerdict(
+        Health.PROGRESSING, 0, 1, "is not ready yet", probed=("rpc-0", "rpc", unready.made)
+    )
     unready.components["neutron", "rpc-server"] = ComponentHealth(verdict, 1)
     unready.look()
     unready.clock.advance(UNREADY_FOR - 1)

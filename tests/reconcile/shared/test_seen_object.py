@@ -10,7 +10,7 @@ import pytest
 from controller.domain.api.names import API_VERSION
 from controller.errors import Conflict, ObjectReplaced, SpecInvalid
 from controller.ports.kubernetes import HELMBUNDLE, OSDPL, KubeObject, Resource
-from controller.reconcile.releases.bundle_status import FINALIZER, BundleReport
+from controller.reconcile.releases.bundle_status import FINALIZER, BundleStatusWriter
 from controller.reconcile.shared.preconditioned_writes import apply_to_seen
 from controller.reconcile.shared.region_status import apply_region_status
 from tests.domain.health_objects import deployment
@@ -26,11 +26,11 @@ WRITES: dict[str, Callable[[FakeKube, KubeObject], object]] = {
     "finalizers of a region": lambda kube, seen: apply_to_seen(
         kube, OSDPL, seen, manager="osctl-core", finalizers=["osctl.dev/core"]
     ),
-    "status of a bundle": lambda kube, seen: BundleReport(kube, FakeClock()).write_invalid(
+    "status of a bundle": lambda kube, seen: BundleStatusWriter(kube, FakeClock()).write_invalid(
         seen, SpecInvalid([]), 1
     ),
-    "a bundle is held": lambda kube, seen: BundleReport(kube, FakeClock()).hold(seen),
-    "a bundle is let go": lambda kube, seen: BundleReport(kube, FakeClock()).let_go(seen),
+    "a bundle is held": lambda kube, seen: BundleStatusWriter(kube, FakeClock()).hold(seen),
+    "a bundle is let go": lambda kube, seen: BundleStatusWriter(kube, FakeClock()).let_go(seen),
 }
 
 
@@ -79,10 +79,10 @@ def test_the_object_that_was_read_is_written(kube: FakeKube, what: str) -> None:
 
 def test_letting_a_bundle_go_takes_its_finalizer_away(kube: FakeKube) -> None:
     _, seen = made(kube, "bundle")
-    BundleReport(kube, FakeClock()).hold(seen)
+    BundleStatusWriter(kube, FakeClock()).hold(seen)
     held = kube.get(HELMBUNDLE, "one", "openstack")
     assert held is not None and held["metadata"]["finalizers"] == [FINALIZER]
-    BundleReport(kube, FakeClock()).let_go(held)
+    BundleStatusWriter(kube, FakeClock()).let_go(held)
     free = kube.get(HELMBUNDLE, "one", "openstack")
     assert free is not None and not free["metadata"].get("finalizers")
 

@@ -44,13 +44,13 @@ from controller.ports.helm import (
 )
 from controller.ports.kubernetes import Kube
 from controller.ports.system import Clock
-from controller.reconcile.releases.action_slots import Outcome
+from controller.reconcile.releases.action_slots import ActionOutcome
 from controller.reconcile.releases.actions.immutable_jobs import replace_immutable_jobs
 from controller.reconcile.releases.actions.immutable_objects import refuse_fixed_changes
 from controller.reconcile.releases.actions.uninstall import ReleaseRemoval, Removal
 from controller.reconcile.releases.actions.volume_keeper import VolumeKeeper
-from controller.reconcile.releases.drift.watch import DriftLookout
-from controller.reconcile.releases.failure_cause import Cause, FailureCauses
+from controller.reconcile.releases.drift.watch import DriftWatch
+from controller.reconcile.releases.failure_cause import FailureCause, FailureCauses
 from controller.reconcile.releases.hooks.previous_runs import delete_last_runs
 from controller.reconcile.releases.hooks.progress import HookProgress
 from controller.reconcile.releases.recorded_secrets import RecordedSecrets
@@ -66,7 +66,7 @@ MOST_KEPT = 10
 
 
 @dataclass(frozen=True)
-class Job:
+class ActionRequest:
     """One action on one release, complete: nothing is looked up again while it runs.
 
     `version` is the revision that an install, upgrade or rollback will make, or the one that others work
@@ -119,7 +119,7 @@ class ReleaseActions:
         charts: ChartSource,
         clock: Clock,
         hooks: HookProgress,
-        drift: DriftLookout,
+        drift: DriftWatch,
         history: int = 5,
     ) -> None:
         self._kube = kube
@@ -134,10 +134,10 @@ class ReleaseActions:
         self._causes = FailureCauses(helm, hooks)
         self._secrets = RecordedSecrets(kube, records)
 
-    def perform(self, job: Job, cancellation: Cancellation) -> Outcome:
+    def perform(self, job: ActionRequest, cancellation: Cancellation) -> ActionOutcome:
         """Does it and tells how it went; errors of Kubernetes and Helm end in the outcome."""
         started, began = self._clock.now(), self._clock.monotonic()
-        steps: dict[Action, Callable[[Job, Cancellation], str | None]] = {
+        steps: dict[Action, Callable[[ActionRequest, Cancellation], str | None]] = {
             Action.INSTALL: self._install,
             Action.UPGRADE: self._upgrade,
             Action.ROLLBACK: self._rollback,
@@ -145,7 +145,7 @@ class ReleaseActions:
             Action.UNLOCK: self._unlock,
             Action.CORRECT: self._correct,
         }
-        cause, superseded, done = Cause(""), False, ""
+        cause, superseded, done = FailureCause(""), False, ""
         try:
             done = steps[job.action](job, cancellation) or ""
         except ControllerError as failure:
@@ -168,9 +168,9 @@ class ReleaseActions:
             failures = job.failures if superseded else job.failures_with(interrupted=interrupted)
         attempt = Attempt(str(job.action), job.digest, finished, failures, job.requests, unlocks, interrupted)
         _log_end(job, error, duration, superseded=superseded)
-        return Outcome(attempt, started, duration, error, cause.hooks, superseded, done)
+        return ActionOutcome(attempt, started, duration, error, cause.hooks, superseded, done)
 
-    def _install(self, job: Job, cancellation: Cancellation) -> str:
+    def _install(self, job: ActionRequest, cancellation: Cancellation) -> str:
         request = self._request(job)
         rendered = self._helm.render(request)
         kept = self._keep_volumes(job, rendered, request)
@@ -179,13 +179,13 @@ class ReleaseActions:
         self._helm.install(request, cancellation)
         return kept
 
-    def _upgrade(self, job: Job, cancellation: Cancellation) -> str:
+    def _upgrade(self, job: ActionRequest, cancellation: Cancellation) -> str:
         request = self._request(job)
         kept = self._make_way(job, self._helm.render(request), cancellation, request)
         self._helm.upgrade(request, cancellation)
         return kept
 
-    def _rollback(self, job: Job, cancellation: Cancellation) -> str:
+    def _rollback(self, job: ActionRequest, cancellation: Cancellation) -> str:
         """Goes back, and notes in the new revision that it did: killed in between, the note is made then."""
         target, kept = job.requests.rollback_revision, ""
         if not self._is_back(job, target):
@@ -214,7 +214,7 @@ class ReleaseActions:
 
     def _make_way(
         self,
-        job: Job,
+        job: ActionRequest,
         rendered: RenderedRelease,
         cancellation: Cancellation,
         request: HelmRequest | None = None,
@@ -227,7 +227,9 @@ class ReleaseActions:
         self._delete_last_runs(job, rendered, cancellation)
         return kept
 
-    def _keep_volumes(self, job: Job, rendered: RenderedRelease, request: HelmRequest | None) -> str:
+    def _keep_volumes(
+        self, job: ActionRequest, rendered: RenderedRelease, request: HelmRequest | None
+    ) -> str:
         """Has Helm leave what the release will not have any more; the same in words."""
         if request is not None and self._volumes.has_volumes(job.release, job.namespace):
             # A chart may ask the cluster whether to make a claim: what counts is what Helm will send.
@@ -236,7 +238,9 @@ class ReleaseActions:
             self._volumes.refuse(rendered, job.namespace, str(job.action).lower())
         return keeps(self._volumes.keep(job.release, job.namespace, rendered, job.volumes))
 
-    def _delete_last_runs(self, job: Job, rendered: RenderedRelease, cancellation: Cancellation) -> None:
+    def _delete_last_runs(
+        self, job: ActionRequest, rendered: RenderedRelease, cancellation: Cancellation
+    ) -> None:
         delete_last_runs(
             self._kube,
             rendered.hooks,
@@ -246,13 +250,13 @@ class ReleaseActions:
             timeout=job.timeout,
         )
 
-    def _give_up_rollback(self, job: Job) -> None:
+    def _give_up_rollback(self, job: ActionRequest) -> None:
         """Helm leaves a rollback whose hook failed as pending, which it is not any more."""
         newest = self._newest(job)
         if newest is not None and newest.status == "pending-rollback":
             self._records.mark_failed(job.release, job.namespace, newest.version, "its rollback failed")
 
-    def _is_back(self, job: Job, target: int) -> bool:
+    def _is_back(self, job: ActionRequest, target: int) -> bool:
         """Whether the newest revision is a rollback to `target` that lacks only its note."""
         revisions = self._records.observe(job.namespace, releases=(job.release,)).get(job.release, ())
         if not revisions or revisions[-1].status != "deployed" or revisions[-1].ours:
@@ -261,15 +265,15 @@ class ReleaseActions:
         origins = {target} | {one.origin for one in revisions if one.version == target and one.origin}
         return newest.version > target and newest.origin in origins
 
-    def _newest(self, job: Job) -> Revision | None:
+    def _newest(self, job: ActionRequest) -> Revision | None:
         revisions = self._records.observe(job.namespace, releases=(job.release,)).get(job.release, ())
         return revisions[-1] if revisions else None
 
-    def _unlock(self, job: Job, cancellation: Cancellation) -> None:
+    def _unlock(self, job: ActionRequest, cancellation: Cancellation) -> None:
         del cancellation  # one conditional write: over before it could be cancelled
         self._records.mark_failed(job.release, job.namespace, job.version, "its writer ended while at work")
 
-    def _uninstall(self, job: Job, cancellation: Cancellation) -> str:
+    def _uninstall(self, job: ActionRequest, cancellation: Cancellation) -> str:
         removal = Removal(
             job.release,
             job.namespace,
@@ -281,14 +285,14 @@ class ReleaseActions:
         )
         return keeps(self._removal.remove(removal, cancellation))
 
-    def _correct(self, job: Job, cancellation: Cancellation) -> str:
+    def _correct(self, job: ActionRequest, cancellation: Cancellation) -> str:
         """Puts objects right that others have changed; gives which."""
         correction = self._drift.correct((job.namespace, job.release), job.version, cancellation)
         if correction.left:
             raise DriftRefused("; ".join(str(one) for one in correction.left))
         return str(correction)
 
-    def _unreadable(self, job: Job) -> str:
+    def _unreadable(self, job: ActionRequest) -> str:
         """The record of a revision that Helm does not find although it is there."""
         try:
             newest = self._newest(job)
@@ -296,7 +300,7 @@ class ReleaseActions:
             return ""
         return f"sh.helm.release.v1.{job.release}.v{newest.version}" if newest else ""
 
-    def _request(self, job: Job) -> HelmRequest:
+    def _request(self, job: ActionRequest) -> HelmRequest:
         if job.spec is None or job.values is None:
             raise HelmFailed(f"{job.action} of {job.release} without a spec")
         chart = job.spec.chart
@@ -320,10 +324,10 @@ class ReleaseActions:
             description=f"{job.action} by openstack-controller",
         )
 
-    def _explain(self, job: Job, failure: ControllerError, *, superseded: bool) -> Cause:
+    def _explain(self, job: ActionRequest, failure: ControllerError, *, superseded: bool) -> FailureCause:
         """Why it failed, redacted and no longer than a status can hold."""
         if superseded:
-            return Cause("ended early: what it served is not asked for any more")
+            return FailureCause("ended early: what it served is not asked for any more")
         lost = isinstance(failure, ApiUnavailable) or (
             isinstance(failure, HelmFailed) and failure.interrupted
         )
@@ -331,11 +335,11 @@ class ReleaseActions:
             redactor = self._secrets.redactor((job.namespace, job.release), job)
         except KubeError as trouble:
             text = f"{job.action} failed; why is not told, as its secrets cannot be read: {trouble}"
-            return Cause(text, interrupted=lost)
-        cause = Cause(str(failure), interrupted=lost)
+            return FailureCause(text, interrupted=lost)
+        cause = FailureCause(str(failure), interrupted=lost)
         unreadable = self._unreadable(job) if isinstance(failure, ReleaseMissing) else ""
         if unreadable:
-            cause = Cause(
+            cause = FailureCause(
                 f"Helm cannot read its record: delete the Secret {unreadable}, and what is left counts"
             )
         elif isinstance(failure, HelmFailed):
@@ -354,7 +358,7 @@ def keeps(volumes: Sequence[str]) -> str:
     return f"keeps {', '.join(volumes[:MOST_KEPT])}{more}" if volumes else ""
 
 
-def _request_labels(job: Job) -> Mapping[str, str]:
+def _request_labels(job: ActionRequest) -> Mapping[str, str]:
     """Marks of what was asked for."""
     return {
         FORCE_LABEL: label_of(job.requests.force),
@@ -362,7 +366,7 @@ def _request_labels(job: Job) -> Mapping[str, str]:
     }
 
 
-def _log_end(job: Job, error: str, duration: float, *, superseded: bool) -> None:
+def _log_end(job: ActionRequest, error: str, duration: float, *, superseded: bool) -> None:
     failed = bool(error) and not superseded
     extra = {
         "release": job.release,

@@ -5,11 +5,13 @@ from __future__ import annotations
 from controller.domain.releases.bundle import ReleaseSpec
 from controller.domain.releases.next_action import MAKING, Action
 from controller.domain.releases.requests import Requests
-from controller.reconcile.releases.action_slots import Running
-from controller.reconcile.releases.observe_release import Wanted
+from controller.reconcile.releases.action_slots import RunningAction
+from controller.reconcile.releases.observe_release import ResolvedRelease
 
 
-def is_superseded(running: Running, wanted: Wanted | None, requests: Requests, *, suspended: str) -> bool:
+def is_superseded(
+    running: RunningAction, wanted: ResolvedRelease | None, requests: Requests, *, suspended: str
+) -> bool:
     """Whether the action is to be ended. `wanted` is None where the release is to go.
 
     What is suspended is left to end by itself, and so is what an earlier look has ended already.
@@ -36,14 +38,14 @@ def is_superseded(running: Running, wanted: Wanted | None, requests: Requests, *
             return False
 
 
-def seconds_allowed(running: Running, wanted: Wanted | None, *, suspended: str) -> float:
+def seconds_allowed(running: RunningAction, wanted: ResolvedRelease | None, *, suspended: str) -> float:
     """Seconds that the action may take in all: by the newest spec less than it was given, never more."""
     if suspended or wanted is None or running.action not in MAKING:
         return running.timeout
     return min(running.timeout, float(wanted.spec.timeout))
 
 
-def _serves_another(running: Running, wanted: Wanted | None) -> bool:
+def _serves_another(running: RunningAction, wanted: ResolvedRelease | None) -> bool:
     if wanted is None or running.spec is None:
         return True
     if wanted.digest and running.digest:

@@ -32,7 +32,7 @@ from controller.reconcile.releases.drift.compare import (
     put_right,
 )
 from controller.reconcile.releases.drift.index import DriftIndex, Followed, Tracked
-from controller.reconcile.shared.api_errors import Unanswered
+from controller.reconcile.shared.api_errors import UnansweredObjects
 
 log = logging.getLogger(__name__)
 
@@ -46,7 +46,7 @@ FIRST_ROUND = 60.0
 
 
 @dataclass(frozen=True)
-class Pace:
+class DriftRates:
     """`qps`: objects compared per second, `resync`: seconds from one round over a release to the next,
     `settle`: seconds that a release has been deployed before its objects are looked at."""
 
@@ -68,7 +68,7 @@ class Correction:
         return f"{shown}{f'; and {more} more' if more > 0 else ''}"
 
 
-class DriftLookout:
+class DriftWatch:
     """`controller.ports.kubernetes.WatchSink`, and what a bundle's look asks. Safe from any thread.
 
     `look_again(seconds)` has `reconcile` called once more, `changed_bundle(key)` a bundle looked at.
@@ -83,7 +83,7 @@ class DriftLookout:
         clock: Clock,
         look_again: Callable[[float], None],
         changed_bundle: Callable[[BundleKey], None],
-        pace: Pace,
+        pace: DriftRates,
         measures: Metrics | None = None,
     ) -> None:
         self._kube = kube
@@ -98,7 +98,7 @@ class DriftLookout:
         self._index = DriftIndex()
         self._touched: dict[ObjectId, float] = {}  # when to compare it, monotonic
         self._round: deque[ObjectId] = deque()
-        self._unanswered = Unanswered()
+        self._unanswered = UnansweredObjects()
         self._not_before = 0.0
         self._failures = 0
 
@@ -206,7 +206,7 @@ class DriftLookout:
                 return Correction()
             wanted = list(tracked.found)
             tracked.tried = dict(tracked.found)
-        unanswered = Unanswered()
+        unanswered = UnansweredObjects()
         done: list[Drifted] = []
         left: list[Drifted] = []
         for object_, obj in (self._objects(key, tracked, wanted) or {}).items():

@@ -33,7 +33,7 @@ from controller.errors import Forbidden, ReleaseMissing
 from controller.ports.helm import ReleaseRecords
 from controller.ports.kubernetes import JOB, POD, Kube
 from controller.ports.system import Clock
-from controller.reconcile.releases.action_slots import ActionSlots, Running
+from controller.reconcile.releases.action_slots import ActionSlots, RunningAction
 from controller.reconcile.releases.hooks.hook_pods import HookPod, read_hook_pod
 from controller.reconcile.releases.recorded_secrets import RecordedSecrets
 from controller.reconcile.shared.object_store import ObjectStore
@@ -53,7 +53,7 @@ CLOCKS_DIFFER = 60.0
 
 
 @dataclass(frozen=True)
-class HooksSeen:
+class ObservedHooks:
     """What an action's hooks are at. `waiting`: one of their Jobs or pods has begun and has not ended.
 
     `message` says what is waited for and why, redacted; `again_after` in seconds.
@@ -65,7 +65,7 @@ class HooksSeen:
     again_after: float | None = None
 
 
-NO_HOOKS = HooksSeen()
+NO_HOOKS = ObservedHooks()
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ class HookProgress:
         with self._lock:
             self._actions.pop(key, None)
 
-    def look(self, key: ReleaseKey, running: Running) -> HooksSeen:
+    def look(self, key: ReleaseKey, running: RunningAction) -> ObservedHooks:
         """What the running action is at. Raises KubeError."""
         action = self._action(key)
         if action is None or running.action not in EVENTS:
@@ -132,7 +132,7 @@ class HookProgress:
             action.expected = self._expected(key, running)
         if action.expected is None:
             # No watch tells of pods.
-            return HooksSeen(again_after=LASTS_AFTER - age if age < LASTS_AFTER else PODS_EVERY)
+            return ObservedHooks(again_after=LASTS_AFTER - age if age < LASTS_AFTER else PODS_EVERY)
         if not action.expected:
             return NO_HOOKS
         awaits_pods = any(hook.kind == POD.kind for hook in action.expected)
@@ -146,9 +146,9 @@ class HookProgress:
         pods = [pod for pod in action.pods.values() if pod.open]
         if pods:
             return self._waits_for_pod(key, running, action, hooks, pods[0])
-        return HooksSeen(hooks, again_after=PODS_EVERY if awaits_pods else None)
+        return ObservedHooks(hooks, again_after=PODS_EVERY if awaits_pods else None)
 
-    def _read_pods(self, namespace: str, action: _Action, running: Running) -> None:
+    def _read_pods(self, namespace: str, action: _Action, running: RunningAction) -> None:
         """Up to the first that has not ended: hooks run one by one."""
         now = self._clock.monotonic()
         if action.pods_read is not None and now - action.pods_read < PODS_EVERY:
@@ -167,31 +167,31 @@ class HookProgress:
     def _waits_for_pod(
         self,
         key: ReleaseKey,
-        running: Running,
+        running: RunningAction,
         action: _Action,
         hooks: tuple[HookView, ...],
         pod: HookPod,
-    ) -> HooksSeen:
+    ) -> ObservedHooks:
         message = f"waits for its hook, Pod {pod.view.name}"
         if pod.cause:
             action.redactor = action.redactor or self._wide(key, running)
             cause = _without_passwords(action.redactor)(pod.cause)
             message = f"waits for its hook: Pod {pod.view.name}: {' '.join(cause.split())}"
-        return HooksSeen(hooks, True, message, PODS_EVERY)
+        return ObservedHooks(hooks, True, message, PODS_EVERY)
 
     def _waits_for_job(
         self,
         key: ReleaseKey,
-        running: Running,
+        running: RunningAction,
         action: _Action,
         hooks: tuple[HookView, ...],
         first: HookJob,
-    ) -> HooksSeen:
+    ) -> ObservedHooks:
         now = self._clock.now()
         age = now - first.created
         message = f"waits for its hook, Job {first.name}"
         if age < LASTS_AFTER:
-            return HooksSeen(hooks, True, message, LASTS_AFTER - age)
+            return ObservedHooks(hooks, True, message, LASTS_AFTER - age)
         pause = min(max(PODS_EVERY, age / 4), PODS_SELDOM)
         left = running.started + running.timeout - BEFORE_THE_END - now
         stale = self._clock.monotonic() - action.looked >= PODS_EVERY
@@ -204,7 +204,7 @@ class HookProgress:
             action.looked = self._clock.monotonic()
         again = min(pause, left) if left > 0 else pause
         trouble = action.trouble.get(first.name)
-        return HooksSeen(hooks, True, f"waits for its hook: {trouble}" if trouble else message, again)
+        return ObservedHooks(hooks, True, f"waits for its hook: {trouble}" if trouble else message, again)
 
     def why_failed(self, key: ReleaseKey, job: str, redactor: Redactor, *, cut: bool) -> HookEnd:
         """How a hook's Job is, and why it failed if it did.
@@ -250,7 +250,7 @@ class HookProgress:
         """Newest last, so that one that was replaced does not stand for its successor."""
         return sorted(self._store.facts(JOB), key=lambda job: (job.created, job.uid))
 
-    def _expected(self, key: ReleaseKey, running: Running) -> tuple[HookRef, ...] | None:
+    def _expected(self, key: ReleaseKey, running: RunningAction) -> tuple[HookRef, ...] | None:
         namespace, release = key
         try:
             rendered = self._records.manifest(release, namespace, running.version)
@@ -284,7 +284,7 @@ class HookProgress:
             unmet = unmet_dependencies(self._kube.pod_log(pod, namespace, container=container, tail_lines=50))
         return told(hook.name, verdict, _without_passwords(redactor), unmet)
 
-    def _wide(self, key: ReleaseKey, running: Running) -> Redactor:
+    def _wide(self, key: ReleaseKey, running: RunningAction) -> Redactor:
         """What knows the secrets that a pod of the action's hooks may say."""
         return self._with_generated(key[0], self._secrets.redactor(key, running))
 
@@ -293,7 +293,7 @@ class HookProgress:
         return redactor.including(SecretValues(self._kube, namespace).generated())
 
 
-class HookNews:
+class HookEventFilter:
     """What the watch of Jobs tells: fills the store, and has the bundles of running actions looked at.
 
     `look_later(bundle, seconds)` does the latter. However many Jobs move on, a bundle is looked at for it
@@ -318,7 +318,7 @@ def _without_passwords(redactor: Redactor) -> Callable[[str], str]:
     return lambda text: redact_urls(redactor.redact(text))
 
 
-def _is_of(job: HookJob, action: _Action, running: Running) -> bool:
+def _is_of(job: HookJob, action: _Action, running: RunningAction) -> bool:
     """Whether the Job was made since the action began: one of an earlier action is replaced by Helm."""
     return job.uid not in action.before and job.created >= running.started - CLOCKS_DIFFER
 

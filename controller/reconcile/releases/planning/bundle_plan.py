@@ -19,10 +19,10 @@ from controller.ports.helm import HelmClient, HelmRequest, ReleaseRecords, Rende
 from controller.ports.kubernetes import HELMBUNDLE, Kube
 from controller.ports.system import Clock
 from controller.reconcile.releases.actions.volume_keeper import VolumeKeeper
-from controller.reconcile.releases.observe_bundle import BundleLook
+from controller.reconcile.releases.observe_bundle import ObservedBundle
 from controller.reconcile.releases.observe_release import DIGEST_LENGTH
 from controller.reconcile.releases.planning.effects import DryRun, ObjectEffects
-from controller.reconcile.releases.size_guard import ReleaseSizes
+from controller.reconcile.releases.size_guard import SizeGuard
 
 PROBLEM_LIMIT = 2000
 # Seconds until a plan that would fail is made again.
@@ -68,7 +68,7 @@ class BundlePlanner:
         records: ReleaseRecords,
         charts: ChartSource,
         clock: Clock,
-        sizes: ReleaseSizes,
+        sizes: SizeGuard,
         digest_key: Callable[[], bytes],
         keep: float,
     ) -> None:
@@ -83,7 +83,7 @@ class BundlePlanner:
         self._volumes = VolumeKeeper(kube, records)
         self._known: dict[tuple[str, str], tuple[object, float, tuple[ReleaseEffects, ...]]] = {}
 
-    def plan(self, look: BundleLook) -> dict[str, Any] | None:
+    def plan(self, look: ObservedBundle) -> dict[str, Any] | None:
         """`status.plan` of the bundle; None with another mode. Raises KubeError when a server is away."""
         bundle = look.bundle
         key = (bundle.namespace, bundle.name)
@@ -105,7 +105,7 @@ class BundlePlanner:
             look.again.append(LOOK_AGAIN)
         return bundle_plan(known[2], bundle.generation, self._wish(look, target))
 
-    def _wish(self, look: BundleLook, target: PlannedSpec) -> str:
+    def _wish(self, look: ObservedBundle, target: PlannedSpec) -> str:
         """Which wish this plan is of; empty while a chart cannot be read, which the plan then tells."""
         spec = look.obj["spec"]
         try:
@@ -114,7 +114,7 @@ class BundlePlanner:
             return ""
         return wish_digest(wish_of(spec.get("planned") or spec), charts)
 
-    def _candidates(self, look: BundleLook, target: PlannedSpec) -> Iterator[_Candidate]:
+    def _candidates(self, look: ObservedBundle, target: PlannedSpec) -> Iterator[_Candidate]:
         for spec in target.releases:
             found = self._wanted(look, spec)
             if found is not None:
@@ -125,7 +125,7 @@ class BundlePlanner:
             if name not in named and revisions and revisions[-1].bundle == look.bundle.name:
                 yield _Candidate(name, PlanAction.UNINSTALL, revisions)
 
-    def _wanted(self, look: BundleLook, spec: ReleaseSpec) -> _Candidate | None:
+    def _wanted(self, look: ObservedBundle, spec: ReleaseSpec) -> _Candidate | None:
         """What would be done to the release, None for nothing."""
         revisions = look.histories.get(spec.name, ())
         action = PlanAction.UPGRADE if revisions else PlanAction.INSTALL
@@ -163,14 +163,14 @@ class BundlePlanner:
             problem=self._taken(look, revisions),
         )
 
-    def _taken(self, look: BundleLook, revisions: tuple[Revision, ...]) -> str:
+    def _taken(self, look: ObservedBundle, revisions: tuple[Revision, ...]) -> str:
         owner = revisions[-1].bundle if revisions else ""
         if owner in ("", look.bundle.name):
             return ""
         other = self._kube.get(HELMBUNDLE, owner, look.bundle.namespace)
         return "" if other is None else f'the release belongs to HelmBundle "{owner}"'
 
-    def _effects(self, look: BundleLook, one: _Candidate, target: PlannedSpec) -> ReleaseEffects:
+    def _effects(self, look: ObservedBundle, one: _Candidate, target: PlannedSpec) -> ReleaseEffects:
         namespace = look.bundle.namespace
         dry_run = DryRun(self._kube, one.name, namespace)
         redactor = Redactor(one.values.secrets if one.values else ())

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from controller.domain.api.reasons import Reason
-from controller.domain.releases.next_action import Action, Decision
+from controller.domain.releases.next_action import Action, NextAction
 from controller.reconcile.releases.observe_release import ObservedRelease
 
 _DELETED = ("uninstalling", "uninstalled")
 
 
-def held_back(decision: Decision, release: ObservedRelease) -> Decision:
+def held_back(decision: NextAction, release: ObservedRelease) -> NextAction:
     """The decision, if its action was begun for the very same wish, or an operator asked for it by name."""
     last = release.revisions[-1] if release.revisions else None
     if decision.action in (Action.INSTALL, Action.UPGRADE):
@@ -22,4 +22,4 @@ def held_back(decision: Decision, release: ObservedRelease) -> Decision:
     if begun:
         return decision
     text = f"the bundle's mode is Plan: status.plan tells what its {decision.action} would do"
-    return Decision(Action.NOTHING, Reason.PLAN_PENDING, text)
+    return NextAction(Action.NOTHING, Reason.PLAN_PENDING, text)
