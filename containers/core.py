@@ -76,7 +76,7 @@ def compose(parts: Parts) -> Container:
         reconcilers={
             "region": reconcile,
             "charts": chart_lookout(charts, look_at_regions),
-            "containers": lambda namespace, name: others.look(),
+            "containers": lambda namespace, name: others.observe(),
         },
         queue=parts.queue,
     )

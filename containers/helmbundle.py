@@ -54,7 +54,7 @@ def compose(parts: Parts) -> Container:
 
     def bundle_seen(event: str | None, obj: Mapping[str, Any]) -> None:
         measured(event, obj)
-        if changes.is_news(event, obj):
+        if changes.concerns_reconcile(event, obj):
             queue.add(("bundle", str(obj["metadata"]["namespace"]), str(obj["metadata"]["name"])))
 
     watches = MetadataWatches(

@@ -40,11 +40,11 @@ LEASE_BROKEN = 73
 # How often the end of a Lease is looked for.
 FENCE_EVERY = 0.5
 # How often the order to stop is looked for.
-TOLD_EVERY = 0.1
+STOP_CHECK_SECONDS = 0.1
 # A renewal of the Lease that is under way has so long to end before the Lease is given back.
 LEASE_ENDS_WITHIN = 5.0
 # What a look was about has gone meanwhile: so long until the next, should no event bring it earlier.
-LOOK_ANEW = 1.0
+REPLACED_RETRY_SECONDS = 1.0
 
 
 class Background(Protocol):
@@ -180,7 +180,7 @@ def run_container(
     # what need not be wound down.
     threading.Thread(target=watch, name="watch", daemon=True).start()
     while not codes:
-        time.sleep(TOLD_EVERY)
+        time.sleep(STOP_CHECK_SECONDS)
     container.wind_down()
     if codes[0] == 0 and _comes_to_rest(container, settings.stop_within, codes):
         ended.set()
@@ -207,7 +207,7 @@ def _comes_to_rest(container: Container, seconds: float, codes: Sequence[int]) -
         if not told:
             log.info("told to stop; waiting %.0f s at most for what is under way: %s", seconds, named)
             told = True
-        time.sleep(TOLD_EVERY)
+        time.sleep(STOP_CHECK_SECONDS)
     return True
 
 
@@ -332,7 +332,7 @@ def _work(container: Container, measures: Metrics) -> None:
             again = container.reconcilers[kind](namespace, name)
         except ObjectReplaced as error:
             # Nothing has failed: what was found is of something that is no more.
-            queue.done(key, again_after=LOOK_ANEW)
+            queue.done(key, again_after=REPLACED_RETRY_SECONDS)
             result = "success"
             log.debug("%s %s: %s; looking anew", kind, name, error, extra=extra)
         except ControllerError as error:

@@ -17,7 +17,7 @@ from controller.errors import ApiUnavailable
 from controller.ports.kubernetes import HELMBUNDLE
 from controller.ports.system import Clock
 
-LOOK_EVERY = 1.0
+POLL_SECONDS = 1.0
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ def wait_for_releases(
             left = started + timeout - clock.monotonic()
             if not open_ or left <= 0:
                 break
-            sleep(min(LOOK_EVERY, left))
+            sleep(min(POLL_SECONDS, left))
     except KeyboardInterrupt:
         stderr().print("stopped waiting; the controller goes on")
         return ExitCode.INTERRUPTED

@@ -11,7 +11,7 @@ from rich.padding import Padding
 from controller.cli.cluster import Cluster
 from controller.cli.exit_codes import ExitCode
 from controller.cli.output import soft_wrapped, stderr, stdout
-from controller.cli.views.hook_jobs import RunningJob, lasting, pod_trouble, running_jobs
+from controller.cli.views.hook_jobs import RunningJob, lasting, pod_error, running_jobs
 from controller.cli.views.progress_display import ProgressDisplay, progress_display
 from controller.cli.views.progress_text import reasons_against
 from controller.cli.views.region_progress import ProgressSnapshot, ProgressTracker
@@ -21,7 +21,7 @@ from controller.errors import ApiUnavailable
 from controller.ports.kubernetes import OSDPL, KubeObject, KubeObjects
 from controller.ports.system import Clock
 
-LOOK_EVERY = 1.0
+POLL_SECONDS = 1.0
 
 
 class Goal(StrEnum):
@@ -53,7 +53,7 @@ def wait_for_region(
     progress: ProgressSnapshot | None = None
     try:
         while True:
-            progress = _look(cluster, region, tracker, display, clock) or progress
+            progress = _observe(cluster, region, tracker, display, clock) or progress
             code = _decide(progress, goal)
             if code is not None:
                 break
@@ -61,7 +61,7 @@ def wait_for_region(
             if left <= 0:
                 code = ExitCode.NOT_READY
                 break
-            sleep(min(LOOK_EVERY, left))
+            sleep(min(POLL_SECONDS, left))
     except KeyboardInterrupt:
         code = ExitCode.INTERRUPTED
     finally:
@@ -70,7 +70,7 @@ def wait_for_region(
     return code
 
 
-def _look(
+def _observe(
     cluster: Cluster, region: KubeObject, tracker: ProgressTracker, display: ProgressDisplay, clock: Clock
 ) -> ProgressSnapshot | None:
     meta = region["metadata"]
@@ -80,10 +80,10 @@ def _look(
             found = None  # another one of the same name
         bundles = cluster.bundles(region)
         jobs = _jobs(cluster, meta["namespace"], bundles, clock)
-        troubles = pod_trouble(cluster.pods_of_jobs(meta["namespace"], lasting(jobs)))
+        troubles = pod_error(cluster.pods_of_jobs(meta["namespace"], lasting(jobs)))
     except ApiUnavailable:
         return None
-    progress = tracker.look(found, bundles, clock.monotonic(), jobs=jobs, troubles=troubles)
+    progress = tracker.observe(found, bundles, clock.monotonic(), jobs=jobs, troubles=troubles)
     display.show(progress, explain_silence(found, progress.waited) if found is not None else "")
     return progress
 

@@ -160,7 +160,7 @@ class _RegionRenderer:
     problems: list[Problem] = field(default_factory=list)
     warnings: list[Problem] = field(default_factory=list)
     done: dict[str, RegionRelease] = field(default_factory=dict)
-    wanted: dict[str, ReleaseTemplate] = field(default_factory=dict)
+    desired: dict[str, ReleaseTemplate] = field(default_factory=dict)
     owners: dict[str, str] = field(default_factory=dict)  # the service of each release
     failed: list[str] = field(default_factory=list)
     unchecked: list[str] = field(default_factory=list)  # for want of values of those that failed
@@ -174,7 +174,7 @@ class _RegionRenderer:
         self._check_overrides(services, bundles)
         self._stop_on_problems()
         if not self.missing:
-            self.problems += unmet_dependencies(self.wanted)
+            self.problems += unmet_dependencies(self.desired)
             self._stop_on_problems()
             spec, used = self.deployment.document, {one.spec.chart.name for one in self.done.values()}
             self.warnings += unknown_releases(spec, self.done)
@@ -256,7 +256,7 @@ class _RegionRenderer:
     def _render_service(self, entry: ServiceEntry, region_input: RegionInput) -> RegionBundle:
         template = self._service_template(entry, region_input)
         releases = read_releases(template, entry)
-        self.wanted.update(releases)
+        self.desired.update(releases)
         self.owners.update(dict.fromkeys(releases, entry.name))
         problems: list[Problem] = []
         rendered: list[RegionRelease] = []

@@ -49,7 +49,7 @@ def core_round(number: int) -> RegionSummary:
         containers=CONTAINERS,
         before=_before(number),
         bundles=[_bundle("identity", deployed=turn != 1), *([_bundle("image")] if turn > 1 else [])],
-        wanted=frozenset(("identity", "image") if turn > 1 else ("identity",)),
+        desired=frozenset(("identity", "image") if turn > 1 else ("identity",)),
         problem=f"round {number} cannot be served" if turn == 0 else "",
         warnings=f"round {number}",
         plan=_plan(number) if turn == 3 else None,

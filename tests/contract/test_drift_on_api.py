@@ -11,7 +11,7 @@ import pytest
 from controller.domain.releases.bundle import DriftIgnore
 from controller.domain.releases.drift import Change, Drifted
 from controller.ports.kubernetes import DEPLOYMENT, JOB, Resource
-from controller.reconcile.releases.drift.compare import compare, put_right
+from controller.reconcile.releases.drift.compare import compare, correct
 from tests.contract.conftest import Bench, wait_until
 
 pytestmark = pytest.mark.cluster
@@ -36,7 +36,7 @@ def corrected(bench: Bench, version: int = 1) -> list[Drifted]:
     left = []
     for obj in bench.records.standing("web", bench.namespace, version):
         look = partial(compare, bench.kube, obj, "web", bench.namespace, ())
-        one = put_right(bench.kube, look).left
+        one = correct(bench.kube, look).remaining
         left += [one] if one is not None else []
     return left
 

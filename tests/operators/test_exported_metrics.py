@@ -22,7 +22,7 @@ from controller.adapters.system.metrics import PrometheusMetrics
 from controller.domain.api.names import CONTAINERS
 from controller.domain.credentials.certificates import ISSUED, TLS_TYPE
 from controller.ports.kubernetes import HELMBUNDLE, NODE, NODE_MAINTENANCE, OSDPL, SECRET
-from controller.reconcile.credentials.certificates import LOOK_EVERY
+from controller.reconcile.credentials.certificates import CHECK_SECONDS
 from controller.reconcile.shared.work_queue import WorkQueue
 from controller.settings import read_settings
 from tests.domain.health_objects import deployment
@@ -256,7 +256,7 @@ def test_secrets_tells_of_ages_and_ends(run: Run) -> None:
     cluster.kube.create({**head, "stringData": texts})
     secrets = run("secrets", cluster)
     secrets.work(2)
-    cluster.clock.advance(LOOK_EVERY)
+    cluster.clock.advance(CHECK_SECONDS)
     secrets.work(2)
     found = secrets.scrape()
     moments = [value for _, value in found["osctl_secret_rotated_timestamp_seconds"]]

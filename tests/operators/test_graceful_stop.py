@@ -99,7 +99,7 @@ def process(monkeypatch: pytest.MonkeyPatch) -> Iterator[_Process]:
     made, over = _Process(), threading.Event()
     monkeypatch.setattr(operator, "run_watches", lambda *_, **__: over.wait(DEADLINE))
     monkeypatch.setattr(signal, "signal", made.handlers.__setitem__)
-    monkeypatch.setattr(operator, "TOLD_EVERY", 0.01)
+    monkeypatch.setattr(operator, "STOP_CHECK_SECONDS", 0.01)
     monkeypatch.setattr(operator, "RENEW_EVERY", 0.01)
     yield made
     made.go.set()

@@ -31,7 +31,7 @@ KEPT_SECONDS = 24 * 3600.0
 # Left behind by a killed process when older than any pull takes.
 STALE_SECONDS = 3600.0
 _NOTE_USE_EVERY = 3600.0
-_LOOK_EVERY = 0.1
+_CHECK_SECONDS = 0.1
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ class ChartCache:
             while not _try_lock(handle):
                 if time.monotonic() > until:
                     raise ChartPending(f'chart "{chart.name}" is being pulled by another process', 5.0)
-                time.sleep(_LOOK_EVERY)
+                time.sleep(_CHECK_SECONDS)
             yield
         finally:
             os.close(handle)

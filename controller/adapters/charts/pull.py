@@ -72,7 +72,7 @@ class _Repository:
     """What is known of one repository as it is opened with certain credentials."""
 
     access: Access
-    looked: float
+    checked: float
     rest: _Rest | None = None
     charts: dict[ChartRef, _Rest] = field(default_factory=dict)
     pulls: dict[ChartRef, _Pull] = field(default_factory=dict)
@@ -247,7 +247,7 @@ class PulledCharts:
         now = self._clock.monotonic()
         with self._lock:
             known = self._repositories.get(key)
-        if known is not None and now - known.looked < ACCESS_SECONDS:
+        if known is not None and now - known.checked < ACCESS_SECONDS:
             return known
         looked, missing = self._missing.get(key, (0.0, None))
         if missing is not None and now - looked < ACCESS_SECONDS:
@@ -264,7 +264,7 @@ class PulledCharts:
                 if len(self._repositories) >= _MOST_REMEMBERED:
                     self._repositories.clear()
                 current = self._repositories[key] = _Repository(access, now)
-            current.looked = now
+            current.checked = now
             return current
 
     def _access(self, chart: ChartRef) -> Access:

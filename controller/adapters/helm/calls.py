@@ -18,7 +18,7 @@ from controller.errors import ApiUnavailable, ControllerError, HelmCancelled
 
 T = TypeVar("T")
 
-LOOK_EVERY_SECONDS = 0.5
+POLL_SECONDS = 0.5
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ def act(
     while not outcome.done() and time.monotonic() < until:
         with suppress(ControllerError):
             make_it_end()
-        _wait(outcome, LOOK_EVERY_SECONDS)
+        _wait(outcome, POLL_SECONDS)
     return Ended(outcome, cut)
 
 

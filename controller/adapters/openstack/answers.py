@@ -60,7 +60,7 @@ def retry_after(text: str | None, now: float) -> float | None:
     return min(max(asked, 0.0), LONGEST_PAUSE) if math.isfinite(asked) else None
 
 
-def says_absent(service: str, content: bytes) -> bool:
+def reports_absent(service: str, content: bytes) -> bool:
     """Whether a 404 is the service's own word that there is no such thing.
 
     An ingress without a backend, a proxy and a path that nobody serves answer 404, too, and know nothing.

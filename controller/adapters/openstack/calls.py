@@ -21,7 +21,13 @@ import requests
 from urllib3.exceptions import HTTPError
 
 from controller.adapters.http.bounded import BoundedAdapter
-from controller.adapters.openstack.answers import CloudAnswer, fault_of, read_answer, retry_after, says_absent
+from controller.adapters.openstack.answers import (
+    CloudAnswer,
+    fault_of,
+    read_answer,
+    reports_absent,
+    retry_after,
+)
 from controller.domain.api.conditions import timestamp
 from controller.domain.shared import backoff
 from controller.errors import CloudRefused, CloudUnavailable
@@ -300,7 +306,7 @@ class CloudCalls:
             raise CloudUnavailable(f"{what}: {code}", asked)
         if code == 401:
             raise CloudUnavailable(f"{what}: the credentials are not accepted")
-        if code == 404 and not says_absent(service, answer.content):
+        if code == 404 and not reports_absent(service, answer.content):
             raise CloudUnavailable(f"{what}: 404, and not in the words of the service itself")
         if code == 404 and method in ("GET", "DELETE"):
             return None

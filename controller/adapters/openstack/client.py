@@ -26,7 +26,7 @@ from controller.ports.system import Clock, Randomness
 
 # 2.69: what lies in a cell that is down is told as UNKNOWN, and not left out. Later ones ask each
 # hypervisor for its uptime.
-LOOK = "2.69"
+LISTS = "2.69"
 SERVICES = "2.69"
 # With the properties of the image that a server was made from.
 SERVER_DETAILS = "2.98"
@@ -107,7 +107,7 @@ class OpenStackCloud:
     def hypervisors(self) -> tuple[Hypervisor, ...]:
         listed = list(
             self._calls.pages(
-                "compute", "/os-hypervisors/detail", "hypervisors", {"with_servers": "true"}, LOOK
+                "compute", "/os-hypervisors/detail", "hypervisors", {"with_servers": "true"}, LISTS
             )
         )
         path = "/os-hypervisors/detail"
@@ -130,7 +130,7 @@ class OpenStackCloud:
         return read_each(items_of(answer, "services", "/os-services"), _volume_service, "/os-services")
 
     def aggregates(self) -> tuple[Aggregate, ...]:
-        answer = self._calls.get("compute", "/os-aggregates", microversion=LOOK)
+        answer = self._calls.get("compute", "/os-aggregates", microversion=LISTS)
         return read_each(items_of(answer, "aggregates", "/os-aggregates"), _aggregate, "/os-aggregates")
 
     def servers_on(self, host: str) -> tuple[Server, ...]:
@@ -152,7 +152,7 @@ class OpenStackCloud:
 
     def migrations(self, server: str) -> tuple[Migration, ...]:
         wanted = {"instance_uuid": server}
-        listed = self._calls.pages("compute", "/os-migrations", "migrations", wanted, LOOK, key="uuid")
+        listed = self._calls.pages("compute", "/os-migrations", "migrations", wanted, LISTS, key="uuid")
         return tuple(sorted(read_each(listed, _migration, "/os-migrations"), key=lambda one: one.id))
 
     def allocations(self, host: str) -> tuple[str, ...] | None:
@@ -217,17 +217,17 @@ class OpenStackCloud:
         if found is None:
             wanted = {"name": name} | ({"availability_zone": zone} if zone else {})
             body = {"aggregate": wanted}
-            made = self._calls.send("POST", "compute", "/os-aggregates", body, LOOK)["aggregate"]
+            made = self._calls.send("POST", "compute", "/os-aggregates", body, LISTS)["aggregate"]
             found = _aggregate({**made, "hosts": [], "metadata": {}})
         if found.ours or not (ours and found.bare):
             return found
         mark = {"set_metadata": {"metadata": {AGGREGATE_KEY: "true"}}}
-        self._calls.send("POST", "compute", f"/os-aggregates/{found.id}/action", mark, LOOK)
+        self._calls.send("POST", "compute", f"/os-aggregates/{found.id}/action", mark, LISTS)
         return replace(found, ours=True, bare=False)
 
     def place_host(self, aggregate: Aggregate, host: str, *, member: bool) -> None:
         body = {"add_host" if member else "remove_host": {"host": host}}
-        self._calls.send("POST", "compute", f"/os-aggregates/{aggregate.id}/action", body, LOOK)
+        self._calls.send("POST", "compute", f"/os-aggregates/{aggregate.id}/action", body, LISTS)
 
     # -- writes that are asked for once -------------------------------------------------------------
 
@@ -244,7 +244,7 @@ class OpenStackCloud:
         self._action(server, {"evacuate": {}}, EVACUATE)
 
     def abort_migration(self, server: str, migration: int) -> None:
-        self._calls.send("DELETE", "compute", f"/servers/{server}/migrations/{migration}", None, LOOK)
+        self._calls.send("DELETE", "compute", f"/servers/{server}/migrations/{migration}", None, LISTS)
 
     def _action(self, server: str, body: Mapping[str, Any], microversion: str) -> None:
         self._calls.send("POST", "compute", f"/servers/{server}/action", body, microversion)

@@ -61,13 +61,13 @@ def parse_clouds(content: bytes, *, trusted: bool = False) -> Mapping[str, Any]:
         ) from None
     for key in _ELSEWHERE:
         if key in given:
-            raise _told(f"{key} names settings that are not in the Secret: write them out")
+            raise _as_keywords(f"{key} names settings that are not in the Secret: write them out")
     found = {key: value for key, value in _of_region(given).items() if not _is_left_out(key)}
     _judge_values(found, trusted=trusted)
     return found
 
 
-def _told(what: str) -> CloudRefused:
+def _as_keywords(what: str) -> CloudRefused:
     return CloudRefused(f"the clouds.yaml cannot be used: {what}")
 
 
@@ -89,10 +89,10 @@ def _of_region(given: Mapping[str, Any]) -> dict[str, Any]:
             for one in listed
         }
     except (TypeError, KeyError, ValueError):
-        raise _told("regions cannot be read") from None
+        raise _as_keywords("regions cannot be read") from None
     wanted = str(found.get("region_name") or (next(iter(regions)) if len(regions) == 1 else ""))
     if wanted not in regions:
-        raise _told("region_name has to be one of its regions")
+        raise _as_keywords("region_name has to be one of its regions")
     own = {str(key).replace("-", "_"): value for key, value in regions[wanted].items()}
     auth = {**found["auth"], **(own.pop("auth", None) or {})}
     return {**found, **own, "auth": auth, "region_name": wanted}
@@ -103,11 +103,11 @@ def _judge_values(found: dict[str, Any], *, trusted: bool) -> None:
     old = found.pop("endpoint_type", None)
     interface = str(found.get("interface") or old or "public").removesuffix("URL")
     if interface not in _INTERFACES:
-        raise _told(f"interface is one of {', '.join(_INTERFACES)}")
+        raise _as_keywords(f"interface is one of {', '.join(_INTERFACES)}")
     found["interface"] = interface
     for key in ("verify", "insecure"):
         if str(found.get(key, False)).lower() not in ("true", "false"):
-            raise _told(f"{key} is true or false")
+            raise _as_keywords(f"{key} is true or false")
         if key in found:
             found[key] = str(found[key]).lower() == "true"
     blind = found.get("insecure") or not found.get("verify", True)
@@ -116,7 +116,7 @@ def _judge_values(found: dict[str, Any], *, trusted: bool) -> None:
             continue
         if not _is_here(str(found[key])):
             hint = "; an authority goes under ca.crt into the same Secret" if key == "cacert" else ""
-            raise _told(f"the file that {key} names is not in this container{hint}")
+            raise _as_keywords(f"the file that {key} names is not in this container{hint}")
 
 
 def _is_here(file: str) -> bool:

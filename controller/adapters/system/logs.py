@@ -77,8 +77,8 @@ def configure_logs(
     for name, least in _TALKATIVE.items():
         logging.getLogger(name).setLevel(least)
     logging.captureWarnings(True)
-    sys.excepthook = lambda _, error, __: _tell_end("the process", error)
-    threading.excepthook = lambda given: _tell_end(
+    sys.excepthook = lambda _, error, __: _report_end("the process", error)
+    threading.excepthook = lambda given: _report_end(
         f"thread {given.thread.name if given.thread else '?'}", given.exc_value
     )
     return secrets
@@ -89,7 +89,7 @@ def set_level(level: str) -> None:
     logging.getLogger().setLevel(level.upper() if level.upper() in LEVELS else "INFO")
 
 
-def _tell_end(who: str, error: BaseException | None) -> None:
+def _report_end(who: str, error: BaseException | None) -> None:
     """Where it came from, without the error's own text, which may hold what a library was given."""
     if isinstance(error, KeyboardInterrupt | SystemExit):
         return

@@ -79,7 +79,7 @@ def apply(
     ]
     regions = [obj for obj in applied if obj.get("kind") == OSDPL.kind]
     for region in regions if not dry_run else ():
-        _tell_of_plan(region)
+        _print_plan(region)
     if not wait or dry_run:
         return
     if not regions:
@@ -165,7 +165,7 @@ def _apply(
     return after
 
 
-def _tell_of_plan(region: KubeObject) -> None:
+def _print_plan(region: KubeObject) -> None:
     """Says that applying alone changes nothing, where that is so."""
     if (region.get("spec") or {}).get("mode") == "Plan":
         meta = region["metadata"]

@@ -156,7 +156,7 @@ def maintain(
     found = _wait(cluster, name, decided, timeout, told)
     if found is None:
         raise typer.Exit(ExitCode.NOT_READY)
-    _tell(found["status"], told)
+    _print_result(found["status"], told)
     if found["status"]["phase"] == Phase.BLOCKED:
         raise typer.Exit(ExitCode.NEEDS_EDIT)
 
@@ -260,7 +260,7 @@ def _message(status: Mapping[str, Any]) -> str:
     return str(find(status.get("conditions") or (), "Ready").get("message", ""))
 
 
-def _tell(status: Mapping[str, Any], told: list[str]) -> None:
+def _print_result(status: Mapping[str, Any], told: list[str]) -> None:
     message = _message(status)
     if message and message not in told[-1:]:
         told.append(message)
@@ -292,7 +292,7 @@ def _wait(
         if current and decided(str(status.get("phase"))):
             return found
         if current:
-            _tell(status, told)
+            _print_result(status, told)
         if time.monotonic() > deadline:
             return None
         time.sleep(POLL)

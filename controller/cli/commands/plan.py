@@ -33,7 +33,7 @@ from controller.errors import Conflict, ObjectMissing, Problem, SpecInvalid
 from controller.ports.kubernetes import OSDPL, KubeObject
 
 PLAN_TIMEOUT = 300.0
-LOOK_EVERY = 0.5
+POLL_SECONDS = 0.5
 # Seconds that an approval waits for a plan of the newest spec.
 PLAN_WITHIN = 60.0
 ATTEMPTS = 5
@@ -161,7 +161,7 @@ def _await_plan(cluster: Cluster, region: KubeObject, timeout: float) -> PlanVie
         seen = int(region["metadata"].get("generation") or 0) >= generation
         if (seen and (view.known or view.reason in STUCK)) or clock.monotonic() > until:
             return view
-        time.sleep(LOOK_EVERY)
+        time.sleep(POLL_SECONDS)
         found = cluster.kube.get(OSDPL, meta["name"], meta["namespace"])
         if found is None:
             raise ObjectMissing(f"{meta['name']} was deleted meanwhile")

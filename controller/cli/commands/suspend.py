@@ -34,7 +34,7 @@ def suspend(
     cluster = open_cluster(kubeconfig, context, namespace)
     if not (releases or bundles):
         found = cluster.find_region(region)
-        _tell(f"region {found['metadata']['name']}", "suspended", changed=_pause(cluster, found))
+        _print_result(f"region {found['metadata']['name']}", "suspended", changed=_pause(cluster, found))
         return
     _refuse(region)
     for target in find_targets(cluster, releases, bundles):
@@ -42,7 +42,7 @@ def suspend(
         changed = not is_suspended(_annotations(target.bundle), target.release)
         if changed:
             annotate(cluster, HELMBUNDLE, target.bundle, name, "true")
-        _tell(target.title, "suspended", changed=changed)
+        _print_result(target.title, "suspended", changed=changed)
 
 
 def resume(
@@ -58,7 +58,7 @@ def resume(
     cluster = open_cluster(kubeconfig, context, namespace)
     if not (releases or bundles):
         found = cluster.find_region(region)
-        _tell(f"region {found['metadata']['name']}", "resumed", changed=_unpause(cluster, found))
+        _print_result(f"region {found['metadata']['name']}", "resumed", changed=_unpause(cluster, found))
         return
     _refuse(region)
     held = False
@@ -67,7 +67,7 @@ def resume(
         changed = name in _annotations(target.bundle)
         if changed:
             annotate(cluster, HELMBUNDLE, target.bundle, name, None)
-        _tell(target.title, "resumed", changed=changed)
+        _print_result(target.title, "resumed", changed=changed)
         why = still_suspended(target)
         if why:
             held = True
@@ -118,5 +118,5 @@ def _refuse(region: str) -> None:
         raise typer.BadParameter("a region is all its bundles; name one of the two", param_hint="REGION")
 
 
-def _tell(what: str, word: str, *, changed: bool) -> None:
+def _print_result(what: str, word: str, *, changed: bool) -> None:
     stdout().print(f"{what}: {word}" if changed else f"{what}: was {word} already")

@@ -57,18 +57,18 @@ def lasting(jobs: Sequence[RunningJob], most: int = 5) -> tuple[str, ...]:
     return tuple(job.name for job in jobs if job.seconds >= LASTS_AFTER)[:most]
 
 
-def pod_trouble(pods: Iterable[KubeObject]) -> dict[str, str]:
+def pod_error(pods: Iterable[KubeObject]) -> dict[str, str]:
     """Why pods of Jobs do not get on, by the name of the Job; those that do are left out."""
     found: dict[str, str] = {}
     for pod in pods:
         job = str((pod["metadata"].get("labels") or {}).get(JOB_NAME) or "")
-        trouble = _container_trouble(pod) or _placement_trouble(pod)
+        trouble = _container_error(pod) or _placement_error(pod)
         if job and trouble:
             found.setdefault(job, trouble)
     return found
 
 
-def _container_trouble(pod: KubeObject) -> str:
+def _container_error(pod: KubeObject) -> str:
     status = pod.get("status") or {}
     for container in [*(status.get("initContainerStatuses") or []), *(status.get("containerStatuses") or [])]:
         waiting = (container.get("state") or {}).get("waiting") or {}
@@ -79,7 +79,7 @@ def _container_trouble(pod: KubeObject) -> str:
     return ""
 
 
-def _placement_trouble(pod: KubeObject) -> str:
+def _placement_error(pod: KubeObject) -> str:
     for condition in (pod.get("status") or {}).get("conditions") or []:
         if condition.get("type") == "PodScheduled" and condition.get("reason") == "Unschedulable":
             return f"no node takes its pod: {condition.get('message') or 'Unschedulable'}"
@@ -111,4 +111,4 @@ def _by_name(job: str, releases: Iterable[str]) -> str:
 def _with_job(row: ReleaseRow, job: RunningJob, troubles: Mapping[str, str]) -> ReleaseRow:
     trouble = troubles.get(job.name, "")
     message = f"Job {job.name} runs for {short_duration(job.seconds)}"
-    return replace(row, message=message, trouble=f"{job.name}: {trouble}" if trouble else "")
+    return replace(row, message=message, error=f"{job.name}: {trouble}" if trouble else "")

@@ -48,8 +48,8 @@ def _change(timed: TimedRow) -> str:
     if row.phase == Phase.INSTALLED:
         text += f", revision {row.revision}" if row.revision else ""
         text += f", in {short_duration(timed.seconds)}" if timed.seconds is not None else ""
-    elif row.trouble or row.message:
-        text += f": {row.trouble or row.message}"
+    elif row.error or row.message:
+        text += f": {row.error or row.message}"
     return text
 
 
@@ -103,7 +103,7 @@ def verdict_line(progress: ProgressSnapshot) -> str:
 def causes(progress: ProgressSnapshot) -> tuple[str, ...]:
     """What stands in the way now, the nearest cause first: errors, troubles, then what Ready says."""
     found = [failure(row) for row in progress.failing]
-    found += [f"{timed.row.release}: {timed.row.trouble}" for timed in progress.rows if timed.row.trouble]
+    found += [f"{timed.row.release}: {timed.row.error}" for timed in progress.rows if timed.row.error]
     said = verdict_line(progress)
     return tuple([*found, said] if said else found)
 

@@ -62,7 +62,7 @@ class ProgressTracker:
         self._verdict: RegionVerdict | None = None
         self._first = True
 
-    def look(
+    def observe(
         self,
         osdpl: Mapping[str, Any] | None,
         bundles: Iterable[Mapping[str, Any]],
@@ -117,7 +117,7 @@ class ProgressTracker:
 
 def _reads_differently(before: ReleaseRow, row: ReleaseRow) -> bool:
     """Whether the same phase is news: another revision, one more failure, another trouble."""
-    if row.trouble and row.trouble != before.trouble:
+    if row.error and row.error != before.error:
         return True
     if row.phase == Phase.INSTALLED:
         return before.revision != row.revision

@@ -42,7 +42,7 @@ _PHASES = {
 class ReleaseRow:
     """One release. `seconds` is how long the last attempt took, None if there was none; `failures` in a row.
 
-    `current` is false while the status still speaks of an earlier spec of its bundle. `trouble` is why
+    `current` is false while the status still speaks of an earlier spec of its bundle. `error` is why
     what it waits for does not get on, empty while it does.
     """
 
@@ -54,7 +54,7 @@ class ReleaseRow:
     seconds: float | None = None
     failures: int = 0
     current: bool = True
-    trouble: str = ""
+    error: str = ""
 
 
 def release_rows(bundles: Iterable[Mapping[str, Any]]) -> tuple[ReleaseRow, ...]:

@@ -88,7 +88,7 @@ class CredentialPlan:
 
     changes: tuple[SecretChange, ...] = ()
     remove: tuple[StoredSecret, ...] = ()
-    troubles: tuple[CredentialProblem, ...] = ()
+    problems: tuple[CredentialProblem, ...] = ()
 
     @property
     def does_nothing(self) -> bool:

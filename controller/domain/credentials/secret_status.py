@@ -26,7 +26,7 @@ class SecretView:
     name: str
     keys: frozenset[str]
     digest: str
-    troubles: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
     expires: float | None = None
 
 
@@ -38,7 +38,7 @@ def secret_entries(
     for view in sorted(views, key=lambda item: item.name):
         known = before.get(view.name) or {}
         entry: dict[str, Any] = {
-            "state": INCOMPLETE if view.troubles else READY,
+            "state": INCOMPLETE if view.problems else READY,
             "keys": sorted(view.keys),
         }
         if view.digest:
@@ -47,8 +47,8 @@ def secret_entries(
             entry["rotated"] = same or timestamp(now)
         if view.expires is not None:
             entry["expires"] = timestamp(view.expires)
-        if view.troubles:
-            entry["message"] = shorten("; ".join(view.troubles), 32768)
+        if view.problems:
+            entry["message"] = shorten("; ".join(view.problems), 32768)
         entries[view.name] = entry
     return entries
 

@@ -52,25 +52,25 @@ class Probe:
     """One probe over time, times in seconds of any steady clock.
 
     Until `patient` it may come up for the first time. `heard`: when it was last asked, or else since when
-    it is wanted. `trouble` is why the last one failed.
+    it is wanted. `error` is why the last one failed.
     """
 
     patient: float
     heard: float
     verdict: WorkloadVerdict | None = None
     failures: int = 0
-    trouble: str = ""
+    error: str = ""
 
     def answered(self, verdict: WorkloadVerdict, now: float) -> Probe:
         """The probe after it was answered. What was well and lacks something now may be growing."""
         patient = now if verdict.health != Health.PROGRESSING else self.patient
         if verdict.health == Health.PROGRESSING and self.verdict and self.verdict.health == Health.READY:
             patient = now + FIRST_ANSWER_WITHIN
-        return replace(self, patient=patient, heard=now, verdict=verdict, failures=0, trouble="")
+        return replace(self, patient=patient, heard=now, verdict=verdict, failures=0, error="")
 
     def failed(self, trouble: str, now: float) -> Probe:
         """The probe after it was not."""
-        return replace(self, heard=now, failures=self.failures + 1, trouble=trouble)
+        return replace(self, heard=now, failures=self.failures + 1, error=trouble)
 
     def shown(self, now: float, *, stale_after: float) -> WorkloadVerdict:
         """What to say of it: one failure is forgiven, the first answer is waited for, and what was not
@@ -84,8 +84,8 @@ class Probe:
             overdue = verdict.health == Health.PROGRESSING and not waiting
             return replace(verdict, health=Health.UNHEALTHY) if overdue else verdict
         if waiting:
-            return WorkloadVerdict(Health.PROGRESSING, 0, desired, self.trouble or "has not been asked yet")
-        return WorkloadVerdict(Health.UNHEALTHY, 0, desired, f"does not answer: {self.trouble}")
+            return WorkloadVerdict(Health.PROGRESSING, 0, desired, self.error or "has not been asked yet")
+        return WorkloadVerdict(Health.UNHEALTHY, 0, desired, f"does not answer: {self.error}")
 
 
 def new_probe(now: float, entry: Mapping[str, Any]) -> Probe:
@@ -155,7 +155,7 @@ def judge_endpoints(answers: Iterable[EndpointAnswer]) -> WorkloadVerdict:
     return _of("endpoints", len(asked), lost, word="without a proper answer")
 
 
-def endpoint_trouble(status: int) -> str:
+def endpoint_error(status: int) -> str:
     """What is wrong with an answer of this HTTP status to a request without credentials.
 
     A service refuses it (401, 403), shows its versions (200, 300) or finds no resource of that name in a

@@ -314,7 +314,7 @@ def _worst(pods: Sequence[PodFacts], around: Surroundings) -> _Worst | None:
     # By name among equals, not by age: the message stays the same from look to look.
     pod, cause = min(suffering, key=severity)
     same = sum(1 for _, other in suffering if other.kind == cause.kind) - 1
-    text = f"pod {pod.name} {_told(pod, cause, around)}"
+    text = f"pod {pod.name} {_reported(pod, cause, around)}"
     if same:
         text += f"; {same} more like it"
     died = cause.kind in (CauseKind.CRASH, CauseKind.FAILED) and cause.container and not cause.output
@@ -332,7 +332,7 @@ def _is_hard(cause: PodCause, now: float) -> bool:
     return cause.since > 0 and now - cause.since > grace
 
 
-def _told(pod: PodFacts, cause: PodCause, around: Surroundings) -> str:
+def _reported(pod: PodFacts, cause: PodCause, around: Surroundings) -> str:
     tell: Callable[[], str] | None = {
         CauseKind.UNSCHEDULABLE: lambda: _unbound(pod, around),
         CauseKind.WAITING: lambda: _waiting(cause, around),

@@ -26,7 +26,7 @@ def is_bad(facts: HostFacts) -> bool:
     return service is not None and not service.up and (service.enabled or is_ours(service.reason))
 
 
-def brake(hosts: Iterable[HostFacts], policy: NodePolicy) -> str:
+def circuit_breaker_trips(hosts: Iterable[HostFacts], policy: NodePolicy) -> str:
     """Why automatic action stops, empty while it may go on.
 
     One host may always be bad, or a small cloud could never be helped.
@@ -34,11 +34,12 @@ def brake(hosts: Iterable[HostFacts], policy: NodePolicy) -> str:
     # A Node beside the one that has the host is no machine of its own.
     known = [one for one in hosts if one.was_compute and not one.taken_over]
     bad = sorted(one.name for one in known if is_bad(one))
-    allowed = max(1, int(len(known) * policy.brake))
+    allowed = max(1, int(len(known) * policy.circuit_breaker))
     if len(bad) <= allowed:
         return ""
     shown = ", ".join(bad[:5]) + (f" and {len(bad) - 5} more" if len(bad) > 5 else "")
     return (
-        f"{len(bad)} of {len(known)} computes are bad at once ({shown}), more than the {policy.brake:.0%} "
-        "that may be: look for a common cause; automatic action goes on when fewer are"
+        f"{len(bad)} of {len(known)} computes are bad at once ({shown}), more than the "
+        f"{policy.circuit_breaker:.0%} that may be: "
+        "look for a common cause; automatic action goes on when fewer are"
     )

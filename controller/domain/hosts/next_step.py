@@ -34,7 +34,7 @@ MAP_WITHIN = 900.0
 # So many losses of readiness within the window make a node flap; then it must be calm for a while.
 LOSSES, WINDOW, CALM = 3, 600.0, 300.0
 # So many looks in a row must find nothing of a host before that is believed.
-LOOKS = 3
+MISSING_OBSERVATIONS = 3
 
 
 class Step(StrEnum):
@@ -78,14 +78,14 @@ class ComputeNode:
 class HostFacts:
     """All that a decision needs. `node` is None when the Node is gone or is no compute node any more.
 
-    `was_compute`: the Node is, or was, one for computes. `missing_since`, `missing_looks`: when its service
+    `was_compute`: the Node is, or was, one for computes. `missing_since`, `missing_observations`: when its service
     was first looked for in vain, and in how many looks since; `unmapped_since`: when its service was first
     seen without a cell. `agents` and `servers` are None where that is not known. `known_uid`: of the Node
     that the present compute service belonged to. `unready_pods`: those of the region on this node.
     `maintenance`: the NodeMaintenance at work on it. `agents_expected`: other computes have network agents.
     `automatic`: the maintenance is our own answer to a node that was lost. `host`: as OpenStack calls it.
     `taken_over`: the Node that has the host now, where this one is gone or only stands beside it.
-    `held`: the id of the compute service of this host that we forced down, as we remember it.
+    `forced_down_by_us`: the id of the compute service of this host that we forced down, as we remember it.
     """
 
     name: str
@@ -93,7 +93,7 @@ class HostFacts:
     service: ComputeService | None
     was_compute: bool = True
     missing_since: float = 0.0
-    missing_looks: int = 0
+    missing_observations: int = 0
     unmapped_since: float = 0.0
     mapped: bool = True
     agents: tuple[Agent, ...] | None = ()
@@ -105,19 +105,19 @@ class HostFacts:
     known_uid: str = ""
     host: str = ""
     taken_over: str = ""
-    held: str = ""
+    forced_down_by_us: str = ""
 
     @property
-    def is_held(self) -> bool:
+    def is_forced_down_by_us(self) -> bool:
         """Whether the compute service is forced down by us, whatever its reason has become since."""
         service = self.service
         if service is None or not service.forced_down:
             return False
-        return forced_by_us(service.reason) or service.id == self.held
+        return forced_by_us(service.reason) or service.id == self.forced_down_by_us
 
     def mark(self, why: str) -> str:
         """What to leave in disabled_reason of a service that is enabled."""
-        return forced_reason(None) if self.is_held else MARK + why
+        return forced_reason(None) if self.is_forced_down_by_us else MARK + why
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +193,7 @@ def _without_node(facts: HostFacts, braked: str) -> NextStep:
     if facts.servers is None:
         return NextStep(Step.WAIT, Reason.CLOUD_UNKNOWN, "it is not known whether servers are left on it")
     if facts.servers:
-        return _servers_left(facts, "the node was removed")
+        return _servers_remaining(facts, "the node was removed")
     if service.up:
         text = "its compute service still reports; it is removed once that has ended"
         return NextStep(Step.WAIT, Reason.COMPUTE_STILL_REPORTS, text)
@@ -202,8 +202,10 @@ def _without_node(facts: HostFacts, braked: str) -> NextStep:
 
 def _without_service(facts: HostFacts, braked: str) -> NextStep:
     """A list that is valid and too short looks like a service that is gone: others have to agree."""
-    if facts.missing_looks < LOOKS:
-        text = f"OpenStack lists no compute service of it; that is believed after {LOOKS} looks"
+    if facts.missing_observations < MISSING_OBSERVATIONS:
+        text = (
+            f"OpenStack lists no compute service of it; that is believed after {MISSING_OBSERVATIONS} looks"
+        )
         return NextStep(Step.WAIT, Reason.CLOUD_UNKNOWN, text)
     if facts.mapped and facts.was_compute:
         text = "Nova lists its hypervisor, and no compute service of it: nothing is done"
@@ -220,7 +222,7 @@ def _without_service(facts: HostFacts, braked: str) -> NextStep:
     return NextStep(Step.REMOVE, Reason.NODE_REMOVED, "what is left of it in OpenStack is removed")
 
 
-def _servers_left(facts: HostFacts, why: str) -> NextStep:
+def _servers_remaining(facts: HostFacts, why: str) -> NextStep:
     text = (
         f"{why}, and OpenStack has {facts.servers} servers on it: evacuate them, when the machine is off "
         f"(osctl node maintain {facts.name} --mode evacuate --fenced), or bring the node back"
@@ -252,7 +254,7 @@ def _replaced(
     if facts.servers is None:
         return NextStep(Step.WAIT, Reason.CLOUD_UNKNOWN, "it is not known whether servers are left on it")
     if facts.servers:
-        return _servers_left(facts, "the node was replaced by another of the same name")
+        return _servers_remaining(facts, "the node was replaced by another of the same name")
     return NextStep(Step.REMOVE, Reason.NODE_REPLACED, "the old compute service makes room for the new one")
 
 
@@ -277,7 +279,7 @@ def _not_ready(
         text = f"not ready for {policy.hold_down:.0f} s and more"
         return NextStep(Step.DISABLE, Reason.NODE_NOT_READY, text, mark=facts.mark("node not ready"))
     if not is_ours(service.reason):
-        return _left_alone(service)
+        return _left_as_is(service)
     if not policy.evacuate:
         text = "not ready; its compute service is disabled, its servers stay (evacuation: Never)"
         return NextStep(Step.NOTHING, Reason.NODE_NOT_READY, text)
@@ -297,7 +299,7 @@ def _not_ready(
     return NextStep(Step.EVACUATE, Reason.EVACUATING, f"fenced; {facts.servers} servers are evacuated")
 
 
-def _left_alone(service: ComputeService) -> NextStep:
+def _left_as_is(service: ComputeService) -> NextStep:
     text = f'its compute service was disabled by someone else ("{service.reason}"): left as it is'
     return NextStep(Step.NOTHING, Reason.DISABLED_BY_OTHERS, text)
 
@@ -305,7 +307,7 @@ def _left_alone(service: ComputeService) -> NextStep:
 def _ready(facts: HostFacts, node: ComputeNode, service: ComputeService, now: float) -> NextStep:
     if facts.maintenance:
         return NextStep(Step.NOTHING, Reason.IN_MAINTENANCE, f"in maintenance by {facts.maintenance}")
-    held = facts.is_held
+    held = facts.is_forced_down_by_us
     if node.cordoned:
         return _cordoned(facts, node, service, now)
     if service.forced_down and not held:
@@ -318,7 +320,7 @@ def _ready(facts: HostFacts, node: ComputeNode, service: ComputeService, now: fl
         text = "its compute service is disabled again for what somebody had disabled it"
         return NextStep(Step.DISABLE, Reason.DISABLED_BY_OTHERS, text, mark=before)
     if not held and not is_ours(service.reason):
-        return _left_alone(service)
+        return _left_as_is(service)
     return _return(facts, node, service, now)
 
 
@@ -327,7 +329,7 @@ def _cordoned(facts: HostFacts, node: ComputeNode, service: ComputeService, now:
     if service.enabled:
         text = "the node is cordoned: its compute service takes no new servers"
         return NextStep(Step.DISABLE, Reason.NODE_CORDONED, text, mark=facts.mark("node cordoned"))
-    back = _return(facts, node, service, now) if facts.is_held else None
+    back = _return(facts, node, service, now) if facts.is_forced_down_by_us else None
     if back is not None and back.step == Step.UNFORCE:
         return back
     text = "cordoned; its compute service is disabled"
@@ -364,7 +366,7 @@ def _unmapped(facts: HostFacts, node: ComputeNode, now: float) -> NextStep:
 
 def _return(facts: HostFacts, node: ComputeNode, service: ComputeService, now: float) -> NextStep:
     """The way back into service, of a host that we disabled."""
-    left = calm_left(node, now)
+    left = calm_remaining(node, now)
     if left > 0:
         text = f"the node flapped ({LOSSES} times and more in {WINDOW / 60:.0f} minutes): it must stay ready"
         return NextStep(Step.WAIT, Reason.NODE_FLAPPING, text, after=left)
@@ -387,7 +389,7 @@ def _return(facts: HostFacts, node: ComputeNode, service: ComputeService, now: f
     return NextStep(Step.ENABLE, Reason.NODE_IN_SERVICE, "node, pods, compute service and agents are up")
 
 
-def calm_left(node: ComputeNode, now: float) -> float:
+def calm_remaining(node: ComputeNode, now: float) -> float:
     """Seconds for which a node that flapped must still stay ready, 0.0 or less when it need not."""
     recent = [at for at in node.losses if now - at <= WINDOW]
     return node.since + CALM - now if len(recent) >= LOSSES else 0.0

@@ -19,7 +19,7 @@ class SecretKey:
 
 @dataclass(frozen=True, slots=True)
 class NodePolicy:
-    """`spec.features.nodes`. `hold_down` in seconds; `brake` the share of computes, 0 to 1.
+    """`spec.features.nodes`. `hold_down` in seconds; `circuit_breaker` the share of computes, 0 to 1.
 
     `fencing`: URL of a fencing service, with what it asks for as a bearer's token and with the authority
     that it is known by. `shared_disks`: all hosts reach the disks of all servers. `paused`: the region's
@@ -28,7 +28,7 @@ class NodePolicy:
 
     hold_down: float = 120.0
     evacuate: bool = False
-    brake: float = 0.2
+    circuit_breaker: float = 0.2
     fencing: str = ""
     fencing_token: SecretKey | None = None
     fencing_authority: SecretKey | None = None
@@ -49,7 +49,7 @@ def parse_policy(spec: Mapping[str, Any]) -> NodePolicy:
     return NodePolicy(
         hold_down=float(parse_duration(str(given.get("holdDown") or "2m"))),
         evacuate=given.get("evacuation") == "Auto",
-        brake=int(given.get("brakePercent") or 20) / 100,
+        circuit_breaker=int(given.get("brakePercent") or 20) / 100,
         fencing=str(fencing.get("url") or ""),
         fencing_token=_secret_key(fencing.get("tokenFrom")),
         fencing_authority=_secret_key(fencing.get("authorityFrom")),

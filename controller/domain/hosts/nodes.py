@@ -283,19 +283,19 @@ def node_entries(
         old = before.get(node.name) or {}
         report = told.get(node.name)
         if unknown:
-            report = _said_before(report, old, unknown, is_compute=node.is_compute)
+            report = _reported_before(report, old, unknown, is_compute=node.is_compute)
         result[node.name] = _entry(entry, old, report, began, now) | _age(report, old, as_of or now)
     for name in sorted(before.keys() - result.keys()):
         report, old = told.get(name), before[name] or {}
         if old.get("uid") and not (report is not None and report.forget):
             gone = {"roles": old.get("roles") or [], "state": str(NodeState.REMOVED), "message": ""}
             if unknown:
-                report = _said_before(report, old, unknown, is_compute=False)
+                report = _reported_before(report, old, unknown, is_compute=False)
             result[name] = _entry(gone, old, report, now, now) | _age(report, old, as_of or now)
     return result
 
 
-def _said_before(
+def _reported_before(
     report: HostReport | None, old: Mapping[str, Any], why: str, *, is_compute: bool
 ) -> HostReport | None:
     """What was said of a host before OpenStack fell silent, with `why` in the place of what followed."""

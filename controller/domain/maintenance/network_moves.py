@@ -18,7 +18,7 @@ from controller.domain.shared.cloud_facts import Agent
 from controller.domain.shared.times import seconds_of
 
 L3, DHCP = "L3 agent", "DHCP agent"
-MOVES_PER_LOOK = 10
+MOVES_PER_PASS = 10
 # An agent's own count has what it was given so many seconds ago: it reports every 30 (report_interval).
 COUNTED_AFTER = 60.0
 # L3 agents that route only for servers of their own host, and take no router
@@ -116,7 +116,7 @@ def read_move(entry: Mapping[str, Any]) -> NetworkMove:
     )
 
 
-def asked_anew(move: NetworkMove) -> NetworkMove:
+def ask_again(move: NetworkMove) -> NetworkMove:
     """The move after the spec was edited: what was given up has its time again.
 
     That it was asked for stays known: it may be on no agent.
@@ -265,7 +265,7 @@ def follow(
             result.append(move)
             continue
         reached += 1
-        begins = in_time and len(due) < MOVES_PER_LOOK
+        begins = in_time and len(due) < MOVES_PER_PASS
         found, asks = _step(move, outlook, begins=begins) if here else _step_of_lost(move, outlook)
         result.append(found)
         if asks:

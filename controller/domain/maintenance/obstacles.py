@@ -26,7 +26,7 @@ STILL_REPORTS: Obstacle = (
 class HostSnapshot:
     """A node and its host. `there`: whether the Node exists; one without a role has none in `node`.
 
-    `machine`: as its Node shows it. `word`: the confirmation of the maintenance itself, once it was taken up;
+    `machine`: as its Node shows it. `fencing_confirmation`: the confirmation of the maintenance itself, once it was taken up;
     `void`: why that is void. `host`: as OpenStack calls it. `beside`: other Nodes that are the same host, as
     when the machine joined again under another name.
     """
@@ -37,7 +37,7 @@ class HostSnapshot:
     node: NodeFacts | None
     service: ComputeService | None
     machine: Machine | None = None
-    word: Confirmation | None = None
+    fencing_confirmation: Confirmation | None = None
     void: str = ""
     beside: tuple[NodeFacts, ...] = ()
 
@@ -105,8 +105,8 @@ def _not_dead(ground: HostSnapshot) -> Obstacle | None:
     if ground.service is not None and ground.service.up:
         return STILL_REPORTS
     why = ground.void
-    if ground.word is not None:
-        why = speaks_against(ground.word, ground)
+    if ground.fencing_confirmation is not None:
+        why = speaks_against(ground.fencing_confirmation, ground)
         if not why:
             return None
     nodes = [*([ground.node] if ground.node is not None else []), *ground.beside]

@@ -210,7 +210,7 @@ def plan_entry(plan: ServerPlan, known: ServerMove | None, retries: int) -> Serv
     return replace(found, attempts=0, unseen=0, not_before=0.0)
 
 
-def tried_anew(entry: ServerMove) -> ServerMove:
+def try_again(entry: ServerMove) -> ServerMove:
     """The entry after the spec was edited, which is an answer to what was blocked: attempts count anew."""
     if entry.under_way or entry.ended:
         return entry
@@ -311,7 +311,7 @@ def _without_trace(entry: ServerMove, spec: MaintenanceSpec, now: float) -> Serv
     return _later(replace(entry, unseen=entry.unseen + 1), f"{why}; it is asked for again", now)
 
 
-def look_for(entry: ServerMove, sight: ServerSnapshot, source: str) -> tuple[ServerMove, Command | None]:
+def observe_next(entry: ServerMove, sight: ServerSnapshot, source: str) -> tuple[ServerMove, Command | None]:
     """Where a server stands that is not under way, and that the list of the node's servers has no more.
 
     And what is to be asked of Nova: a move that was given up may have arrived since.

@@ -35,13 +35,13 @@ class RegionFacts:
     """What core knows when it sums up.
 
     `before` is the osdpl's status as read; `bundles` the HelmBundles as read after they were applied;
-    `wanted` the names of those that the spec asks for; `problem` why the spec cannot be served, empty
+    `desired` the names of those that the spec asks for; `problem` why the spec cannot be served, empty
     when it can, `problem_reason` the word for it, and `lacking` the bundles that it concerns where all others
     are served; `fingerprint` is empty unless the bundles are what the spec asks for, and `openstack_version`
     with it; `containers` those that the chart deploys. `plan`
     is what a region with mode Plan waits with, `approval` the approval that holds or was the last,
     `approved` is `spec.approvedPlan`; `keeps_plan`: the status goes on showing the plan that it has.
-    `held`: the region is paused, and its bundles are not what the spec asks for.
+    `awaiting_approval`: the region is paused, and its bundles are not what the spec asks for.
     `silence`: which of the other containers do not live, so that what they said counts no more.
     """
 
@@ -53,13 +53,13 @@ class RegionFacts:
     containers: tuple[str, ...]
     before: Mapping[str, Any]
     bundles: Sequence[Mapping[str, Any]]
-    wanted: frozenset[str] = frozenset()
+    desired: frozenset[str] = frozenset()
     problem: str = ""
     problem_reason: Reason = Reason.SPEC_INVALID
     lacking: tuple[str, ...] = ()
     warnings: str = ""
     paused: bool = False
-    held: bool = False
+    awaiting_approval: bool = False
     deleting: bool = False
     remaining: tuple[str, ...] = field(default=())
     plan: RegionPlan | None = None
@@ -76,7 +76,7 @@ class RegionFacts:
     def goes_on(self, progress: RegionProgress) -> bool:
         """Whether bundles are at work on something, whatever keeps the rest from being served."""
         heard = "helmbundle" not in self.silence.silent
-        return heard and bool(self.problem and not self.paused and progress.going_on)
+        return heard and bool(self.problem and not self.paused and progress.in_progress)
 
     @property
     def waits(self) -> bool:

@@ -68,7 +68,7 @@ def node_layer(
         problem for layer in label_layers(spec, service, chart) for problem in _misfits(layer, below)
     ]
     if entry.node_form == NODE_FORM_CONF:
-        problems += _said_twice(chart, found, below)
+        problems += _given_twice(chart, found, below)
     if problems:
         return None, problems
     values = _as_conf(chart, found) if entry.node_form == NODE_FORM_CONF else _as_values(chart, found)
@@ -111,7 +111,7 @@ def _deletions(values: Mapping[str, Any], path: Path) -> Iterator[Path]:
             yield from _deletions(value, (*path, key))
 
 
-def _said_twice(chart: str, found: list[_NodeValues], below: MergedValues) -> Iterator[Problem]:
+def _given_twice(chart: str, found: list[_NodeValues], below: MergedValues) -> Iterator[Problem]:
     """Labels that the release's own values list already: of two lists, one would be lost."""
     for daemonset in dict.fromkeys(item.daemonset for item in found):
         path: Path = ("conf", "overrides", f"{chart}_{daemonset}", "labels")

@@ -60,7 +60,7 @@ def approval_in(status: Mapping[str, Any]) -> Approval | None:
     return Approval(str(given["digest"]), str(given["desired"]), generation, bool(given.get("done")))
 
 
-def holds_back(osdpl: Mapping[str, Any]) -> bool:
+def holds_for_approval(osdpl: Mapping[str, Any]) -> bool:
     """Whether the region's mode keeps its present spec from being acted upon: an unapproved plan, a pause."""
     mode = (osdpl.get("spec") or {}).get("mode")
     if mode == "Paused":
@@ -125,7 +125,7 @@ class PlanParts:
     """
 
     bundles: Sequence[Mapping[str, Any]]
-    wishes: Mapping[str, DesiredRelease]
+    desired: Mapping[str, DesiredRelease]
     warnings: tuple[str, ...] = ()
     services: Mapping[str, str] = field(default_factory=dict)
     asked: Mapping[str, str] = field(default_factory=dict)
@@ -144,12 +144,12 @@ def gather_plan(parts: PlanParts) -> RegionPlan:
         if plan.get("digest"):
             digests[_name(bundle)] = str(plan["digest"])
         if not waiting:
-            found = [_with_changes(entry, parts.wishes) for entry in plan.get("releases") or []]
+            found = [_with_changes(entry, parts.desired) for entry in plan.get("releases") or []]
             entries += [{**entry, "service": parts.services.get(_name(bundle), "")} for entry in found]
     if waiting:
         return RegionPlan(warnings=parts.warnings, waits_for=waiting, sentence="not known yet")
     touched = {entry["name"] for entry in entries}
-    entries += list(_settings_entries(parts.wishes, touched))
+    entries += list(_settings_entries(parts.desired, touched))
     problems = [f"{entry['name']}: {entry['problem']}" for entry in entries if entry.get("problem")]
     sentence = plan_sentence(entries)
     digest = ""

@@ -21,7 +21,7 @@ class RegionProgress:
 
     `done` are deployed as their bundles ask for now, `begun` tells that any is there or under way. `failing`
     failed with what is asked for now, `moving` are being worked on, `suspended` are not as they are to be
-    and wait for somebody. `going_on` come closer to what is asked for now without anybody's help: not those
+    and wait for somebody. `in_progress` come closer to what is asked for now without anybody's help: not those
     that failed, nor what waits for them or for a release that there is not.
     """
 
@@ -32,7 +32,7 @@ class RegionProgress:
     failing: tuple[str, ...] = ()
     moving: tuple[str, ...] = ()
     suspended: tuple[str, ...] = ()
-    going_on: tuple[str, ...] = ()
+    in_progress: tuple[str, ...] = ()
 
     @property
     def complete(self) -> bool:
@@ -77,11 +77,11 @@ def region_progress(bundles: Iterable[Mapping[str, Any]], wanted: frozenset[str]
         failing=tuple(sorted(names_in[ReleaseState.FAILED])),
         moving=moving,
         suspended=tuple(sorted(names_in[ReleaseState.SUSPENDED])),
-        going_on=tuple(sorted(_going_on(there))),
+        in_progress=tuple(sorted(_in_progress(there))),
     )
 
 
-def _going_on(bundles: Iterable[Mapping[str, Any]]) -> set[str]:
+def _in_progress(bundles: Iterable[Mapping[str, Any]]) -> set[str]:
     """Releases that helmbundle brings nearer to what is asked for, or has not compared with that yet."""
     needs: dict[str, set[str]] = {}
     there: set[str] = set()

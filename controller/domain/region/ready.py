@@ -135,7 +135,7 @@ def held_text(facts: RegionFacts, progress: RegionProgress) -> str:
     as the same spec asks for by now, such as after a Secret that it refers to was changed."""
     if not facts.paused or facts.deleting:
         return ""
-    if facts.held:
+    if facts.awaiting_approval:
         return f"spec.mode is Paused, and the spec asks for something else than what runs: it is {_UNTIL}"
     if progress.suspended:
         names = ", ".join(progress.suspended)

@@ -38,7 +38,7 @@ class RegionSummary:
 def summarize(facts: RegionFacts) -> RegionSummary:
     """State, progress, versions and conditions of the region."""
     facts = _as_accepted(facts)
-    progress = region_progress(facts.bundles, facts.wanted)
+    progress = region_progress(facts.bundles, facts.desired)
     ready = ready_condition(facts, progress)
     provisioned = bool((facts.before.get("initialization") or {}).get("provisioned"))
     running_version = str(facts.before.get("openstackVersion") or "")
@@ -91,7 +91,9 @@ def _as_accepted(facts: RegionFacts) -> RegionFacts:
     # else keeps the region from being ready goes before.
     behind = facts.applied != facts.generation or find(known, "Paused").get("reason") == Reason.HELD_BACK
     held = facts.paused and behind
-    return replace(facts, problem="", warnings=text, openstack_version=version, keeps_plan=keeps, held=held)
+    return replace(
+        facts, problem="", warnings=text, openstack_version=version, keeps_plan=keeps, awaiting_approval=held
+    )
 
 
 def _unseen(facts: RegionFacts, before: str) -> str:
@@ -160,7 +162,7 @@ def _others(facts: RegionFacts, progress: RegionProgress) -> list[Condition]:
             "Reconciling",
             "True" if busy else "False",
             Reason.DELETING if facts.deleting else Reason.APPLYING,
-            remaining_text(facts) if facts.deleting else _going_text(facts, progress),
+            remaining_text(facts) if facts.deleting else _deleting_text(facts, progress),
             generation,
         ),
         Condition(
@@ -188,7 +190,7 @@ def _stalled_text(facts: RegionFacts) -> str:
     return f"nothing happens {until}; what ran is untouched"
 
 
-def _going_text(facts: RegionFacts, progress: RegionProgress) -> str:
+def _deleting_text(facts: RegionFacts, progress: RegionProgress) -> str:
     text = deployed_text(progress)
     if not facts.problem or facts.passing or facts.paused:
         return text

@@ -115,7 +115,7 @@ class Drift:
     `corrections`: how often within the last hour the worst of these objects was put right already,
     `corrected` when that was last (seconds since the epoch), `rivals` who changed it back each time.
     `fresh`: some of them could be put right as far as is known, and no correction was tried at them as
-    they are. `trouble` says why nothing can be told.
+    they are. `error` says why nothing can be told.
     """
 
     objects: tuple[Drifted, ...] = ()
@@ -123,7 +123,7 @@ class Drift:
     corrected: float = 0.0
     rivals: tuple[str, ...] = ()
     fresh: bool = False
-    trouble: str = ""
+    error: str = ""
 
     def entries(self) -> list[dict[str, Any]]:
         """As they stand in `status.releases[].drift`: the first few."""

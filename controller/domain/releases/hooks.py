@@ -180,7 +180,7 @@ def unmet_dependencies(log: str) -> str:
     return "; ".join(f"{name}: {why}" for name, why in list(unmet.items())[:5])
 
 
-def told(job: str, verdict: WorkloadVerdict, redact: Callable[[str], str], unmet: str = "") -> str:
+def reported_hooks(job: str, verdict: WorkloadVerdict, redact: Callable[[str], str], unmet: str = "") -> str:
     """A verdict on a hook in a sentence or two. Redacted before anything is cut."""
     named = verdict.text if verdict.text.startswith("Job ") else f"Job {job}: {verdict.text}"
     parts = [redact(named), redact(f"unmet: {unmet}") if unmet else ""]

@@ -33,7 +33,7 @@ FIGHT_PAUSE = 15.0
 INTERRUPTED_CAP = 60.0
 
 # How often, in seconds, it is looked whether a hook has ended that no action waits for.
-HOOK_LOOK = 5.0
+HOOK_CHECK_SECONDS = 5.0
 
 # Actions that make a revision, for the sake of a digest.
 MAKING = (Action.INSTALL, Action.UPGRADE, Action.ROLLBACK)
@@ -114,7 +114,7 @@ class NextAction:
 class ReleaseSituation:
     """Everything the decision depends on.
 
-    `wanted` is the digest of chart and resolved values, None when the release is no longer wanted, empty
+    `desired` is the digest of chart and resolved values, None when the release is no longer wanted, empty
     as long as it cannot be told. `obstacle` says why chart or values cannot be had now, None if they can.
     `unmet` names dependencies that are not deployed, `dependents` installed releases that still need
     this one. `requests` is what the operator asks for. `suspended` says by what, empty when it is not.
@@ -125,7 +125,7 @@ class ReleaseSituation:
     `drift` is what differs from the deployed revision, `drift_mode` what is to happen with it.
     """
 
-    wanted: str | None
+    desired: str | None
     recorded: Recorded | None
     attempt: Attempt | None
     now: float
@@ -153,7 +153,7 @@ def decide(situation: ReleaseSituation) -> NextAction:
         if left > 0:
             text = f"another Helm is at work on revision {recorded.version} ({recorded.status})"
             return NextAction(Action.WAIT, Reason.BUSY_ELSEWHERE, text, again_after=min(left, 30.0))
-    if situation.wanted is None:
+    if situation.desired is None:
         return _unwanted(situation)
     if recorded is None:
         return _gated(situation, NextAction(Action.INSTALL, Reason.NOT_INSTALLED))
@@ -208,7 +208,7 @@ def _change(situation: ReleaseSituation, recorded: Recorded) -> NextAction | Non
     if not recorded.ours:
         text = f"revision {recorded.version} was not made by this controller"
         return NextAction(Action.UPGRADE, Reason.FOREIGN_CHANGE, text)
-    if recorded.digest != situation.wanted:
+    if recorded.digest != situation.desired:
         return NextAction(Action.UPGRADE, Reason.SPEC_CHANGED)
     return None
 
@@ -223,8 +223,8 @@ def _unserved(situation: ReleaseSituation, recorded: Recorded, decision: NextAct
 def _kept(situation: ReleaseSituation, rest: NextAction) -> NextAction:
     """What follows for a release that needs no other revision: its objects are kept as it made them."""
     drift = situation.drift
-    if drift.trouble:
-        return NextAction(Action.NOTHING, Reason.RECORD_UNREADABLE, drift.trouble)
+    if drift.error:
+        return NextAction(Action.NOTHING, Reason.RECORD_UNREADABLE, drift.error)
     if not drift.objects:
         return rest
     if situation.drift_mode != "Correct":
@@ -252,7 +252,7 @@ def _is_held(situation: ReleaseSituation, recorded: Recorded) -> bool:
         situation.requests.rollback
         and recorded.status == "deployed"
         and recorded.rolled_back_to
-        and recorded.held in ("", situation.wanted)
+        and recorded.held in ("", situation.desired)
     )
 
 
@@ -312,7 +312,7 @@ def _gated(situation: ReleaseSituation, go: NextAction, *, dependencies: bool = 
 def _backed_off(situation: ReleaseSituation, go: NextAction) -> NextAction:
     last = situation.attempt
     # An edit is served at once: the backoff belongs to the digest that failed. So is a new request.
-    digest = situation.wanted if go.action in (*MAKING, Action.UNLOCK) else ""
+    digest = situation.desired if go.action in (*MAKING, Action.UNLOCK) else ""
     if last is None or last.digest != digest:
         return go
     if (last.action == Action.CORRECT) != (go.action == Action.CORRECT):
@@ -327,7 +327,7 @@ def _backed_off(situation: ReleaseSituation, go: NextAction) -> NextAction:
             f"{timestamp(hook.until)} at the latest"
         )
         left = hook.until - situation.now
-        return NextAction(Action.WAIT, Reason.BACKING_OFF, text, again_after=min(left, HOOK_LOOK))
+        return NextAction(Action.WAIT, Reason.BACKING_OFF, text, again_after=min(left, HOOK_CHECK_SECONDS))
     # Whoever is cut off once goes on at once: it was a restart. Cut off again and again, it may be the cause.
     failures = last.failures - (last.action == Action.UNLOCK)
     if failures == 0:

@@ -35,7 +35,7 @@ class PlanAction(StrEnum):
 class ReleaseEffects:
     """What one action would do to the cluster.
 
-    `wanted` is the digest of chart content and values (secrets as references) that would be applied;
+    `desired` is the digest of chart content and values (secrets as references) that would be applied;
     `before` and `after` the keyed digests of what runs and of what would, empty where nothing runs.
     `objects` are `create|change|replace|delete|keep Kind/name`, `restarts` workloads whose pods are replaced,
     `pods` how many those are now, `jobs` Jobs that are replaced and run again, `hooks` those that Helm runs.
@@ -45,7 +45,7 @@ class ReleaseEffects:
 
     name: str
     action: PlanAction
-    wanted: str = ""
+    desired: str = ""
     before: str = ""
     after: str = ""
     chart: str = ""
@@ -77,16 +77,16 @@ class ReleaseEffects:
 
     def substance(self) -> list[Any]:
         """What the digest covers: what would be done, not how many pods that are or how large it is."""
-        states = [self.wanted, self.before, self.after, self.chart]
+        states = [self.desired, self.before, self.after, self.chart]
         return [self.name, self.action, states, self.objects, self.restarts, self.jobs, self.hooks]
 
 
-def wish_of(spec: Mapping[str, Any]) -> dict[str, Any]:
+def desired_of(spec: Mapping[str, Any]) -> dict[str, Any]:
     """What a bundle's spec asks for beside its mode, as its object has it: of `spec`, or of `planned`."""
     return {"volumes": spec.get("volumes") or "Retain", "releases": spec.get("releases") or []}
 
 
-def wish_digest(wish: Mapping[str, Any], charts: Sequence[str]) -> str:
+def desired_digest(wish: Mapping[str, Any], charts: Sequence[str]) -> str:
     """Digest of what is asked for: releases with their values, and the content digests of their charts."""
     return fingerprint({"wish": _stored(wish), "charts": list(charts)})
 

@@ -50,7 +50,7 @@ SERIES_LIMIT = 3000
 LABEL_LIMIT = 253
 
 # A look ends in milliseconds or waits for the API server; an action of Helm waits for its hooks.
-LOOK_BUCKETS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 120.0)
+RECONCILE_BUCKETS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 120.0)
 HELM_BUCKETS = (1.0, 3.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0)
 
 # every container
@@ -61,7 +61,7 @@ RECONCILE_DURATION = Histogram(
     "osctl_reconcile_duration_seconds",
     "Duration of one look at an object, by kind of look and result (success, error).",
     ("kind", "result"),
-    LOOK_BUCKETS,
+    RECONCILE_BUCKETS,
 )
 QUEUE_KEYS = Gauge("osctl_queue_keys", "Objects that are due to be looked at and wait for a free worker.")
 QUEUE_OLDEST = Gauge(

@@ -17,7 +17,7 @@ from controller.ports.kubernetes import SECRET, Kube
 from controller.ports.system import Clock
 
 # Seconds: nothing tells of a renewal, and the status is looked at more often than that matters.
-LOOK_EVERY = 60.0
+CHECK_SECONDS = 60.0
 # Contents read at one look; where there are more, as with one certificate for each node, the next goes on.
 READ_AT_ONCE = 100
 # As many as the status is to hold beside the credentials: those that end first.
@@ -46,17 +46,17 @@ class Certificates:
         """Whether another look is due soon: contents are left, or one that is named is not in order."""
         return self._looked is None
 
-    def look(self, namespace: str, named: Mapping[str, str]) -> dict[str, SecretView]:
+    def observe(self, namespace: str, named: Mapping[str, str]) -> dict[str, SecretView]:
         """Each Secret with a certificate, and those `named` (with the key to look at) even without one.
 
         Raises KubeError.
         """
         now, asked = self._clock.monotonic(), (namespace, dict(named))
-        if self._looked is None or self._looked[1] != asked or now - self._looked[0] >= LOOK_EVERY:
+        if self._looked is None or self._looked[1] != asked or now - self._looked[0] >= CHECK_SECONDS:
             complete = self._read(namespace, named)
             self._looked = (now, asked) if complete else None
         views = self._views(named)
-        if any(views[name].troubles for name in named):
+        if any(views[name].problems for name in named):
             self._looked = None
         return views
 

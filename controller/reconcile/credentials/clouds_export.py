@@ -49,7 +49,7 @@ class CloudsExport:
     def __init__(self, kube: Kube) -> None:
         self._kube = kube
 
-    def look(
+    def ensure(
         self, osdpl: KubeObject, bundles: Iterable[KubeObject], *, only_look: bool = False
     ) -> ExportedClouds:
         """Writes the Secret where it differs. Raises Conflict, KubeError.

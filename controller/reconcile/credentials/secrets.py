@@ -29,7 +29,7 @@ from controller.domain.credentials.secret_status import (
     waiting_condition,
     with_certificates,
 )
-from controller.domain.region.plan import holds_back
+from controller.domain.region.plan import holds_for_approval
 from controller.domain.releases.bundle import VolumePolicy
 from controller.domain.values.catalogue import CredentialSecret
 from controller.errors import Conflict, ObjectMissing, ObjectRefused, SpecInvalid
@@ -48,7 +48,7 @@ MANAGER = field_manager("secrets")
 ATTEMPTS = 5
 # An operator's own Secret may come at any time, and nothing tells us: Secrets are not watched, since
 # Helm's releases are Secrets too and come at every revision with all their bulk.
-LOOK_AGAIN = 5.0
+RESYNC_SECONDS = 5.0
 
 
 class SecretsReconciler:
@@ -86,7 +86,7 @@ class SecretsReconciler:
         """
         for attempt in range(ATTEMPTS):
             try:
-                return self._look(key)
+                return self._reconcile_once(key)
             except ObjectMissing:
                 return None
             except Conflict:
@@ -95,7 +95,7 @@ class SecretsReconciler:
                 log.debug("someone else wrote meanwhile: looking again")
         return None
 
-    def _look(self, key: RegionKey) -> float | None:
+    def _reconcile_once(self, key: RegionKey) -> float | None:
         namespace, name = key
         osdpl = self._kube.get(OSDPL, name, namespace)
         if osdpl is None:
@@ -116,8 +116,8 @@ class SecretsReconciler:
             published = with_certificates(known, found)
             self._publish(osdpl, published, waiting_condition(str(error), _generation(osdpl)))
             return self._resync
-        troubles = self._ensure(store, osdpl, wanted, only_look=holds_back(osdpl))
-        return LOOK_AGAIN if troubles or self._certificates.unfinished else self._resync
+        troubles = self._ensure(store, osdpl, wanted, only_look=holds_for_approval(osdpl))
+        return RESYNC_SECONDS if troubles or self._certificates.unfinished else self._resync
 
     def _ensure(
         self,
@@ -141,7 +141,7 @@ class SecretsReconciler:
             recorded=recorded,
             bundles=frozenset(str(bundle["metadata"]["labels"][SERVICE_LABEL]) for bundle in bundles),
         )
-        troubles = list(plan.troubles)
+        troubles = list(plan.problems)
         for change in () if only_look else plan.changes:
             try:
                 store.apply(change)
@@ -157,10 +157,10 @@ class SecretsReconciler:
         later = sum(bool(change.add) for change in plan.changes) if only_look else 0
         if later:
             there = store.stored()
-            views = {name: view for name, view in views.items() if name in there or view.troubles}
+            views = {name: view for name, view in views.items() if name in there or view.problems}
         certificates = self._certificates_of(osdpl)
         for name in named_secrets(_spec(osdpl)):
-            troubles += [CredentialProblem(name, text) for text in certificates[name].troubles]
+            troubles += [CredentialProblem(name, text) for text in certificates[name].problems]
         views = _with_certificates(views, certificates)
         condition = secrets_condition(troubles, len(needed), credentials, _generation(osdpl), later=later)
         known = before.get("secrets") or {}
@@ -208,7 +208,7 @@ class SecretsReconciler:
         }
 
     def _certificates_of(self, osdpl: KubeObject) -> dict[str, SecretView]:
-        return self._certificates.look(osdpl["metadata"]["namespace"], named_secrets(_spec(osdpl)))
+        return self._certificates.observe(osdpl["metadata"]["namespace"], named_secrets(_spec(osdpl)))
 
     def _say_farewell(self, store: CredentialStore, osdpl: KubeObject) -> None:
         """The region goes: only who goes with it is put right."""
@@ -225,7 +225,7 @@ class SecretsReconciler:
         only_look: bool,
     ) -> dict[str, SecretView]:
         """The clouds.yaml, brought up to date, as it is published; nothing while there is none."""
-        exported = self._clouds.look(osdpl, bundles, only_look=only_look)
+        exported = self._clouds.ensure(osdpl, bundles, only_look=only_look)
         if exported.missing:
             troubles.append(CredentialProblem(CLOUDS_SECRET, exported.missing))
         if not exported.keys and not exported.missing:
@@ -266,7 +266,7 @@ def _with_certificates(
 ) -> dict[str, SecretView]:
     """The views, with those of certificates; one of both kinds tells when it ends."""
     both = {
-        name: replace(view, expires=found[name].expires, troubles=view.troubles + found[name].troubles)
+        name: replace(view, expires=found[name].expires, problems=view.problems + found[name].problems)
         for name, view in views.items()
         if name in found
     }

@@ -14,7 +14,7 @@ from controller.domain.health.probes import (
     Probe,
     Probed,
     ServiceEndpoint,
-    endpoint_trouble,
+    endpoint_error,
     judge_agents,
     judge_compute_services,
     judge_endpoints,
@@ -224,7 +224,7 @@ class ServiceProbes:
         if self._clock.monotonic() > deadline:
             return EndpointAnswer(endpoint, "not asked: those before it took too long")
         try:
-            return EndpointAnswer(endpoint, endpoint_trouble(cloud.ask(endpoint.url)))
+            return EndpointAnswer(endpoint, endpoint_error(cloud.ask(endpoint.url)))
         except CloudUnavailable as error:
             return EndpointAnswer(endpoint, str(error))
 

@@ -63,7 +63,7 @@ WORKLOADS = (DEPLOYMENT, STATEFULSET, DAEMONSET, JOB)
 # At most one write in so many seconds, however fast pods come and go.
 WRITE_EVERY = 1.0
 # Deadlines and the calm after flapping pass without an event.
-LOOK_AGAIN = 10.0
+RESYNC_SECONDS = 10.0
 CATCHING_UP = 0.3
 
 
@@ -160,14 +160,14 @@ class HealthReconciler:
         facts = self._confirmed(self._facts(releases_of(bundles)))
         if facts is None:
             return CATCHING_UP
-        self._redactor.look_through(frozenset().union(*(one.secrets for one in bundles)))
+        self._redactor.learn_from_secrets(frozenset().union(*(one.secrets for one in bundles)))
         try:
             well = self._publish(key, osdpl, facts, subject)
         except ObjectMissing:
             return None
         if behind:
             return CATCHING_UP
-        again = self._resync if well else LOOK_AGAIN
+        again = self._resync if well else RESYNC_SECONDS
         due = self._probes.due_in() if self._probes else None
         return again if due is None else min(again, due)
 

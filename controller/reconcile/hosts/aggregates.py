@@ -43,7 +43,7 @@ class HostAggregates:
         """By name of the Node, why it is not where its labels say."""
         return dict(self._refused)
 
-    def look(
+    def ensure(
         self, scene: NodesSnapshot, names: Sequence[str], cloud: Cloud, view: CloudView, *, most: int
     ) -> None:
         """Places the hosts of these Nodes.

@@ -11,7 +11,7 @@ import logging
 from dataclasses import replace
 
 from controller.domain.api.reasons import WARNING, Reason
-from controller.domain.hosts.circuit_breaker import brake
+from controller.domain.hosts.circuit_breaker import circuit_breaker_trips
 from controller.domain.hosts.next_step import (
     HostFacts,
     NextStep,
@@ -36,7 +36,7 @@ from controller.reconcile.hosts.node_annotations import NodeAnnotations
 from controller.reconcile.hosts.observe import NodesObserver, NodesSnapshot
 from controller.reconcile.hosts.reenable_services import ReenabledServices
 from controller.reconcile.hosts.reenable_volume_services import ReenabledVolumeServices
-from controller.reconcile.hosts.step_rounds import STEPS_PER_LOOK, HostStepRounds
+from controller.reconcile.hosts.step_rounds import STEPS_PER_PASS, HostStepRounds
 from controller.reconcile.shared.cloud_access import CloudAccess
 from controller.reconcile.shared.object_store import ObjectStore
 
@@ -116,11 +116,11 @@ class HostsReconciler:
             return NO_REGION
         self._notes.bring_up_to_date(scene.nodes.values(), scene.maintenances)
         try:
-            cloud = self._access.for_a_look()
-            view = self._access.look(cloud)
+            cloud = self._access.for_one_pass()
+            view = self._access.observe_hosts(cloud)
         except CloudUnavailable as error:
-            locks = self._guard.look(scene, self._region.facts(STATEFULSET), None, None)
-            self._tell_unknown(str(error), locks, _paused(scene))
+            locks = self._guard.ensure_locks(scene, self._region.facts(STATEFULSET), None, None)
+            self._report_unknown(str(error), locks, _paused(scene))
             log.info("OpenStack is not looked at: %s", error)
             return max(AGAIN_AFTER, error.retry_after or 0.0)
         self._known = self._clock.now()
@@ -136,25 +136,25 @@ class HostsReconciler:
         """Decides on every host and takes the steps; whether any changed something."""
         scene = self._fenced.look(scene, view)
         hosts = self._scenes.facts(scene, view)
-        braked = brake(hosts, scene.policy)
+        braked = circuit_breaker_trips(hosts, scene.policy)
         now = self._clock.now()
         decided = [(host, decide_host(host, scene.policy, braked, now)) for host in hosts]
         turns = self._turns.take(decided, scene, cloud, view=view, braked=braked)
-        decided = [turns.told.get(host.name, (host, decision)) for host, decision in decided]
+        decided = [turns.states.get(host.name, (host, decision)) for host, decision in decided]
         refused: dict[str, str] = {}
         if not scene.policy.paused:
-            refused = self._after.look(scene, view)
-            self._volumes.look(scene, decided, cloud, view)
-            self._marks.look(scene, cloud, view)
+            refused = self._after.ensure_cleaned(scene, view)
+            self._volumes.ensure(scene, decided, cloud, view)
+            self._marks.ensure(scene, cloud, view)
         owners = [host.name for host in hosts if not (host.taken_over or scene.policy.paused)]
-        self._places.look(scene, owners, cloud, view, most=max(1, STEPS_PER_LOOK - turns.tried))
-        locks = self._guard.look(scene, self._region.facts(STATEFULSET), view, cloud)
+        self._places.ensure(scene, owners, cloud, view, most=max(1, STEPS_PER_PASS - turns.tried))
+        locks = self._guard.ensure_locks(scene, self._region.facts(STATEFULSET), view, cloud)
         # Asked for last: while the service thinks, what was looked at grows old.
         awaiting = [one for one in decided if one[1].reason == Reason.FENCING_AWAITED]
         answers = self._fencing.ask(awaiting, scene.policy, hurried=cloud.late)
         decided = [(host, answers.get(host.name, decision)) for host, decision in decided]
         for host, decision in decided:
-            self._tell(host, decision, scene)
+            self._report(host, decision, scene)
         reports = host_reports(
             scene, view, decided, locks=locks, misplaced=self._places.refused, refused=refused, now=now
         )
@@ -163,7 +163,7 @@ class HostsReconciler:
 
     # -- what is told -------------------------------------------------------------------------------
 
-    def _tell_unknown(self, why: str, locks: LockedNodes, paused: str) -> None:
+    def _report_unknown(self, why: str, locks: LockedNodes, paused: str) -> None:
         """OpenStack cannot be looked at: what it said last stays, and is told to be of then."""
         before = self._board.read()
         told = with_locks(before.reports, locks)
@@ -171,7 +171,7 @@ class HostsReconciler:
         reports = {name: told[name] for name in before.reports}
         self._board.write(replace(before, reports=reports, paused=paused, unknown=why, as_of=self._known))
 
-    def _tell(self, host: HostFacts, decision: NextStep, scene: NodesSnapshot) -> None:
+    def _report(self, host: HostFacts, decision: NextStep, scene: NodesSnapshot) -> None:
         """An event on the Node when what is done with its host changes."""
         words = (str(decision.step), str(decision.reason))
         if self._told.get(host.name) == words:

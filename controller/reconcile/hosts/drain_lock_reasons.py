@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from controller.domain.health.quorum import groups_broken_by
 from controller.domain.health.workloads import Workload
-from controller.domain.hosts.next_step import LOOKS
+from controller.domain.hosts.next_step import MISSING_OBSERVATIONS
 from controller.domain.hosts.node_pods import quorum_groups
 from controller.domain.shared.cloud_facts import CloudView
 from controller.errors import CloudRefused, CloudUnavailable
@@ -15,7 +15,7 @@ from controller.ports.openstack import Cloud
 from controller.ports.system import Clock
 from controller.reconcile.hosts.drain_locks import DrainLocks, LockedNodes
 from controller.reconcile.hosts.observe import NodesSnapshot
-from controller.reconcile.hosts.removal import what_is_left
+from controller.reconcile.hosts.removal import remaining_in_openstack
 from controller.reconcile.shared.fair_order import FairOrder
 from controller.reconcile.shared.first_seen import FirstSeen
 
@@ -34,7 +34,7 @@ class DrainLockReasons:
         """There is no region any more. Raises KubeError."""
         self._locks.ensure({}, self._clock.now())
 
-    def look(
+    def ensure_locks(
         self, scene: NodesSnapshot, workloads: Sequence[Workload], view: CloudView | None, cloud: Cloud | None
     ) -> LockedNodes:
         """The nodes that are locked, and why. Without a look at OpenStack, locks of hosts stay.
@@ -55,7 +55,7 @@ class DrainLockReasons:
             if name not in former or self._kube.get(NODE, name) is not None:
                 wanted[name] = f"{hypervisor.servers} servers are on it"
         for name in wanted:
-            self._empty.look(name, False, self._clock.now())
+            self._empty.observe(name, False, self._clock.now())
         return self._locks.ensure(
             wanted,
             self._clock.now(),
@@ -80,15 +80,15 @@ class DrainLockReasons:
         host = scene.host(name, view)
         if view.hypervisor(host) is None and view.service(host) is not None:
             return "it is not known whether servers are on it"
-        if self._empty.look(name, True, self._clock.now()).looks < LOOKS:
+        if self._empty.observe(name, True, self._clock.now()).observations < MISSING_OBSERVATIONS:
             return "it is made sure that no server is on it"
         if cloud.late:
             return "it is made sure in the next look that no server is on it"
         self._order.reached(name)
         try:
-            left = what_is_left(host, cloud)
+            left = remaining_in_openstack(host, cloud)
         except (CloudUnavailable, CloudRefused) as error:
             left = f"it is not known whether servers are on it: {error}"
         if not left:
-            self._empty.look(name, False, self._clock.now())
+            self._empty.observe(name, False, self._clock.now())
         return left

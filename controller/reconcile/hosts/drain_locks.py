@@ -33,10 +33,10 @@ REFUSED = "its lock is refused"
 
 @dataclass(frozen=True)
 class LockedNodes:
-    """By name of the Node: why its drain is `held` back, and, where that should be so and is not, why not
+    """By name of the Node: why its drain is `reasons` back, and, where that should be so and is not, why not
     in `failing`."""
 
-    held: Mapping[str, str] = field(default_factory=dict)
+    reasons: Mapping[str, str] = field(default_factory=dict)
     failing: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -86,7 +86,7 @@ class DrainLocks:
         self._stuck = {
             node: self._stuck[node] for node in self._stuck.keys() & (locked.keys() - wanted.keys())
         }
-        not_held = {node: _why_not_held(node, pods.get(node), budgets.get(node)) for node in locked}
+        not_held = {node: _why_not_locked(node, pods.get(node), budgets.get(node)) for node in locked}
         held = {node: why for node, why in locked.items() if not not_held[node]}
         failing = {
             node: why
@@ -268,7 +268,7 @@ def _is_another(node: str, pod: Mapping[str, Any]) -> bool:
 _BOUND = ("minAvailable", "maxUnavailable", "selector", "unhealthyPodEvictionPolicy")
 
 
-def _why_not_held(node: str, pod: Mapping[str, Any] | None, budget: Mapping[str, Any] | None) -> str:
+def _why_not_locked(node: str, pod: Mapping[str, Any] | None, budget: Mapping[str, Any] | None) -> str:
     """Why a lock's pod holds nothing back; empty while it does.
 
     Evictions ask no budget of pods that are pending, have ended or are going (kubernetes:

@@ -48,7 +48,7 @@ class ForcedDownHosts:
         self._namespace = namespace
         self._last: Mapping[str, str] = {}
 
-    def look(self, view: CloudView) -> Mapping[str, str]:
+    def observe(self, view: CloudView) -> Mapping[str, str]:
         """The ids of services that we forced down, by host; forgets those that are held down no more."""
         try:
             self._last = self._read(view)
@@ -68,7 +68,7 @@ class ForcedDownHosts:
             self._patch({"metadata": meta, "data": dict.fromkeys(over)})
         return {host: held.service for host, held in found.items() if host not in over}
 
-    def holds(self, host: str, service: ComputeService) -> bool:
+    def is_recorded(self, host: str, service: ComputeService) -> bool:
         """Whether it is remembered that we forced this service down. Raises KubeError."""
         live = self._kube.get(CONFIGMAP, NAME, self._namespace) or {}
         return _parsed(str((live.get("data") or {}).get(host) or "")).service == service.id

@@ -42,13 +42,13 @@ def host_reports(
 
 def with_locks(reports: Mapping[str, HostReport], locks: LockedNodes) -> dict[str, HostReport]:
     """The reports, with what is told of the locks now."""
-    names = reports.keys() | locks.held.keys() | locks.failing.keys()
+    names = reports.keys() | locks.reasons.keys() | locks.failing.keys()
     result = {}
     for name in names:
         why = locks.failing.get(name, "")
         failing = f"a drain is not held back, as it should be: {why}" if why else ""
         known = reports.get(name, HostReport())
-        result[name] = replace(known, drain_locked=locks.held.get(name, ""), drain_failing=failing)
+        result[name] = replace(known, drain_locked=locks.reasons.get(name, ""), drain_failing=failing)
     return result
 
 

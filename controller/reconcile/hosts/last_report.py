@@ -11,13 +11,13 @@ from controller.domain.hosts.nodes import HostReport
 
 @dataclass(frozen=True)
 class HostFindings:
-    """`braked`, `paused`: why automatic action is stopped. `unknown`: why OpenStack cannot be looked at.
+    """`circuit_breaker_open`, `paused`: why automatic action is stopped. `unknown`: why OpenStack cannot be looked at.
 
     While it cannot, the reports are of `as_of`, the last look (seconds since the epoch; 0.0: of none yet).
     """
 
     reports: Mapping[str, HostReport] = field(default_factory=dict)
-    braked: str = ""
+    circuit_breaker_open: str = ""
     paused: str = ""
     unknown: str = ""
     as_of: float = 0.0
@@ -43,7 +43,7 @@ class LastHostFindings:
         """Why nothing is begun by itself now, empty while it may be: the mode, the brake, or no look yet."""
         with self._lock:
             unseen = "" if self._looked else "the compute hosts were not looked at yet"
-            return self._content.paused or unseen or self._content.braked
+            return self._content.paused or unseen or self._content.circuit_breaker_open
 
     def read(self) -> HostFindings:
         with self._lock:

@@ -48,7 +48,7 @@ class LostNodeCleanup:
         self._pauses = RetryPauses(clock, first=FIRST_PAUSE, cap=LONGEST_PAUSE)
         self._refused: dict[str, str] = {}
 
-    def look(self, scene: NodesSnapshot, view: CloudView) -> dict[str, str]:
+    def ensure_cleaned(self, scene: NodesSnapshot, view: CloudView) -> dict[str, str]:
         """Deletes what is due; by name of the Node, what the API server refuses of it.
 
         One that is refused holds up no other. Raises KubeError where the API server does not answer.

@@ -27,7 +27,7 @@ CATCHING_UP = 0.3
 # How long a container that has just begun waits for the first look at compute hosts, in seconds: what the
 # one before it said stays true until then, but for a loss that Kubernetes tells. A look at an OpenStack that
 # does not answer ends after 20 (controller/adapters/openstack/calls.py).
-FIRST_LOOK = 30.0
+FIRST_OBSERVATION_SECONDS = 30.0
 
 
 # What the container watches, and how an object becomes facts.
@@ -83,10 +83,10 @@ class NodesReconciler:
         board = self._board.read() if self._board else HostFindings()
         generation = int(before.get("observedGeneration") or 0)
         condition = nodes_condition(
-            nodes, generation, braked=board.braked, unknown=board.unknown, reports=board.reports
+            nodes, generation, braked=board.circuit_breaker_open, unknown=board.unknown, reports=board.reports
         )
         lost = condition.status == "False" and find(known, CONDITION).get("status") != "False"
-        if self._awaits_first_look() and not lost:
+        if self._awaits_first_observation() and not lost:
             return CATCHING_UP
         status: dict[str, Any] = {"conditions": entries([condition], known, now)}
         shown = node_entries(
@@ -111,10 +111,10 @@ class NodesReconciler:
                 self._events.emit(osdpl, type_=reason.event, reason=reason, message=text)
         return self._resync
 
-    def _awaits_first_look(self) -> bool:
+    def _awaits_first_observation(self) -> bool:
         if self._board is None or self._board.filled:
             return False
         now = self._clock.monotonic()
         if self._began is None:
             self._began = now
-        return now - self._began < FIRST_LOOK
+        return now - self._began < FIRST_OBSERVATION_SECONDS

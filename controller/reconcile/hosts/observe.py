@@ -9,7 +9,7 @@ from typing import Any
 from controller.domain.api.reasons import Reason
 from controller.domain.hosts.host_names import host_of
 from controller.domain.hosts.next_step import (
-    LOOKS,
+    MISSING_OBSERVATIONS,
     HostFacts,
     has_begun,
     is_automatic,
@@ -148,11 +148,11 @@ class NodesObserver:
         heirs = {owners[host]: name for name in sorted(gone) if (host := scene.host(name, view)) in owners}
         names = sorted(computes | gone)
         # Agents do not all go at once: a list without any is a broken answer, until it stays so.
-        self._no_agents = self._seen.look(("", "agents"), not view.agents, self._clock.now()).looks
+        self._no_agents = self._seen.observe(("", "agents"), not view.agents, self._clock.now()).observations
         daemons = daemons_by_node(pod for pod in scene.pods if pod.node in computes)
         self._seen.keep({(name, what) for name in names for what in ("service", "cell")} | {("", "agents")})
         maintenances = scene.maintenances_by_host(view)
-        held = self._held.look(view)
+        held = self._held.observe(view)
         found = []
         for name in names:
             before = scene.known.get(name) or scene.known.get(heirs.get(name, "")) or KnownHost()
@@ -161,7 +161,7 @@ class NodesObserver:
             facts = self._host(name, scene, view, known=before, listed=maintenances)
             unready = unready_daemons(daemons, name)
             ours = held.get(facts.host, "")
-            found.append(replace(facts, unready_pods=unready, taken_over=taken, held=ours))
+            found.append(replace(facts, unready_pods=unready, taken_over=taken, forced_down_by_us=ours))
         return found
 
     def _host(
@@ -179,14 +179,14 @@ class NodesObserver:
         host = scene.host(name, view)
         service = view.service(host) if was_compute else None
         hypervisor = view.hypervisor(host) if was_compute else None
-        missing = self._seen.look((name, "service"), service is None, now)
-        unmapped = self._seen.look((name, "cell"), service is not None and hypervisor is None, now)
+        missing = self._seen.observe((name, "service"), service is None, now)
+        unmapped = self._seen.observe((name, "cell"), service is not None and hypervisor is None, now)
         here = listed.get(host, ())
         planned = [one for one in here if not is_automatic(one) and has_begun(one)]
         maintenance = next(iter([*planned, *(one for one in here if is_automatic(one))]), None)
         # The agents of a node with another role than computes are in use.
         agents = view.agents_on(host) if node is None or is_compute else ()
-        known_agents = view.agents or self._no_agents >= LOOKS
+        known_agents = view.agents or self._no_agents >= MISSING_OBSERVATIONS
         return HostFacts(
             name=name,
             node=node.as_compute() if node is not None and is_compute else None,
@@ -194,7 +194,7 @@ class NodesObserver:
             was_compute=was_compute,
             # What was told to be missing before a restart is not waited for anew.
             missing_since=0.0 if known.reason == Reason.COMPUTE_MISSING else missing.since,
-            missing_looks=missing.looks,
+            missing_observations=missing.observations,
             unmapped_since=unmapped.since,
             mapped=hypervisor is not None,
             agents=agents if known_agents or (node is not None and not is_compute) else None,

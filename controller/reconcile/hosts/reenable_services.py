@@ -33,7 +33,7 @@ class ReenabledServices:
         self._kube = kube
         self._pauses = RetryPauses(clock, first=FIRST_PAUSE, cap=LONGEST_PAUSE)
 
-    def look(self, scene: NodesSnapshot, cloud: Cloud, view: CloudView) -> None:
+    def ensure(self, scene: NodesSnapshot, cloud: Cloud, view: CloudView) -> None:
         """Enables those that report, on hosts of Nodes that are in no maintenance. Raises KubeError."""
         volumes = [one for one in view.volumes if one.up and not one.enabled and mark_in(one.reason)]
         agents = [one for one in view.agents if one.alive and mark_in(one.description)]

@@ -26,7 +26,7 @@ class ReenabledVolumeServices:
     def __init__(self, clock: Clock) -> None:
         self._pauses = RetryPauses(clock, first=FIRST_PAUSE, cap=LONGEST_PAUSE)
 
-    def look(
+    def ensure(
         self,
         scene: NodesSnapshot,
         decided: Sequence[tuple[HostFacts, NextStep]],

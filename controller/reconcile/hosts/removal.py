@@ -17,7 +17,7 @@ log = logging.getLogger(__name__)
 L3, DHCP = "L3 agent", "DHCP agent"
 
 
-def what_is_left(host: str, cloud: Cloud) -> str:
+def remaining_in_openstack(host: str, cloud: Cloud) -> str:
     """What is still on a host, empty when it is certain that no server is.
 
     The list of its servers and what Placement holds have to agree: a list alone may have been cut short.
@@ -58,7 +58,7 @@ def remove_host(facts: HostFacts, decision: NextStep, cloud: Cloud, view: CloudV
     """
     host = facts.host
     if facts.was_compute:
-        left = what_is_left(host, cloud)
+        left = remaining_in_openstack(host, cloud)
         if left:
             return NextStep(Step.BLOCKED, Reason.SERVERS_LEFT, left)
         if facts.service is not None:

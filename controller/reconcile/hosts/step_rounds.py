@@ -27,7 +27,7 @@ from controller.reconcile.shared.fair_order import FairOrder
 from controller.reconcile.shared.retry_pauses import RetryPauses
 
 # In one look, so that it stays short; the next goes on where it ended.
-STEPS_PER_LOOK = 20
+STEPS_PER_PASS = 20
 # Servers wait for these, and they succeed or fail at once.
 URGENT = (Step.DISABLE, Step.ENABLE, Step.EVACUATE)
 # Seconds after a step that did not succeed, at first and at the most.
@@ -38,9 +38,9 @@ Decided = tuple[HostFacts, NextStep]
 
 @dataclass(frozen=True)
 class StepResults:
-    """`told`: by name of the host, what it is after its step. `changed`: whether anything was."""
+    """`states`: by name of the host, what it is after its step. `changed`: whether anything was."""
 
-    told: dict[str, Decided] = field(default_factory=dict)
+    states: dict[str, Decided] = field(default_factory=dict)
     tried: int = 0
     changed: bool = False
 
@@ -70,7 +70,7 @@ class HostStepRounds:
         for order, urgent in ((self._urgent, True), (self._others, False)):
             turn = [key for key in ready if (key[1] in URGENT) == urgent]
             for key in order.of(turn, lambda one: one[0]):
-                if (cloud.late and tried) or tried >= STEPS_PER_LOOK:
+                if (cloud.late and tried) or tried >= STEPS_PER_PASS:
                     break
                 order.reached(key[0])
                 tried += 1

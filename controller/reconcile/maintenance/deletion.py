@@ -55,7 +55,7 @@ class MaintenanceDeletion:
 
     def roll_back(self, work: MaintenanceWork, cloud: Cloud, view: CloudView, agents: AgentQueries) -> float:
         """Ends what is under way, puts back what is ours to put back, and lets the object go."""
-        if not work.held:
+        if not work.blocked:
             return IDLE_EVERY
         overdue = bool(work.ending) and work.now - work.ending > work.spec.server_deadline
         work, open_, whole = self._end_moves(work, cloud, overdue=overdue)

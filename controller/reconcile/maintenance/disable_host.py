@@ -54,17 +54,19 @@ class HostDisabler:
 
     def obstacle(self, work: MaintenanceWork, view: CloudView) -> Obstacle | None:
         """What would stand in the way, as far as the last look shows; nothing is done."""
-        return obstacle(work.spec.mode, _ground(work, view))
+        return obstacle(work.spec.mode, _snapshot(work, view))
 
     @staticmethod
-    def note_word(work: MaintenanceWork, view: CloudView, status: StatusWriter) -> None:
+    def note_fencing_confirmation(work: MaintenanceWork, view: CloudView, status: StatusWriter) -> None:
         """Takes up spec.fenced, or notes that it is void, before anything is done. Raises KubeError."""
-        given, ground = work.spec.fenced, _ground(work, view)
+        given, ground = work.spec.fenced, _snapshot(work, view)
         if given is None or ground.void:
             return
-        if ground.word is not None:
-            why = speaks_against(ground.word, ground)
-            word = ground.word if why else renewed(ground.word, ground.service)
+        if ground.fencing_confirmation is not None:
+            why = speaks_against(ground.fencing_confirmation, ground)
+            word = (
+                ground.fencing_confirmation if why else renewed(ground.fencing_confirmation, ground.service)
+            )
         else:
             peers = [one.as_peer() for one in ground.beside]
             node = ground.node
@@ -76,7 +78,7 @@ class HostDisabler:
                 # Its report could not be told from one that comes later.
                 return
             word = replace(given, seen=seen_now(ground.service, peers))
-        if why or word != ground.word:
+        if why or word != ground.fencing_confirmation:
             status.note_word(work, word, why)
 
     def note_void(self, work: MaintenanceWork, status: StatusWriter) -> None:
@@ -91,7 +93,7 @@ class HostDisabler:
 
     def take_out(self, work: MaintenanceWork, cloud: Cloud, view: CloudView) -> Obstacle | None:
         """The host takes nothing new from here on; what stands in the way of moving its servers, or None."""
-        live, mode, ground = work.node, work.spec.mode, _ground(work, view)
+        live, mode, ground = work.node, work.spec.mode, _snapshot(work, view)
         forbidden = before_taking_out(mode, ground)
         if forbidden is not None:
             return forbidden
@@ -105,7 +107,7 @@ class HostDisabler:
         if holds and service is not None and (service.up or _reported(ground, service)):
             return STILL_REPORTS
         if service is not None and service.enabled and not holds:
-            held = service.forced_down and self._held.holds(work.host, service)
+            held = service.forced_down and self._held.is_recorded(work.host, service)
             mark = forced_reason(None) if held else mark_of(work.name)
             cloud.set_compute_service(service.id, enabled=False, reason=mark)
         self._disable(work, cloud, view)
@@ -186,11 +188,11 @@ class HostDisabler:
 
 def _reported(ground: HostSnapshot, service: ComputeService) -> bool:
     """Whether the compute has reported since the look, while it was taken to be off."""
-    word = ground.word
+    word = ground.fencing_confirmation
     return word is not None and word.seen is not None and bool(reported_since(word.seen.report, service))
 
 
-def _ground(work: MaintenanceWork, view: CloudView) -> HostSnapshot:
+def _snapshot(work: MaintenanceWork, view: CloudView) -> HostSnapshot:
     return HostSnapshot(
         name=work.spec.node,
         host=work.host,
@@ -198,7 +200,7 @@ def _ground(work: MaintenanceWork, view: CloudView) -> HostSnapshot:
         node=machine_facts(work.node) if work.node is not None else None,
         service=view.service(work.host),
         machine=machine_of(work.node) if work.node is not None else None,
-        word=None if work.word_void else work.word,
+        fencing_confirmation=None if work.word_void else work.word,
         void=work.word_void,
         beside=work.beside,
     )

@@ -36,36 +36,36 @@ class MaintenanceErrors:
             except CloudUnavailable as error:
                 return self._without_cloud(work, error)
 
-        return self._told(work, serving)
+        return self._reported(work, serving)
 
     def without_cloud(self, work: MaintenanceWork, error: CloudUnavailable) -> float:
         """What can be done and said while OpenStack does not answer."""
-        return self._told(work, lambda: self._without_cloud(work, error))
+        return self._reported(work, lambda: self._without_cloud(work, error))
 
     def without_region(self, work: MaintenanceWork, namespace: str) -> float:
         """Where there is no region, there is nothing in OpenStack to put back."""
 
         def serving() -> float:
-            if work.going and work.held:
+            if work.deleting and work.blocked:
                 self._out.put_back_node(work)
                 self._end.release(work)
                 return AGAIN_AFTER
             error = CloudUnavailable(f"there is no OpenStackDeployment in {namespace}")
             return self._without_cloud(work, error)
 
-        return self._told(work, serving)
+        return self._reported(work, serving)
 
     def _without_cloud(self, work: MaintenanceWork, error: CloudUnavailable) -> float:
-        if work.going and work.held and not work.started:
+        if work.deleting and work.blocked and not work.started:
             self._end.release(work)
         else:
             self._out.note_void(work, self._status)
             text = f"waits for OpenStack: {error}"
-            phase = Phase.ROLLING_BACK if work.going and work.held else work.phase
+            phase = Phase.ROLLING_BACK if work.deleting and work.blocked else work.phase
             self._say(work, work.standing(phase, Reason.CLOUD_UNKNOWN, text))
         return max(AGAIN_AFTER, error.retry_after or 0.0)
 
-    def _told(self, work: MaintenanceWork, serving: Callable[[], float]) -> float:
+    def _reported(self, work: MaintenanceWork, serving: Callable[[], float]) -> float:
         try:
             return serving()
         except CloudRefused as error:
@@ -77,7 +77,7 @@ class MaintenanceErrors:
                 log.info("maintenance %s changed meanwhile: %s", work.name, error)
                 return BUSY_EVERY
             reason, text = Reason.API_SERVER_REFUSED, f"the API server refused: {error}"
-        if work.going:
+        if work.deleting:
             text = f"it is rolled back, and {text}"
         self._say(work, work.standing(Phase.BLOCKED, reason, text))
         return IDLE_EVERY

@@ -122,17 +122,17 @@ class MaintenancesReconciler:
         if not self._hosts.known():
             return CATCHING_UP
         try:
-            cloud = self._access.for_a_look()
-            view = self._access.last_view(younger_than=VIEW_GOOD_FOR) or self._access.look(cloud)
+            cloud = self._access.for_one_pass()
+            view = self._access.last_view(younger_than=VIEW_GOOD_FOR) or self._access.observe_hosts(cloud)
         except CloudUnavailable as error:
             return max([AGAIN_AFTER, *(self._trouble.without_cloud(work, error) for work in works)])
         works = [self._hosts.located(work, osdpl, view) for work in works]
-        turns = self._turns(works, view)
+        turns = self._queue(works, view)
         claims = [self._claim(work, view, turns) for work in works]
         slots = share_slots(claims)
         waits = waits_for_slots(claims, slots)
         moves = given_lately((move, work.now) for work in works for move in work.network)
-        leaving = [work.host for work in works if not work.going and not work.planning]
+        leaving = [work.host for work in works if not work.deleting and not work.planning]
         self._agents = AgentQueries(cloud, view, given=moves, leaving=leaving)
         self._walks.keep(works)
         pauses: list[float] = []
@@ -152,14 +152,14 @@ class MaintenancesReconciler:
 
     # -- who may do how much ------------------------------------------------------------------------
 
-    def _turns(self, works: Sequence[MaintenanceWork], view: CloudView) -> dict[str, str]:
+    def _queue(self, works: Sequence[MaintenanceWork], view: CloudView) -> dict[str, str]:
         # One for a dead node takes nothing out of service that is in it, and one for a host that is nowhere
         # nothing at all. One that is rolled back has its host until that is done.
         wanting = [
             work
             for work in works
             if work.spec.mode != Mode.EVACUATE
-            and (work.started or not work.going)
+            and (work.started or not work.deleting)
             and _missing(work, view) is None
         ]
         wanted = [_turn(work) for work in wanting if not work.planning]
@@ -180,7 +180,7 @@ class MaintenancesReconciler:
         now = work.now
         idle = (
             work.planning
-            or work.going
+            or work.deleting
             or bool(turns.get(work.name) or self._stopped(work))
             or now - work.started > work.spec.deadline
             or self._out.obstacle(work, view) is not None
@@ -203,9 +203,9 @@ class MaintenancesReconciler:
     # -- one maintenance ----------------------------------------------------------------------------
 
     def _serve(self, work: MaintenanceWork, cloud: Cloud, view: CloudView, share: Share) -> float:
-        if work.going:
+        if work.deleting:
             return self._end.roll_back(work, cloud, view, self._agents)
-        self._out.note_word(work, view, self._status)
+        self._out.note_fencing_confirmation(work, view, self._status)
         missing = _missing(work, view)
         if missing is not None and not work.started:
             self._status.write(work, work.standing(Phase.BLOCKED, Reason.NODE_REMOVED, missing))
@@ -213,7 +213,7 @@ class MaintenancesReconciler:
         if work.planning:
             self._plan(work, cloud, view, share.turn)
             return IDLE_EVERY
-        if not work.held:
+        if not work.blocked:
             return self._hold(work)
         stopped = self._stopped(work)
         if not work.started and (stopped or share.turn):

@@ -17,8 +17,8 @@ from controller.domain.maintenance.server_moves import (
     begin,
     conflicting,
     failed,
-    look_for,
     may_begin,
+    observe_next,
     plan_entry,
     unknown,
 )
@@ -30,7 +30,7 @@ from controller.reconcile.shared.fair_order import FairOrder
 
 log = logging.getLogger(__name__)
 
-Trouble = CloudRefused | CloudUnavailable
+MoveError = CloudRefused | CloudUnavailable
 CONFLICT = 409
 _BEGINNING = frozenset((Command.LIVE, Command.COLD, Command.EVACUATE))
 
@@ -122,7 +122,7 @@ def _stands(
 ) -> tuple[ServerMove, Command | None]:
     if entry.under_way:
         return advance(entry, sight, work.host, work.spec, now)
-    return look_for(entry, sight, work.host)
+    return observe_next(entry, sight, work.host)
 
 
 def seen(entry: ServerMove, cloud: Cloud) -> ServerSnapshot | None:
@@ -159,7 +159,7 @@ def send(commands: Commands, work: MaintenanceWork, cloud: Cloud, now: float) ->
     return told
 
 
-def _answered(entry: ServerMove, trouble: Trouble, spec: MaintenanceSpec, now: float) -> ServerMove:
+def _answered(entry: ServerMove, trouble: MoveError, spec: MaintenanceSpec, now: float) -> ServerMove:
     if isinstance(trouble, CloudUnavailable):
         return unknown(entry, str(trouble))
     if trouble.code == CONFLICT:
@@ -188,7 +188,7 @@ def see(server: str, cloud: Cloud) -> ServerSnapshot:
     return ServerSnapshot(cloud.server(server), migrations)
 
 
-def ask(entry: ServerMove, command: Command, sight: ServerSnapshot, cloud: Cloud) -> Trouble | None:
+def ask(entry: ServerMove, command: Command, sight: ServerSnapshot, cloud: Cloud) -> MoveError | None:
     """Asks Nova; the refusal, or why nothing is known of the outcome. None where Nova took it on."""
     try:
         if command == Command.LIVE:

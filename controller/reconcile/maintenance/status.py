@@ -13,7 +13,7 @@ from controller.domain.api.reasons import WARNING, Reason
 from controller.domain.hosts.fencing_confirmation import Confirmation, given_as, read_given, same_word
 from controller.domain.hosts.nodes import NodeFacts
 from controller.domain.maintenance.move_choice import MoveKind
-from controller.domain.maintenance.network_moves import NetworkMove, asked_anew, read_move
+from controller.domain.maintenance.network_moves import NetworkMove, ask_again, read_move
 from controller.domain.maintenance.outcome import progress
 from controller.domain.maintenance.server_moves import (
     MaintenanceSpec,
@@ -21,7 +21,7 @@ from controller.domain.maintenance.server_moves import (
     ServerMove,
     parse_spec,
     read_entry,
-    tried_anew,
+    try_again,
 )
 from controller.domain.shared.times import seconds_of
 from controller.ports.kubernetes import NODE_MAINTENANCE, Events, Kube, KubeObject
@@ -67,11 +67,11 @@ class MaintenanceWork:
         return str(self.obj["metadata"]["name"])
 
     @property
-    def going(self) -> bool:
+    def deleting(self) -> bool:
         return bool(self.obj["metadata"].get("deletionTimestamp"))
 
     @property
-    def held(self) -> bool:
+    def blocked(self) -> bool:
         """Whether it cannot go before we let it."""
         return FINALIZER in (self.obj["metadata"].get("finalizers") or ())
 
@@ -124,7 +124,7 @@ def read_work(obj: KubeObject, *, shared_disks: bool) -> MaintenanceWork | None:
         log.warning("maintenance %s cannot be read: %s", obj["metadata"]["name"], type(error).__name__)
         return None
     if status.get("observedGeneration") not in (None, obj["metadata"].get("generation")):
-        servers, network = [tried_anew(one) for one in servers], [asked_anew(one) for one in network]
+        servers, network = [try_again(one) for one in servers], [ask_again(one) for one in network]
     return MaintenanceWork(
         obj=obj,
         spec=spec,
@@ -180,7 +180,7 @@ class StatusWriter:
         if work.word is not None:
             # Once it is taken back, another word counts anew.
             status["fenced"] = before["fenced"]
-        if work.going:
+        if work.deleting:
             status["rollingBackSince"] = timestamp(work.ending or work.now)
         if before.get("elapsedSeconds"):
             status["elapsedSeconds"] = before["elapsedSeconds"]

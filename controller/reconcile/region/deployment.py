@@ -39,6 +39,7 @@ from controller.reconcile.region.bundle_writer import MANAGER, BundleWriter, nam
 from controller.reconcile.region.observation import RegionObservation, lacking, used_up, without_charts
 from controller.reconcile.region.plan import (
     applied_object,
+    desired_digests,
     is_as_wished,
     is_idle,
     is_settled,
@@ -46,9 +47,8 @@ from controller.reconcile.region.plan import (
     planned_object,
     region_plan,
     renames,
-    wish_digests,
 )
-from controller.reconcile.shared.chart_errors import LOOK_AGAIN, chart_reason, look_again
+from controller.reconcile.shared.chart_errors import RETRY_SECONDS, chart_reason, retry_after
 from controller.reconcile.shared.managed_region import managed_region
 from controller.reconcile.shared.preconditioned_writes import apply_to_seen
 from controller.reconcile.shared.region_status import apply_region_status
@@ -115,13 +115,13 @@ class DeploymentReconciler:
             found = replace(found, region=self._render(osdpl))
             if FINALIZER not in (osdpl["metadata"].get("finalizers") or []):
                 self._set_finalizers(osdpl, [FINALIZER])
-            found = self._held_back(osdpl, found) if paused else self._follow(osdpl, found)
+            found = self._awaiting_approval(osdpl, found) if paused else self._follow(osdpl, found)
         except SpecInvalid as error:
             found = replace(found, region=None, problem=str(error))
         except ChartInvalid as error:
-            found = without_charts(found, chart_reason(error), error, look_again(error))
+            found = without_charts(found, chart_reason(error), error, retry_after(error))
         except SecretMissing as error:
-            found = without_charts(found, Reason.SECRET_MISSING, error, LOOK_AGAIN)
+            found = without_charts(found, Reason.SECRET_MISSING, error, RETRY_SECONDS)
         except ObjectRefused as error:
             found = replace(found, problem=f"a HelmBundle was refused: {error}")
         self._sum_up(osdpl, found)
@@ -134,13 +134,13 @@ class DeploymentReconciler:
             return None
         return approval if approval.digest == _approved(osdpl) or approval.done else None
 
-    def _held_back(self, osdpl: KubeObject, found: RegionObservation) -> RegionObservation:
+    def _awaiting_approval(self, osdpl: KubeObject, found: RegionObservation) -> RegionObservation:
         """Touches nothing, and finds out whether the spec asks for something else than what there is."""
         assert found.region is not None  # noqa: S101 - rendered by the caller
         if found.region.missing:
             return lacking(found, found.region.missing)
         wanted = [self._object(osdpl, bundle) for bundle in found.region.bundles]
-        return replace(found, held=not is_as_wished(wanted, found.bundles))
+        return replace(found, awaiting_approval=not is_as_wished(wanted, found.bundles))
 
     def _follow(self, osdpl: KubeObject, found: RegionObservation) -> RegionObservation:
         """Brings the bundles to what the spec asks for, or to a plan of it."""
@@ -156,7 +156,7 @@ class DeploymentReconciler:
                 self._events.emit(osdpl, type_=renamed.event, reason=renamed, message=warning)
             applied = replace(found, bundles=self._apply(osdpl, wanted, found.bundles, missing))
             return lacking(applied, missing) if missing else applied
-        wishes = wish_digests(wanted, found.region, self._charts)
+        wishes = desired_digests(wanted, found.region, self._charts)
         desired = fingerprint(wishes)
         approval = found.approval
         if approval is not None and not approval.done and approval.desired == desired:
@@ -190,7 +190,7 @@ class DeploymentReconciler:
         volumes = _volumes(osdpl)
         names = {name_of(obj) for obj in wanted}
         objects = [planned_object(obj, there.get(name_of(obj))) for obj in wanted]
-        leaving = [bundle for name, bundle in there.items() if name not in names and not _going(bundle)]
+        leaving = [bundle for name, bundle in there.items() if name not in names and not _deleting(bundle)]
         objects += [leaving_object(bundle, volumes) for bundle in leaving if not is_idle(bundle)]
         for bundle in leaving:
             if is_idle(bundle):
@@ -249,7 +249,7 @@ class DeploymentReconciler:
             return None
         self._sum_up(osdpl, RegionObservation(bundles=bundles, deleting=True))
         # No event tells when the last Secret is out.
-        return self._resync if bundles else LOOK_AGAIN
+        return self._resync if bundles else RETRY_SECONDS
 
     def _credentials_would_go(self, osdpl: KubeObject, volumes: str) -> bool:
         """Whether Secrets that are to stay still belong to the osdpl and would be collected with it.
@@ -285,13 +285,13 @@ class DeploymentReconciler:
             containers=self._containers,
             before=before,
             bundles=found.bundles,
-            wanted=found.wanted,
+            desired=found.desired,
             problem=found.problem,
             problem_reason=found.problem_reason,
             lacking=found.lacking,
             warnings="; ".join(str(warning) for warning in found.region.warnings) if found.region else "",
             paused=found.paused,
-            held=found.held,
+            awaiting_approval=found.awaiting_approval,
             deleting=found.deleting,
             remaining=tuple(sorted(found.names)) if found.deleting else (),
             plan=found.plan,
@@ -327,7 +327,7 @@ class DeploymentReconciler:
         self._events.emit(osdpl, type_=reason.event, reason=reason, message=new["message"])
 
 
-def _going(obj: KubeObject) -> bool:
+def _deleting(obj: KubeObject) -> bool:
     return bool(obj["metadata"].get("deletionTimestamp"))
 
 

@@ -11,7 +11,7 @@ from controller.domain.region.plan import Approval, RegionPlan
 from controller.errors import ChartInvalid
 from controller.ports.kubernetes import KubeObject, KubeObjects
 from controller.reconcile.region.bundle_writer import name_of
-from controller.reconcile.shared.chart_errors import chart_reason, look_again
+from controller.reconcile.shared.chart_errors import chart_reason, retry_after
 from controller.render.region import Region
 
 
@@ -20,7 +20,7 @@ class RegionObservation:
     """What one look has found and done. `begins`: an approval was taken up and waits to be acted upon;
     `applying`: it is being acted upon. `lacking`: the bundles that `problem` is about, where all others are
     served. `again`: seconds until another look may find what is missing. Of `plan` None means that the mode
-    is not Plan, or that the plan in the status stays. `held`: the region is paused, and its bundles are not
+    is not Plan, or that the plan in the status stays. `awaiting_approval`: the region is paused, and its bundles are not
     what the spec asks for."""
 
     bundles: KubeObjects
@@ -30,7 +30,7 @@ class RegionObservation:
     lacking: tuple[str, ...] = ()
     again: float = math.inf
     paused: bool = False
-    held: bool = False
+    awaiting_approval: bool = False
     deleting: bool = False
     plan: RegionPlan | None = None
     approval: Approval | None = None
@@ -45,7 +45,7 @@ class RegionObservation:
     @property
     def served(self) -> bool:
         """Whether the bundles are what the spec asks for."""
-        return self.region is not None and not (self.problem or self.waits or self.held)
+        return self.region is not None and not (self.problem or self.waits or self.awaiting_approval)
 
     @property
     def names(self) -> frozenset[str]:
@@ -53,9 +53,9 @@ class RegionObservation:
         return frozenset(map(name_of, self.bundles))
 
     @property
-    def wanted(self) -> frozenset[str]:
+    def desired(self) -> frozenset[str]:
         """The names of the bundles that there are to be, while anything is acted upon."""
-        if self.region is None or self.waits or self.held:
+        if self.region is None or self.waits or self.awaiting_approval:
             return self.names
         return frozenset(bundle.name for bundle in self.region.bundles) | self.region.missing.keys()
 
@@ -71,7 +71,7 @@ def lacking(found: RegionObservation, missing: Mapping[str, ChartInvalid]) -> Re
     """A look that has served every service but these, which stay as they are."""
     error = next(iter(missing.values()))
     waiting = f"{error}; until then nothing is changed in {', '.join(sorted(missing))}"
-    again = min(map(look_again, missing.values()))
+    again = min(map(retry_after, missing.values()))
     reason, names = chart_reason(error), tuple(sorted(missing))
     return replace(found, problem=waiting, problem_reason=reason, lacking=names, again=again)
 

@@ -17,7 +17,7 @@ log = logging.getLogger(__name__)
 # Seconds. A holder renews every 5 s; one that is started anew is back within this, but for one that
 # Kubernetes holds back because it ends again and again.
 SILENT_AFTER = 60.0
-LOOK_EVERY = 10.0
+CHECK_SECONDS = 10.0
 # Looks further apart tell nothing of what was between them: while the API server is away nobody renews.
 FAR_APART = 30.0
 # Renewals that we see further apart than this are a container's that has died between them.
@@ -49,7 +49,7 @@ class _Heard:
         elif self.is_steady:
             self.silent = False
 
-    def begin_anew(self, now: float) -> None:
+    def begin_again(self, now: float) -> None:
         """Nobody knows what was until now."""
         self.since, self.steady = now, None
 
@@ -60,7 +60,7 @@ class _Heard:
 
 
 class OtherContainers:
-    """Watches over the Leases of `containers`. `look` is called by one thread at a time, `silence` by any.
+    """Watches over the Leases of `containers`. `observe` is called by one thread at a time, `silence` by any.
 
     Clocks are never compared: what counts is how long we ourselves have seen no renewal. `changed()` is
     called when `silence` gives something else than before.
@@ -88,7 +88,7 @@ class OtherContainers:
         """Who has been silent for too long, as of the last look."""
         return self._silence
 
-    def look(self) -> float:
+    def observe(self) -> float:
         """Reads the Leases; seconds until the next look. Raises KubeError."""
         leases = {name: self._kube.get(LEASE, lease_name(name), self._namespace) for name in self._containers}
         now = self._clock.monotonic()
@@ -97,14 +97,14 @@ class OtherContainers:
             stamp = _stamp(lease)
             known = self._heard.setdefault(name, _Heard(stamp, now))
             if blind:
-                known.begin_anew(now)
+                known.begin_again(now)
             known.hear(stamp, _stuck(lease), now)
         before, self._silence = self._silence, self._judged()
         if before != self._silence:
             if before.silent != self._silence.silent:
                 log.warning("containers without a sign of life: %s", sorted(self._silence.silent) or "none")
             self._changed()
-        return LOOK_EVERY
+        return CHECK_SECONDS
 
     def _judged(self) -> SilentContainers:
         silent = {name for name, one in self._heard.items() if one.silent}

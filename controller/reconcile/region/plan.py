@@ -17,7 +17,7 @@ from controller.domain.region.node_overrides import rename_warnings
 from controller.domain.region.plan import DesiredRelease, PlanParts, RegionPlan, gather_plan
 from controller.domain.releases.bundle import BundleSpec, ReleaseSpec
 from controller.domain.releases.bundle_object import parse_bundle
-from controller.domain.releases.plan import wish_digest, wish_of
+from controller.domain.releases.plan import desired_digest, desired_of
 from controller.errors import SpecInvalid
 from controller.ports.charts import ChartSource
 from controller.ports.kubernetes import KubeObject, KubeObjects
@@ -25,7 +25,7 @@ from controller.reconcile.region.bundle_writer import name_of
 from controller.render.region import Region
 
 
-def wish_digests(wanted: Iterable[KubeObject], region: Region, charts: ChartSource) -> dict[str, str]:
+def desired_digests(wanted: Iterable[KubeObject], region: Region, charts: ChartSource) -> dict[str, str]:
     """Digest of what is asked for of each bundle: its releases and the content of their charts.
 
     helmbundle says for which one it has planned. Raises ChartInvalid.
@@ -34,17 +34,17 @@ def wish_digests(wanted: Iterable[KubeObject], region: Region, charts: ChartSour
         bundle.name: [charts.digest(release.spec.chart) for release in bundle.releases]
         for bundle in region.bundles
     }
-    return {name_of(obj): wish_digest(wish_of(obj["spec"]), content[name_of(obj)]) for obj in wanted}
+    return {name_of(obj): desired_digest(desired_of(obj["spec"]), content[name_of(obj)]) for obj in wanted}
 
 
 def planned_object(wanted: KubeObject, current: KubeObject | None) -> KubeObject:
     """The bundle as it is applied now, with the wish beside it if that differs."""
     if current is None:
         nothing = {"mode": "Plan", "volumes": wanted["spec"]["volumes"], "releases": []}
-        return {**wanted, "spec": {**nothing, "planned": wish_of(wanted["spec"])}}
-    spec = {"mode": "Plan", **wish_of(current["spec"])}
-    if wish_of(current["spec"]) != wish_of(wanted["spec"]):
-        spec["planned"] = wish_of(wanted["spec"])
+        return {**wanted, "spec": {**nothing, "planned": desired_of(wanted["spec"])}}
+    spec = {"mode": "Plan", **desired_of(current["spec"])}
+    if desired_of(current["spec"]) != desired_of(wanted["spec"]):
+        spec["planned"] = desired_of(wanted["spec"])
     return {**wanted, "spec": spec}
 
 
@@ -52,7 +52,7 @@ def leaving_object(current: KubeObject, volumes: str) -> KubeObject:
     """A bundle that is no longer wanted, with the plan to take away all its releases."""
     meta = {key: current["metadata"][key] for key in ("name", "namespace", "labels", "ownerReferences")}
     planned = {"volumes": volumes, "releases": []}
-    spec = {"mode": "Plan", **wish_of(current["spec"]), "planned": planned}
+    spec = {"mode": "Plan", **desired_of(current["spec"]), "planned": planned}
     return {"apiVersion": current["apiVersion"], "kind": current["kind"], "metadata": meta, "spec": spec}
 
 
@@ -75,8 +75,8 @@ def is_settled(wanted: KubeObject, current: KubeObject | None) -> bool:
 def is_as_wished(wanted: KubeObjects, bundles: KubeObjects) -> bool:
     """Whether the bundles are those that are wanted, and each asks of its releases what is asked of it."""
     there = {name_of(bundle): bundle for bundle in bundles}
-    asked = {name_of(obj): wish_of(obj["spec"]) for obj in wanted}
-    return asked == {name: wish_of(bundle["spec"]) for name, bundle in there.items()}
+    asked = {name_of(obj): desired_of(obj["spec"]) for obj in wanted}
+    return asked == {name: desired_of(bundle["spec"]) for name, bundle in there.items()}
 
 
 def is_idle(bundle: KubeObject) -> bool:
@@ -85,7 +85,7 @@ def is_idle(bundle: KubeObject) -> bool:
 
 
 def region_plan(region: Region, wishes_asked: Mapping[str, str], bundles: KubeObjects) -> RegionPlan:
-    """The region's plan as far as its bundles have told their parts; `wishes_asked` as `wish_digests`."""
+    """The region's plan as far as its bundles have told their parts; `wishes_asked` as `desired_digests`."""
     there = {name_of(bundle): bundle for bundle in bundles}
     wishes: dict[str, DesiredRelease] = {}
     for bundle in region.bundles:
@@ -105,7 +105,7 @@ def region_plan(region: Region, wishes_asked: Mapping[str, str], bundles: KubeOb
     }
     parts = PlanParts(
         bundles=[bundle for bundle in bundles if not bundle["metadata"].get("deletionTimestamp")],
-        wishes=wishes,
+        desired=wishes,
         warnings=renames(region, bundles),
         services=services,
         asked=wishes_asked,
@@ -132,7 +132,7 @@ def applied_spec(bundle: KubeObject | None) -> BundleSpec | None:
 
 
 def _haswish_of(wanted: KubeObject, current: KubeObject) -> bool:
-    return wish_of(current["spec"]) == wish_of(wanted["spec"]) and not current["spec"].get("planned")
+    return desired_of(current["spec"]) == desired_of(wanted["spec"]) and not current["spec"].get("planned")
 
 
 def _own_plan(bundle: KubeObject) -> Mapping[str, Any] | None:

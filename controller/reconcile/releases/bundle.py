@@ -27,7 +27,7 @@ from controller.reconcile.releases.actions.run import ActionRequest, ReleaseActi
 from controller.reconcile.releases.actions.superseded import is_superseded, seconds_allowed
 from controller.reconcile.releases.bundle_status import BundleStatusWriter
 from controller.reconcile.releases.decide import ReleaseDecisions, taken_by
-from controller.reconcile.releases.drift.event_filter import tell_drift
+from controller.reconcile.releases.drift.event_filter import report_drift
 from controller.reconcile.releases.drift.watch import DriftWatch
 from controller.reconcile.releases.histories import ReleaseHistories
 from controller.reconcile.releases.hooks.progress import LASTS_AFTER, NO_HOOKS, HookProgress, ObservedHooks
@@ -140,13 +140,13 @@ class BundleReconciler:
     def reconcile(self, key: BundleKey) -> float | None:
         """One look; the seconds until the next that nothing will announce, None when the bundle is gone."""
         try:
-            with self._waiting.look(key) as waits_for:
-                return self._look(key, waits_for)
+            with self._waiting.observe(key) as waits_for:
+                return self._reconcile_once(key, waits_for)
         finally:
             for bundle in self._slots.next_refused():
                 self._requeue(bundle)
 
-    def _look(self, key: BundleKey, waits_for: set[str]) -> float | None:
+    def _reconcile_once(self, key: BundleKey, waits_for: set[str]) -> float | None:
         namespace, name = key
         obj = self._kube.get(HELMBUNDLE, name, namespace)
         if obj is None:
@@ -173,10 +173,10 @@ class BundleReconciler:
         look = ObservedBundle(bundle, obj, histories, busy, SecretValues(self._kube, namespace))
         names = look.names()
         for release in names:
-            self._look_at(look, release)
+            self._reconcile_releases(look, release)
         self._keep_only(key, names)
         waits_for.update(look.waits_for)
-        if bundle.deleting and not look.left:
+        if bundle.deleting and not look.remaining:
             self._report.let_go(obj)
             self._keep_only(key, ())
             return None
@@ -197,7 +197,7 @@ class BundleReconciler:
         else:
             self._names.pop(bundle, None)
 
-    def _look_at(self, look: ObservedBundle, name: str) -> None:
+    def _reconcile_releases(self, look: ObservedBundle, name: str) -> None:
         """Decides on one release, acts, and adds its view."""
         release = self._observe(look, name)
         key = look.key(name)
@@ -205,7 +205,7 @@ class BundleReconciler:
         if running is not None and running.bundle != look.bundle.name:
             decision = taken_by(running.bundle)
             state = resting_state(decision, release)
-            if release.wanted is None:
+            if release.resolved is None:
                 return
         elif running is not None:
             seen = self._follow(look, release, running)
@@ -224,7 +224,7 @@ class BundleReconciler:
             self._drift.leave(key)
             return
         ours = running is not None and running.bundle == look.bundle.name
-        look.left = look.left or bool(release.revisions) or ours
+        look.remaining = look.remaining or bool(release.revisions) or ours
         if decision.again_after is not None:
             look.again.append(decision.again_after)
         look.waits_for.update(decision.waits_for)
@@ -235,7 +235,7 @@ class BundleReconciler:
             look.views.extend(as_before(look, view))
             return
         look.views.append(view)
-        tell_drift(self._events, look.obj, view, corrected=decision.action == Action.CORRECT)
+        report_drift(self._events, look.obj, view, corrected=decision.action == Action.CORRECT)
 
     def _observe(self, look: ObservedBundle, name: str) -> ObservedRelease:
         spec = next((item for item in look.bundle.spec.releases if item.name == name), None)
@@ -263,7 +263,7 @@ class BundleReconciler:
         """What an action of ours is at; ends it when what it serves is not asked for any more, or not for
         so long."""
         key = look.key(release.name)
-        wanted, suspended = release.wanted, look.suspended(release.name)
+        wanted, suspended = release.resolved, look.suspended(release.name)
         superseded = is_superseded(running, wanted, look.requests(release.name), suspended=suspended)
         allowed = seconds_allowed(running, wanted, suspended=suspended)
         left = running.started + allowed - self._clock.now()
@@ -273,7 +273,7 @@ class BundleReconciler:
             running.cancellation.cancel(f"not done within {allowed:g} s, as its spec says by now")
         elif allowed < running.timeout:
             look.again.append(left)
-        seen = self._hooks.look(key, replace(running, timeout=allowed))
+        seen = self._hooks.observe(key, replace(running, timeout=allowed))
         for bundle in self._slots.note_waiting(key, seen.waiting):
             self._requeue(bundle)
         if running.cancellation.cancelled:
@@ -287,7 +287,7 @@ class BundleReconciler:
         """Starts what was decided, if there is a slot for it; the state from now on, and why."""
         if decision.action not in _BEGUN:
             return resting_state(decision, release), decision
-        resolved = release.wanted.resolved if release.wanted else None
+        resolved = release.resolved.resolved if release.resolved else None
         secrets = resolved.secrets if resolved else look.secrets_of(release.name)
         self._learn(secrets)
         job = _job(look, release, decision, secrets)
@@ -354,13 +354,13 @@ class BundleReconciler:
             return  # all was right again before it began
         elif outcome and job.action != Action.UNLOCK:
             reason = Reason(f"{job.action}{'Failed' if outcome.error else 'Succeeded'}")
-            ending = f"failed: {outcome.error}" if outcome.error else f"succeeded{_told(outcome.done)}"
+            ending = f"failed: {outcome.error}" if outcome.error else f"succeeded{_reported(outcome.done)}"
             text = f"{job.action} of release {job.release} {ending}"
             kind = NORMAL if outcome.superseded else reason.event
             self._events.emit(look.obj, type_=kind, reason=reason, message=text)
 
 
-def _told(done: str) -> str:
+def _reported(done: str) -> str:
     return f": {done}" if done else ""
 
 
@@ -372,7 +372,7 @@ def _asks_to_delete_volumes(obj: Mapping[str, Any]) -> bool:
 def _job(
     look: ObservedBundle, release: ObservedRelease, decision: NextAction, secrets: Iterable[str]
 ) -> ActionRequest:
-    wanted, attempt = release.wanted, release.attempt
+    wanted, attempt = release.resolved, release.attempt
     current = release.revisions[-1].version if release.revisions else 0
     making = decision.action in MAKING
     digest = wanted.digest if wanted and (making or decision.action == Action.UNLOCK) else ""

@@ -21,7 +21,7 @@ class BundleEventFilter:
         """Namespace and name of all bundles that there are."""
         return tuple(self._known)
 
-    def is_news(self, event: str | None, obj: Mapping[str, Any]) -> bool:
+    def concerns_reconcile(self, event: str | None, obj: Mapping[str, Any]) -> bool:
         """Whether the object differs in more than its status from what was last seen.
 
         `event` is its type, None for an object of the list that a watch begins with.

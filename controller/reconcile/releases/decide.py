@@ -14,7 +14,7 @@ from controller.ports.kubernetes import HELMBUNDLE, Kube
 from controller.ports.system import Clock
 from controller.reconcile.releases.drift.index import Followed
 from controller.reconcile.releases.drift.watch import DriftWatch
-from controller.reconcile.releases.hooks.running_hooks import find_left_hook
+from controller.reconcile.releases.hooks.running_hooks import find_running_hook
 from controller.reconcile.releases.observe_bundle import ObservedBundle
 from controller.reconcile.releases.observe_release import (
     ObservedRelease,
@@ -22,7 +22,7 @@ from controller.reconcile.releases.observe_release import (
     recorded,
     steady_jitter,
 )
-from controller.reconcile.releases.planning.plan_gate import held_back
+from controller.reconcile.releases.planning.plan_gate import gated_by_plan
 
 _RESTING = (
     Reason.IN_SYNC,
@@ -63,12 +63,12 @@ class ReleaseDecisions:
         decision = self._decide(look, release)
         planning = look.bundle.spec.mode == "Plan" and not look.bundle.deleting
         if planning:
-            decision = held_back(decision, release)
-        self._look_after(look, release, decision, planning=planning)
+            decision = gated_by_plan(decision, release)
+        self._follow_drift(look, release, decision, planning=planning)
         return _with_obstacle(decision, release)
 
     def _decide(self, look: ObservedBundle, release: ObservedRelease) -> NextAction:
-        wanted, spec = release.wanted, release.spec
+        wanted, spec = release.resolved, release.spec
         suspended = look.suspended(release.name)
         if suspended:
             return NextAction(Action.NOTHING, Reason.SUSPENDED, f"suspended by {suspended}")
@@ -84,7 +84,7 @@ class ReleaseDecisions:
         look.drifts[release.name] = self._known_drift(look, release)
         return decide(
             ReleaseSituation(
-                wanted=wanted.digest if wanted else None,
+                desired=wanted.digest if wanted else None,
                 recorded=recorded(release.revisions),
                 attempt=release.attempt,
                 now=self._clock.now(),
@@ -104,13 +104,13 @@ class ReleaseDecisions:
 
     def _open_hook(self, look: ObservedBundle, release: ObservedRelease) -> OpenHook | None:
         """What the last attempt has left at work on what is wanted still."""
-        spec, wanted, attempt = release.spec, release.wanted, release.attempt
+        spec, wanted, attempt = release.spec, release.resolved, release.attempt
         last = release.revisions[-1] if release.revisions else None
         if spec is None or wanted is None or attempt is None or last is None or not attempt.interrupted:
             return None
         if not (last.ours and last.status == "failed" and last.digest == attempt.digest == wanted.digest):
             return None
-        return find_left_hook(self._kube, self._records, look.key(release.name), last, float(spec.timeout))
+        return find_running_hook(self._kube, self._records, look.key(release.name), last, float(spec.timeout))
 
     def _known_drift(self, look: ObservedBundle, release: ObservedRelease) -> Drift:
         spec, revisions = release.spec, release.revisions
@@ -118,14 +118,14 @@ class ReleaseDecisions:
             return NO_DRIFT
         return self._drift.known(look.key(release.name), revisions[-1].version)
 
-    def _look_after(
+    def _follow_drift(
         self, look: ObservedBundle, release: ObservedRelease, decision: NextAction, *, planning: bool
     ) -> None:
         """Has the objects of a release looked after that is deployed and to stay as it is."""
         key, spec = look.key(release.name), release.spec
         last = release.revisions[-1] if release.revisions else None
         failed = release.attempt is not None and release.attempt.action == Action.CORRECT
-        obstacle = release.wanted.obstacle if release.wanted else None
+        obstacle = release.resolved.obstacle if release.resolved else None
         rests = (
             decision.reason in _RESTING
             # What is deployed goes on, whatever its next revision waits for.
@@ -170,12 +170,12 @@ def _foreign_grace(release: ObservedRelease) -> float:
     """Seconds after which somebody else's Helm counts as dead. What is to go for good is given more: a short
     timeout says how long an install may take, and not how long a removal by hand does."""
     timeout = float(release.spec.timeout) if release.spec else 0.0
-    return timeout if release.spec and release.wanted is not None else max(timeout, FOREIGN_REMOVAL_SECONDS)
+    return timeout if release.spec and release.resolved is not None else max(timeout, FOREIGN_REMOVAL_SECONDS)
 
 
 def _with_obstacle(decision: NextAction, release: ObservedRelease) -> NextAction:
     """A release that is as its spec asks for says what it will lack with its next change."""
-    obstacle = release.wanted.obstacle if release.wanted else None
+    obstacle = release.resolved.obstacle if release.resolved else None
     if obstacle is None or decision.reason != Reason.IN_SYNC:
         return decision
     text = f"as its spec asks for, as far as can be told: {obstacle.message}"

@@ -35,7 +35,7 @@ class ReleaseManifests:
         its newest one have in common: what a new revision has no more, Helm takes away in its course.
         With `anew` these revisions are looked up again.
         """
-        self._look_up(releases, anew)
+        self._read(releases, anew)
         result = {}
         for name, (_, revisions) in self._standing.items():
             manifests = [self._manifest(name, revision) for revision in revisions]
@@ -44,7 +44,7 @@ class ReleaseManifests:
                 result[name] = common_manifest(known)
         return result
 
-    def _look_up(self, releases: Mapping[str, Release], anew: bool) -> None:
+    def _read(self, releases: Mapping[str, Release], anew: bool) -> None:
         before, self._standing = self._standing, {}
         changed = []
         for name, release in releases.items():

@@ -21,11 +21,11 @@ Histories = Mapping[str, tuple[Revision, ...]]
 
 @dataclass
 class ObservedBundle:
-    """Everything is read once, at the beginning; `views`, `again`, `left`, `drifts`, `kept` and `put_off`
+    """Everything is read once, at the beginning; `views`, `again`, `remaining`, `drifts`, `kept` and `put_off`
     grow release by release.
 
     `again` holds the seconds after which a release wants to be looked at, `waits_for` the releases of any
-    bundle that something here waits for, `left` says that something of the bundle is still installed or
+    bundle that something here waits for, `remaining` says that something of the bundle is still installed or
     being worked on. `histories` are those of its own releases and of what they depend on.
     `drifts` says by release what others have changed, `kept` which claims it has left behind. `put_off` are
     those that something was to be begun with, which the next run does, as this one is told to stop.
@@ -39,7 +39,7 @@ class ObservedBundle:
     views: list[ReleaseView] = field(default_factory=list)
     again: list[float] = field(default_factory=list)
     waits_for: set[str] = field(default_factory=set)
-    left: bool = False
+    remaining: bool = False
     drifts: dict[str, Drift] = field(default_factory=dict)
     kept: dict[str, tuple[str, ...]] = field(default_factory=dict)
     put_off: set[str] = field(default_factory=set)

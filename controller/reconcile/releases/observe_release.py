@@ -19,7 +19,7 @@ from controller.ports.charts import ChartSource
 from controller.ports.helm import Revision
 from controller.reconcile.releases.action_slots import ActionOutcome
 from controller.reconcile.releases.attempts import last_attempt
-from controller.reconcile.shared.chart_errors import LOOK_AGAIN, chart_reason, look_again
+from controller.reconcile.shared.chart_errors import RETRY_SECONDS, chart_reason, retry_after
 from controller.reconcile.shared.secret_values import SecretValues
 
 # A label's value has at most 63 characters; 160 bits are plenty to tell two sets of values apart.
@@ -43,13 +43,13 @@ class ResolvedRelease:
 
 @dataclass(frozen=True)
 class ObservedRelease:
-    """One release as a look finds it: `spec` None when the bundle does not name it, `wanted` None when
+    """One release as a look finds it: `spec` None when the bundle does not name it, `resolved` None when
     it must go. `attempt_entry` is `lastAttempt` as it stands in the status, `hook_entries` the hooks of
     an attempt that failed."""
 
     name: str
     spec: ReleaseSpec | None
-    wanted: ResolvedRelease | None
+    resolved: ResolvedRelease | None
     revisions: tuple[Revision, ...]
     attempt: Attempt | None
     attempt_entry: Mapping[str, Any]
@@ -72,7 +72,7 @@ def observe_release(
     return ObservedRelease(
         name=name,
         spec=spec,
-        wanted=wanted,
+        resolved=wanted,
         revisions=revisions,
         attempt=outcome.attempt if outcome else last_attempt(entry),
         attempt_entry=attempt,
@@ -97,7 +97,7 @@ def want_release(
     except SecretMissing as error:
         obstacle = _obstacle(Reason.SECRET_MISSING, error)
     except ChartInvalid as error:
-        obstacle = _obstacle(chart_reason(error), error, look_again(error))
+        obstacle = _obstacle(chart_reason(error), error, retry_after(error))
     else:
         digest = values_digest(chart, spec.chart.version, resolved.values, key)
         return ResolvedRelease(spec, digest[:DIGEST_LENGTH], asked, resolved)
@@ -158,7 +158,7 @@ def steady_jitter(release: str, attempt: Attempt | None) -> float:
     return backoff.steady_jitter(f"{release} {attempt.finished if attempt else 0}")
 
 
-def _obstacle(reason: Reason, error: Exception, again_after: float = LOOK_AGAIN) -> NextAction:
+def _obstacle(reason: Reason, error: Exception, again_after: float = RETRY_SECONDS) -> NextAction:
     return NextAction(Action.WAIT, reason, str(error), again_after=again_after)
 
 

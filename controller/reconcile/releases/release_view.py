@@ -21,7 +21,7 @@ def resting_state(decision: NextAction, release: ObservedRelease) -> ReleaseStat
     if decision.reason in (Reason.SUSPENDED, Reason.ROLLED_BACK):
         # Suspended as it should be is deployed all the same; otherwise nobody knows what it lacks.
         last = revisions[-1] if revisions else None
-        as_wanted = last and release.wanted and last.digest == release.wanted.digest and last.ours
+        as_wanted = last and release.resolved and last.digest == release.resolved.digest and last.ours
         if as_wanted and last and last.status == "deployed":
             return ReleaseState.DEPLOYED
         # Whoever suspends it to look into a failure must still be told of that.

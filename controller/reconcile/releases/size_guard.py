@@ -34,7 +34,7 @@ class SizeGuard:
 
     def guard(self, look: ObservedBundle, release: ObservedRelease, decision: NextAction) -> NextAction:
         """The decision, unless it would write a record that cannot be stored."""
-        wanted = release.wanted
+        wanted = release.resolved
         making = decision.action in (Action.INSTALL, Action.UPGRADE)
         if not making or wanted is None or wanted.resolved is None or not wanted.digest:
             return decision
@@ -46,7 +46,7 @@ class SizeGuard:
             while len(known) >= _REMEMBERED:
                 known.pop(next(iter(known)))
             known[wanted.digest] = octets
-            self._tell(look, release.name, octets)
+            self._report(look, release.name, octets)
         text = too_large(known[wanted.digest])
         return NextAction(Action.WAIT, Reason.RELEASE_TOO_LARGE, text) if text else decision
 
@@ -78,7 +78,7 @@ class SizeGuard:
         except (ChartInvalid, HelmFailed):
             return None
 
-    def _tell(self, look: ObservedBundle, name: str, octets: int) -> None:
+    def _report(self, look: ObservedBundle, name: str, octets: int) -> None:
         for reason, text in (
             (Reason.RELEASE_TOO_LARGE, too_large(octets)),
             (Reason.RELEASE_LARGE, nearly_too_large(octets)),

@@ -22,7 +22,7 @@ class WaitingBundles:
         self._waits: dict[BundleKey, frozenset[str]] = {}
 
     @contextmanager
-    def look(self, bundle: BundleKey) -> Iterator[set[str]]:
+    def observe(self, bundle: BundleKey) -> Iterator[set[str]]:
         """For the time of one look; the set that it yields takes the names of releases waited for.
 
         An action that ends while the look goes on may be one that it waits for, and does not know yet.

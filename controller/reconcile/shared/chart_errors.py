@@ -15,7 +15,7 @@ from controller.errors import (
 
 # A chart or a Secret that is missing is looked for again after this many seconds: nothing tells us when
 # it comes.
-LOOK_AGAIN = 2.0
+RETRY_SECONDS = 2.0
 # A repository that rests is not asked at such a look, but a Secret that was corrected meanwhile is seen.
 LONGEST = 15.0
 
@@ -34,6 +34,6 @@ def chart_reason(error: ChartInvalid) -> Reason:
     return next((reason for kind, reason in _REASONS if isinstance(error, kind)), Reason.CHART_INVALID)
 
 
-def look_again(error: ChartInvalid) -> float:
+def retry_after(error: ChartInvalid) -> float:
     """Seconds until another look may find something else."""
-    return LOOK_AGAIN if error.retry_after is None else min(max(error.retry_after, 0.5), LONGEST)
+    return RETRY_SECONDS if error.retry_after is None else min(max(error.retry_after, 0.5), LONGEST)

@@ -63,11 +63,11 @@ class CloudAccess:
                 self._cloud, self._digest = opened, digest
             return self._cloud
 
-    def for_a_look(self) -> Cloud:
+    def for_one_pass(self) -> Cloud:
         """The cloud for one look. Raises as `cloud` does."""
         return self.cloud().until(self._clock.monotonic() + LOOK_WITHIN, grace=LOOK_GRACE)
 
-    def look(self, cloud: Cloud) -> CloudView:
+    def observe_hosts(self, cloud: Cloud) -> CloudView:
         """All hosts, anew. Raises CloudUnavailable where any part of it is not known."""
         try:
             view = CloudView(

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Sighting:
-    """`since` in seconds since the epoch, 0.0 while it is not so; `looks` in a row, the last included."""
+    """`since` in seconds since the epoch, 0.0 while it is not so; `observations` in a row, the last included."""
 
     since: float = 0.0
-    looks: int = 0
+    observations: int = 0
 
 
 class FirstSeen:
@@ -20,13 +20,13 @@ class FirstSeen:
     def __init__(self) -> None:
         self._seen: dict[Hashable, Sighting] = {}
 
-    def look(self, what: Hashable, so: bool, now: float) -> Sighting:
+    def observe(self, what: Hashable, so: bool, now: float) -> Sighting:
         """Takes in one look at `what`."""
         if not so:
             self._seen.pop(what, None)
             return Sighting()
         before = self._seen.get(what, Sighting(now))
-        self._seen[what] = Sighting(before.since, before.looks + 1)
+        self._seen[what] = Sighting(before.since, before.observations + 1)
         return self._seen[what]
 
     def keep(self, those: Collection[Hashable]) -> None:

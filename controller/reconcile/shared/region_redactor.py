@@ -52,7 +52,7 @@ class RegionRedactor:
         self._done: dict[str, str] = {}
         self._last: dict[str, str] = {}
 
-    def look_through(self, names: frozenset[str]) -> None:
+    def learn_from_secrets(self, names: frozenset[str]) -> None:
         """A new look begins: from now on these Secrets are what is looked for.
 
         They are read before anything is said, so that what they hold now is known once it is rotated.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from controller.cli.views.hook_jobs import JOB_NAME, lasting, pod_trouble, running_jobs, with_jobs
+from controller.cli.views.hook_jobs import JOB_NAME, lasting, pod_error, running_jobs, with_jobs
 from controller.cli.views.release_rows import Phase, ReleaseRow
 
 NOW = 1_772_357_400.0  # 2026-03-01T09:30:00Z
@@ -62,22 +62,22 @@ def test_a_release_at_rest_is_not_concerned():
 
 
 def test_an_image_that_cannot_be_pulled_is_the_trouble_of_its_job():
-    troubles = pod_trouble([pod("nova-db-sync", containerStatuses=[waiting("ImagePullBackOff")])])
+    troubles = pod_error([pod("nova-db-sync", containerStatuses=[waiting("ImagePullBackOff")])])
     jobs = running_jobs([job("nova-db-sync", release="nova")], NOW)
     (found,) = with_jobs([row("nova")], jobs, troubles)
-    assert found.trouble == "nova-db-sync: ImagePullBackOff quay.io/nova:1"
+    assert found.error == "nova-db-sync: ImagePullBackOff quay.io/nova:1"
 
 
 def test_a_crash_names_the_container():
-    assert pod_trouble([pod("j", initContainerStatuses=[waiting("CrashLoopBackOff")])]) == {
+    assert pod_error([pod("j", initContainerStatuses=[waiting("CrashLoopBackOff")])]) == {
         "j": "CrashLoopBackOff container sync"
     }
 
 
 def test_a_pod_that_no_node_takes_says_so():
     condition = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/3 nodes"}
-    assert pod_trouble([pod("j", conditions=[condition])]) == {"j": "no node takes its pod: 0/3 nodes"}
+    assert pod_error([pod("j", conditions=[condition])]) == {"j": "no node takes its pod: 0/3 nodes"}
 
 
 def test_a_pod_that_is_being_created_is_no_trouble():
-    assert pod_trouble([pod("j", containerStatuses=[waiting("ContainerCreating")])]) == {}
+    assert pod_error([pod("j", containerStatuses=[waiting("ContainerCreating")])]) == {}

@@ -16,7 +16,7 @@ PENDING = region(condition("Ready", "False", "ReleasesPending"))
 
 
 def progress(*releases: dict[str, object]) -> ProgressSnapshot:
-    return ProgressTracker("region-one", "openstack", 1, 0.0).look(
+    return ProgressTracker("region-one", "openstack", 1, 0.0).observe(
         PENDING, [bundle("identity", *releases)], 3.0
     )
 

@@ -86,14 +86,14 @@ def test_a_key_that_was_there_once_is_not_made_anew() -> None:
     stored = replace(COMPLETE, filled=frozenset({"admin-password"}))
     found = plan(stored, recorded={NAME: tuple(KINDS)})
     assert not found.changes
-    (trouble,) = found.troubles
+    (trouble,) = found.problems
     assert "database-password was there and is gone; restore it" in trouble.message
 
 
 def test_a_secret_that_was_there_once_is_not_made_anew() -> None:
     found = plan(None, recorded={NAME: tuple(KINDS)})
     assert not found.changes
-    assert [trouble.secret for trouble in found.troubles] == [NAME]
+    assert [trouble.secret for trouble in found.problems] == [NAME]
 
 
 def test_an_emptied_key_asks_for_a_new_credential() -> None:
@@ -112,19 +112,19 @@ def test_an_operators_secret_of_the_same_name_is_taken_up() -> None:
 def test_a_secret_of_something_else_is_left_alone() -> None:
     found = plan(replace(COMPLETE, ours=False, foreign=True, filled=frozenset()))
     assert not found.changes
-    assert "belongs to something else" in found.troubles[0].message
+    assert "belongs to something else" in found.problems[0].message
 
 
 def test_an_immutable_secret_that_lacks_a_key_is_reported() -> None:
     found = plan(replace(COMPLETE, immutable=True, filled=frozenset({"admin-password"})))
     assert not found.changes
-    assert "immutable and lacks database-password" in found.troubles[0].message
+    assert "immutable and lacks database-password" in found.problems[0].message
 
 
 def test_a_secret_on_its_way_out_is_reported() -> None:
     found = plan(replace(COMPLETE, deleting=True))
     assert found.does_nothing
-    assert "being deleted" in found.troubles[0].message
+    assert "being deleted" in found.problems[0].message
 
 
 @pytest.mark.parametrize(
@@ -187,12 +187,12 @@ def test_a_public_key_is_derived_whenever_it_is_missing() -> None:
 def test_a_public_key_is_not_made_for_a_lost_private_one() -> None:
     found = plan(None, wanted=[PAIR], recorded={PAIR.name: ("ssh-private-key",)})
     assert not found.changes
-    assert "ssh-private-key was there" in found.troubles[0].message
+    assert "ssh-private-key was there" in found.problems[0].message
 
 
 def test_half_a_pair_of_the_operators_is_reported() -> None:
     half = CredentialSecret(PAIR.name, "compute", {"ssh-public-key": "ssh-public-key"})
-    assert "name both keys or none" in plan(None, wanted=[half]).troubles[0].message
+    assert "name both keys or none" in plan(None, wanted=[half]).problems[0].message
 
 
 def test_secrets_that_the_operator_names_are_listed() -> None:

@@ -13,7 +13,7 @@ from controller.domain.health.probes import (
     EndpointAnswer,
     Probe,
     ServiceEndpoint,
-    endpoint_trouble,
+    endpoint_error,
     judge_agents,
     judge_compute_services,
     judge_endpoints,
@@ -102,12 +102,12 @@ def test_an_endpoint_without_a_proper_answer_is_named() -> None:
 
 @pytest.mark.parametrize("status", [200, 300, 302, 401, 403, 405])
 def test_a_refusal_is_an_answer_too(status: int) -> None:
-    assert endpoint_trouble(status) == ""
+    assert endpoint_error(status) == ""
 
 
 @pytest.mark.parametrize("status", [404, 500, 502, 503, 504])
 def test_what_stands_before_a_lost_service_answers_like_this(status: int) -> None:
-    assert endpoint_trouble(status) == f"HTTP {status}"
+    assert endpoint_error(status) == f"HTTP {status}"
 
 
 def shown(probe: Probe, now: float) -> tuple[Health, str]:

@@ -8,12 +8,12 @@ from itertools import product
 import pytest
 
 from controller.domain.api.reasons import Reason
-from controller.domain.hosts.circuit_breaker import brake
+from controller.domain.hosts.circuit_breaker import circuit_breaker_trips
 from controller.domain.hosts.next_step import (
     CALM,
-    LOOKS,
     MAP_AFTER,
     MAP_WITHIN,
+    MISSING_OBSERVATIONS,
     REGISTER_WITHIN,
     ComputeNode,
     HostFacts,
@@ -36,7 +36,9 @@ AGENT = Agent("a", "cmp1", "Open vSwitch agent", alive=True)
 HOST = HostFacts("cmp1", NODE, SERVICE, agents=(AGENT,), agents_expected=True, servers=0, known_uid="uid-1")
 LOST = replace(NODE, ready=False, since=NOW - 600)
 DEAD = replace(OURS, up=False)
-GONE = replace(HOST, node=None, service=None, mapped=False, agents=(), missing_looks=LOOKS)
+GONE = replace(
+    HOST, node=None, service=None, mapped=False, agents=(), missing_observations=MISSING_OBSERVATIONS
+)
 HELD = replace(DEAD, forced_down=True, reason=f"{MARK}forced down")
 
 
@@ -239,7 +241,7 @@ CASES: dict[str, tuple[HostFacts, Step, Reason]] = {
     ),
     "removed and empty": (replace(HOST, node=None, service=DEAD), Step.REMOVE, Reason.NODE_REMOVED),
     "removed, and not listed in the first looks": (
-        replace(GONE, missing_looks=LOOKS - 1),
+        replace(GONE, missing_observations=MISSING_OBSERVATIONS - 1),
         Step.WAIT,
         Reason.CLOUD_UNKNOWN,
     ),
@@ -260,7 +262,7 @@ CASES: dict[str, tuple[HostFacts, Step, Reason]] = {
     ),
     "gone": (GONE, Step.REMOVE, Reason.NODE_REMOVED),
     "gone, its host is another's": (
-        replace(GONE, missing_looks=0, taken_over="cmp9"),
+        replace(GONE, missing_observations=0, taken_over="cmp9"),
         Step.FORGET,
         Reason.NODE_REPLACED,
     ),
@@ -423,11 +425,11 @@ def bad(number: int, **more: object) -> list[HostFacts]:
 )
 def test_the_brake_holds_when_too_many_are_bad_at_once(number: int, total: int, braked: bool) -> None:
     hosts = [*bad(number), *(replace(HOST, name=f"good{i}") for i in range(total - number))]
-    assert bool(brake(hosts, POLICY)) == braked
+    assert bool(circuit_breaker_trips(hosts, POLICY)) == braked
 
 
 def test_planned_absences_do_not_brake() -> None:
-    assert brake([*bad(5, maintenance="work"), HOST], POLICY) == ""
+    assert circuit_breaker_trips([*bad(5, maintenance="work"), HOST], POLICY) == ""
 
 
 @pytest.mark.parametrize(
@@ -436,19 +438,19 @@ def test_planned_absences_do_not_brake() -> None:
 def test_many_nodes_removed_at_once_brake_their_removal(service: ComputeService, servers: int | None) -> None:
     gone = replace(HOST, node=None, service=service, servers=servers)
     hosts = [replace(gone, name=f"h{i}") for i in range(5)] + [HOST]
-    text = brake(hosts, POLICY)
+    text = circuit_breaker_trips(hosts, POLICY)
     assert "5 of 6" in text
     assert decide(hosts[0], braked=text).reason == Reason.AUTOMATION_BRAKED
 
 
 def test_removed_hosts_that_are_silent_and_empty_do_not_brake_their_removal() -> None:
     hosts = [replace(HOST, name=f"h{i}", node=None, service=DEAD, servers=0) for i in range(5)] + [HOST]
-    assert brake(hosts, POLICY) == ""
+    assert circuit_breaker_trips(hosts, POLICY) == ""
 
 
 def test_the_policy_of_a_spec() -> None:
     given = {"nodes": {"evacuation": "Auto", "holdDown": "1m30s", "brakePercent": 50}}
     images = {"compute": {"images": {"backend": "ceph"}}}
     found = parse_policy({"features": {**given, **images}})
-    assert found == NodePolicy(90.0, evacuate=True, brake=0.5, shared_disks=True)
+    assert found == NodePolicy(90.0, evacuate=True, circuit_breaker=0.5, shared_disks=True)
     assert parse_policy({}) == NodePolicy()

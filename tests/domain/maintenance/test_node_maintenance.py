@@ -23,12 +23,12 @@ from controller.domain.maintenance.server_moves import (
     begin,
     conflicting,
     failed,
-    look_for,
     may_begin,
+    observe_next,
     parse_spec,
     plan_entry,
     read_entry,
-    tried_anew,
+    try_again,
     unknown,
 )
 from controller.domain.shared.cloud_facts import Migration, Server
@@ -118,13 +118,13 @@ def test_a_move_that_is_not_confirmed_in_time_is_said_and_confirmed_as_soon_as_n
     )
     assert late.state == ServerMoveState.BLOCKED
     arrived = ServerSnapshot(moved, moves("finished", kind="migration"))
-    again, command = look_for(late, arrived, "cmp1")
+    again, command = observe_next(late, arrived, "cmp1")
     assert (again.state, command) == (
         ServerMoveState.BLOCKED,
         Command.CONFIRM,
     ) and "not confirmed" in again.message
     assert (
-        look_for(again, ServerSnapshot(THERE, moves("confirmed", kind="migration")), "cmp1")[0].state
+        observe_next(again, ServerSnapshot(THERE, moves("confirmed", kind="migration")), "cmp1")[0].state
         == ServerMoveState.DONE
     )
 
@@ -132,13 +132,13 @@ def test_a_move_that_is_not_confirmed_in_time_is_said_and_confirmed_as_soon_as_n
 def test_a_resize_of_the_owner_is_never_confirmed_and_not_waited_for_in_silence() -> None:
     waiting = ServerMove("id", "vm", MoveKind.COLD)
     resized = ServerSnapshot(replace(THERE, status="VERIFY_RESIZE"), moves("finished", kind="resize"))
-    found, command = look_for(waiting, resized, "cmp1")
+    found, command = observe_next(waiting, resized, "cmp1")
     assert command is None
     by_hand = ServerSnapshot(resized.server, moves("finished", kind="migration"))
-    assert look_for(waiting, by_hand, "cmp1")[1] is None
+    assert observe_next(waiting, by_hand, "cmp1")[1] is None
     assert found.state == ServerMoveState.BLOCKED and "resize waits" in found.message
     assert (
-        look_for(found, ServerSnapshot(THERE, moves("confirmed", kind="resize")), "cmp1")[0].state
+        observe_next(found, ServerSnapshot(THERE, moves("confirmed", kind="resize")), "cmp1")[0].state
         == ServerMoveState.DONE
     )
 
@@ -157,17 +157,17 @@ def test_a_server_that_left_by_itself_is_waited_for_no_more(
     server: Server | None, state: ServerMoveState
 ) -> None:
     waiting = ServerMove("id", "vm", MoveKind.LIVE)
-    once, _ = look_for(waiting, ServerSnapshot(server, moves()), "cmp1")
-    assert once.state == state and look_for(once, ServerSnapshot(server, moves()), "cmp1") == (once, None)
+    once, _ = observe_next(waiting, ServerSnapshot(server, moves()), "cmp1")
+    assert once.state == state and observe_next(once, ServerSnapshot(server, moves()), "cmp1") == (once, None)
 
 
 def test_what_failed_on_the_way_stays_blocked_until_it_is_repaired() -> None:
     broken = ServerSnapshot(replace(THERE, status="ERROR"), moves("error"))
     found, _ = advance(ASKED, broken, "cmp1", SPEC, NOW)
     assert "cmp2" in found.message and "error" in found.message
-    assert look_for(found, broken, "cmp1") == (found, None)
+    assert observe_next(found, broken, "cmp1") == (found, None)
     assert (
-        look_for(tried_anew(found), ServerSnapshot(THERE, moves("error")), "cmp1")[0].state
+        observe_next(try_again(found), ServerSnapshot(THERE, moves("error")), "cmp1")[0].state
         == ServerMoveState.DONE
     )
 

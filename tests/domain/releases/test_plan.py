@@ -15,7 +15,7 @@ from controller.domain.region.plan import (
     RegionPlan,
     approval_in,
     gather_plan,
-    holds_back,
+    holds_for_approval,
     planned_condition,
 )
 from controller.domain.releases.bundle import ChartRef, ReleaseSpec
@@ -24,15 +24,15 @@ from controller.domain.releases.plan import (
     ReleaseEffects,
     bounded,
     bundle_plan,
+    desired_digest,
     plan_sentence,
-    wish_digest,
 )
 from controller.domain.values.merge import Layer, merge_layers
 
 EFFECTS = ReleaseEffects(
     name="keystone",
     action=PlanAction.UPGRADE,
-    wanted="sha256:w",
+    desired="sha256:w",
     before="b",
     after="a",
     objects=("change Deployment/keystone-api",),
@@ -50,7 +50,7 @@ def digest(*effects: ReleaseEffects) -> str:
 @pytest.mark.parametrize(
     "change",
     [
-        {"wanted": "sha256:x"},
+        {"desired": "sha256:x"},
         {"after": "z"},
         {"before": "z"},
         {"action": PlanAction.INSTALL},
@@ -100,7 +100,7 @@ def test_what_was_cut_before_is_counted_on() -> None:
 
 
 def test_the_wish_is_the_same_once_the_api_server_has_stored_it() -> None:
-    assert wish_digest({"releases": [{"values": {"a": [1.0, 2.5]}}]}, ["c"]) == wish_digest(
+    assert desired_digest({"releases": [{"values": {"a": [1.0, 2.5]}}]}, ["c"]) == desired_digest(
         {"releases": [{"values": {"a": [1, 2.5]}}]}, ["c"]
     )
 
@@ -257,4 +257,4 @@ def test_a_spec_is_held_back_until_its_plan_is_approved(
         "spec": {"mode": mode},
         "status": {"plan": {"accepted": accepted}},
     }
-    assert holds_back(osdpl) is held
+    assert holds_for_approval(osdpl) is held

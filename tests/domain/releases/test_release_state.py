@@ -58,7 +58,7 @@ def rolled_back(**more: object) -> Recorded:
 
 def at(wanted: str | None = WANTED, there: Recorded | None = None, **more: object) -> ReleaseSituation:
     return dataclasses.replace(
-        ReleaseSituation(wanted=wanted, recorded=there, attempt=None, now=NOW, jitter=0.5), **more
+        ReleaseSituation(desired=wanted, recorded=there, attempt=None, now=NOW, jitter=0.5), **more
     )
 
 
@@ -111,7 +111,7 @@ TABLE = {
         Reason.DRIFTED,
     ),
     "deployed as wanted, its record cannot be read": (
-        at(there=recorded(), drift=Drift(trouble="Helm's record cannot be read")),
+        at(there=recorded(), drift=Drift(error="Helm's record cannot be read")),
         Action.NOTHING,
         Reason.RECORD_UNREADABLE,
     ),
@@ -472,7 +472,7 @@ def every_situation() -> Iterator[ReleaseSituation]:
         if wanted is not None:
             yield at("", there, requests=requests, attempt=attempt, obstacle=MISSING)
             yield at(wanted, there, requests=requests, attempt=attempt, obstacle=AWAY)
-    drifts = (drifted(), drifted(3, NOW), drifted(3, NOW - 3600), Drift(trouble="unreadable"))
+    drifts = (drifted(), drifted(3, NOW), drifted(3, NOW - 3600), Drift(error="unreadable"))
     attempts += [failed_attempt(digest="", action="Correct")]
     for there, requests, attempt, drift in itertools.product(found, asked, attempts, drifts):
         for mode in ("Correct", "Warn"):
@@ -495,7 +495,7 @@ def test_no_state_is_without_an_answer_and_none_breaks_a_promise() -> None:
         if situation.recorded and situation.recorded.status == "uninstalling" and not situation.suspended:
             at_work = decision.reason == Reason.BUSY_ELSEWHERE
             assert at_work != situation.recorded.removing, "another Helm at work is left alone"
-        if decision.action == Action.UNINSTALL and situation.wanted is not None:
+        if decision.action == Action.UNINSTALL and situation.desired is not None:
             assert situation.recorded is not None and situation.recorded.status.startswith("uninstall")
         if decision.action == Action.CORRECT:
             assert situation.recorded is not None and situation.recorded.status == "deployed"

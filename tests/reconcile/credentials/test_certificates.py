@@ -16,8 +16,8 @@ from cryptography.x509.oid import NameOID
 from controller.domain.credentials.certificates import ISSUED, TLS_TYPE
 from controller.domain.shared import metrics
 from controller.ports.kubernetes import SECRET
-from controller.reconcile.credentials.certificates import LOOK_EVERY, MISSING, READ_AT_ONCE, SHOWN
-from controller.reconcile.credentials.secrets import LOOK_AGAIN
+from controller.reconcile.credentials.certificates import CHECK_SECONDS, MISSING, READ_AT_ONCE, SHOWN
+from controller.reconcile.credentials.secrets import RESYNC_SECONDS
 from controller.reconcile.shared.status_metrics import measured_region, secret_series
 from tests.fakes.metrics import FakeMetrics
 from tests.reconcile.credentials.test_secrets import NS, RESYNC, Bed
@@ -66,7 +66,7 @@ def put(
 
 
 def secrets(bed: Bed) -> dict[str, dict[str, Any]]:
-    bed.clock.advance(LOOK_EVERY)
+    bed.clock.advance(CHECK_SECONDS)
     bed.look()
     found: dict[str, dict[str, Any]] = bed.region()["status"]["secrets"]
     return found
@@ -142,9 +142,9 @@ def test_one_that_the_spec_names_and_that_holds_none_is_told(
 
 def test_one_that_the_spec_names_is_seen_within_seconds_once_it_is_there(bed: Bed) -> None:
     bed.edit(**PUBLIC)
-    assert bed.look() == LOOK_AGAIN
+    assert bed.look() == RESYNC_SECONDS
     put(bed, "public-tls", {"tls.crt": certificate("2027-03-04"), "tls.key": "private"}, issued=False)
-    bed.clock.advance(LOOK_AGAIN)
+    bed.clock.advance(RESYNC_SECONDS)
     assert bed.look() == RESYNC
     assert bed.condition()["status"] == "True"
 
@@ -214,8 +214,8 @@ def test_many_are_read_a_part_at_a_time_and_those_that_end_first_are_shown(bed: 
     for number in range(2 * READ_AT_ONCE + 50):
         end = certificate("2027-03-04" if number % 5 else "2027-01-01")
         put(bed, f"libvirt-{number:03d}", {"tls.crt": end, "tls.key": "private"})
-    assert bed.look() == LOOK_AGAIN
-    assert bed.look() == LOOK_AGAIN
+    assert bed.look() == RESYNC_SECONDS
+    assert bed.look() == RESYNC_SECONDS
     assert bed.look() == RESYNC
     shown = {name: one for name, one in secrets(bed).items() if "expires" in one}
     assert len(shown) == SHOWN

@@ -14,7 +14,7 @@ from controller.domain.api.conditions import find
 from controller.domain.values.catalogue import CredentialSecret
 from controller.errors import ApiUnavailable, Conflict, Problem, SpecInvalid
 from controller.ports.kubernetes import HELMBUNDLE, OSDPL, SECRET, KubeObject
-from controller.reconcile.credentials.secrets import LOOK_AGAIN, SecretsReconciler
+from controller.reconcile.credentials.secrets import RESYNC_SECONDS, SecretsReconciler
 from tests.fakes.kube import FakeKube, Request
 from tests.fakes.world import FakeClock, FakeRandomness
 
@@ -240,7 +240,7 @@ def test_a_lost_secret_is_reported_and_not_made_anew(bed: Bed) -> None:
     bed.look()
     bed.kube.delete(SECRET, "database-credentials", NS)
     for _ in range(3):
-        assert bed.look() == LOOK_AGAIN
+        assert bed.look() == RESYNC_SECONDS
     assert bed.secret("database-credentials") is None
     condition = bed.condition()
     assert (condition["status"], condition["reason"]) == ("False", "SecretMissing")
@@ -283,7 +283,7 @@ OWN = {"credentials": {"identity": {"admin-password": {"name": "mine", "key": "p
 
 def test_a_missing_secret_of_the_operator_is_named_until_it_comes() -> None:
     bed = Bed(features=OWN)
-    assert bed.look() == LOOK_AGAIN
+    assert bed.look() == RESYNC_SECONDS
     message = bed.condition()["message"]
     assert 'Secret "mine"' in message
     assert "spec.features.credentials.identity.admin-password" in message
@@ -469,7 +469,7 @@ def test_helms_own_and_other_secrets_are_never_touched(bed: Bed) -> None:
 def test_a_secret_of_that_name_that_belongs_to_helm_is_reported(bed: Bed) -> None:
     labels = {"app.kubernetes.io/managed-by": "Helm"}
     bed.put_secret("database-credentials", {"x": "y"}, **labels)
-    assert bed.look() == LOOK_AGAIN
+    assert bed.look() == RESYNC_SECONDS
     assert bed.texts("database-credentials") == {"x": "y"}
     assert "belongs to something else" in bed.condition()["message"]
     assert bed.texts("identity-credentials")

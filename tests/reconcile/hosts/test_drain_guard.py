@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from controller.domain.api.names import DRAIN_LOCK_LABEL
-from controller.domain.hosts.next_step import LOOKS
+from controller.domain.hosts.next_step import MISSING_OBSERVATIONS
 from controller.domain.shared.cloud_facts import Hypervisor
 from controller.errors import Forbidden
 from controller.ports.kubernetes import NODE, OSDPL, PDB, POD
@@ -44,7 +44,7 @@ def test_a_node_with_servers_is_locked_until_they_are_gone(world: NodeWorld) -> 
     world.look(2)
     assert world.kube.objects("Pod")  # not known to be empty
     world.cloud.before = lambda *_: None
-    world.look(LOOKS - 1)
+    world.look(MISSING_OBSERVATIONS - 1)
     assert world.kube.list(POD, NAMESPACE)
     world.look(1)
     assert world.kube.list(POD, NAMESPACE) == [] and world.kube.list(PDB, NAMESPACE) == []
@@ -213,7 +213,7 @@ def test_hypervisors_that_all_say_none_release_nothing(world: NodeWorld) -> None
     world.cloud.hypervisors = lambda: tuple(  # type: ignore[method-assign]
         Hypervisor(host, 0) for host in world.cloud.services
     )
-    world.look(LOOKS + 2)
+    world.look(MISSING_OBSERVATIONS + 2)
     assert locked(world) == ({"cmp1"}, {"cmp1"})
     assert "2 servers" in world.status("cmp1")["drainLocked"]
 
@@ -223,7 +223,7 @@ def test_what_placement_holds_for_a_server_there_releases_nothing(world: NodeWor
     world.cloud.hosted.clear()
     whole = world.cloud.server
     world.cloud.server = lambda id_: hidden.get(id_) or whole(id_)  # type: ignore[method-assign]
-    world.look(LOOKS + 2)
+    world.look(MISSING_OBSERVATIONS + 2)
     assert locked(world) == ({"cmp1"}, {"cmp1"})
     assert "Placement" in world.status("cmp1")["drainLocked"]
 
@@ -236,13 +236,13 @@ def test_a_look_that_is_not_answered_in_the_end_releases_nothing(world: NodeWorl
             fail()(name, subject)
 
     world.cloud.before = before
-    world.look(LOOKS + 2)
+    world.look(MISSING_OBSERVATIONS + 2)
     assert locked(world) == ({"cmp1"}, {"cmp1"})
 
 
 def test_a_node_that_lost_its_role_stays_locked_while_servers_are_on_it(world: NodeWorld) -> None:
     world.edit_node("cmp1", {"metadata": {"labels": {ROLE: None}}})
-    world.look(LOOKS + 2)
+    world.look(MISSING_OBSERVATIONS + 2)
     assert locked(world) == ({"cmp1"}, {"cmp1"})
     # A lock that somebody takes away comes back, as that of any node with servers.
     for resource in (POD, PDB):
@@ -252,13 +252,13 @@ def test_a_node_that_lost_its_role_stays_locked_while_servers_are_on_it(world: N
     assert locked(world) == ({"cmp1"}, {"cmp1"})
     world.cloud.hosted.clear()
     world.cloud.held["cmp1"].clear()
-    world.look(LOOKS + 2)
+    world.look(MISSING_OBSERVATIONS + 2)
     assert locked(world) == (set(), set())
 
 
 def test_nothing_is_kept_for_a_node_that_is_gone(world: NodeWorld) -> None:
     world.kube.delete(NODE, "cmp1")
-    world.look(LOOKS + 2)
+    world.look(MISSING_OBSERVATIONS + 2)
     assert locked(world)[1] == set()
 
 

@@ -9,7 +9,7 @@ import pytest
 from controller.domain.shared.cloud_facts import MARK, VolumeService
 from controller.errors import CloudRefused
 from controller.ports.kubernetes import NODE_MAINTENANCE
-from controller.reconcile.hosts.step_rounds import STEPS_PER_LOOK
+from controller.reconcile.hosts.step_rounds import STEPS_PER_PASS
 from controller.reconcile.shared.retry_pauses import RetryPauses
 from tests.fakes.world import FakeClock
 from tests.reconcile.node_world import NodeWorld
@@ -61,7 +61,7 @@ def test_a_host_that_is_let_up_at_last_is_enabled_within_a_minute() -> None:
 
 
 def test_hosts_that_get_nowhere_do_not_starve_one_that_is_cordoned() -> None:
-    stuck = [f"a{number:02}" for number in range(2 * STEPS_PER_LOOK)]
+    stuck = [f"a{number:02}" for number in range(2 * STEPS_PER_PASS)]
     world = NodeWorld(*stuck, "z1", nodes={"brakePercent": 100})
     hold_down(world, *stuck)
     world.look(1)

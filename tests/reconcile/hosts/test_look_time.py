@@ -10,7 +10,7 @@ import controller.domain.api.names as names
 from controller.domain.shared.cloud_facts import Agent
 from controller.errors import CloudRefused, CloudUnavailable
 from controller.ports.kubernetes import NODE_MAINTENANCE
-from controller.reconcile.hosts.compute_hosts import STEPS_PER_LOOK
+from controller.reconcile.hosts.compute_hosts import STEPS_PER_PASS
 from controller.reconcile.shared.cloud_access import LOOK_GRACE, LOOK_WITHIN, STEP_GRACE
 from controller.reconcile.shared.fair_order import FairOrder
 from tests.reconcile.node_world import NodeWorld
@@ -77,7 +77,7 @@ def test_a_look_changes_so_many_aggregates_and_the_next_one_goes_on(world: NodeW
     for _ in range(3):
         lasts(world, world.hosts.reconcile)
         placed.append(sum(len(one.hosts) for one in world.cloud.groups.values()))
-    assert placed == [STEPS_PER_LOOK, 2 * STEPS_PER_LOOK, 3 * STEPS_PER_LOOK]
+    assert placed == [STEPS_PER_PASS, 2 * STEPS_PER_PASS, 3 * STEPS_PER_PASS]
 
 
 def test_steps_that_nobody_answers_end_in_time_and_every_host_has_its_turn(world: NodeWorld) -> None:

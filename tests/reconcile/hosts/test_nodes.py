@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from controller.reconcile.hosts.last_report import HostFindings, LastHostFindings
-from controller.reconcile.hosts.nodes_status import FIRST_LOOK, PARSERS, NodesReconciler
+from controller.reconcile.hosts.nodes_status import FIRST_OBSERVATION_SECONDS, PARSERS, NodesReconciler
 from controller.reconcile.shared.object_store import ObjectStore
 from tests.domain.hosts.test_nodes import CORDONED, node
 from tests.fakes.world import FakeClock
@@ -122,7 +122,7 @@ def test_a_first_look_that_takes_long_hides_nothing() -> None:
     nodes = Nodes(LastHostFindings())
     nodes.put("cmp1")
     nodes.look()
-    nodes.look(after=FIRST_LOOK)
+    nodes.look(after=FIRST_OBSERVATION_SECONDS)
     assert "cmp1" in nodes.cluster.status()["nodes"]
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from controller.domain.api.names import AGGREGATE_LABEL
-from controller.domain.hosts.next_step import LOOKS
+from controller.domain.hosts.next_step import MISSING_OBSERVATIONS
 from controller.domain.shared.cloud_facts import Agent
 from controller.errors import CloudUnavailable, Forbidden, KubeError, ObjectRefused
 from controller.ports.kubernetes import NODE_MAINTENANCE, OSDPL, PDB, POD
@@ -216,7 +216,7 @@ def test_a_lock_that_may_not_be_released_is_told_and_holds_up_no_other(world: No
     for held in world.cloud.held.values():
         held.clear()
     world.kube.before_write = refusing("delete", kind, "osctl-drain-lock-cmp1")
-    world.look(LOOKS + 1)
+    world.look(MISSING_OBSERVATIONS + 1)
     nodes = [one["metadata"]["annotations"]["osctl.dev/node"] for one in world.kube.list(POD, NAMESPACE)]
     assert nodes == ["cmp1"]
     told = world.status("cmp1").get("drainLocked", "")
@@ -225,7 +225,7 @@ def test_a_lock_that_may_not_be_released_is_told_and_holds_up_no_other(world: No
     assert "a drain is not held back" not in world.status("cmp1").get("message", "")
     assert serves_the_others(world)
     allow(world)
-    world.look(LOOKS + 1)
+    world.look(MISSING_OBSERVATIONS + 1)
     assert "osctl-drain-lock-cmp1" not in [one["metadata"]["name"] for one in world.kube.list(POD, NAMESPACE)]
 
 

@@ -27,7 +27,7 @@ from controller.errors import (
 from controller.ports.kubernetes import HELMBUNDLE, OSDPL
 from controller.reconcile.region.deployment import DeploymentReconciler
 from controller.reconcile.releases.observe_release import want_release
-from controller.reconcile.shared.chart_errors import LONGEST, LOOK_AGAIN
+from controller.reconcile.shared.chart_errors import LONGEST, RETRY_SECONDS
 from controller.reconcile.shared.secret_values import SecretValues
 from controller.render.region import Region
 from tests.fakes.kube import FakeKube
@@ -127,7 +127,7 @@ def test_the_region_says_why_and_what_runs_is_untouched(
     assert bool(find(conditions, "Reconciling")) is not stalls
     assert [bundle["spec"] for bundle in kube.objects("HelmBundle")] == before
     asked = getattr(error, "retry_after", None)
-    assert again == (LOOK_AGAIN if asked is None else min(asked, LONGEST))
+    assert again == (RETRY_SECONDS if asked is None else min(asked, LONGEST))
 
 
 @pytest.mark.parametrize(("error", "reason", "stalls"), CASES, ids=IDS)

@@ -16,8 +16,8 @@ from controller.errors import ApiUnavailable
 from controller.ports.kubernetes import LEASE, OSDPL, KubeObject, Resource
 from controller.reconcile.region.deployment import DeploymentReconciler
 from controller.reconcile.region.other_containers import (
+    CHECK_SECONDS,
     FAR_APART,
-    LOOK_EVERY,
     SILENT_AFTER,
     STEADY_FOR,
     OtherContainers,
@@ -106,8 +106,8 @@ class Pod:
             self.clock.advance(RENEW_EVERY)
             for name in self.alive:
                 self.leases[name].try_take(self.work_age[name])
-            if self.clock.monotonic() % LOOK_EVERY < RENEW_EVERY:
-                self.others.look()
+            if self.clock.monotonic() % CHECK_SECONDS < RENEW_EVERY:
+                self.others.observe()
 
     def says(self, container: str, word: str = "True", reason: Reason = Reason.WORKLOADS_HEALTHY) -> None:
         """What the container itself writes into the osdpl's status."""
@@ -158,7 +158,7 @@ def test_ready_comes_back_unaided_when_it_renews_again(pod: Pod) -> None:
     pod.passes(2 * SILENT_AFTER)
     assert ready(pod.kube)[0] == "Unknown"
     pod.alive.update(OTHERS)
-    pod.passes(STEADY_FOR + 2 * LOOK_EVERY)
+    pod.passes(STEADY_FOR + 2 * CHECK_SECONDS)
     assert ready(pod.kube) == ("True", "RegionReady")
 
 
@@ -180,14 +180,14 @@ def test_one_that_ends_again_and_again_is_not_believed_between(pod: Pod) -> None
 
 def test_one_whose_work_does_not_end_is_not_believed_although_it_renews(pod: Pod) -> None:
     pod.work_age["health"] = STUCK_AFTER
-    pod.passes(3 * LOOK_EVERY)
+    pod.passes(3 * CHECK_SECONDS)
     assert ready(pod.kube) == ("True", "RegionReady")
     pod.work_age["health"] = STUCK_AFTER + 5
-    pod.passes(2 * LOOK_EVERY)
+    pod.passes(2 * CHECK_SECONDS)
     assert ready(pod.kube) == ("Unknown", "ContainerSilent")
     assert "health (WorkloadsHealthy)" in find(status(pod.kube)["conditions"], "Ready")["message"]
     pod.work_age["health"] = 0.0
-    pod.passes(STEADY_FOR + 2 * LOOK_EVERY)
+    pod.passes(STEADY_FOR + 2 * CHECK_SECONDS)
     assert ready(pod.kube) == ("True", "RegionReady")
 
 
@@ -224,13 +224,13 @@ def test_after_its_own_restart_core_does_not_believe_what_it_did_not_believe_bef
     pod.passes(2 * SILENT_AFTER)
     pod.restart()
     pod.core.reconcile(KEY)
-    pod.passes(LOOK_EVERY)
+    pod.passes(CHECK_SECONDS)
     pod.core.reconcile(KEY)
     assert ready(pod.kube) == ("Unknown", "ContainerSilent")
     pod.passes(2 * SILENT_AFTER)
     assert ready(pod.kube) == ("Unknown", "ContainerSilent")
     pod.alive.add("health")
-    pod.passes(STEADY_FOR + 2 * LOOK_EVERY)
+    pod.passes(STEADY_FOR + 2 * CHECK_SECONDS)
     assert ready(pod.kube) == ("True", "RegionReady")
 
 
@@ -244,18 +244,18 @@ def test_a_restart_of_core_alone_changes_nothing(pod: Pod) -> None:
 def test_a_container_that_never_came_up_is_silent(pod: Pod) -> None:
     pod.kube.delete(LEASE, "osctl-health", OWN)
     pod.alive.remove("health")
-    pod.passes(SILENT_AFTER + 2 * LOOK_EVERY)
+    pod.passes(SILENT_AFTER + 2 * CHECK_SECONDS)
     assert ready(pod.kube) == ("Unknown", "ContainerSilent")
 
 
 def test_while_the_api_server_is_away_nobody_is_called_silent(pod: Pod) -> None:
     pod.kube.away = True
     for _ in range(20):
-        pod.clock.advance(LOOK_EVERY)
+        pod.clock.advance(CHECK_SECONDS)
         with pytest.raises(ApiUnavailable):
-            pod.others.look()
+            pod.others.observe()
     pod.kube.away = False
-    pod.others.look()
+    pod.others.observe()
     assert pod.others.silence().silent == frozenset()
     assert FAR_APART < SILENT_AFTER
     pod.passes(2 * SILENT_AFTER)

@@ -9,11 +9,17 @@ from typing import Any
 import pytest
 
 from controller.domain.api.conditions import find
-from controller.domain.region.plan import holds_back
+from controller.domain.region.plan import holds_for_approval
 from controller.domain.releases.bundle import BundleSpec, ChartRef, ReleaseSpec
 from controller.domain.releases.bundle_object import parse_bundle
 from controller.domain.releases.digests import fingerprint
-from controller.domain.releases.plan import PlanAction, ReleaseEffects, bundle_plan, wish_digest, wish_of
+from controller.domain.releases.plan import (
+    PlanAction,
+    ReleaseEffects,
+    bundle_plan,
+    desired_digest,
+    desired_of,
+)
 from controller.domain.values.merge import Layer, merge_layers
 from controller.errors import ApiUnavailable, Problem, SpecInvalid
 from controller.ports.kubernetes import HELMBUNDLE, OSDPL
@@ -167,11 +173,11 @@ class Helm:
             if self.deployed.get(one.name) != wanted:
                 action = PlanAction.UPGRADE if one.name in self.deployed else PlanAction.INSTALL
                 problem = self.problem.get(one.name, "")
-                effects.append(ReleaseEffects(one.name, action, wanted=wanted, problem=problem))
+                effects.append(ReleaseEffects(one.name, action, desired=wanted, problem=problem))
         kept = {one.name for one in target.releases}
         effects += [ReleaseEffects(name, PlanAction.UNINSTALL) for name in there if name not in kept]
         charts = [CHARTS.digest(one.chart) for one in target.releases]
-        wish = wish_digest(wish_of(obj["spec"].get("planned") or obj["spec"]), charts)
+        wish = desired_digest(desired_of(obj["spec"].get("planned") or obj["spec"]), charts)
         return bundle_plan(effects, obj["metadata"]["generation"], wish)
 
     def _report(self) -> None:
@@ -415,12 +421,12 @@ def test_a_first_install_is_planned_without_a_release(
     assert all(one["spec"]["releases"] == [] for one in kube.objects("HelmBundle"))
     assert {one["state"] for one in status(kube)["services"].values()} == {"Planned"}
     assert "openstackVersion" not in status(kube)
-    assert holds_back(get_osdpl(kube))
+    assert holds_for_approval(get_osdpl(kube))
     edit(kube, approvedPlan=plan(kube)["digest"])
     settle(core, helm)
     assert ready(kube) == ("True", "RegionReady")
     assert len(helm.deployed) == 4
-    assert not holds_back(get_osdpl(kube))
+    assert not holds_for_approval(get_osdpl(kube))
 
 
 def test_a_service_that_goes_is_planned_and_goes_once_approved(

@@ -19,20 +19,20 @@ def bundle(generation: int = 1, **metadata: Any) -> dict[str, Any]:
 @pytest.fixture
 def changes() -> BundleEventFilter:
     changes = BundleEventFilter()
-    assert changes.is_news(None, bundle())
+    assert changes.concerns_reconcile(None, bundle())
     return changes
 
 
 def test_a_written_status_is_no_news(changes: BundleEventFilter) -> None:
     obj = {**bundle(resourceVersion="2"), "status": {"observedGeneration": 1}}
-    assert not changes.is_news("MODIFIED", obj)
-    assert not changes.is_news(None, obj)
+    assert not changes.concerns_reconcile("MODIFIED", obj)
+    assert not changes.concerns_reconcile(None, obj)
 
 
 def test_our_own_finalizer_is_no_news_when_it_comes() -> None:
     changes = BundleEventFilter()
-    assert changes.is_news("ADDED", bundle(finalizers=[]))
-    assert not changes.is_news("MODIFIED", bundle())
+    assert changes.concerns_reconcile("ADDED", bundle(finalizers=[]))
+    assert not changes.concerns_reconcile("MODIFIED", bundle())
 
 
 @pytest.mark.parametrize(
@@ -47,10 +47,10 @@ def test_our_own_finalizer_is_no_news_when_it_comes() -> None:
     ids=["spec", "annotation", "deletion", "finalizer", "made anew"],
 )
 def test_whatever_else_changes_is_news_once(changes: BundleEventFilter, obj: dict[str, Any]) -> None:
-    assert changes.is_news("MODIFIED", obj)
-    assert not changes.is_news("MODIFIED", obj)
+    assert changes.concerns_reconcile("MODIFIED", obj)
+    assert not changes.concerns_reconcile("MODIFIED", obj)
 
 
 def test_a_bundle_that_went_and_came_is_news(changes: BundleEventFilter) -> None:
-    assert changes.is_news("DELETED", bundle())
-    assert changes.is_news("ADDED", bundle())
+    assert changes.concerns_reconcile("DELETED", bundle())
+    assert changes.concerns_reconcile("ADDED", bundle())

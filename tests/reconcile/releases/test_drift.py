@@ -308,7 +308,7 @@ def test_a_correction_that_another_write_overtakes_is_made_anew(
         return apply(obj, dry_run=dry_run, **more)
 
     monkeypatch.setattr(world.kube, "apply", overtaken)
-    assert world.correct().left == ()
+    assert world.correct().remaining == ()
     live = world.kube.get(DEPLOYMENT, "web", NAMESPACE)
     assert live is not None
     assert (live["spec"]["replicas"], live["spec"]["paused"]) == (6, False)
@@ -335,10 +335,10 @@ def test_a_correction_restores_edited_and_deleted_objects_and_nothing_is_left(wo
     world.kube.delete(JOB, "db-sync", NAMESPACE)
     world.events()
     correction = world.correct()
-    assert {str(one.object) for one in correction.put_right} == {
+    assert {str(one.object) for one in correction.corrected} == {
         "Deployment/web", "ConfigMap/settings", "Job/db-sync",
     }  # fmt: skip
-    assert correction.left == ()
+    assert correction.remaining == ()
     assert world.drift() == Drift()
     assert [request.manager for request in world.kube.changes[-3:]] == ["helm"] * 3
 
@@ -389,7 +389,7 @@ def test_what_cannot_be_changed_is_told_without_the_servers_words(world: World) 
     assert one.message == "a field that differs cannot be changed (spec.replicas)"
     assert "hush-hush" not in str(world.drift())
     correction = world.correct()
-    assert [str(left.object) for left in correction.left] == ["Deployment/web"]
+    assert [str(left.object) for left in correction.remaining] == ["Deployment/web"]
 
 
 def forbidding(kind: str) -> Callable[[Request], None]:
@@ -463,8 +463,8 @@ def test_what_may_not_be_put_right_does_not_keep_the_others_from_it(world: World
     world.events()
     world.kube.before_write = forbidding("ConfigMap")
     correction = world.correct()
-    assert {str(one.object) for one in correction.put_right} == {"Deployment/web", "Secret/passwords"}
-    [left] = correction.left
+    assert {str(one.object) for one in correction.corrected} == {"Deployment/web", "Secret/passwords"}
+    [left] = correction.remaining
     assert (str(left.object), left.change) == ("ConfigMap/settings", Change.REFUSED)
     assert "hush-hush" not in str(left)
     assert set(world.found()) == {"ConfigMap/settings"}
@@ -477,7 +477,7 @@ def test_a_record_that_cannot_be_read_does_not_make_drift_forgotten(world: World
     edit(world, replicas=5)
     world.releases.broken = True
     world.events()
-    assert world.drift().trouble
+    assert world.drift().error
     assert world.found() == {"Deployment/web": ("/spec/replicas",)}
 
 
@@ -667,8 +667,8 @@ def test_an_object_without_an_answer_does_not_keep_others_from_being_put_right(w
     world.events()
     world.kube.before_write = unanswered("Deployment")
     correction = world.correct()
-    assert [str(one.object) for one in correction.put_right] == ["ConfigMap/settings"]
-    assert [str(one.object) for one in correction.left] == ["Deployment/web"]
+    assert [str(one.object) for one in correction.corrected] == ["ConfigMap/settings"]
+    assert [str(one.object) for one in correction.remaining] == ["Deployment/web"]
     assert set(world.found()) == {"Deployment/web"}
 
 
@@ -715,7 +715,7 @@ def test_where_no_dry_run_may_be_asked_for_a_missing_object_is_made_again(world:
     world.events()
     correction = world.correct()
     assert str(correction) == "ConfigMap/settings is missing"
-    assert correction.left == ()
+    assert correction.remaining == ()
     assert world.kube.get(CONFIGMAP, "settings", NAMESPACE)
 
 

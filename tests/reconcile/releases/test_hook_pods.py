@@ -60,7 +60,7 @@ class World:
 
     def look(self, after: float = 0.0) -> Any:
         self.clock.advance(after)
-        return self.hooks.look(KEY, self.running)
+        return self.hooks.observe(KEY, self.running)
 
     def pod(self, name: str, **status: Any) -> None:
         pod = {

@@ -12,7 +12,7 @@ from controller.errors import ApiUnavailable
 from controller.ports.helm import Revision
 from controller.ports.kubernetes import JOB, SECRET, Resource
 from controller.reconcile.releases.action_slots import ActionOutcome
-from controller.reconcile.releases.hooks.running_hooks import find_left_hook
+from controller.reconcile.releases.hooks.running_hooks import find_running_hook
 from tests.fakes.helm import FAILED, Hook
 from tests.fakes.kube import FakeKube
 from tests.reconcile.bundles import NAMESPACE, Bench
@@ -193,9 +193,9 @@ def test_a_hook_made_before_the_revision_that_failed_is_not_waited_for() -> None
     bench, _ = has_lost_sight_of_its_hook()
     made = bench.clock.now()
     key = (NAMESPACE, "web")
-    assert find_left_hook(bench.kube, bench.helm, key, Revision(1, "failed", created=made), 60.0)
+    assert find_running_hook(bench.kube, bench.helm, key, Revision(1, "failed", created=made), 60.0)
     later = Revision(1, "failed", created=made + 1)
-    assert find_left_hook(bench.kube, bench.helm, key, later, 60.0) is None
+    assert find_running_hook(bench.kube, bench.helm, key, later, 60.0) is None
 
 
 def test_a_request_stays_lost_while_nobody_can_say_how_the_hook_is() -> None:

@@ -11,7 +11,7 @@ GLANCE = ("openstack", "image")
 
 def test_who_waits_for_a_release_is_woken_by_its_end_alone() -> None:
     waiting = WaitingBundles()
-    with waiting.look(GLANCE) as names:
+    with waiting.observe(GLANCE) as names:
         names.add("keystone")
     assert waiting.woken_by("openstack", "keystone") == {GLANCE}
     assert waiting.woken_by("openstack", "mariadb") == set()
@@ -20,16 +20,16 @@ def test_who_waits_for_a_release_is_woken_by_its_end_alone() -> None:
 
 def test_who_waits_no_more_is_woken_no_more() -> None:
     waiting = WaitingBundles()
-    with waiting.look(GLANCE) as names:
+    with waiting.observe(GLANCE) as names:
         names.add("keystone")
-    with waiting.look(GLANCE):
+    with waiting.observe(GLANCE):
         pass
     assert waiting.woken_by("openstack", "keystone") == set()
 
 
 def test_a_look_under_way_is_repeated_whatever_it_will_wait_for() -> None:
     waiting = WaitingBundles()
-    with waiting.look(KEYSTONE):
+    with waiting.observe(KEYSTONE):
         assert waiting.woken_by("openstack", "mariadb") == {KEYSTONE}
     assert waiting.woken_by("openstack", "mariadb") == set()
 

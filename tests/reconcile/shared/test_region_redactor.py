@@ -36,7 +36,7 @@ class Secrets:
         self.kube.apply({**body, "stringData": {"password": password}}, manager="test")
 
     def look(self, *texts: str, names: frozenset[str] = frozenset({"nova"})) -> list[str]:
-        self.redactor.look_through(names)
+        self.redactor.learn_from_secrets(names)
         return [self.redactor.redact_output(text) for text in texts]
 
     def restart(self) -> None:
@@ -139,7 +139,7 @@ def test_words_of_our_own_that_change_at_each_look_cost_a_list_now_and_then(secr
     secrets.kube.forget_requests()
     for number in range(60):
         secrets.clock.advance(1)
-        secrets.redactor.look_through(frozenset({"nova"}))
+        secrets.redactor.learn_from_secrets(frozenset({"nova"}))
         secrets.redactor.redact(f"{number} of 60 pods are still to be updated")
     assert len(secrets.kube.requests) == 60 / WORDS_AFTER
 

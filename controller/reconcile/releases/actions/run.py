@@ -288,8 +288,8 @@ class ReleaseActions:
     def _correct(self, job: ActionRequest, cancellation: Cancellation) -> str:
         """Puts objects right that others have changed; gives which."""
         correction = self._drift.correct((job.namespace, job.release), job.version, cancellation)
-        if correction.left:
-            raise DriftRefused("; ".join(str(one) for one in correction.left))
+        if correction.remaining:
+            raise DriftRefused("; ".join(str(one) for one in correction.remaining))
         return str(correction)
 
     def _unreadable(self, job: ActionRequest) -> str:

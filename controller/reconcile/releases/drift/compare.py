@@ -55,7 +55,7 @@ class Corrected:
     """An object that was to be put right: what was wrong with it, what still is, and its print then."""
 
     found: Drifted | None
-    left: Drifted | None
+    remaining: Drifted | None
     fingerprint: str
 
 
@@ -109,7 +109,7 @@ def compare(
     return Compared(Drifted(identity, Change.EDITED, paths, tuple(by)), seen, wanted)
 
 
-def put_right(kube: Kube, look: Callable[[], Compared]) -> Corrected:
+def correct(kube: Kube, look: Callable[[], Compared]) -> Corrected:
     """Applies what a `look` compared; another look, a few times, where others have written meanwhile.
 
     Raises KubeError when the API server does not answer, or does not allow it.

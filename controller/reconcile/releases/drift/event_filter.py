@@ -15,7 +15,7 @@ _TOLD = (Reason.DRIFTED, Reason.DRIFT_RECURS, Reason.RECORD_UNREADABLE)
 MESSAGE_LIMIT = 1000
 
 
-def tell_drift(events: Events, obj: Mapping[str, Any], view: ReleaseView, *, corrected: bool) -> None:
+def report_drift(events: Events, obj: Mapping[str, Any], view: ReleaseView, *, corrected: bool) -> None:
     """Emits an event when drift is found that the bundle's status does not know of yet.
 
     `obj` is the bundle as it was read. `corrected`: it is being put right, which has its own event.

@@ -33,13 +33,13 @@ class Tracked:
     A print is the object's state when it was last as it should be, empty when it never was compared.
     `compared` is when each was last compared, `due` when all of them are to be (monotonic seconds);
     `tried` is how those were found that a correction was last tried at, until they are as they should be;
-    `trouble` says why the manifest cannot be had.
+    `error` says why the manifest cannot be had.
     """
 
     followed: Followed
     due: float
     read: bool = False
-    trouble: str = ""
+    error: str = ""
     prints: dict[ObjectId, str] = field(default_factory=dict)
     compared: dict[ObjectId, float] = field(default_factory=dict)
     found: dict[ObjectId, Drifted] = field(default_factory=dict)
@@ -135,7 +135,7 @@ class DriftIndex:
                 one.change != Change.REFUSED and not one.is_like(tracked.tried.get(object_))
                 for object_, one in found
             ),
-            trouble=tracked.trouble,
+            error=tracked.error,
         )
 
     def forget_old_corrections(self, now: float) -> None:

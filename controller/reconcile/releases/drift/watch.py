@@ -27,9 +27,9 @@ from controller.reconcile.releases.drift.compare import (
     Corrected,
     cannot_compare,
     compare,
+    correct,
     identify,
     not_comparable,
-    put_right,
 )
 from controller.reconcile.releases.drift.index import DriftIndex, Followed, Tracked
 from controller.reconcile.shared.api_errors import UnansweredObjects
@@ -59,12 +59,12 @@ class DriftRates:
 class Correction:
     """What a correction has put right, and what is still wrong."""
 
-    put_right: tuple[Drifted, ...] = ()
-    left: tuple[Drifted, ...] = ()
+    corrected: tuple[Drifted, ...] = ()
+    remaining: tuple[Drifted, ...] = ()
 
     def __str__(self) -> str:
-        shown = "; ".join(str(one) for one in self.put_right[:3])
-        more = len(self.put_right) - 3
+        shown = "; ".join(str(one) for one in self.corrected[:3])
+        more = len(self.corrected) - 3
         return f"{shown}{f'; and {more} more' if more > 0 else ''}"
 
 
@@ -213,32 +213,34 @@ class DriftWatch:
             if cancellation.cancelled:
                 break
             try:
-                one = self._put_right(key, tracked, object_, obj)
+                one = self._correct_objects(key, tracked, object_, obj)
             except ApiUnavailable as error:
                 unanswered.note(object_)
                 if unanswered.is_away:
                     raise
                 left.append(not_comparable(object_, error, tracked.found.get(object_)))
                 continue
-            if one.left is not None:
-                left.append(one.left)
+            if one.remaining is not None:
+                left.append(one.remaining)
             elif one.found is not None:
                 done.append(one.found)
                 log.info("%s; it is put right", one.found, extra={"release": key[1]})
             with self._lock:
-                if one.found is not None and one.left is None:
+                if one.found is not None and one.remaining is None:
                     self._index.corrected(object_, self._clock.now(), one.found.by)
-                self._settle(key, tracked, object_, one.left, one.fingerprint)
+                self._settle(key, tracked, object_, one.remaining, one.fingerprint)
         return Correction(tuple(done), tuple(left))
 
     # -- inside
 
-    def _put_right(self, key: ReleaseKey, tracked: Tracked, object_: ObjectId, obj: KubeObject) -> Corrected:
+    def _correct_objects(
+        self, key: ReleaseKey, tracked: Tracked, object_: ObjectId, obj: KubeObject
+    ) -> Corrected:
         """How the object stood, and what is still wrong with it. One that nobody may touch does not keep
         the others from being put right. Raises ApiUnavailable."""
         look = partial(compare, self._kube, obj, key[1], key[0], tracked.followed.rules)
         try:
-            return put_right(self._kube, look)
+            return correct(self._kube, look)
         except ApiUnavailable:
             raise
         except KubeError as error:
@@ -378,8 +380,8 @@ class DriftWatch:
         except HelmFailed as error:
             objects, trouble = None, str(error)
         with self._lock:
-            news = tracked.trouble != trouble or objects is None
-            tracked.trouble = trouble
+            news = tracked.error != trouble or objects is None
+            tracked.error = trouble
             if objects is None:
                 tracked.due = self._clock.monotonic() + self._pace.resync
         if news:

@@ -20,7 +20,7 @@ log = logging.getLogger(__name__)
 
 _RUN_TO_THEIR_END = {JOB.kind: JOB, POD.kind: POD}
 _POLICY = "helm.sh/resource-policy"
-_LOOK_EVERY_SECONDS = 0.2
+_POLL_SECONDS = 0.2
 
 
 def delete_last_runs(
@@ -63,8 +63,8 @@ def delete_last_runs(
                 raise HelmFailed(
                     f"{resource.kind} {name} of the last run is still there {timeout:g} s after its deletion"
                 )
-            pause(_LOOK_EVERY_SECONDS)
-            left -= _LOOK_EVERY_SECONDS
+            pause(_POLL_SECONDS)
+            left -= _POLL_SECONDS
         log.info("hook %s %s is made anew", resource.kind, name)
         deleted.append(f"{resource.kind}/{name}")
     return tuple(deleted)

@@ -25,7 +25,7 @@ from controller.domain.releases.hooks import (
     entrypoint_of,
     judge_hook,
     parse_hook_job,
-    told,
+    reported_hooks,
     unmet_dependencies,
 )
 from controller.domain.shared.redaction import Redactor, redact_urls
@@ -47,7 +47,7 @@ PODS_SELDOM = 15.0
 # Before an action's time is up, and its Jobs with their pods are gone, once more.
 BEFORE_THE_END = 3.0
 COMPARED_EVERY = 300.0
-TOLD_EVERY = 1.0
+REPORT_SECONDS = 1.0
 # Clocks of the cluster and ours may differ by so much.
 CLOCKS_DIFFER = 60.0
 
@@ -85,8 +85,8 @@ class _Action:
     expected: tuple[HookRef, ...] | None = None
     pods: dict[str, HookPod] = field(default_factory=dict)
     pods_read: float | None = None  # monotonic
-    trouble: dict[str, str] = field(default_factory=dict)
-    looked: float = 0.0  # monotonic
+    error: dict[str, str] = field(default_factory=dict)
+    observed: float = 0.0  # monotonic
     output: PodOutput | None = None
     redactor: Redactor | None = None
 
@@ -118,7 +118,7 @@ class HookProgress:
         with self._lock:
             self._actions.pop(key, None)
 
-    def look(self, key: ReleaseKey, running: RunningAction) -> ObservedHooks:
+    def observe(self, key: ReleaseKey, running: RunningAction) -> ObservedHooks:
         """What the running action is at. Raises KubeError."""
         action = self._action(key)
         if action is None or running.action not in EVENTS:
@@ -194,16 +194,16 @@ class HookProgress:
             return ObservedHooks(hooks, True, message, LASTS_AFTER - age)
         pause = min(max(PODS_EVERY, age / 4), PODS_SELDOM)
         left = running.started + running.timeout - BEFORE_THE_END - now
-        stale = self._clock.monotonic() - action.looked >= PODS_EVERY
+        stale = self._clock.monotonic() - action.observed >= PODS_EVERY
         # From then on the Job fails because we have it fail, and its pods go.
         being_ended = left <= -BEFORE_THE_END or running.cancellation.cancelled
-        if (stale or left <= 0 or first.name not in action.trouble) and not being_ended:
+        if (stale or left <= 0 or first.name not in action.error) and not being_ended:
             if action.redactor is None:
                 action.redactor = self._wide(key, running)
-            action.trouble[first.name] = self._trouble(key[0], first, action, action.redactor)
-            action.looked = self._clock.monotonic()
+            action.error[first.name] = self._error(key[0], first, action, action.redactor)
+            action.observed = self._clock.monotonic()
         again = min(pause, left) if left > 0 else pause
-        trouble = action.trouble.get(first.name)
+        trouble = action.error.get(first.name)
         return ObservedHooks(hooks, True, f"waits for its hook: {trouble}" if trouble else message, again)
 
     def why_failed(self, key: ReleaseKey, job: str, redactor: Redactor, *, cut: bool) -> HookEnd:
@@ -213,7 +213,7 @@ class HookProgress:
         counts. `redactor` knows what is secret of the release. Raises KubeError.
         """
         action = self._action(key) or _Action(frozenset())
-        known = action.trouble.get(job, "")
+        known = action.error.get(job, "")
         if cut and known:
             return HookEnd(known)
         obj = self._kube.get(JOB, job, key[0])
@@ -225,7 +225,7 @@ class HookProgress:
             return HookEnd(view=hook.view)
         pods = self._pods(key[0], job)
         if not known or any(pod.cause for pod in pods):
-            known = self._told(key[0], hook, pods, action, self._with_generated(key[0], redactor))
+            known = self._report(key[0], hook, pods, action, self._with_generated(key[0], redactor))
         return HookEnd(known, None if cut else hook.view)
 
     def why_pod_failed(self, key: ReleaseKey, pod: str, redactor: Redactor, *, cut: bool) -> HookEnd:
@@ -259,8 +259,8 @@ class HookProgress:
             return None
         return awaited_hooks(rendered.hooks, running.action)
 
-    def _trouble(self, namespace: str, hook: HookJob, action: _Action, redactor: Redactor) -> str:
-        return self._told(namespace, hook, self._pods(namespace, hook.name), action, redactor)
+    def _error(self, namespace: str, hook: HookJob, action: _Action, redactor: Redactor) -> str:
+        return self._report(namespace, hook, self._pods(namespace, hook.name), action, redactor)
 
     def _pods(self, namespace: str, job: str) -> list[PodFacts]:
         try:
@@ -270,7 +270,7 @@ class HookProgress:
             return []
         return [pod for one in found if (pod := parse_pod(one)) is not None]
 
-    def _told(
+    def _report(
         self, namespace: str, hook: HookJob, pods: list[PodFacts], action: _Action, redactor: Redactor
     ) -> str:
         verdict = judge_hook(hook, pods, self._jobs(), self._clock.now())
@@ -282,7 +282,7 @@ class HookProgress:
         if waiting is not None:
             pod, container = waiting
             unmet = unmet_dependencies(self._kube.pod_log(pod, namespace, container=container, tail_lines=50))
-        return told(hook.name, verdict, _without_passwords(redactor), unmet)
+        return reported_hooks(hook.name, verdict, _without_passwords(redactor), unmet)
 
     def _wide(self, key: ReleaseKey, running: RunningAction) -> Redactor:
         """What knows the secrets that a pod of the action's hooks may say."""
@@ -311,7 +311,7 @@ class HookEventFilter:
         """One event of the watch."""
         if self._store.feed(JOB, event, obj):
             for bundle in self._slots.bundles():
-                self._look_later(bundle, TOLD_EVERY)
+                self._look_later(bundle, REPORT_SECONDS)
 
 
 def _without_passwords(redactor: Redactor) -> Callable[[str], str]:

@@ -13,7 +13,7 @@ from controller.ports.helm import ReleaseRecords, Revision
 from controller.ports.kubernetes import JOB, Kube
 
 
-def find_left_hook(
+def find_running_hook(
     kube: Kube, records: ReleaseRecords, key: ReleaseKey, revision: Revision, timeout: float
 ) -> OpenHook | None:
     """The first Job of a hook of that revision that still runs, None when there is none.

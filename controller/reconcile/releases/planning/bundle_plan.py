@@ -9,7 +9,13 @@ from typing import Any
 from controller.domain.api.conditions import shorten
 from controller.domain.releases.bundle import PlannedSpec, ReleaseSpec
 from controller.domain.releases.digests import fingerprint, values_digest
-from controller.domain.releases.plan import PlanAction, ReleaseEffects, bundle_plan, wish_digest, wish_of
+from controller.domain.releases.plan import (
+    PlanAction,
+    ReleaseEffects,
+    bundle_plan,
+    desired_digest,
+    desired_of,
+)
 from controller.domain.releases.release_size import nearly_too_large, too_large
 from controller.domain.shared.redaction import Redactor
 from controller.domain.values.secret_refs import ResolvedValues, resolve
@@ -26,7 +32,7 @@ from controller.reconcile.releases.size_guard import SizeGuard
 
 PROBLEM_LIMIT = 2000
 # Seconds until a plan that would fail is made again.
-LOOK_AGAIN = 20.0
+RETRY_SECONDS = 20.0
 _NOTHING = RenderedRelease((), ())
 
 
@@ -40,7 +46,7 @@ class _Candidate:
     name: str
     action: PlanAction
     revisions: tuple[Revision, ...]
-    wanted: str = ""
+    resolved: str = ""
     digest: str = ""
     spec: ReleaseSpec | None = None
     values: ResolvedValues | None = None
@@ -51,7 +57,7 @@ class _Candidate:
         """What changes when the effects may have changed, but for the cluster's objects."""
         last = self.revisions[-1] if self.revisions else None
         seen = (last.version, last.status, last.digest) if last else ()
-        return (self.name, self.action, self.wanted, self.digest, self.missing, self.problem, seen)
+        return (self.name, self.action, self.resolved, self.digest, self.missing, self.problem, seen)
 
 
 class BundlePlanner:
@@ -98,25 +104,25 @@ class BundlePlanner:
         if known is None or known[0] != stamp or now >= known[1]:
             effects = tuple(self._effects(look, one, target) for one in candidates)
             # What would fail now may heal in the cluster, and nothing tells us when.
-            keep = min(self._keep, LOOK_AGAIN) if any(one.problem for one in effects) else self._keep
+            keep = min(self._keep, RETRY_SECONDS) if any(one.problem for one in effects) else self._keep
             known = (stamp, now + keep, effects)
             self._known[key] = known
         if any(one.problem for one in known[2]):
-            look.again.append(LOOK_AGAIN)
-        return bundle_plan(known[2], bundle.generation, self._wish(look, target))
+            look.again.append(RETRY_SECONDS)
+        return bundle_plan(known[2], bundle.generation, self._desired(look, target))
 
-    def _wish(self, look: ObservedBundle, target: PlannedSpec) -> str:
+    def _desired(self, look: ObservedBundle, target: PlannedSpec) -> str:
         """Which wish this plan is of; empty while a chart cannot be read, which the plan then tells."""
         spec = look.obj["spec"]
         try:
             charts = [self._charts.digest(release.chart) for release in target.releases]
         except ChartInvalid:
             return ""
-        return wish_digest(wish_of(spec.get("planned") or spec), charts)
+        return desired_digest(desired_of(spec.get("planned") or spec), charts)
 
     def _candidates(self, look: ObservedBundle, target: PlannedSpec) -> Iterator[_Candidate]:
         for spec in target.releases:
-            found = self._wanted(look, spec)
+            found = self._resolved(look, spec)
             if found is not None:
                 yield found
         named = {spec.name for spec in target.releases}
@@ -125,7 +131,7 @@ class BundlePlanner:
             if name not in named and revisions and revisions[-1].bundle == look.bundle.name:
                 yield _Candidate(name, PlanAction.UNINSTALL, revisions)
 
-    def _wanted(self, look: ObservedBundle, spec: ReleaseSpec) -> _Candidate | None:
+    def _resolved(self, look: ObservedBundle, spec: ReleaseSpec) -> _Candidate | None:
         """What would be done to the release, None for nothing."""
         revisions = look.histories.get(spec.name, ())
         action = PlanAction.UPGRADE if revisions else PlanAction.INSTALL
@@ -155,7 +161,9 @@ class BundlePlanner:
             spec.name,
             action,
             revisions,
-            wanted=fingerprint({"chart": chart, "version": spec.chart.version, "values": dict(spec.values)}),
+            resolved=fingerprint(
+                {"chart": chart, "version": spec.chart.version, "values": dict(spec.values)}
+            ),
             digest=digest,
             spec=spec,
             values=values,
@@ -198,7 +206,7 @@ class BundlePlanner:
         return ReleaseEffects(
             name=one.name,
             action=one.action,
-            wanted=one.wanted,
+            desired=one.resolved,
             before=one.revisions[-1].digest if one.revisions else "",
             after=one.digest,
             chart=_chart(one),

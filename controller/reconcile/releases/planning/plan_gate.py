@@ -9,11 +9,11 @@ from controller.reconcile.releases.observe_release import ObservedRelease
 _DELETED = ("uninstalling", "uninstalled")
 
 
-def held_back(decision: NextAction, release: ObservedRelease) -> NextAction:
+def gated_by_plan(decision: NextAction, release: ObservedRelease) -> NextAction:
     """The decision, if its action was begun for the very same wish, or an operator asked for it by name."""
     last = release.revisions[-1] if release.revisions else None
     if decision.action in (Action.INSTALL, Action.UPGRADE):
-        wanted = release.wanted.digest if release.wanted else ""
+        wanted = release.resolved.digest if release.resolved else ""
         begun = last is not None and last.digest == wanted
     elif decision.action == Action.UNINSTALL:
         begun = last is not None and last.status in _DELETED
