@@ -14,11 +14,11 @@ from controller.ports.kubernetes import OSDPL
 from controller.reconcile.shared.managed_region import managed_region
 from controller.reconcile.shared.secret_values import SecretValues
 
-# Seconds that a look waits for a pull: a chart of 100 kB is there within one.
+# Seconds that a pass waits for a pull: a chart of 100 kB is there within one.
 PATIENCE = 5.0
 
 
-# Seconds between looks at the files of charts, of which no event tells. A look costs a few milliseconds.
+# Seconds between looks at the files of charts, of which no event tells. A pass costs a few milliseconds.
 LOOK_EVERY = 20.0
 
 

@@ -32,7 +32,7 @@ from controller.reconcile.shared.status_metrics import measured_maintenance, mea
 REGION_PARSERS: Mapping[Resource, Parse] = {POD: parse_node_pod, STATEFULSET: parse_workload}
 HOSTS: Key = ("hosts", "", "")
 MAINTENANCES: Key = ("maintenances", "", "")
-# Seconds from an edit of a maintenance to the next look.
+# Seconds from an edit of a maintenance to the next pass.
 AFTER_MAINTENANCES = 1.0
 
 

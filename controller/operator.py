@@ -43,7 +43,7 @@ FENCE_EVERY = 0.5
 STOP_CHECK_SECONDS = 0.1
 # A renewal of the Lease that is under way has so long to end before the Lease is given back.
 LEASE_ENDS_WITHIN = 5.0
-# What a look was about has gone meanwhile: so long until the next, should no event bring it earlier.
+# What a pass was about has gone meanwhile: so long until the next, should no event bring it earlier.
 REPLACED_RETRY_SECONDS = 1.0
 
 
@@ -63,7 +63,7 @@ class Background(Protocol):
 class Container:
     """All that differs between containers. `reconcilers` maps the first part of a key to its reconciler.
 
-    `background` is what its looks begin and do not wait for.
+    `background` is what its passes begin and do not wait for.
     """
 
     name: str
@@ -82,11 +82,11 @@ class Container:
     def under_way(self) -> list[str]:
         """All that may still write once it winds down, in words.
 
-        The background is asked first: its looks begin nothing any more, and what ends there asks for one.
+        The background is asked first: its passes begin nothing any more, and what ends there asks for one.
         """
         background = [one for work in self.background for one in work.under_way()]
         keys = self.queue.unfinished()
-        return background + [f"a look at {kind} {namespace}/{name}" for kind, namespace, name in keys]
+        return background + [f"a pass at {kind} {namespace}/{name}" for kind, namespace, name in keys]
 
 
 @dataclass
@@ -173,7 +173,7 @@ def run_container(
             log.critical("the watches cannot go on: %s\n%s", type(error).__name__, _stack(error))
             raise
         finally:
-            # A dead watcher ends Kopf; without watches the container is blind, and starts anew.
+            # A dead watcher ends Kopf; without watches the container is blind, and starts again.
             codes.append(WATCHES_ENDED)
 
     # Not on the main thread: there Kopf would answer signals itself, and take seconds to wind down
@@ -334,7 +334,7 @@ def _work(container: Container, measures: Metrics) -> None:
             # Nothing has failed: what was found is of something that is no more.
             queue.done(key, again_after=REPLACED_RETRY_SECONDS)
             result = "success"
-            log.debug("%s %s: %s; looking anew", kind, name, error, extra=extra)
+            log.debug("%s %s: %s; looking again", kind, name, error, extra=extra)
         except ControllerError as error:
             asked = error.retry_after if isinstance(error, ApiUnavailable) else None
             pause = queue.failed(key, not_before=asked or 0.0)

@@ -135,7 +135,7 @@ class HelmClient(Protocol):
     def new_cancellation(self) -> Cancellation: ...
 
     def install(self, request: HelmRequest, cancellation: Cancellation | None = None) -> Revision:
-        """Makes the first revision; also anew where all revisions so far have failed."""
+        """Makes the first revision; also again where all revisions so far have failed."""
         ...
 
     def upgrade(self, request: HelmRequest, cancellation: Cancellation | None = None) -> Revision:
@@ -210,7 +210,7 @@ class ReleaseRecords(Protocol):
         """Notes in the record that we are taking the release apart, before anything of it is.
 
         One that Helm has marked `uninstalled` although a hook after that failed is to be taken apart
-        again, so that the hook runs anew. Raises Conflict when the record changed meanwhile,
+        again, so that the hook runs again. Raises Conflict when the record changed meanwhile,
         ReleaseMissing when it is gone.
         """
         ...
@@ -267,7 +267,7 @@ class ReleaseRecords(Protocol):
         """Asks for the deletion of the release's claims, and gives their names.
 
         To be called before the uninstall, whose end forgets which they are: claims end with the pods
-        that use them. StatefulSets, which would make them anew, are deleted first. Idempotent.
+        that use them. StatefulSets, which would make them again, are deleted first. Idempotent.
         """
         ...
 

@@ -154,7 +154,7 @@ class Fleet:
             time.sleep(pause)
 
     def restart_and_look_at_all(self) -> tuple[float, int]:
-        """Seconds from holding the Lease to the end of the first look at the last bundle, and the writes."""
+        """Seconds from holding the Lease to the end of the first pass at the last bundle, and the writes."""
         controllers = self.region.controllers
         self._peak = self.memory
         controllers.stop()

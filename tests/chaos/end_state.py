@@ -1,4 +1,4 @@
-"""What must be in the cluster when all is done, computed anew, against what is there."""
+"""What must be in the cluster when all is done, computed again, against what is there."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def everything(world: World) -> Names:
 
 
 class EndState:
-    """Compares the cluster with the wishes, by ways of its own: Helm's rendering, a digest made anew.
+    """Compares the cluster with the wishes, by ways of its own: Helm's rendering, a digest made again.
 
     `before` is what was there before any bundle.
     """

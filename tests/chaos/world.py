@@ -101,7 +101,7 @@ class World:
             yield controllers
 
     def revive(self) -> None:
-        """Starts the container anew if it has ended by itself, as the kubelet would."""
+        """Starts the container again if it has ended by itself, as the kubelet would."""
         if not self.controllers.running():
             self.controllers.start()
 

@@ -198,7 +198,7 @@ class Pod:
             assert run.process.wait(60) == 0, run.log()
 
     def start(self, name: str) -> Container:
-        """Starts a container anew: its file system is fresh, the volumes are as they were left."""
+        """Starts a container again: its file system is fresh, the volumes are as they were left."""
         self._runs += 1
         spec = self.container(name)
         place = self._directory / f"run-{self._runs}"

@@ -89,7 +89,7 @@ def changed_parts(before: State, after: State) -> set[str]:
 def writers(before: State, after: State) -> set[str]:
     """The field managers whose claim, or the time of whose last write, differs between two states.
 
-    The time is told in seconds: two writes of one manager within one look alike.
+    The time is told in seconds: two writes of one manager within one pass alike.
     """
     was, is_ = claims(before), claims(after)
     return {name for name in was.keys() | is_.keys() if was.get(name) != is_.get(name)}

@@ -168,7 +168,7 @@ def recording(region: Region, path: Path) -> Iterator[None]:
             wait_until("the watch", newest_is_there)
             yield
             wait_until("the newest version", newest_is_there)
-            # One that was cut off and begun anew might have missed a version.
+            # One that was cut off and begun again might have missed a version.
             assert process.poll() is None
         finally:
             process.terminate()
@@ -247,7 +247,7 @@ def test_of_many_causes_at_once_none_is_lost_and_no_foreign_entry_is_touched(
     history = read_history(states(path))
     print(json.dumps(history.figures()))
     assert history.findings[:SHOWN] == []
-    # None of these moves without a cause of the container's own. How many causes one look takes up is a
+    # None of these moves without a cause of the container's own. How many causes one pass takes up is a
     # matter of the machine.
     assert {name for name in CONTAINERS if history.moves[name] < floor} == set(), history.figures()
     assert shared_region.revisions() == revisions

@@ -144,7 +144,7 @@ def test_told_to_stop_it_is_not_ready_and_alive(running: _Running) -> None:
 
 
 def looked_at(look: Callable[[], float | None]) -> FakeMetrics:
-    """What is measured of one look, which `look` stands for."""
+    """What is measured of one pass, which `look` stands for."""
     measures, done = FakeMetrics(), threading.Event()
     queue: WorkQueue[Key] = WorkQueue(FakeClock(), FakeRandomness())
 

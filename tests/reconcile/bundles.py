@@ -1,4 +1,4 @@
-"""helmbundle's reconciler on a cluster and a Helm in memory, one look at a time."""
+"""helmbundle's reconciler on a cluster and a Helm in memory, one pass at a time."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ class Bench:
         self.kube.merge_patch(HELMBUNDLE, name, NAMESPACE, {"metadata": {"annotations": dict(annotations)}})
 
     def look(self, *names: str) -> None:
-        """One look at each bundle, all by default, with what the watch of Jobs has told until now."""
+        """One pass at each bundle, all by default, with what the watch of Jobs has told until now."""
         for obj in self.kube.list(JOB, NAMESPACE):
             self.jobs.feed(JOB, "MODIFIED", obj)
         for name in names or [one["metadata"]["name"] for one in self.kube.list(HELMBUNDLE, NAMESPACE)]:
@@ -151,7 +151,7 @@ class Bench:
             self.look()
 
     def wait(self, condition: Callable[[], Any], what: str) -> None:
-        """Until the condition holds, without a look."""
+        """Until the condition holds, without a pass."""
         deadline = time.monotonic() + DEADLINE
         while not condition():
             assert time.monotonic() < deadline, f"{what}: never"

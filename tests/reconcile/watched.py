@@ -80,7 +80,7 @@ class WatchedCluster:
             self.store.feed(resource, event, obj)
 
     def relist(self, *resources: Resource) -> None:
-        """What a watch does that begins anew: all objects there are, and no word on those that are not."""
+        """What a watch does that begins again: all objects there are, and no word on those that are not."""
         self.cut = False
         for resource in resources:
             for obj in self.kube.list(resource):

@@ -36,7 +36,7 @@ from controller.ports.system import Clock, Randomness
 #: The text under a key of a Secret in the region's namespace, None when there is none.
 ReadSecret = Callable[[str, str], str | None]
 
-# How long one answer about Secrets and proxy serves: a look at 500 releases asks for it 500 times.
+# How long one answer about Secrets and proxy serves: a pass at 500 releases asks for it 500 times.
 ACCESS_SECONDS = 5.0
 # One index serves the charts that are pulled together.
 INDEX_SECONDS = 60.0
@@ -134,7 +134,7 @@ class PulledCharts:
             raise pull.error
         found = self._cache.find(chart)
         if found is None:
-            raise ChartPending(f'chart "{chart.name}" is gone from the cache again: it is pulled anew', SOON)
+            raise ChartPending(f'chart "{chart.name}" is gone from the cache again: it is pulled again', SOON)
         return found
 
     def _pull(self, repository: _Repository, chart: ChartRef) -> tuple[_Pull, float]:

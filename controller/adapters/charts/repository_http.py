@@ -56,7 +56,7 @@ def check_digest(listed: str, content: bytes, what: str) -> None:
     if wanted and wanted != found:
         raise ChartUntrusted(
             f"{what} is not what the repository lists: sha256 {found[:16]}… instead of {wanted[:16]}…; "
-            "publish it anew, or find out who changed it"
+            "publish it again, or find out who changed it"
         )
 
 

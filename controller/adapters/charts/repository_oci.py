@@ -65,12 +65,12 @@ class _Registry:
             raise ChartUntrusted(f"{what}: its manifest names no sha256 digest of the chart")
         answer = self._get(f"blobs/{digest}", limit=LARGEST_ARCHIVE)
         if answer is None:
-            raise ChartNotFound(f"{what}: the registry has its manifest but not its content; push it anew")
+            raise ChartNotFound(f"{what}: the registry has its manifest but not its content; push it again")
         found = f"sha256:{hashlib.sha256(answer).hexdigest()}"
         if found != digest or (isinstance(size, int) and size != len(answer)):
             raise ChartUntrusted(
                 f"{what} is not what its manifest lists: {found[:23]}… instead of {digest[:23]}…; "
-                "push it anew, or find out who changed it"
+                "push it again, or find out who changed it"
             )
         return answer
 

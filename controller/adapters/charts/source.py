@@ -216,7 +216,7 @@ def _files_of(path: Path, files: ChartFiles) -> Iterable[tuple[str, bytes]]:
 
 
 def _members_of(path: Path) -> Iterable[tuple[str, bytes]]:
-    """The files of an archive in the order of their names: packed anew, a chart is still the same."""
+    """The files of an archive in the order of their names: packed again, a chart is still the same."""
     try:
         return sorted(read_archive(path))
     except (OSError, tarfile.TarError, EOFError, zlib.error) as error:

@@ -233,7 +233,7 @@ class SecretRecords:
         version = self._newest(release, namespace)
         if version is None:
             return ()
-        # A StatefulSet makes claims anew that are deleted before it.
+        # A StatefulSet makes claims again that are deleted before it.
         for obj in statefulsets(self.manifest(release, namespace, version).manifest, namespace):
             self._delete_statefulset(str(obj["metadata"]["name"]), namespace)
         deleted = self.claims(release, namespace)

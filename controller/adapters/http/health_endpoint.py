@@ -31,7 +31,7 @@ class EndpointUnavailable(ControllerError):
 
 @dataclass(frozen=True)
 class Endpoint:
-    """What is asked and answered. `alive` failing has the container started anew; `ready` includes it."""
+    """What is asked and answered. `alive` failing has the container started again; `ready` includes it."""
 
     alive: Mapping[str, Check] = field(default_factory=dict)
     ready: Mapping[str, Check] = field(default_factory=dict)

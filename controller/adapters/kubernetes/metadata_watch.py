@@ -1,7 +1,7 @@
 """Watches of objects' metadata: one thread and one connection for each resource of a namespace.
 
 A watch lists once, then takes changes from there. When the stream ends it goes on from the last version
-seen; only where the API server has forgotten that (410) it lists anew. Nothing is kept here but a version.
+seen; only where the API server has forgotten that (410) it lists again. Nothing is kept here but a version.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ REFUSED_SECONDS = 600.0
 
 
 class _Outdated(KubeError):
-    """The version to go on from is forgotten: list anew."""
+    """The version to go on from is forgotten: list again."""
 
 
 class MetadataWatches:

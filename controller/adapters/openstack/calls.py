@@ -240,7 +240,7 @@ class CloudCalls:
         place = self.region or "the cloud"
         return CloudRefused(
             f"the catalogue of {place} has no {self.interface} endpoint of {service} yet (since {since}); "
-            "it is read again at each look",
+            "it is read again at each pass",
             404,
         )
 
@@ -248,7 +248,7 @@ class CloudCalls:
         """Whether Keystone's catalogue is another by now than the one that came with this thread's token.
 
         One read that needs no login. False where it is not known, and for a while after a login that this
-        led to: the next look asks again.
+        led to: the next pass asks again.
         """
         if self._clock.monotonic() < getattr(self._local, "login_lasts", 0.0):
             return False

@@ -137,7 +137,7 @@ def _print_release(console: Console, one: ReleaseDiff) -> None:
         line.append("  uninstalled; ", "not bold")
         line.append("DELETES ITS VOLUMES AND THEIR DATA" if one.loses_data else "its volumes stay")
     elif one.fate == Fate.INSTALLED:
-        line.append(f"  installed anew, of chart {one.chart}", "not bold")
+        line.append(f"  installed again, of chart {one.chart}", "not bold")
     elif one.chart:
         line.append(f"  chart {one.chart}", "not bold")
     console.print(line)

@@ -248,7 +248,7 @@ def _change(
         return "is there already"
     patch = {"metadata": {"resourceVersion": meta["resourceVersion"]}, "spec": changed}
     cluster.kube.merge_patch(NODE_MAINTENANCE, meta["name"], None, patch)
-    told = [f"{key} {value.lower() if isinstance(value, str) else 'anew'}" for key, value in changed.items()]
+    told = [f"{key} {value.lower() if isinstance(value, str) else 'again'}" for key, value in changed.items()]
     return "is changed: " + ", ".join(told)
 
 

@@ -54,7 +54,7 @@ def reconcile(
             )
         found = cluster.find_region(region)
         annotate(cluster, OSDPL, found, RECONCILE_ANNOTATION, text)
-        stdout().print(f"region {found['metadata']['name']}: another look is asked for")
+        stdout().print(f"region {found['metadata']['name']}: another pass is asked for")
         if wait:
             _end(
                 wait_for_region(
@@ -71,7 +71,7 @@ def reconcile(
     )
     for target in targets:
         annotate(cluster, HELMBUNDLE, target.bundle, target.annotation(*names), text)
-        what = "an upgrade" if force else "another look"
+        what = "an upgrade" if force else "another pass"
         stdout().print(f"{target.title}: {what} is asked for")
     if wait:
         asked = Request("force" if force else "reconcile", text)

@@ -53,7 +53,7 @@ def running_jobs(jobs: Iterable[KubeObject], now: float) -> tuple[RunningJob, ..
 
 
 def lasting(jobs: Sequence[RunningJob], most: int = 5) -> tuple[str, ...]:
-    """Names of the Jobs whose pods are worth a look."""
+    """Names of the Jobs whose pods are worth a pass."""
     return tuple(job.name for job in jobs if job.seconds >= LASTS_AFTER)[:most]
 
 

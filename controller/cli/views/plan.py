@@ -11,7 +11,7 @@ from controller.domain.api.reasons import Reason
 from controller.domain.releases.plan import PlanAction
 
 MARKS = {
-    PlanAction.INSTALL: ("+", "green", "installed anew"),
+    PlanAction.INSTALL: ("+", "green", "installed again"),
     PlanAction.UPGRADE: ("~", "yellow", ""),
     PlanAction.UNINSTALL: ("-", "red", "uninstalled"),
     PlanAction.SETTINGS: ("~", "cyan", "kept differently; nothing in the cluster changes"),

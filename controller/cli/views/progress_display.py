@@ -33,7 +33,7 @@ class ProgressDisplay(Protocol):
         ...
 
     def close(self) -> None:
-        """Leaves the terminal in order, with the last look on it."""
+        """Leaves the terminal in order, with the last pass on it."""
         ...
 
 
@@ -77,7 +77,7 @@ class PlainLines:
 
 
 class LiveTable:
-    """A table that is drawn anew at every look."""
+    """A table that is drawn again at every pass."""
 
     def __init__(self, console: Console) -> None:
         self._console = console

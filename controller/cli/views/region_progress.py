@@ -1,4 +1,4 @@
-"""How far a region is: what changed between two looks, and for how long things are as they are. Pure."""
+"""How far a region is: what changed between two passes, and for how long things are as they are. Pure."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class TimedRow:
 
 @dataclass(frozen=True)
 class ProgressSnapshot:
-    """One look at a region. `waited` is in seconds; `changed` are the rows that read differently now."""
+    """One pass at a region. `waited` is in seconds; `changed` are the rows that read differently now."""
 
     name: str
     namespace: str

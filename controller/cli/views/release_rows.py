@@ -90,7 +90,7 @@ def _row(service: str, name: str, entry: Mapping[str, Any], current: bool, probl
     running = [str(hook.get("name")) for hook in entry.get("hooks") or [] if hook.get("phase") == "Running"]
     message = str(entry.get("message") or "")
     if phase == Phase.FAILED:
-        # Without when the next attempt is made: it would be news at every look.
+        # Without when the next attempt is made: it would be news at every pass.
         message = str(attempt.get("error") or message)
     if running and phase in ACTIVE and not message:
         message = f"hook {', '.join(running)} is running"

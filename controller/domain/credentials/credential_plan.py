@@ -1,7 +1,7 @@
 """What has to be done so that every credential of a region is there: decided here, done elsewhere.
 
 Three rules come before everything else. A credential that has a value keeps it. A credential that was
-there once and is gone is not made anew by itself: databases on retained volumes still know the old
+there once and is gone is not made again by itself: databases on retained volumes still know the old
 one. Only what we made is ever removed, and only where the operator asked for volumes to be deleted.
 """
 

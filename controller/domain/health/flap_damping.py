@@ -31,7 +31,7 @@ class FlapDamping:
     """Remembers when components lost their readiness.
 
     In memory: a new process goes on with those that the status says come and go, which must then be
-    well for the calm time, and counts the losses of the others anew.
+    well for the calm time, and counts the losses of the others again.
     """
 
     def __init__(self) -> None:

@@ -1,7 +1,7 @@
 """Components that wait for the cluster's own controllers: for how long that is on its way. Pure.
 
 Nothing that a workload says tells since when it waits so, so the moment is remembered. In memory: a
-new process goes on with what the status says, and begins to wait anew where that says nothing of it.
+new process goes on with what the status says, and begins to wait again where that says nothing of it.
 """
 
 from __future__ import annotations

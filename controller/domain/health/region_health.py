@@ -193,7 +193,7 @@ def _message(
 ) -> str:
     """Text and output, cut only after they were redacted: half a secret would be found by nobody.
 
-    While the output of the same trouble is being read anew, what was said `before` stays.
+    While the output of the same trouble is being read again, what was said `before` stays.
     """
     text = redact(verdict.text)
     if verdict.awaited and before.startswith(f'{shorten(text, TEXT_SHOWN)}: "'):

@@ -277,7 +277,7 @@ def _living(pods: list[PodFacts]) -> list[PodFacts]:
 def _newest_revision(pods: list[PodFacts], updated: int, now: float) -> str:
     """The revision of which a Deployment has `updated` pods; if that fits several, the one begun last.
 
-    A pod of an earlier revision that is made anew is younger than all of the newest, and a rollback makes
+    A pod of an earlier revision that is made again is younger than all of the newest, and a rollback makes
     a revision the newest whose first pods are old.
     """
     by_revision: dict[str, list[PodFacts]] = {}

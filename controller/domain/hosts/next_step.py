@@ -33,7 +33,7 @@ MAP_AFTER = 60.0
 MAP_WITHIN = 900.0
 # So many losses of readiness within the window make a node flap; then it must be calm for a while.
 LOSSES, WINDOW, CALM = 3, 600.0, 300.0
-# So many looks in a row must find nothing of a host before that is believed.
+# So many passes in a row must find nothing of a host before that is believed.
 MISSING_OBSERVATIONS = 3
 
 
@@ -78,8 +78,9 @@ class ComputeNode:
 class HostFacts:
     """All that a decision needs. `node` is None when the Node is gone or is no compute node any more.
 
-    `was_compute`: the Node is, or was, one for computes. `missing_since`, `missing_observations`: when its service
-    was first looked for in vain, and in how many looks since; `unmapped_since`: when its service was first
+    `was_compute`: the Node is, or was, one for computes. `missing_since`, `missing_observations`: when its
+    service
+    was first looked for in vain, and in how many passes since; `unmapped_since`: when its service was first
     seen without a cell. `agents` and `servers` are None where that is not known. `known_uid`: of the Node
     that the present compute service belonged to. `unready_pods`: those of the region on this node.
     `maintenance`: the NodeMaintenance at work on it. `agents_expected`: other computes have network agents.

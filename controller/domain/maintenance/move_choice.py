@@ -45,7 +45,7 @@ class Unmovable(StrEnum):
 class Rules:
     """What may be done with servers. Limits of a live migration in MiB and GiB; 0 for none.
 
-    `rebuild_local`: an evacuation may make local disks anew from their image, which loses what is on
+    `rebuild_local`: an evacuation may make local disks again from their image, which loses what is on
     them; `shared_disks`: the disks of all servers are on storage that every host reaches.
     """
 
@@ -118,7 +118,7 @@ def _evacuated(server: Server, rules: Rules, moves: Iterable[Migration]) -> tupl
     if server.local_disk and not (rules.shared_disks or rules.rebuild_local):
         return (
             MoveKind.BLOCKED,
-            "its local disk would be made anew from its image; allow it with localDisks: Rebuild",
+            "its local disk would be made again from its image; allow it with localDisks: Rebuild",
         )
     return MoveKind.EVACUATE, ""
 

@@ -45,7 +45,7 @@ def may_be_open(entry: ServerMove) -> bool:
 def wind_up(
     entry: ServerMove, sight: ServerSnapshot, source: str, spec: MaintenanceSpec, now: float
 ) -> RollbackStep:
-    """One look at a server of which `may_be_open` holds; `source` is the host of the node."""
+    """One pass at a server of which `may_be_open` holds; `source` is the host of the node."""
     command: Command | None = None
     if entry.under_way:
         entry, command = advance(entry, sight, source, spec, now)

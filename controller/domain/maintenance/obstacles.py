@@ -1,4 +1,4 @@
-"""What stands in the way of a maintenance, as the last look at Kubernetes and OpenStack shows it. Pure.
+"""What stands in the way of a maintenance, as the last pass at Kubernetes and OpenStack shows it. Pure.
 
 A plan tells what the real thing would meet, so both ask here.
 """
@@ -26,7 +26,8 @@ STILL_REPORTS: Obstacle = (
 class HostSnapshot:
     """A node and its host. `there`: whether the Node exists; one without a role has none in `node`.
 
-    `machine`: as its Node shows it. `fencing_confirmation`: the confirmation of the maintenance itself, once it was taken up;
+    `machine`: as its Node shows it. `fencing_confirmation`: the confirmation of the maintenance itself, once
+    it was taken up;
     `void`: why that is void. `host`: as OpenStack calls it. `beside`: other Nodes that are the same host, as
     when the machine joined again under another name.
     """

@@ -189,7 +189,7 @@ def plan_entry(plan: ServerPlan, known: ServerMove | None, retries: int) -> Serv
     """The entry of a server that is on the node: what is under way stays, anything else follows the plan.
 
     So does what was given up, while Nova is at work on it or no attempt is left for that way. With
-    another way attempts count anew.
+    another way attempts count again.
     """
     if known is not None and known.under_way:
         return known
@@ -211,7 +211,7 @@ def plan_entry(plan: ServerPlan, known: ServerMove | None, retries: int) -> Serv
 
 
 def try_again(entry: ServerMove) -> ServerMove:
-    """The entry after the spec was edited, which is an answer to what was blocked: attempts count anew."""
+    """The entry after the spec was edited, which is an answer to what was blocked: attempts count again."""
     if entry.under_way or entry.ended:
         return entry
     return replace(entry, state=ServerMoveState.PENDING, attempts=0, unseen=0, not_before=0.0)

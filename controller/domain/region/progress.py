@@ -21,8 +21,8 @@ class RegionProgress:
 
     `done` are deployed as their bundles ask for now, `begun` tells that any is there or under way. `failing`
     failed with what is asked for now, `moving` are being worked on, `suspended` are not as they are to be
-    and wait for somebody. `in_progress` come closer to what is asked for now without anybody's help: not those
-    that failed, nor what waits for them or for a release that there is not.
+    and wait for somebody. `in_progress` come closer to what is asked for now without anybody's help: not
+    those that failed, nor what waits for them or for a release that there is not.
     """
 
     done: int

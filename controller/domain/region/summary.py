@@ -98,7 +98,7 @@ def _as_accepted(facts: RegionFacts) -> RegionFacts:
 
 def _unseen(facts: RegionFacts, before: str) -> str:
     """What SpecValid tells meanwhile: `before` stays while it is about the same, however often a repository
-    words its refusal anew, since each other text would be a write."""
+    words its refusal again, since each other text would be a write."""
     said = "accepted as it is; its charts cannot be looked at now"
     for reason in (Reason.REPOSITORY_UNAVAILABLE, facts.problem_reason):
         if before.startswith(f"{said} ({reason})"):
@@ -199,7 +199,7 @@ def _deleting_text(facts: RegionFacts, progress: RegionProgress) -> str:
 
 
 def _paused(facts: RegionFacts, progress: RegionProgress) -> Condition:
-    """Its reason is also the memory of what a pause holds back, for when that cannot be compared anew."""
+    """Its reason is also the memory of what a pause holds back, for when that cannot be compared again."""
     if not facts.paused or facts.deleting:
         return Condition("Paused", "False", Reason.NOT_PAUSED, "", facts.generation)
     held = held_text(facts, progress)

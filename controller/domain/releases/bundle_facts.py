@@ -62,7 +62,7 @@ def parse_bundle(obj: Mapping[str, Any]) -> BundleFacts | None:
 def bundle_mark(obj: Mapping[str, Any]) -> str:
     """What a bundle has brought about, as one digest: it moves with its spec and with any revision of Helm.
 
-    Of the object itself, so that one that was made anew under its name is another. Empty for a bundle that
+    Of the object itself, so that one that was made again under its name is another. Empty for a bundle that
     core did not make, or that is being removed.
     """
     meta, status = obj["metadata"], obj.get("status") or {}

@@ -22,7 +22,7 @@ Keys = tuple[str | int, ...]
 # A status is for people and shares 1.5 MB with 500 releases.
 OBJECTS_SHOWN, PATHS_SHOWN, PATH_LENGTH = 16, 5, 256
 
-# An object that had to be put right so often within this many seconds has an adversary.
+# An object that had to be corrected so often within this many seconds has an adversary.
 FIGHT_SECONDS, FIGHT_AFTER = 3600.0, 3
 
 _SYSTEM = frozenset(
@@ -72,7 +72,7 @@ class Drifted:
     """One object that is not as its release made it.
 
     `paths` are JSON pointers into the object. `by` names the field managers that have taken over what
-    was changed, as far as the object tells. `message` says why it cannot be put right.
+    was changed, as far as the object tells. `message` says why it cannot be corrected.
     """
 
     object: ObjectId
@@ -89,7 +89,7 @@ class Drifted:
         where = f" ({paths}{f' and {more} more' if more > 0 else ''})" if paths else ""
         by = f" by {', '.join(self.by)}" if self.by else ""
         if self.change == Change.REFUSED:
-            return f"{self.object} cannot be put right{where}: {self.message}"
+            return f"{self.object} cannot be corrected{where}: {self.message}"
         return f"{self.object} was changed{by}{where}"
 
     def is_like(self, other: Drifted | None) -> bool:
@@ -112,9 +112,9 @@ class Drifted:
 class Drift:
     """All that is known to differ of one release.
 
-    `corrections`: how often within the last hour the worst of these objects was put right already,
+    `corrections`: how often within the last hour the worst of these objects was corrected already,
     `corrected` when that was last (seconds since the epoch), `rivals` who changed it back each time.
-    `fresh`: some of them could be put right as far as is known, and no correction was tried at them as
+    `fresh`: some of them could be corrected as far as is known, and no correction was tried at them as
     they are. `error` says why nothing can be told.
     """
 
@@ -141,7 +141,7 @@ NO_DRIFT = Drift()
 
 @dataclass
 class Corrections:
-    """When an object was put right, and against whom; what is older than an hour is forgotten."""
+    """When an object was corrected, and against whom; what is older than an hour is forgotten."""
 
     times: list[float] = field(default_factory=list)
     rivals: tuple[str, ...] = ()

@@ -26,7 +26,7 @@ class Action(StrEnum):
     NOTHING = "Nothing"
 
 
-# The first pause, in seconds, before an object is put right that others change again and again.
+# The first pause, in seconds, before an object is corrected that others change again and again.
 FIGHT_PAUSE = 15.0
 
 # The longest pause, in seconds, after a failure that was none of the release's own.
@@ -70,7 +70,7 @@ class Recorded:
 
 @dataclass(frozen=True)
 class Attempt:
-    """Our last action on the release. `failures` counts those in a row that ended badly for `digest`, anew
+    """Our last action on the release. `failures` counts those in a row that ended badly for `digest`, again
     from the first of its own after interrupted ones: an Unlock tells of one that was cut off.
 
     `finished` is in seconds since the epoch. `requests` are those that were there when it began. `unlocks`
@@ -118,7 +118,7 @@ class ReleaseSituation:
     as long as it cannot be told. `obstacle` says why chart or values cannot be had now, None if they can.
     `unmet` names dependencies that are not deployed, `dependents` installed releases that still need
     this one. `requests` is what the operator asks for. `suspended` says by what, empty when it is not.
-    `jitter` in [0, 1) is the same at every look at the same failure, else the shortest draw would win.
+    `jitter` in [0, 1) is the same at every pass at the same failure, else the shortest draw would win.
     `foreign_grace`: seconds after which what someone else's Helm has begun counts as dead.
     `retry_cap` is the longest pause between tries, in seconds.
     `open_hook` is what the next revision would cut off.
@@ -164,7 +164,7 @@ def decide(situation: ReleaseSituation) -> NextAction:
         return _backed_off(situation, NextAction(Action.UNLOCK, Reason.UNLOCKING, text))
     if recorded.status in ("uninstalling", "uninstalled"):
         # Killed in the middle of an uninstall that an edit has taken back since: what is half gone is
-        # taken away whole, and the next step installs anew.
+        # taken away whole, and the next step installs again.
         return _backed_off(situation, NextAction(Action.UNINSTALL, Reason.RETRYING, "left half uninstalled"))
     return _existing(situation, recorded)
 
@@ -236,12 +236,12 @@ def _kept(situation: ReleaseSituation, rest: NextAction) -> NextAction:
         if due > situation.now:
             by = f" by {', '.join(drift.rivals)}" if drift.rivals else ""
             text = (
-                f"put right {drift.corrections} times within an hour, and changed again{by}; "
+                f"corrected {drift.corrections} times within an hour, and changed again{by}; "
                 f"next correction at {timestamp(due + 1)}: {drift}"
             )
             return NextAction(Action.WAIT, Reason.DRIFT_RECURS, text, again_after=due - situation.now)
     correct = NextAction(Action.CORRECT, Reason.DRIFTED, str(drift))
-    # The backoff belongs to what could not be put right: that holds up nothing else of the release.
+    # The backoff belongs to what could not be corrected: that holds up nothing else of the release.
     return correct if drift.fresh else _backed_off(situation, correct)
 
 
@@ -316,7 +316,7 @@ def _backed_off(situation: ReleaseSituation, go: NextAction) -> NextAction:
     if last is None or last.digest != digest:
         return go
     if (last.action == Action.CORRECT) != (go.action == Action.CORRECT):
-        # That an object cannot be put right holds up nothing else.
+        # That an object cannot be corrected holds up nothing else.
         return go
     if situation.requests.asks_more_than(last.requests):
         return go

@@ -1,4 +1,4 @@
-"""What an operator asks of a bundle by annotation: a look now, an upgrade now, a rollback, to leave it alone.
+"""What an operator asks of a bundle by annotation: a pass now, an upgrade now, a rollback, to leave it alone.
 
 Annotations, because a region's bundles are written by core: it would take back an edit of their spec. A
 request is served once. It is told from the next one by its text, so each carries a time or any other

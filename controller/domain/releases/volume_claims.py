@@ -129,7 +129,7 @@ def title_of(one: VolumeId, namespace: str) -> str:
 
 
 def hook_claims(hooks: Iterable[KubeObject], event: str) -> Iterator[KubeObject]:
-    """Claims that hooks of an `install`, `upgrade` or `rollback` delete and make anew with their data gone.
+    """Claims that hooks of an `install`, `upgrade` or `rollback` delete and make again with their data gone.
 
     One that goes with the success of its hook (`hook-succeeded`) holds nothing between two actions.
     """

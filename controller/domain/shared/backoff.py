@@ -23,5 +23,5 @@ def delay(failures: int, jitter: float, *, first: float = FIRST, cap: float = CA
 
 
 def steady_jitter(seed: str) -> float:
-    """A number in [0, 1) that differs between seeds, not between looks."""
+    """A number in [0, 1) that differs between seeds, not between passes."""
     return int.from_bytes(hashlib.sha256(seed.encode()).digest()[:4], "big") / 2**32

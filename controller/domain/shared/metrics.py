@@ -49,7 +49,7 @@ SERIES_LIMIT = 3000
 # Kubernetes' own names are at most so long.
 LABEL_LIMIT = 253
 
-# A look ends in milliseconds or waits for the API server; an action of Helm waits for its hooks.
+# A pass ends in milliseconds or waits for the API server; an action of Helm waits for its hooks.
 RECONCILE_BUCKETS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 120.0)
 HELM_BUCKETS = (1.0, 3.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0)
 
@@ -59,7 +59,7 @@ BUILD_INFO = Gauge(
 )
 RECONCILE_DURATION = Histogram(
     "osctl_reconcile_duration_seconds",
-    "Duration of one look at an object, by kind of look and result (success, error).",
+    "Duration of one pass at an object, by kind of look and result (success, error).",
     ("kind", "result"),
     RECONCILE_BUCKETS,
 )

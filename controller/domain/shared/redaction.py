@@ -44,7 +44,7 @@ def forms_of(secret: str) -> frozenset[str]:
 
 
 def _parts(secret: str) -> set[str]:
-    """The secret, and its lines where it has several: YAML and logs indent each line anew."""
+    """The secret, and its lines where it has several: YAML and logs indent each line again."""
     whole = secret.strip()
     parts = {secret, whole}
     lines = [line.strip() for line in whole.splitlines()]

@@ -325,7 +325,7 @@ class _LayerMerge:
         setting = Setting(self._layer, path if said_at is None else said_at, value)
         before = self._history.get(path, ())
         if before and before[-1].origin is self._layer and before[-1].value is DELETED:
-            before = before[:-1]  # ended with the map around it, and set anew by the same words
+            before = before[:-1]  # ended with the map around it, and set again by the same words
         self._history[path] = (*before, setting)
 
     def _forget_below(self, path: Path, ended: Any) -> None:

@@ -18,7 +18,7 @@ from controller.ports.system import Clock
 
 # Seconds: nothing tells of a renewal, and the status is looked at more often than that matters.
 CHECK_SECONDS = 60.0
-# Contents read at one look; where there are more, as with one certificate for each node, the next goes on.
+# Contents read at one pass; where there are more, as with one certificate for each node, the next goes on.
 READ_AT_ONCE = 100
 # As many as the status is to hold beside the credentials: those that end first.
 SHOWN = 200
@@ -43,7 +43,7 @@ class Certificates:
 
     @property
     def unfinished(self) -> bool:
-        """Whether another look is due soon: contents are left, or one that is named is not in order."""
+        """Whether another pass is due soon: contents are left, or one that is named is not in order."""
         return self._looked is None
 
     def observe(self, namespace: str, named: Mapping[str, str]) -> dict[str, SecretView]:

@@ -80,7 +80,7 @@ class SecretsReconciler:
         self._certificates = Certificates(kube, clock)
 
     def reconcile(self, key: RegionKey) -> float | None:
-        """One look; seconds until the next that no event will announce, None when the osdpl is gone.
+        """One pass; seconds until the next that no event will announce, None when the osdpl is gone.
 
         Raises KubeError when the API server cannot be asked, or others write all the time.
         """
@@ -211,7 +211,7 @@ class SecretsReconciler:
         return self._certificates.observe(osdpl["metadata"]["namespace"], named_secrets(_spec(osdpl)))
 
     def _say_farewell(self, store: CredentialStore, osdpl: KubeObject) -> None:
-        """The region goes: only who goes with it is put right."""
+        """The region goes: only who goes with it is corrected."""
         for change in plan_farewell(store.observe(()).values(), _volumes(osdpl)).changes:
             store.apply(change)
 

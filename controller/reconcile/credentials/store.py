@@ -26,7 +26,7 @@ log = logging.getLogger(__name__)
 
 
 class CredentialStore:
-    """The credential Secrets of one osdpl, as one look finds them."""
+    """The credential Secrets of one osdpl, as one pass finds them."""
 
     def __init__(self, kube: Kube, randomness: Randomness, osdpl: Mapping[str, Any]) -> None:
         self._kube = kube
@@ -53,7 +53,7 @@ class CredentialStore:
         return self.stored()
 
     def stored(self) -> dict[str, StoredSecret]:
-        """What was observed, with our own writes since; nothing is read anew."""
+        """What was observed, with our own writes since; nothing is read again."""
         return {name: self._stored(secret) for name, secret in self._objects.items()}
 
     def has(self, name: str, key: str) -> bool:

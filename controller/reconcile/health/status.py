@@ -99,8 +99,8 @@ class HealthReconciler:
     """Judges the workloads of one namespace's regions from what `store` holds of `PARSERS`.
 
     `records` tell what deployed releases consist of, so that what is gone is missed. `resync`: seconds
-    after which the store is compared with the API server anew. `probes` ask the region's own services;
-    without, only its workloads are judged. `told()` is called when a look may find something that no
+    after which the store is compared with the API server again. `probes` ask the region's own services;
+    without, only its workloads are judged. `told()` is called when a pass may find something that no
     watch tells; `beside` has done what may take long.
     """
 
@@ -132,7 +132,7 @@ class HealthReconciler:
         self._probes = probes
 
     def reconcile(self, key: RegionKey) -> float | None:
-        """One look; seconds until the next that no event will announce, None when the osdpl is gone.
+        """One pass; seconds until the next that no event will announce, None when the osdpl is gone.
 
         Raises KubeError.
         """
@@ -198,13 +198,13 @@ class HealthReconciler:
             self._announce(osdpl, find(known, CONDITION), find(status["conditions"], CONDITION))
         return condition.status == "True"
 
-    def _facts(self, releases: Mapping[str, Release], *, anew: bool = False) -> Facts:
+    def _facts(self, releases: Mapping[str, Release], *, again: bool = False) -> Facts:
         workloads: list[Workload] = [one for kind in WORKLOADS for one in self._store.facts(kind)]
         pods: dict[ComponentKey, list[PodFacts]] = defaultdict(list)
         for pod in self._store.facts(POD):
             pods[pod.owner].append(pod)
         claims = {claim.name: claim for claim in self._store.facts(PVC)}
-        manifests = self._manifests.of(releases, anew=anew)
+        manifests = self._manifests.of(releases, again=again)
         return Facts(releases, workloads, pods, claims, self._clock.now(), manifests)
 
     def _confirmed(self, facts: Facts) -> Facts | None:
@@ -218,7 +218,7 @@ class HealthReconciler:
             kinds = {workload.kind for workload in missing}
             if not all(self._store.catch_up(resource) for resource in WORKLOADS if resource.kind in kinds):
                 return None
-            facts = self._facts(facts.releases, anew=True)
+            facts = self._facts(facts.releases, again=True)
             missing = missing_workloads(facts.workloads, facts.manifests)
         self._missing = missing
         return facts

@@ -1,6 +1,6 @@
 """Looks at all compute hosts and does the next step for each, one after the other.
 
-Nothing is remembered between two looks but what stands in Kubernetes and OpenStack: marks in
+Nothing is remembered between two passes but what stands in Kubernetes and OpenStack: marks in
 disabled_reason, annotations of Nodes, `status.nodes` of the region. Every step is decided again on a Node
 read that very moment before it is taken.
 """
@@ -42,11 +42,11 @@ from controller.reconcile.shared.object_store import ObjectStore
 
 log = logging.getLogger(__name__)
 
-# Between two looks; OpenStack has no watches. A look is about six requests, whatever the number of hosts.
+# Between two passes; OpenStack has no watches. A pass is about six requests, whatever the number of hosts.
 EVERY = 10.0
-# Events come in bursts: between two looks there are so many seconds at least.
+# Events come in bursts: between two passes there are so many seconds at least.
 AT_LEAST = 2.0
-# After a look that OpenStack did not answer.
+# After a pass that OpenStack did not answer.
 AGAIN_AFTER = 15.0
 CATCHING_UP = 0.5
 NO_REGION = 30.0
@@ -103,7 +103,7 @@ class HostsReconciler:
         self._known = 0.0
 
     def reconcile(self) -> float:
-        """One look; seconds until the next. Raises KubeError."""
+        """One pass; seconds until the next. Raises KubeError."""
         if not (self._nodes.is_complete(not_older_than=self._resync) and self._region_complete()):
             return CATCHING_UP
         soon = self._looked + AT_LEAST - self._clock.monotonic()
@@ -124,13 +124,13 @@ class HostsReconciler:
             log.info("OpenStack is not looked at: %s", error)
             return max(AGAIN_AFTER, error.retry_after or 0.0)
         self._known = self._clock.now()
-        # What was done shows in the next look, and so does what it makes room for.
+        # What was done shows in the next pass, and so does what it makes room for.
         return AT_LEAST if self._care(scene, cloud, view) else EVERY
 
     def _region_complete(self) -> bool:
         return self._region.is_complete(not_older_than=self._resync)
 
-    # -- what follows from a look -------------------------------------------------------------------
+    # -- what follows from a pass -------------------------------------------------------------------
 
     def _care(self, scene: NodesSnapshot, cloud: Cloud, view: CloudView) -> bool:
         """Decides on every host and takes the steps; whether any changed something."""

@@ -37,7 +37,7 @@ class DrainLockReasons:
     def ensure_locks(
         self, scene: NodesSnapshot, workloads: Sequence[Workload], view: CloudView | None, cloud: Cloud | None
     ) -> LockedNodes:
-        """The nodes that are locked, and why. Without a look at OpenStack, locks of hosts stay.
+        """The nodes that are locked, and why. Without a pass at OpenStack, locks of hosts stay.
 
         Raises KubeError.
         """
@@ -83,7 +83,7 @@ class DrainLockReasons:
         if self._empty.observe(name, True, self._clock.now()).observations < MISSING_OBSERVATIONS:
             return "it is made sure that no server is on it"
         if cloud.late:
-            return "it is made sure in the next look that no server is on it"
+            return "it is made sure in the next pass that no server is on it"
         self._order.reached(name)
         try:
             left = remaining_in_openstack(host, cloud)

@@ -124,7 +124,7 @@ class DrainLocks:
             self._replace(node, pod, budget, now)
 
     def _mend(self, node: str, pods: dict[str, KubeObject], budgets: dict[str, KubeObject]) -> None:
-        """What there is of a lock that stays is put right; nothing is made anew."""
+        """What there is of a lock that stays is corrected; nothing is made again."""
         budget = self._found(PDB, node, budgets)
         if budget is not None:
             self._ensure_budget(node, budget)
@@ -155,7 +155,7 @@ class DrainLocks:
             return
         changed = any(live["spec"].get(key) != budget["spec"].get(key) for key in _BOUND)
         if changed or not _is_marked(node, live):
-            log.warning("the disruption budget of node %s's lock was changed: it is put right", node)
+            log.warning("the disruption budget of node %s's lock was changed: it is corrected", node)
             meta = dict(live["metadata"])
             for key in ("labels", "annotations"):
                 meta[key] = {**(meta.get(key) or {}), **budget["metadata"][key]}
@@ -241,7 +241,7 @@ def _refusal(what: str, node: str, write: Callable[[], object]) -> str:
     except ApiUnavailable:
         raise
     except (Conflict, ObjectMissing):
-        # Changed since it was listed: the next look sees it as it is.
+        # Changed since it was listed: the next pass sees it as it is.
         return ""
     except KubeError as error:
         log.warning("the lock of node %s: %s", node, error)

@@ -1,4 +1,4 @@
-"""Asks the operator's fencing service whether nodes are off, a few in each look."""
+"""Asks the operator's fencing service whether nodes are off, a few in each pass."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from controller.ports.kubernetes import NODE, SECRET, Kube
 from controller.ports.system import Clock
 from controller.reconcile.hosts.node_annotations import NodeAnnotations
 
-# In one look so many are asked for, and no more after so many seconds: other hosts wait meanwhile.
+# In one pass so many are asked for, and no more after so many seconds: other hosts wait meanwhile.
 ASKED, WITHIN = 3, 5.0
 
 
@@ -41,7 +41,7 @@ class HostFencing:
     ) -> dict[str, NextStep]:
         """What is to be told of those hosts that were asked for; who was asked for longest ago comes first.
 
-        `hurried`: the look has taken its time already; only one is asked for. Raises KubeError.
+        `hurried`: the pass has taken its time already; only one is asked for. Raises KubeError.
         """
         # It would power the machine off.
         if not policy.fencing or policy.paused:

@@ -27,7 +27,7 @@ UNDER_WAY = 300.0
 
 @dataclass(frozen=True, slots=True)
 class _ForcedDown:
-    """By its id: a service that registers anew under the same host is not the one that we forced down."""
+    """By its id: a service that registers again under the same host is not the one that we forced down."""
 
     service: str
     at: float
@@ -53,7 +53,7 @@ class ForcedDownHosts:
         try:
             self._last = self._read(view)
         except KubeError as error:
-            log.warning("which hosts are held down by us is not known anew: %s", error)
+            log.warning("which hosts are held down by us is not known again: %s", error)
         return self._last
 
     def _read(self, view: CloudView) -> Mapping[str, str]:

@@ -11,9 +11,10 @@ from controller.domain.hosts.nodes import HostReport
 
 @dataclass(frozen=True)
 class HostFindings:
-    """`circuit_breaker_open`, `paused`: why automatic action is stopped. `unknown`: why OpenStack cannot be looked at.
+    """`circuit_breaker_open`, `paused`: why automatic action is stopped. `unknown`: why OpenStack cannot be
+    looked at.
 
-    While it cannot, the reports are of `as_of`, the last look (seconds since the epoch; 0.0: of none yet).
+    While it cannot, the reports are of `as_of`, the last pass (seconds since the epoch; 0.0: of none yet).
     """
 
     reports: Mapping[str, HostReport] = field(default_factory=dict)

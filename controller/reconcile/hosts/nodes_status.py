@@ -1,7 +1,7 @@
 """node's part of the region's status: `nodes` and the condition `NodesReady`. Changes no node.
 
 What is said of compute hosts comes from a board that the care for them writes; without it, or before its
-first look at OpenStack, what was said before stays.
+first pass at OpenStack, what was said before stays.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from controller.reconcile.shared.region_status import apply_region_status
 MANAGER = field_manager("node")
 WRITE_EVERY = 1.0
 CATCHING_UP = 0.3
-# How long a container that has just begun waits for the first look at compute hosts, in seconds: what the
-# one before it said stays true until then, but for a loss that Kubernetes tells. A look at an OpenStack that
+# How long a container that has just begun waits for the first pass at compute hosts, in seconds: what the
+# one before it said stays true until then, but for a loss that Kubernetes tells. A pass at an OpenStack that
 # does not answer ends after 20 (controller/adapters/openstack/calls.py).
 FIRST_OBSERVATION_SECONDS = 30.0
 
@@ -37,7 +37,7 @@ PARSERS: Mapping[Resource, Parse] = {NODE: parse_node}
 class NodesReconciler:
     """Says how the nodes with roles are, from what `store` holds of `PARSERS`.
 
-    `resync`: seconds after which the store is compared with the API server anew.
+    `resync`: seconds after which the store is compared with the API server again.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class NodesReconciler:
         self._began: float | None = None
 
     def reconcile(self, key: RegionKey) -> float | None:
-        """One look; seconds until the next that no event will announce, None when the osdpl is gone.
+        """One pass; seconds until the next that no event will announce, None when the osdpl is gone.
 
         Raises KubeError.
         """

@@ -1,4 +1,4 @@
-"""What one look finds: Nodes, pods and maintenances, and with OpenStack's lists the facts of each host."""
+"""What one pass finds: Nodes, pods and maintenances, and with OpenStack's lists the facts of each host."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class KnownHost:
 
 @dataclass(frozen=True)
 class NodesSnapshot:
-    """All that one look at the Kubernetes side found. `maintenances` by the name of their Node."""
+    """All that one pass at the Kubernetes side found. `maintenances` by the name of their Node."""
 
     policy: NodePolicy
     nodes: Mapping[str, NodeFacts]
@@ -192,7 +192,7 @@ class NodesObserver:
             node=node.as_compute() if node is not None and is_compute else None,
             service=service,
             was_compute=was_compute,
-            # What was told to be missing before a restart is not waited for anew.
+            # What was told to be missing before a restart is not waited for again.
             missing_since=0.0 if known.reason == Reason.COMPUTE_MISSING else missing.since,
             missing_observations=missing.observations,
             unmapped_since=unmapped.since,

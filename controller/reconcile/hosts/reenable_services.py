@@ -1,6 +1,6 @@
 """Enables agents and volume services that a maintenance disabled which is no more.
 
-A maintenance puts back what it took out, as the lists of that one look show it. What was missing from them
+A maintenance puts back what it took out, as the lists of that one pass show it. What was missing from them
 would stay out for ever: nobody else takes its mark for theirs.
 """
 

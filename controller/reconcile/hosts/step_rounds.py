@@ -1,4 +1,4 @@
-"""Which hosts have their next step taken in one look, and what came of it."""
+"""Which hosts have their next step taken in one pass, and what came of it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from controller.reconcile.shared.cloud_access import STEP_GRACE
 from controller.reconcile.shared.fair_order import FairOrder
 from controller.reconcile.shared.retry_pauses import RetryPauses
 
-# In one look, so that it stays short; the next goes on where it ended.
+# In one pass, so that it stays short; the next goes on where it ended.
 STEPS_PER_PASS = 20
 # Servers wait for these, and they succeed or fail at once.
 URGENT = (Step.DISABLE, Step.ENABLE, Step.EVACUATE)
@@ -101,7 +101,7 @@ class HostStepRounds:
     ) -> tuple[Decided, bool | None]:
         """Takes the step, if it is still to be taken; gives the host after it, and what is to be told.
 
-        Both sides are read again right before: a look is seconds old, and a person may have been at work.
+        Both sides are read again right before: a pass is seconds old, and a person may have been at work.
         Besides, whether it changed something: None where it was not to be taken any more.
         """
         fresh = self._kube.get(NODE, host.name)

@@ -30,7 +30,7 @@ from controller.reconcile.shared.retry_pauses import RetryPauses
 
 log = logging.getLogger(__name__)
 
-# Between two looks: while servers are under way, and while there is nothing to do but to watch.
+# Between two passes: while servers are under way, and while there is nothing to do but to watch.
 BUSY_EVERY, IDLE_EVERY = 5.0, 15.0
 SHOWN = 5
 # Seconds between two requests that end one move, at first and at the most.
@@ -81,7 +81,7 @@ class MaintenanceDeletion:
         if refused is not None:
             raise refused
         if not whole:
-            text = "the time for a look was over; whether all moves are is looked at next"
+            text = "the time for a pass was over; whether all moves are is looked at next"
             self._status.write(work, work.standing(Phase.ROLLING_BACK, Reason.ROLLING_BACK, text))
             return BUSY_EVERY
         kept = [one.open for one in open_ if one.needs_us]

@@ -53,7 +53,7 @@ class HostDisabler:
         self._held = ForcedDownHosts(kube, clock, namespace)
 
     def obstacle(self, work: MaintenanceWork, view: CloudView) -> Obstacle | None:
-        """What would stand in the way, as far as the last look shows; nothing is done."""
+        """What would stand in the way, as far as the last pass shows; nothing is done."""
         return obstacle(work.spec.mode, _snapshot(work, view))
 
     @staticmethod
@@ -102,7 +102,7 @@ class HostDisabler:
         service = ground.service
         holds = mode == Mode.EVACUATE and service is not None and not service.forced_down
         if service is not None and (service.enabled or holds):
-            # What somebody else did since the look stays theirs.
+            # What somebody else did since the pass stays theirs.
             service = cloud.compute_service(work.host)
         if holds and service is not None and (service.up or _reported(ground, service)):
             return STILL_REPORTS
@@ -187,7 +187,7 @@ class HostDisabler:
 
 
 def _reported(ground: HostSnapshot, service: ComputeService) -> bool:
-    """Whether the compute has reported since the look, while it was taken to be off."""
+    """Whether the compute has reported since the pass, while it was taken to be off."""
     word = ground.fencing_confirmation
     return word is not None and word.seen is not None and bool(reported_since(word.seen.report, service))
 

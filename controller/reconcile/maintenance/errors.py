@@ -15,12 +15,12 @@ from controller.reconcile.maintenance.status import MaintenanceWork, ObservedSta
 log = logging.getLogger(__name__)
 
 AGAIN_AFTER = 15.0
-# A refusal stands in no list: it is over when a look that begins nothing has passed without it.
+# A refusal stands in no list: it is over when a pass that begins nothing has passed without it.
 REFUSED = (Reason.CLOUD_REFUSED, Reason.API_SERVER_REFUSED)
 
 
 class MaintenanceErrors:
-    """Each method gives the seconds until the next look, and raises ApiUnavailable only."""
+    """Each method gives the seconds until the next pass, and raises ApiUnavailable only."""
 
     def __init__(self, *, out: HostDisabler, end: MaintenanceDeletion, status: StatusWriter) -> None:
         self._out = out

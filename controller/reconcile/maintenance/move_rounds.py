@@ -1,6 +1,6 @@
-"""One look at what leaves a host, servers and routers, where there may be no time for all of it.
+"""One pass at what leaves a host, servers and routers, where there may be no time for all of it.
 
-What was seen counts, and the rest stays as it was noted: the next look goes on there. An order is all that is
+What was seen counts, and the rest stays as it was noted: the next pass goes on there. An order is all that is
 remembered, so that a new process loses nothing by it.
 """
 
@@ -45,7 +45,7 @@ class MoveRound:
         now: float,
         moves: bool,
     ) -> ObservedMoves:
-        """One look; `slots` servers may begin. `moves`: whether routers and networks are to leave.
+        """One pass; `slots` servers may begin. `moves`: whether routers and networks are to leave.
 
         Raises CloudUnavailable, CloudRefused.
         """

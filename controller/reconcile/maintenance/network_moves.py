@@ -30,7 +30,7 @@ class RouterRefused(CloudRefused):
 
 
 class AgentQueries:
-    """What Neutron says of agents in one look: each question is asked once, for all maintenances together.
+    """What Neutron says of agents in one pass: each question is asked once, for all maintenances together.
 
     `given`: what all of them gave to each agent lately, so that they do not all choose the same agent, nor
     one on a host that is `leaving`.

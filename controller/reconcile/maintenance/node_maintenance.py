@@ -1,7 +1,7 @@
-"""Carries out NodeMaintenances: all of them in one look, so that their budgets are shared.
+"""Carries out NodeMaintenances: all of them in one pass, so that their budgets are shared.
 
-A look never waits for a server: it notes in the status what it is about to ask for, asks, and reads in the
-next look how far it came. Deleting a NodeMaintenance rolls it back; the finalizer keeps it until that is
+A pass never waits for a server: it notes in the status what it is about to ask for, asks, and reads in the
+next pass how far it came. Deleting a NodeMaintenance rolls it back; the finalizer keeps it until that is
 done.
 """
 
@@ -57,7 +57,7 @@ from controller.reconcile.shared.managed_region import managed_region
 log = logging.getLogger(__name__)
 
 CATCHING_UP = 0.5
-# A look at the hosts that somebody else took serves as long.
+# A pass at the hosts that somebody else took serves as long.
 VIEW_GOOD_FOR = 2.5
 # After so long without a move Placement should know of all that there were.
 SETTLED_AFTER = 120.0
@@ -107,7 +107,7 @@ class MaintenancesReconciler:
         self._trouble = MaintenanceErrors(out=self._out, end=self._end, status=self._status)
 
     def reconcile(self) -> float | None:
-        """One look at all of them; seconds until the next, None when there is none. Raises KubeError."""
+        """One pass at all of them; seconds until the next, None when there is none. Raises KubeError."""
         listed = self._kube.list(NODE_MAINTENANCE)
         if not listed:
             return None
@@ -138,7 +138,7 @@ class MaintenancesReconciler:
         pauses: list[float] = []
         for work in self._order.of(works, lambda one: (one.created, one.name)):
             if pauses and cloud.late:
-                # The next look begins with those that were not reached.
+                # The next pass begins with those that were not reached.
                 pauses.append(BUSY_EVERY)
                 break
             self._order.reached((work.created, work.name))

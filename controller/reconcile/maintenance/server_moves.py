@@ -50,7 +50,7 @@ class Commands:
 
 @dataclass(frozen=True)
 class ServerOrder:
-    """Whose turn it is where a look cannot ask of all of them. One thread at a time."""
+    """Whose turn it is where a pass cannot ask of all of them. One thread at a time."""
 
     followed: FairOrder = field(default_factory=FairOrder)
     planned: FairOrder = field(default_factory=FairOrder)
@@ -71,7 +71,7 @@ def planned(server: Server, work: MaintenanceWork, cloud: Cloud, *, hurried: boo
 def follow_servers(
     work: MaintenanceWork, cloud: Cloud, slots: int, now: float, order: ServerOrder | None = None
 ) -> Commands:
-    """One look at the servers; at most `slots` of them begin.
+    """One pass at the servers; at most `slots` of them begin.
 
     At those that there is time for: the others stay as they were noted. The first is followed in any case;
     one begins in any case where none is under way.

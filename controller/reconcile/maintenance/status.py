@@ -1,4 +1,4 @@
-"""The status of one NodeMaintenance: what a look knows of it, and how that is written."""
+"""The status of one NodeMaintenance: what a pass knows of it, and how that is written."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _TOO_LATE = "it goes on, and deleting it rolls it back"
 
 @dataclass(frozen=True)
 class MaintenanceWork:
-    """One maintenance in one look: its spec, and what its status said before.
+    """One maintenance in one pass: its spec, and what its status said before.
 
     `entries` by server id. `node` is None where there is none; `host` is what OpenStack calls it; `beside`:
     the other Nodes that are this host, one of which may be what the machine is called now. `elapsed`: seconds
@@ -178,7 +178,7 @@ class StatusWriter:
         if standing.started:
             status["startedAt"] = timestamp(standing.started)
         if work.word is not None:
-            # Once it is taken back, another word counts anew.
+            # Once it is taken back, another word counts again.
             status["fenced"] = before["fenced"]
         if work.deleting:
             status["rollingBackSince"] = timestamp(work.ending or work.now)

@@ -1,4 +1,4 @@
-"""core's writes to HelmBundles: only what differs, and all or none of one look."""
+"""core's writes to HelmBundles: only what differs, and all or none of one pass."""
 
 from __future__ import annotations
 
@@ -75,5 +75,5 @@ def _same(current: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
 
 
 def _request(meta: Mapping[str, Any]) -> str:
-    """The region's request for another look that a bundle was handed."""
+    """The region's request for another pass that a bundle was handed."""
     return str((meta.get("annotations") or {}).get(REGION_RECONCILE_ANNOTATION) or "")

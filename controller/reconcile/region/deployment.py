@@ -58,12 +58,12 @@ log = logging.getLogger(__name__)
 
 FINALIZER = finalizer("core")
 
-# An approval is written into the status first; what it allows is begun at the look after that.
+# An approval is written into the status first; what it allows is begun at the pass after that.
 AT_ONCE = 0.1
 
 
 class DeploymentReconciler:
-    """Level-triggered: every look reads the osdpl and its bundles and compares with what is rendered.
+    """Level-triggered: every pass reads the osdpl and its bundles and compares with what is rendered.
 
     `render` turns an osdpl object into a Region; it raises SpecInvalid or ChartInvalid. `silence` says
     which other containers do not live.
@@ -94,7 +94,7 @@ class DeploymentReconciler:
         self._writer = BundleWriter(kube)
 
     def reconcile(self, key: RegionKey) -> float | None:
-        """One look; seconds until the next that no event will announce."""
+        """One pass; seconds until the next that no event will announce."""
         namespace, name = key
         osdpl = self._kube.get(OSDPL, name, namespace)
         if osdpl is None:

@@ -1,4 +1,4 @@
-"""What core has found and done in one look at a region."""
+"""What core has found and done in one pass at a region."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from controller.render.region import Region
 
 @dataclass(frozen=True)
 class RegionObservation:
-    """What one look has found and done. `begins`: an approval was taken up and waits to be acted upon;
+    """What one pass has found and done. `begins`: an approval was taken up and waits to be acted upon;
     `applying`: it is being acted upon. `lacking`: the bundles that `problem` is about, where all others are
-    served. `again`: seconds until another look may find what is missing. Of `plan` None means that the mode
-    is not Plan, or that the plan in the status stays. `awaiting_approval`: the region is paused, and its bundles are not
-    what the spec asks for."""
+    served. `again`: seconds until another pass may find what is missing. Of `plan` None means that the mode
+    is not Plan, or that the plan in the status stays. `awaiting_approval`: the region is paused, and its
+    bundles are not what the spec asks for."""
 
     bundles: KubeObjects
     region: Region | None = None
@@ -63,12 +63,12 @@ class RegionObservation:
 def without_charts(
     found: RegionObservation, reason: Reason, error: Exception, again: float
 ) -> RegionObservation:
-    """A look that could not see a chart of the region: everything stays as it is until it can be seen."""
+    """A pass that could not see a chart of the region: everything stays as it is until it can be seen."""
     return replace(found, region=None, problem=str(error), problem_reason=reason, again=again)
 
 
 def lacking(found: RegionObservation, missing: Mapping[str, ChartInvalid]) -> RegionObservation:
-    """A look that has served every service but these, which stay as they are."""
+    """A pass that has served every service but these, which stay as they are."""
     error = next(iter(missing.values()))
     waiting = f"{error}; until then nothing is changed in {', '.join(sorted(missing))}"
     again = min(map(retry_after, missing.values()))

@@ -14,7 +14,7 @@ from controller.reconcile.shared.lease import lease_name
 
 log = logging.getLogger(__name__)
 
-# Seconds. A holder renews every 5 s; one that is started anew is back within this, but for one that
+# Seconds. A holder renews every 5 s; one that is started again is back within this, but for one that
 # Kubernetes holds back because it ends again and again.
 SILENT_AFTER = 60.0
 CHECK_SECONDS = 10.0
@@ -85,11 +85,11 @@ class OtherContainers:
         self._silence = SilentContainers(unheard=frozenset(self._containers))
 
     def silence(self) -> SilentContainers:
-        """Who has been silent for too long, as of the last look."""
+        """Who has been silent for too long, as of the last pass."""
         return self._silence
 
     def observe(self) -> float:
-        """Reads the Leases; seconds until the next look. Raises KubeError."""
+        """Reads the Leases; seconds until the next pass. Raises KubeError."""
         leases = {name: self._kube.get(LEASE, lease_name(name), self._namespace) for name in self._containers}
         now = self._clock.monotonic()
         blind, self._looked = now - self._looked > FAR_APART, now

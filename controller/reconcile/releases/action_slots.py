@@ -142,7 +142,7 @@ class ActionSlots:
     def next_refused(self) -> Iterable[BundleKey]:
         """The bundles whose turn it is, as many as there are free slots; the longest refused first.
 
-        To be asked whenever a slot may have become free, and after each look at a bundle: one that was
+        To be asked whenever a slot may have become free, and after each pass at a bundle: one that was
         given its turn may have had no use for it.
         """
         with self._lock:

@@ -1,4 +1,4 @@
-"""Brings the releases of one HelmBundle to what its spec says, one step at a look."""
+"""Brings the releases of one HelmBundle to what its spec says, one step at a pass."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ _BEGUN = {
 
 
 class BundleReconciler:
-    """Level-triggered: every look reads the bundle, Helm's records and the Secrets it refers to.
+    """Level-triggered: every pass reads the bundle, Helm's records and the Secrets it refers to.
 
     `requeue(key)` has another bundle looked at: an ended action may be what others wait for.
     `note_end(key)` has a bundle looked at whose action has ended, also by a container that is told to stop:
@@ -138,7 +138,7 @@ class BundleReconciler:
         self._kept = KeptClaims(kube, records, clock)
 
     def reconcile(self, key: BundleKey) -> float | None:
-        """One look; the seconds until the next that nothing will announce, None when the bundle is gone."""
+        """One pass; the seconds until the next that nothing will announce, None when the bundle is gone."""
         try:
             with self._waiting.observe(key) as waits_for:
                 return self._reconcile_once(key, waits_for)

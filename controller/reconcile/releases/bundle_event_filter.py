@@ -9,9 +9,9 @@ from controller.reconcile.releases.bundle_status import FINALIZER
 
 
 class BundleEventFilter:
-    """Remembers of each bundle what a look depends on. One watch feeds it.
+    """Remembers of each bundle what a pass depends on. One watch feeds it.
 
-    Without it each write of a status would be followed by a look that finds nothing.
+    Without it each write of a status would be followed by a pass that finds nothing.
     """
 
     def __init__(self) -> None:

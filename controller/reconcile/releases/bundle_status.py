@@ -1,4 +1,4 @@
-"""Writes what one look at a HelmBundle found: its finalizer and its status, if they differ."""
+"""Writes what one pass at a HelmBundle found: its finalizer and its status, if they differ."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class BundleStatusWriter:
     def write_halfway(
         self, obj: Mapping[str, Any], bundle: Bundle, views: Sequence[ReleaseView], paused: str
     ) -> None:
-        """Reports what a look found that was to begin something and did not, as its process ends.
+        """Reports what a pass found that was to begin something and did not, as its process ends.
 
         `views` has releases as they were, so all of it is said of the generation that was reported last:
         a newer one is the next run's to take up. A bundle that nothing was said of is left so.

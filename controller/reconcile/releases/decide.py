@@ -38,7 +38,7 @@ FOREIGN_REMOVAL_SECONDS = 1800.0
 
 
 class ReleaseDecisions:
-    """What a look cannot tell from its own bundle alone is asked of the other bundles here."""
+    """What a pass cannot tell from its own bundle alone is asked of the other bundles here."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Helm's records, as looks need them: read for each look, or for many looks at once when they come in crowds.
+"""Helm's records, as looks need them: read for each pass, or for many looks at once when they come in crowds.
 
 After a start every bundle is looked at, and a read for each would take longer than all else together.
 """
@@ -20,7 +20,7 @@ Histories = Mapping[str, tuple[Revision, ...]]
 SHARED_FOR = 1.0
 # Longer than any read can take: what it began with must still be known when it ends.
 FORGOTTEN_AFTER = 600.0
-# So many looks within that time are a crowd.
+# So many passes within that time are a crowd.
 CROWD = 8
 
 
@@ -75,7 +75,7 @@ class ReleaseHistories:
             return shared
 
     def _is_outdated(self, shared: _Shared, bundle: str, releases: Collection[str]) -> bool:
-        """Whether something that the look is about was acted on since the shared read began."""
+        """Whether something that the pass is about was acted on since the shared read began."""
         with self._lock:
             acted = {
                 (name, by)

@@ -13,7 +13,7 @@ from controller.ports.kubernetes import PVC, Kube
 from controller.ports.system import Clock
 from controller.reconcile.releases.actions.volume_keeper import VolumeKeeper
 
-# Seconds for which one list serves all looks. What people delete by hand is shown that much longer.
+# Seconds for which one list serves all passes. What people delete by hand is shown that much longer.
 SHARED_FOR = 30.0
 
 Kept = Mapping[str, tuple[str, ...]]

@@ -27,15 +27,15 @@ class ReleaseManifests:
         # By release and revision; None for one whose record cannot be read.
         self._known: dict[tuple[str, int], Manifest | None] = {}
 
-    def of(self, releases: Mapping[str, Release], *, anew: bool = False) -> dict[str, Manifest]:
+    def of(self, releases: Mapping[str, Release], *, again: bool = False) -> dict[str, Manifest]:
         """What must be there of each release. One whose record cannot be read is left out, as is one
         that was never deployed. Raises KubeError.
 
         Of a release that is not deployed as it should be, that is what its last deployed revision and
         its newest one have in common: what a new revision has no more, Helm takes away in its course.
-        With `anew` these revisions are looked up again.
+        With `again` these revisions are looked up again.
         """
-        self._read(releases, anew)
+        self._read(releases, again)
         result = {}
         for name, (_, revisions) in self._standing.items():
             manifests = [self._manifest(name, revision) for revision in revisions]
@@ -44,12 +44,12 @@ class ReleaseManifests:
                 result[name] = common_manifest(known)
         return result
 
-    def _read(self, releases: Mapping[str, Release], anew: bool) -> None:
+    def _read(self, releases: Mapping[str, Release], again: bool) -> None:
         before, self._standing = self._standing, {}
         changed = []
         for name, release in releases.items():
             said, revisions = before.get(name, (None, ()))
-            if said == release and (release.deployed or not anew):
+            if said == release and (release.deployed or not again):
                 self._standing[name] = release, revisions
             elif release.deployed and release.revision:
                 self._standing[name] = release, (release.revision,)
@@ -78,7 +78,7 @@ class ReleaseManifests:
         except KubeError:
             raise
         except ControllerError as error:
-            # The others are judged as ever: this one only loses the look for what is gone of it.
+            # The others are judged as ever: this one only loses the pass for what is gone of it.
             log.warning(
                 "revision %d of release %s: %s; workloads of it that are gone are not missed",
                 revision,

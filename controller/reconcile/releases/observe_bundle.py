@@ -1,4 +1,4 @@
-"""What one look at one HelmBundle reads and finds."""
+"""What one pass at one HelmBundle reads and finds."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ Histories = Mapping[str, tuple[Revision, ...]]
 
 @dataclass
 class ObservedBundle:
-    """Everything is read once, at the beginning; `views`, `again`, `remaining`, `drifts`, `kept` and `put_off`
+    """Everything is read once, at the beginning; `views`, `again`, `remaining`, `drifts`, `kept` and
+    `put_off`
     grow release by release.
 
     `again` holds the seconds after which a release wants to be looked at, `waits_for` the releases of any

@@ -1,4 +1,4 @@
-"""What one look finds of one release: its spec with secrets resolved, its history, its last attempt."""
+"""What one pass finds of one release: its spec with secrets resolved, its history, its last attempt."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class ResolvedRelease:
 
 @dataclass(frozen=True)
 class ObservedRelease:
-    """One release as a look finds it: `spec` None when the bundle does not name it, `resolved` None when
+    """One release as a pass finds it: `spec` None when the bundle does not name it, `resolved` None when
     it must go. `attempt_entry` is `lastAttempt` as it stands in the status, `hook_entries` the hooks of
     an attempt that failed."""
 
@@ -154,7 +154,7 @@ def _copied_from(last: Revision, earlier: Sequence[Revision]) -> frozenset[int]:
 
 
 def steady_jitter(release: str, attempt: Attempt | None) -> float:
-    """A number in [0, 1) that differs between releases and failures, not between looks."""
+    """A number in [0, 1) that differs between releases and failures, not between passes."""
     return backoff.steady_jitter(f"{release} {attempt.finished if attempt else 0}")
 
 

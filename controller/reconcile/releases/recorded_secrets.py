@@ -1,7 +1,7 @@
 """Secrets in what Helm has recorded of a release: what errors may quote that no spec tells any more.
 
 The values of a spec are not at hand when a release is taken away, goes back to an older revision, or has its
-objects put right: Helm's record then is all that knows which texts its hooks and objects hold.
+objects corrected: Helm's record then is all that knows which texts its hooks and objects hold.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How one release looks in the status after a look: its state and its view."""
+"""How one release looks in the status after a pass: its state and its view."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from controller.domain.api.keys import BundleKey
 
 
 class WaitingBundles:
-    """Knows what each bundle waited for at its last look. Safe from any thread.
+    """Knows what each bundle waited for at its last pass. Safe from any thread.
 
     Having every bundle looked at whenever an action ends would be right too, and a thousand bundles with
     one release each would then be looked at a million times.
@@ -23,9 +23,9 @@ class WaitingBundles:
 
     @contextmanager
     def observe(self, bundle: BundleKey) -> Iterator[set[str]]:
-        """For the time of one look; the set that it yields takes the names of releases waited for.
+        """For the time of one pass; the set that it yields takes the names of releases waited for.
 
-        An action that ends while the look goes on may be one that it waits for, and does not know yet.
+        An action that ends while the pass goes on may be one that it waits for, and does not know yet.
         """
         found: set[str] = set()
         with self._lock:

@@ -16,7 +16,7 @@ from controller.errors import (
 # A chart or a Secret that is missing is looked for again after this many seconds: nothing tells us when
 # it comes.
 RETRY_SECONDS = 2.0
-# A repository that rests is not asked at such a look, but a Secret that was corrected meanwhile is seen.
+# A repository that rests is not asked at such a pass, but a Secret that was corrected meanwhile is seen.
 LONGEST = 15.0
 
 _REASONS: tuple[tuple[type[ChartInvalid], Reason], ...] = (
@@ -35,5 +35,5 @@ def chart_reason(error: ChartInvalid) -> Reason:
 
 
 def retry_after(error: ChartInvalid) -> float:
-    """Seconds until another look may find something else."""
+    """Seconds until another pass may find something else."""
     return RETRY_SECONDS if error.retry_after is None else min(max(error.retry_after, 0.5), LONGEST)

@@ -14,12 +14,12 @@ from controller.ports.kubernetes import SECRET, Kube
 from controller.ports.openstack import Cloud, Clouds
 from controller.ports.system import Clock
 
-# In one look nothing more is begun after so many seconds, and what was begun has a while to come to its end:
+# In one pass nothing more is begun after so many seconds, and what was begun has a while to come to its end:
 # one server is asked after and acted upon where the lists alone took the time, or no look would get anywhere.
 # Lists that are not complete when the grace is over are not known.
 LOOK_WITHIN, LOOK_GRACE = 40.0, 20.0
 # So many seconds more for the first step of a host, which is a read and a write: lists that just came in time
-# are acted upon. So a look takes 75 seconds and one request at most; 120 are too long for a container.
+# are acted upon. So a pass takes 75 seconds and one request at most; 120 are too long for a container.
 STEP_GRACE = 15.0
 
 
@@ -37,7 +37,7 @@ class CloudAccess:
         self._view: CloudView | None = None
 
     def cloud(self) -> Cloud:
-        """The cloud; opened anew when its Secret has changed.
+        """The cloud; opened again when its Secret has changed.
 
         Raises CloudUnavailable where there are no usable credentials (yet), KubeError.
         """
@@ -64,11 +64,11 @@ class CloudAccess:
             return self._cloud
 
     def for_one_pass(self) -> Cloud:
-        """The cloud for one look. Raises as `cloud` does."""
+        """The cloud for one pass. Raises as `cloud` does."""
         return self.cloud().until(self._clock.monotonic() + LOOK_WITHIN, grace=LOOK_GRACE)
 
     def observe_hosts(self, cloud: Cloud) -> CloudView:
-        """All hosts, anew. Raises CloudUnavailable where any part of it is not known."""
+        """All hosts, again. Raises CloudUnavailable where any part of it is not known."""
         try:
             view = CloudView(
                 services=cloud.compute_services(),

@@ -9,7 +9,7 @@ from typing import Any
 class EditFilter:
     """Remembers what people and other controllers decide over in objects: all but the status.
 
-    A look at OpenStack costs some fifty requests: each of our own writes would bring another one.
+    A pass at OpenStack costs some fifty requests: each of our own writes would bring another one.
     """
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""An order in which nobody is always last, where not all are reached in every look."""
+"""An order in which nobody is always last, where not all are reached in every pass."""
 
 from __future__ import annotations
 

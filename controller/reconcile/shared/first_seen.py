@@ -1,4 +1,4 @@
-"""Since when, and in how many looks in a row, something was seen to be so. Forgotten at a restart."""
+"""Since when, and in how many passes in a row, something was seen to be so. Forgotten at a restart."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Sighting:
-    """`since` in seconds since the epoch, 0.0 while it is not so; `observations` in a row, the last included."""
+    """`since` in seconds since the epoch, 0.0 while it is not so; `observations` in a row, the last
+    included."""
 
     since: float = 0.0
     observations: int = 0
@@ -21,7 +22,7 @@ class FirstSeen:
         self._seen: dict[Hashable, Sighting] = {}
 
     def observe(self, what: Hashable, so: bool, now: float) -> Sighting:
-        """Takes in one look at `what`."""
+        """Takes in one pass at `what`."""
         if not so:
             self._seen.pop(what, None)
             return Sighting()

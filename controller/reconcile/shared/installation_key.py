@@ -51,7 +51,7 @@ class InstallationKey:
             stored = self._stored()
             if not stored:
                 raise KubeError(
-                    f'Secret "{NAME}" has no entry "{ENTRY}"; delete it to have it made anew'
+                    f'Secret "{NAME}" has no entry "{ENTRY}"; delete it to have it made again'
                 ) from None
             return stored
         return key

@@ -1,7 +1,7 @@
 """What watches have told, kept as small facts: complete before it is used, and right after deletions.
 
 A watch alone does not say when its first list is over, nor what vanished while it was cut off. So the
-store compares itself with a list of metadata: at the start, after a watch has begun anew, and from time
+store compares itself with a list of metadata: at the start, after a watch has begun again, and from time
 to time.
 """
 
@@ -15,7 +15,7 @@ from typing import Any
 from controller.ports.kubernetes import Kube, Resource
 from controller.ports.system import Clock
 
-# A first list that still comes in is not compared at each look, but at the latest after so many seconds.
+# A first list that still comes in is not compared at each pass, but at the latest after so many seconds.
 QUIET, IMPATIENT = 0.5, 5.0
 
 Parse = Callable[[Mapping[str, Any]], Hashable | None]

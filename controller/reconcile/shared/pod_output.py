@@ -18,7 +18,7 @@ from controller.ports.system import Clock
 
 log = logging.getLogger(__name__)
 
-# Something is read again when it may tell something newer, and never more than a few at one look.
+# Something is read again when it may tell something newer, and never more than a few at one pass.
 KEPT = 120.0
 READ_AT_ONCE = 5
 LINES = 10
@@ -112,7 +112,7 @@ class PodOutput:
         try:
             self._beside(lambda: self._read_all(due))
         except RuntimeError as error:
-            # No thread can be started: the next look may be able to.
+            # No thread can be started: the next pass may be able to.
             log.warning("what explains failures cannot be read now: %s", type(error).__name__)
         else:
             return

@@ -1,4 +1,4 @@
-"""Writes to an object that a look has read: to that very one, and not to another of its name."""
+"""Writes to an object that a pass has read: to that very one, and not to another of its name."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ class RegionRedactor:
     """Knows every text in the Secrets that the region's bundles refer to, as they are, and what was in
     them within the last day as far as this process has seen it. Where it has not, no output is told.
 
-    Asks the API server when there is output that it has not redacted at the last look or at this one,
+    Asks the API server when there is output that it has not redacted at the last pass or at this one,
     seldom for other texts, and reads only Secrets that have changed. Not thread-safe: one reconciler asks.
     """
 

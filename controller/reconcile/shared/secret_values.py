@@ -1,4 +1,4 @@
-"""Values of Secrets for one look at one bundle: each Secret is read once."""
+"""Values of Secrets for one pass at one bundle: each Secret is read once."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from controller.ports.kubernetes import SECRET, Kube, KubeObjects
 
 
 class SecretValues:
-    """A reader of `$secretRef` leaves. Holds what it read as long as one look lasts."""
+    """A reader of `$secretRef` leaves. Holds what it read as long as one pass lasts."""
 
     def __init__(self, kube: Kube, namespace: str) -> None:
         self._kube = kube

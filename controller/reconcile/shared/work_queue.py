@@ -37,7 +37,7 @@ class WorkQueue(Generic[Key]):
     def add(self, key: Key, after: float = 0.0, *, last: bool = False) -> None:
         """Has the key looked at in `after` seconds, or earlier if it is due earlier already.
 
-        `last`: also when the queue winds down meanwhile, as what the look finds is lost otherwise.
+        `last`: also when the queue winds down meanwhile, as what the pass finds is lost otherwise.
         """
         due = self._clock.monotonic() + max(after, 0.0)
         with self._wake:
@@ -85,7 +85,7 @@ class WorkQueue(Generic[Key]):
             self.add(key, again_after)
 
     def failed(self, key: Key, *, not_before: float = 0.0) -> float:
-        """The look failed; the key comes back after a growing, jittered pause, returned in seconds."""
+        """The pass failed; the key comes back after a growing, jittered pause, returned in seconds."""
         with self._wake:
             self._working.pop(key, None)
             self._failures[key] = failures = self._failures.get(key, 0) + 1

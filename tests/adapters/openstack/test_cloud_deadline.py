@@ -1,4 +1,4 @@
-"""Requests of one look end with its time; what agents say of their load is believed where it is said."""
+"""Requests of one pass end with its time; what agents say of their load is believed where it is said."""
 
 from __future__ import annotations
 

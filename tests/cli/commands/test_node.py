@@ -138,7 +138,7 @@ def test_maintain_gives_a_maintenance_that_is_there_mode_and_fenced(world: NodeW
     assert osctl("node", "maintain", "cmp1").exit_code == 0
     world.set_condition("cmp1", "Unknown", boot="boot-1")
     found = osctl("node", "maintain", "cmp1", "--mode", "evacuate", "--fenced")
-    assert found.exit_code == 0 and "mode evacuate, fenced anew" in found.stderr
+    assert found.exit_code == 0 and "mode evacuate, fenced again" in found.stderr
     shown = machine_of(world.node("cmp1"))
     assert f"Node {shown.uid}, boot boot-1, last word of its kubelet {shown.heartbeat}" in found.stderr
     live = world.kube.get(NODE_MAINTENANCE, "node-cmp1")

@@ -1,4 +1,4 @@
-"""What changed between two looks, and for how long."""
+"""What changed between two passes, and for how long."""
 
 from __future__ import annotations
 

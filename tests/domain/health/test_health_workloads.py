@@ -155,7 +155,7 @@ VERDICTS: dict[str, tuple[dict[str, Any], list[dict[str, Any]], Health, str]] = 
         Health.UNHEALTHY,
         "pod a failed: Evicted",
     ),
-    "deployment, stuck rollout, and a pod of the earlier revision made anew": (
+    "deployment, stuck rollout, and a pod of the earlier revision made again": (
         deployment(3, replicas=4, updatedReplicas=1),
         [
             pod("nova-api-aaa-1", OLD, age=500),
@@ -166,7 +166,7 @@ VERDICTS: dict[str, tuple[dict[str, Any], list[dict[str, Any]], Health, str]] = 
         Health.UNHEALTHY,
         "pod nova-api-bbb-1 CrashLoopBackOff: container api ended with exit code 1",
     ),
-    "deployment, stuck rollout of one pod, and the one of the earlier revision made anew": (
+    "deployment, stuck rollout of one pod, and the one of the earlier revision made again": (
         deployment(1, replicas=2, updatedReplicas=1),
         [pod("nova-api-bbb-1", NEW, age=300, **crashing()), pod("nova-api-aaa-9", OLD, age=90)],
         Health.UNHEALTHY,
@@ -197,7 +197,7 @@ VERDICTS: dict[str, tuple[dict[str, Any], list[dict[str, Any]], Health, str]] = 
         Health.PROGRESSING,
         "2 of 2 pods are still to be updated",
     ),
-    "deployment, rolled out once and its pods not made anew": (
+    "deployment, rolled out once and its pods not made again": (
         deployment(3, replicas=0, updatedReplicas=0, readyReplicas=0, availableReplicas=0),
         [],
         Health.PROGRESSING,

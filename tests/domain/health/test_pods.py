@@ -71,12 +71,12 @@ CAUSES: dict[str, tuple[dict[str, Any], CauseKind, str]] = {
         CauseKind.STARTING,
         "container api runs and is not ready yet",
     ),
-    "started anew with its node": (
+    "started again with its node": (
         unready(container_status(state=running(20), restarts=1, last=ended(255, reason="Unknown", age=25))),
         CauseKind.STARTING,
         "container api runs and is not ready yet",
     ),
-    "being created anew after its node was away": (
+    "being created again after its node was away": (
         unready(container_status(state=waiting("ContainerCreating"), restarts=1, last=ended(137))),
         CauseKind.STARTING,
         "is being created",

@@ -100,12 +100,12 @@ TABLE = {
         Action.CORRECT,
         Reason.DRIFTED,
     ),
-    "deployed as wanted, objects could not be put right a moment ago": (
+    "deployed as wanted, objects could not be corrected a moment ago": (
         at(there=recorded(), drift=drifted(), attempt=failed_attempt(digest="", action="Correct")),
         Action.WAIT,
         Reason.BACKING_OFF,
     ),
-    "deployed as wanted, objects could not be put right a moment ago, others were changed since": (
+    "deployed as wanted, objects could not be corrected a moment ago, others were changed since": (
         at(there=recorded(), drift=drifted(fresh=True), attempt=failed_attempt(digest="", action="Correct")),
         Action.CORRECT,
         Reason.DRIFTED,
@@ -414,7 +414,7 @@ TABLE = {
         Action.UNINSTALL,
         Reason.NO_LONGER_WANTED,
     ),
-    "no longer wanted, objects could not be put right a moment ago": (
+    "no longer wanted, objects could not be corrected a moment ago": (
         at(None, recorded(), attempt=failed_attempt(digest="", action="Correct")),
         Action.UNINSTALL,
         Reason.NO_LONGER_WANTED,

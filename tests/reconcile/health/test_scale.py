@@ -1,4 +1,4 @@
-"""Big bundles, big regions, and a long life: what a look costs does not run away."""
+"""Big bundles, big regions, and a long life: what a pass costs does not run away."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def settled(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def looked(bench: Bench, *names: str) -> list[Request]:
-    """The requests of one look at each bundle."""
+    """The requests of one pass at each bundle."""
     bench.kube.forget_requests()
     for name in names:
         bench.reconciler.reconcile((bundles.NAMESPACE, name))

@@ -116,13 +116,13 @@ def test_the_word_lives_on_in_a_new_process(world: NodeWorld) -> None:
     assert evacuations(world) == begun
 
 
-@pytest.mark.parametrize("anew", ["osctl node fenced", "spec.fenced"])
-def test_a_word_on_the_new_absence_lets_it_go_on(world: NodeWorld, anew: str) -> None:
+@pytest.mark.parametrize("again", ["osctl node fenced", "spec.fenced"])
+def test_a_word_on_the_new_absence_lets_it_go_on(world: NodeWorld, again: str) -> None:
     boots(world)
     world.look(10)
     world.set_condition("cmp1", "Unknown", boot="second")
     world.look(2)
-    if anew == "spec.fenced":
+    if again == "spec.fenced":
         patch = {"spec": {"fenced": world.confirmed("cmp1")}}
         world.kube.merge_patch(NODE_MAINTENANCE, "work", None, patch)
     else:

@@ -158,8 +158,8 @@ def test_what_a_person_let_up_is_forgotten_and_a_persons_when_forced_down_again(
 
 
 def test_another_service_of_that_host_is_not_the_one_that_we_forced_down(away: NodeWorld) -> None:
-    anew = replace(service(away), id="another", reason="rma 17")
-    away.cloud.services["cmp1"] = anew
+    again = replace(service(away), id="another", reason="rma 17")
+    away.cloud.services["cmp1"] = again
     come_back(away)
     assert service(away).forced_down
 

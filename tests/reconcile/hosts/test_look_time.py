@@ -1,4 +1,4 @@
-"""A look ends in about a minute whatever OpenStack does, and the next one goes on where it ended."""
+"""A pass ends in about a minute whatever OpenStack does, and the next one goes on where it ended."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from controller.reconcile.shared.cloud_access import LOOK_GRACE, LOOK_WITHIN, ST
 from controller.reconcile.shared.fair_order import FairOrder
 from tests.reconcile.node_world import NodeWorld
 
-# What a request takes that nobody answers, and the longest that a look may take with one of them at its end.
+# What a request takes that nobody answers, and the longest that a pass may take with one of them at its end.
 TIMEOUT = 15.0
 ABOUT_A_MINUTE = LOOK_WITHIN + LOOK_GRACE + TIMEOUT
 HOSTS = [f"cmp{number:02}" for number in range(60)]
@@ -67,7 +67,7 @@ def test_aggregates_that_nobody_answers_for_are_left_to_the_next_look(world: Nod
         world.edit_node(host, SITES)
     tried = silent(world, "place_host")
     assert [lasts(world, world.hosts.reconcile) for _ in range(3)] == [TIMEOUT] * 3
-    assert tried == HOSTS[:3], "not the same host first in every look"
+    assert tried == HOSTS[:3], "not the same host first in every pass"
 
 
 def test_a_look_changes_so_many_aggregates_and_the_next_one_goes_on(world: NodeWorld) -> None:
@@ -209,7 +209,7 @@ def test_a_router_on_no_agent_comes_before_those_on_theirs_also_where_it_was_ref
         if refused:
             break
     lasts(world, world.maintenances.reconcile)
-    assert sum(len(items) for items in world.cloud.on_agents.values()) == 15, "the next look gives it to one"
+    assert sum(len(items) for items in world.cloud.on_agents.values()) == 15, "the next pass gives it to one"
 
 
 @pytest.mark.parametrize("seconds", [1, 3])

@@ -25,7 +25,7 @@ def world() -> NodeWorld:
 
 
 def requests_per_minute(world: NodeWorld) -> float:
-    """Requests to OpenStack of a minute of looks."""
+    """Requests to OpenStack of a minute of passes."""
     world.cloud.calls.clear()
     began = world.clock.monotonic()
     while world.clock.monotonic() - began < 60:
@@ -51,7 +51,7 @@ def test_a_look_is_quick_and_small(world: NodeWorld) -> None:
     took = time.process_time() - began
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    sys.stderr.write(f"a look at {HOSTS} hosts: {took:.2f} s traced, {peak / 2**20:.1f} MiB at the peak\n")
+    sys.stderr.write(f"a pass at {HOSTS} hosts: {took:.2f} s traced, {peak / 2**20:.1f} MiB at the peak\n")
     assert took < 10
     assert peak < 60 * 2**20
 

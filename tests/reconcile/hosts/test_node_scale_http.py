@@ -27,7 +27,7 @@ SERVERS, NETWORKS, ROUTERS = 30, 3, 2
 MAINTENANCES = 10
 # Of a move: as often as it is seen to get on.
 MOVES_EVERY = 5.0
-# Lists of a look: services, hypervisors (in three pages of 200), agents, volumes, aggregates.
+# Lists of a pass: services, hypervisors (in three pages of 200), agents, volumes, aggregates.
 LISTS = 7
 AT_REST = LISTS * 60 / 10 * 1.2
 WITH_MAINTENANCES = 1200
@@ -105,7 +105,7 @@ def test_looks_cost_memory_only_once(region: Region) -> None:
     for _ in range(5):
         region.look()
     more = resident() - before - first
-    told(f"{first:.0f} MiB with the first look, {more:.0f} MiB with five more")
+    told(f"{first:.0f} MiB with the first pass, {more:.0f} MiB with five more")
     assert first < 120
     assert more < 30
 
@@ -125,7 +125,7 @@ def test_a_dry_run_takes_seconds_and_asks_a_few_questions(region: Region) -> Non
     told(f"a plan of {SERVERS} servers: {busy:.2f} s of a core, {wall:.2f} s, {asked} requests")
     assert status["phase"] == "Planned"
     assert (len(status["servers"]), len(status["network"])) == (SERVERS, NETWORKS + ROUTERS)
-    # Besides a look: its servers, and its two agents.
+    # Besides a pass: its servers, and its two agents.
     assert asked <= LISTS + 3
     assert busy < 5
 

@@ -1,4 +1,4 @@
-"""A chart that cannot be had: what the region and the release say, and when another look is due."""
+"""A chart that cannot be had: what the region and the release say, and when another pass is due."""
 
 from __future__ import annotations
 

@@ -484,7 +484,7 @@ def test_a_deleted_region_keeps_its_credentials_until_they_are_out_of_its_owners
     }
     labels = {DEPLOYMENT_LABEL: KEY[1], "app.kubernetes.io/managed-by": "openstack-controller"}
     ours = {**labels, SERVICE_LABEL: "identity"}
-    # What is exported of them can be made anew, and goes with the region.
+    # What is exported of them can be made again, and goes with the region.
     for name, marks in (("identity-credentials", ours), ("openstack-clouds", labels)):
         meta = {"name": name, "namespace": KEY[0], "labels": marks, "ownerReferences": [reference]}
         kube.create({"apiVersion": "v1", "kind": "Secret", "metadata": meta})

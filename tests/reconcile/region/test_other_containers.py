@@ -78,7 +78,7 @@ class Pod:
         self.restart()
 
     def restart(self) -> None:
-        """core begins anew, and knows nothing."""
+        """core begins again, and knows nothing."""
         self.changes = 0
         self.others = OtherContainers(
             self.kube, self.clock, containers=OTHERS, namespace=OWN, changed=self.changed

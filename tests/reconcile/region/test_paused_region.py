@@ -66,7 +66,7 @@ class Paused:
         self.core.reconcile(KEY)
 
     def say_of_releases(self, status: str, reason: str) -> None:
-        """What helmbundle says of them, and a look of core at that."""
+        """What helmbundle says of them, and a pass of core at that."""
         entry = {**find(self.status["conditions"], "ReleasesReady"), "status": status, "reason": reason}
         body = {"apiVersion": OSDPL.api_version, "kind": OSDPL.kind, "status": {"conditions": [entry]}}
         meta = {"name": KEY[1], "namespace": KEY[0]}
@@ -159,7 +159,7 @@ def test_an_edit_stays_held_back_while_the_charts_cannot_be_looked_at(region: Pa
 
 def test_what_is_held_back_is_remembered_while_something_worse_is_told(region: Paused) -> None:
     """A newer version of the controller makes something else of the same spec, then a release fails, and
-    then core starts anew without its charts."""
+    then core starts again without its charts."""
     region.make_otherwise()
     assert ready(region.kube) == ("False", "PausedBySpec")
     region.say_of_releases("False", "ReleasesFailing")

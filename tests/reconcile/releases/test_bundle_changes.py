@@ -44,7 +44,7 @@ def test_our_own_finalizer_is_no_news_when_it_comes() -> None:
         bundle(finalizers=[]),
         bundle(uid="b"),
     ],
-    ids=["spec", "annotation", "deletion", "finalizer", "made anew"],
+    ids=["spec", "annotation", "deletion", "finalizer", "made again"],
 )
 def test_whatever_else_changes_is_news_once(changes: BundleEventFilter, obj: dict[str, Any]) -> None:
     assert changes.concerns_reconcile("MODIFIED", obj)

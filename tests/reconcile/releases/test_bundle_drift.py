@@ -1,4 +1,4 @@
-"""A bundle whose releases others change: what is told, what is put right, and what it costs."""
+"""A bundle whose releases others change: what is told, what is corrected, and what it costs."""
 
 from __future__ import annotations
 
@@ -183,7 +183,7 @@ def test_what_cannot_be_put_right_is_told_with_the_field_and_tried_ever_less_oft
     bench.settle()
     entry = bench.release("pages", "web")
     assert (entry["state"], entry["reason"]) == ("Failed", "BackingOff")
-    assert "ConfigMap/settings cannot be put right" in entry["lastAttempt"]["error"]
+    assert "ConfigMap/settings cannot be corrected" in entry["lastAttempt"]["error"]
     assert "data.a" in entry["drift"][0]["message"]
     assert "hush-hush" not in str(bench.status("pages"))
     tries = []
@@ -254,7 +254,7 @@ def test_who_changes_it_back_again_and_again_is_named_and_waited_for(bench: Benc
     bench.settle()
     entry = bench.release("pages", "web")
     assert (entry["state"], entry["reason"]) == ("Deployed", "DriftRecurs")
-    assert entry["message"].startswith("put right 3 times within an hour, and changed again")
+    assert entry["message"].startswith("corrected 3 times within an hour, and changed again")
     assert data(bench)["a"] == "9"
     bench.clock.advance(20)
     bench.settle()

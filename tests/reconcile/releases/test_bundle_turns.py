@@ -168,7 +168,7 @@ def test_a_rollback_asked_for_ends_an_upgrade_that_hangs(bench: Bench) -> None:
 
 
 class TestToldToStop:
-    """A look that is under way, or the last one after an action has ended: it begins nothing."""
+    """A pass that is under way, or the last one after an action has ended: it begins nothing."""
 
     @pytest.fixture
     def stopped(self) -> Bench:

@@ -1,4 +1,4 @@
-"""Objects of deployed releases: what others change is found, told and put right; the rest costs nothing."""
+"""Objects of deployed releases: what others change is found, told and corrected; the rest costs nothing."""
 
 from __future__ import annotations
 
@@ -672,7 +672,7 @@ def test_an_object_without_an_answer_does_not_keep_others_from_being_put_right(w
     assert set(world.found()) == {"Deployment/web"}
 
 
-# -- what could not be put right
+# -- what could not be corrected
 
 
 def test_what_a_correction_could_not_put_right_is_not_fresh_but_another_finding_is(world: World) -> None:

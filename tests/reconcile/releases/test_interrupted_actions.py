@@ -22,7 +22,7 @@ LOST = 'Patch "https://api/apis/batch/v1/namespaces/openstack/jobs/db-sync": EOF
 
 
 def pause(bench: Bench) -> float:
-    """Seconds until the next look, when the last action has failed."""
+    """Seconds until the next pass, when the last action has failed."""
     again = bench.reconciler.reconcile((NAMESPACE, "pages"))
     assert again is not None
     return again

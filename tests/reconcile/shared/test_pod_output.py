@@ -1,4 +1,4 @@
-"""Reading what explains a failure: a few at a time, beside the look, and never twice at once."""
+"""Reading what explains a failure: a few at a time, beside the pass, and never twice at once."""
 
 from __future__ import annotations
 

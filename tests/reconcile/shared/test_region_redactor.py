@@ -40,7 +40,7 @@ class Secrets:
         return [self.redactor.redact_output(text) for text in texts]
 
     def restart(self) -> None:
-        """health begins anew, and knows nothing."""
+        """health begins again, and knows nothing."""
         self.redactor = RegionRedactor(self.kube, self.clock, "openstack")
 
     def changed(self, field: str, ago: float, *, made: float) -> None:

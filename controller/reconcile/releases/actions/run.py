@@ -99,7 +99,7 @@ class ActionRequest:
         return self.spec.timeout if self.spec else UNINSTALL_SECONDS
 
     def failures_with(self, *, interrupted: bool) -> int:
-        """The number of failures in a row with one more. The first of the release's own begins anew: how
+        """The number of failures in a row with one more. The first of the release's own begins again: how
         often requests were lost before says nothing of how soon it may be mended."""
         return 1 if self.interrupted and not interrupted else self.failures + 1
 

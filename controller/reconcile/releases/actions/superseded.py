@@ -14,7 +14,7 @@ def is_superseded(
 ) -> bool:
     """Whether the action is to be ended. `wanted` is None where the release is to go.
 
-    What is suspended is left to end by itself, and so is what an earlier look has ended already.
+    What is suspended is left to end by itself, and so is what an earlier pass has ended already.
     """
     if suspended or running.cancellation.cancelled:
         return False

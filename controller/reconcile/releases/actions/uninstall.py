@@ -64,7 +64,7 @@ class ReleaseRemoval:
             self._records.delete_claims(release, namespace)
         else:
             kept = self._volumes.keep(release, namespace, NOTHING)
-        # A release that is wanted again is installed anew right away: what its deletion would clean up,
+        # A release that is wanted again is installed again right away: what its deletion would clean up,
         # or wait for, is nobody's wish any more.
         hooks = removal.hooks and removal.for_good and state.runs_hooks and not self._is_ending(namespace)
         if hooks:

@@ -143,7 +143,7 @@ class VolumeKeeper:
             kind, where, name = identify(hook, namespace)
             if self._kube.get(PVC, name, where) is not None:
                 found.append(
-                    f"{kind}/{name} is a hook that is deleted and made anew at each {event}, with its data: "
+                    f"{kind}/{name} is a hook that is deleted and made again at each {event}, with its data: "
                     "have the chart give it the hook-delete-policy hook-succeeded, or make it no hook"
                 )
         for wanted in statefulsets(rendered.manifest, namespace):

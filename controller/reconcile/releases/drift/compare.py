@@ -1,4 +1,4 @@
-"""Compares objects of a release with its manifest at the API server, and puts them right there.
+"""Compares objects of a release with its manifest at the API server, and corrects them there.
 
 Everything is asked and written under Helm's own field manager, as Helm itself would: the next upgrade
 then owns every field of its manifest, and no hand edit stands in its way.
@@ -52,7 +52,7 @@ def identify(obj: Mapping[str, Any], namespace: str) -> ObjectId:
 
 @dataclass(frozen=True)
 class Corrected:
-    """An object that was to be put right: what was wrong with it, what still is, and its print then."""
+    """An object that was to be corrected: what was wrong with it, what still is, and its print then."""
 
     found: Drifted | None
     remaining: Drifted | None
@@ -110,7 +110,7 @@ def compare(
 
 
 def correct(kube: Kube, look: Callable[[], Compared]) -> Corrected:
-    """Applies what a `look` compared; another look, a few times, where others have written meanwhile.
+    """Applies what a `look` compared; another pass, a few times, where others have written meanwhile.
 
     Raises KubeError when the API server does not answer, or does not allow it.
     """
@@ -127,7 +127,7 @@ def correct(kube: Kube, look: Callable[[], Compared]) -> Corrected:
         except Conflict:
             continue
         return Corrected(before, None, drift.fingerprint(after["metadata"]))
-    # The watch tells of whoever writes that often, and it is compared anew.
+    # The watch tells of whoever writes that often, and it is compared again.
     return Corrected(before, before, "")
 
 
@@ -162,7 +162,7 @@ def cannot_compare(object_: ObjectId, error: KubeError) -> Drifted | None:
 
 
 def not_comparable(object_: ObjectId, error: KubeError, before: Drifted | None = None) -> Drifted:
-    """An object that the API server does not let us compare, or put right; `before` is how it was found.
+    """An object that the API server does not let us compare, or corrected; `before` is how it was found.
 
     Told without the server's words, as `cause_of`.
     """

@@ -1,4 +1,4 @@
-"""Events of drift that nothing is done about, or not now: what is put right tells of itself."""
+"""Events of drift that nothing is done about, or not now: what is corrected tells of itself."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MESSAGE_LIMIT = 1000
 def report_drift(events: Events, obj: Mapping[str, Any], view: ReleaseView, *, corrected: bool) -> None:
     """Emits an event when drift is found that the bundle's status does not know of yet.
 
-    `obj` is the bundle as it was read. `corrected`: it is being put right, which has its own event.
+    `obj` is the bundle as it was read. `corrected`: it is being corrected, which has its own event.
     """
     if view.reason not in _TOLD or corrected:
         return

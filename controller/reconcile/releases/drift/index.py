@@ -17,7 +17,7 @@ from controller.domain.releases.drift import NO_DRIFT, Change, Corrections, Drif
 class Followed:
     """A release whose objects are looked after: its bundle, its deployed revision, what is ignored.
 
-    `asked` is the operator's request for another look: with a new one they are all compared anew.
+    `asked` is the operator's request for another pass: with a new one they are all compared again.
     """
 
     bundle: BundleKey
@@ -55,7 +55,7 @@ class DriftIndex:
         self._corrections: dict[ObjectId, Corrections] = {}
 
     def follow(self, key: ReleaseKey, followed: Followed, due: float) -> bool:
-        """Takes a release up, anew if anything of `followed` has changed; says whether it did."""
+        """Takes a release up, again if anything of `followed` has changed; says whether it did."""
         known = self.releases.get(key)
         if known is not None and known.followed == followed:
             return False
@@ -64,7 +64,7 @@ class DriftIndex:
         return True
 
     def leave(self, key: ReleaseKey) -> None:
-        """Forgets the release's objects, but not how often they were put right."""
+        """Forgets the release's objects, but not how often they were corrected."""
         tracked = self.releases.pop(key, None)
         for one in tracked.prints if tracked else ():
             if self._owner.get(one) == key:
@@ -113,7 +113,7 @@ class DriftIndex:
         return before != found
 
     def corrected(self, object_: ObjectId, now: float, by: Iterable[str]) -> None:
-        """An object was put right."""
+        """An object was corrected."""
         self._corrections.setdefault(object_, Corrections()).add(now, by)
 
     def drift(self, key: ReleaseKey, now: float) -> Drift:

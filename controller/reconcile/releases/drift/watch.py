@@ -1,7 +1,7 @@
-"""Looks after the objects of deployed releases: what others change or delete is found, and put right.
+"""Looks after the objects of deployed releases: what others change or delete is found, and corrected.
 
 Three things have an object compared with its release's manifest: an event that says it has changed, a
-list that says it is not as it was (a watch that begins anew), and a slow round over everything. Events of
+list that says it is not as it was (a watch that begins again), and a slow round over everything. Events of
 a status, or of our own writes, are told by the print of the object and cost no request.
 """
 
@@ -57,7 +57,7 @@ class DriftRates:
 
 @dataclass(frozen=True)
 class Correction:
-    """What a correction has put right, and what is still wrong."""
+    """What a correction has corrected, and what is still wrong."""
 
     corrected: tuple[Drifted, ...] = ()
     remaining: tuple[Drifted, ...] = ()
@@ -102,7 +102,7 @@ class DriftWatch:
         self._not_before = 0.0
         self._failures = 0
 
-    # -- for the look at a bundle
+    # -- for the pass at a bundle
 
     def known(self, key: ReleaseKey, revision: int) -> Drift:
         """What differs of a release, as long as this revision of it is the deployed one."""
@@ -188,7 +188,7 @@ class DriftWatch:
             self._failures += 1
             raise
         finally:
-            # Events ask for a look at once, also while the API server is away: they wait as well.
+            # Events ask for a pass at once, also while the API server is away: they wait as well.
             pause = backoff.delay(self._failures, 1.0, first=1.0, cap=60.0)
             with self._lock:
                 self._round.extend(object_ for objects in batch.values() for object_ in objects)
@@ -224,7 +224,7 @@ class DriftWatch:
                 left.append(one.remaining)
             elif one.found is not None:
                 done.append(one.found)
-                log.info("%s; it is put right", one.found, extra={"release": key[1]})
+                log.info("%s; it is corrected", one.found, extra={"release": key[1]})
             with self._lock:
                 if one.found is not None and one.remaining is None:
                     self._index.corrected(object_, self._clock.now(), one.found.by)
@@ -237,7 +237,7 @@ class DriftWatch:
         self, key: ReleaseKey, tracked: Tracked, object_: ObjectId, obj: KubeObject
     ) -> Corrected:
         """How the object stood, and what is still wrong with it. One that nobody may touch does not keep
-        the others from being put right. Raises ApiUnavailable."""
+        the others from being corrected. Raises ApiUnavailable."""
         look = partial(compare, self._kube, obj, key[1], key[0], tracked.followed.rules)
         try:
             return correct(self._kube, look)

@@ -65,7 +65,7 @@ def delete_last_runs(
                 )
             pause(_POLL_SECONDS)
             left -= _POLL_SECONDS
-        log.info("hook %s %s is made anew", resource.kind, name)
+        log.info("hook %s %s is made again", resource.kind, name)
         deleted.append(f"{resource.kind}/{name}")
     return tuple(deleted)
 

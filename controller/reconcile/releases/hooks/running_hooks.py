@@ -1,6 +1,6 @@
 """Hooks that an interrupted action has left at work: Helm has lost sight of them, the cluster has not.
 
-The next action would have Helm delete them and begin anew, and so cut off, say, a database migration.
+The next action would have Helm delete them and begin again, and so cut off, say, a database migration.
 """
 
 from __future__ import annotations
