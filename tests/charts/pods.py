@@ -36,7 +36,7 @@ def refuse_without_namespaces() -> None:
         pytest.skip("this machine gives no namespaces of its kernel")
 
 
-def wait_until(what: str, there: Callable[[], bool], show: Callable[[], str], timeout: float = 120.0) -> None:
+def wait_until(what: str, there: Callable[[], bool], show: Callable[[], str], timeout: float = 300.0) -> None:
     """Looks five times a second; fails with what `show` says at the deadline."""
     deadline = time.monotonic() + timeout
     while not there():
