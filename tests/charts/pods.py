@@ -152,6 +152,10 @@ class Container:
         return time.monotonic() - began
 
     def kill(self) -> None:
+        # The first process of the namespace takes all others with it. It does not die with its parent: the
+        # kernel forgets that wish when a process takes another user (prctl(2), PR_SET_PDEATHSIG).
+        for first in _children(self.process.pid):
+            os.kill(first, signal.SIGKILL)
         self.process.kill()
         self.process.wait(30)
 
