@@ -13,6 +13,7 @@ from controller.adapters.cloud import OpenStackClouds
 from controller.adapters.fencing import HttpFencing
 from controller.adapters.watches import Key, Watch
 from controller.domain.node_pods import parse_node_pod
+from controller.domain.region_name import is_served_in
 from controller.domain.workloads import parse_workload
 from controller.operator import Container
 from controller.ports import NODE, NODE_MAINTENANCE, OSDPL, POD, STATEFULSET, Resource
@@ -24,7 +25,7 @@ from controller.reconcile.known_regions import KnownRegions
 from controller.reconcile.maintained_hosts import MaintainedHosts
 from controller.reconcile.node_hosts import HostsReconciler
 from controller.reconcile.node_maintenance import MaintenancesReconciler
-from controller.reconcile.nodes import PARSERS, NodesReconciler
+from controller.reconcile.nodes import NodesReconciler, node_parsers
 from controller.reconcile.object_store import ObjectStore, Parse
 from controller.reconcile.status_metrics import measured_maintenance, measured_region, node_series
 
@@ -62,7 +63,7 @@ def compose(parts: Parts) -> Container:
     clouds = OpenStackClouds(parts.clock, parts.randomness)
     shared = _Shared(
         parts=parts,
-        nodes=ObjectStore(parts.kube, parts.clock, None, PARSERS),
+        nodes=ObjectStore(parts.kube, parts.clock, None, node_parsers(settings.region_namespace)),
         region=ObjectStore(parts.kube, parts.clock, settings.region_namespace, REGION_PARSERS),
         board=HostBoard(),
         access=CloudAccess(parts.kube, clouds, parts.clock, settings.region_namespace),
@@ -126,7 +127,9 @@ def _maintenances(shared: _Shared) -> MaintenancesReconciler:
         clock=parts.clock,
         events=parts.events,
         access=shared.access,
-        hosts=MaintainedHosts(parts.kube, shared.nodes, resync=parts.settings.resync),
+        hosts=MaintainedHosts(
+            parts.kube, shared.nodes, parts.settings.region_namespace, resync=parts.settings.resync
+        ),
         namespace=parts.settings.region_namespace,
         board=shared.board,
     )
@@ -164,6 +167,8 @@ class _News:
             self._queue.add(HOSTS, after=GATHERING)
 
     def maintenance_seen(self, event: str | None, obj: Mapping[str, Any]) -> None:
+        if not is_served_in(self._shared.parts.settings.region_namespace, obj):
+            return
         self._measure_maintenance(event, obj)
         if self._edits.feed(event, obj):
             self._queue.add(MAINTENANCES, after=AFTER_MAINTENANCES)

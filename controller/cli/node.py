@@ -15,13 +15,14 @@ from controller.adapters.clock import SystemClock
 from controller.cli.cluster import Cluster, open_cluster
 from controller.cli.exit_codes import ExitCode
 from controller.cli.node_view import network_rows, node_causes, node_rows, plan_rows, plan_summary
-from controller.cli.options import DEFAULT_TIMEOUT, Context, Kubeconfig, Namespace, Output, Timeout
+from controller.cli.options import DEFAULT_TIMEOUT, Context, Kubeconfig, Namespace, Output, Region, Timeout
 from controller.cli.output import Format, print_data, print_table, soft_wrapped, stderr, stdout
 from controller.domain.compute_node import is_plan
 from controller.domain.conditions import find, timestamp
 from controller.domain.maintenance_plan import Mode
 from controller.domain.names import API_VERSION, FENCED_ANNOTATION
 from controller.domain.node_maintenance import Phase
+from controller.domain.region_name import RegionName, node_note, region_of
 from controller.errors import ObjectMissing
 from controller.ports import NODE, NODE_MAINTENANCE, KubeObject
 
@@ -70,7 +71,8 @@ def why(
     cluster = open_cluster(kubeconfig, context, namespace)
     region = cluster.find_region()
     entry = ((region.get("status") or {}).get("nodes") or {}).get(node)
-    maintenances = _maintenances(cluster, node)
+    meta = region["metadata"]
+    maintenances = _maintenances(cluster, node, RegionName(meta["namespace"], meta["name"]))
     if entry is None and not maintenances:
         raise ObjectMissing(f'the region "{region["metadata"]["name"]}" has no node "{node}"')
     for line in node_causes(node, entry or {}, maintenances):
@@ -82,6 +84,7 @@ def plan(
     node: Node,
     *,
     mode: ModeOption = _Mode.MIGRATE,
+    region: Region = "",
     output: Output = Format.TABLE,
     kubeconfig: Kubeconfig = None,
     context: Context = "",
@@ -89,7 +92,7 @@ def plan(
     """Show what a maintenance would do with servers, routers and networks of a node; nothing is done."""
     cluster = open_cluster(kubeconfig, context, "")
     name = f"plan-{node[:200]}-{secrets.token_hex(3)}"
-    _make(cluster, name, node, mode, dryRun=True)
+    _make(cluster, name, cluster.choose_region(region), node=node, mode=mode, dryRun=True)
     told: list[str] = []
     try:
         planned = _wait(cluster, name, _is_planned, PLAN_WITHIN, told)
@@ -127,17 +130,19 @@ def maintain(
     ] = False,
     wait: Annotated[bool, typer.Option("--wait", help="Wait until the node may be worked on.")] = False,
     timeout: Timeout = DEFAULT_TIMEOUT,
+    region: Region = "",
     kubeconfig: Kubeconfig = None,
     context: Context = "",
 ) -> None:
     """Take a node out of service and move its servers away; a maintenance that is there is changed."""
     cluster = open_cluster(kubeconfig, context, "")
-    name = f"node-{node[:200]}"
-    known = cluster.kube.get(NODE_MAINTENANCE, name)
+    chosen = cluster.choose_region(region)
+    name, known = _named_for(cluster, node, chosen)
     if known is None:
         if cluster.kube.get(NODE, node) is None and mode != _Mode.EVACUATE:
             raise ObjectMissing(f'there is no node "{node}"')
-        _make(cluster, name, node, mode or _Mode.MIGRATE, **({"fenced": True} if fenced else {}))
+        word = {"fenced": True} if fenced else {}
+        _make(cluster, name, chosen, node=node, mode=mode or _Mode.MIGRATE, **word)
         stderr().print(f"nodemaintenance/{name} made")
     else:
         stderr().print(f"nodemaintenance/{name} {_change(cluster, known, node, mode, fenced=fenced)}")
@@ -157,10 +162,12 @@ def maintain(
 
 
 @app.command("return")
-def return_node(node: Node, *, kubeconfig: Kubeconfig = None, context: Context = "") -> None:
+def return_node(
+    node: Node, *, region: Region = "", kubeconfig: Kubeconfig = None, context: Context = ""
+) -> None:
     """Put a node back into service: delete its maintenances, which rolls them back."""
     cluster = open_cluster(kubeconfig, context, "")
-    found = _maintenances(cluster, node)
+    found = _maintenances(cluster, node, cluster.choose_region(region))
     if not found:
         raise ObjectMissing(f'the node "{node}" is in no maintenance; kubectl uncordon undoes a cordon')
     for one in found:
@@ -169,7 +176,7 @@ def return_node(node: Node, *, kubeconfig: Kubeconfig = None, context: Context =
 
 
 @app.command()
-def fenced(node: Node, *, kubeconfig: Kubeconfig = None, context: Context = "") -> None:
+def fenced(node: Node, *, region: Region = "", kubeconfig: Kubeconfig = None, context: Context = "") -> None:
     """Confirm that a node which is not ready is off, so that its servers may be started elsewhere."""
     cluster = open_cluster(kubeconfig, context, "")
     live = cluster.kube.get(NODE, node)
@@ -178,23 +185,35 @@ def fenced(node: Node, *, kubeconfig: Kubeconfig = None, context: Context = "") 
     ready = find((live.get("status") or {}).get("conditions") or (), "Ready")
     if ready.get("status") == "True":
         raise ObjectMissing(f'the node "{node}" is Ready: it is not off')
-    notes = {FENCED_ANNOTATION: timestamp(SystemClock().now())}
+    namespace = cluster.choose_region(region).namespace
+    notes = {node_note(namespace, FENCED_ANNOTATION): timestamp(SystemClock().now())}
     cluster.kube.merge_patch(NODE, node, None, {"metadata": {"annotations": notes}})
     stderr().print(f"node/{node} is taken to be off until it is Ready again")
 
 
-def _maintenances(cluster: Cluster, node: str) -> list[KubeObject]:
-    listed = cluster.kube.list(NODE_MAINTENANCE)
+def _maintenances(cluster: Cluster, node: str, region: RegionName) -> list[KubeObject]:
+    listed = [one for one in cluster.kube.list(NODE_MAINTENANCE) if region_of(one) == region]
     return [one for one in listed if one["spec"]["nodeName"] == node and not is_plan(one)]
 
 
-def _make(cluster: Cluster, name: str, node: str, mode: _Mode, **spec: Any) -> None:
+def _named_for(cluster: Cluster, node: str, region: RegionName) -> tuple[str, KubeObject | None]:
+    """What the region's maintenance of a node is called, and that, if it is there.
+
+    The short name may be taken by a region that has the same node.
+    """
+    names = (f"node-{node[:180]}", f"node-{node[:180]}.{region.namespace}")
+    found = [(name, cluster.kube.get(NODE_MAINTENANCE, name)) for name in names]
+    ours = [one for one in found if one[1] is not None and region_of(one[1]) == region]
+    return next(iter([*ours, *(one for one in found if one[1] is None)]), found[0])
+
+
+def _make(cluster: Cluster, name: str, region: RegionName, *, node: str, mode: _Mode, **spec: Any) -> None:
     cluster.kube.create(
         {
             "apiVersion": API_VERSION,
             "kind": NODE_MAINTENANCE.kind,
             "metadata": {"name": name},
-            "spec": {"nodeName": node, "mode": _word(mode), **spec},
+            "spec": {"region": region.written(), "nodeName": node, "mode": _word(mode), **spec},
         }
     )
 

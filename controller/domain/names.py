@@ -62,7 +62,7 @@ CLOUDS_KEY = "clouds.yaml"
 # Whom to trust, where Keystone is reached by https.
 CLOUDS_CA_KEY = "ca.crt"
 
-# On Nodes. The time at which a node was known to be off; it counts while the node stays not ready.
+# On Nodes, each after the namespace of the region (`domain.region_name`). The time at which a node was known to be off; it counts while the node stays not ready.
 # A NodeMaintenance that the controller made by itself.
 AUTOMATIC_LABEL = f"{GROUP}/automatic"
 FENCED_ANNOTATION = f"{GROUP}/fenced-at"

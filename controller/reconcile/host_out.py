@@ -29,6 +29,7 @@ from controller.domain.node_maintenance import Phase
 from controller.domain.nodes import machine_facts, parse_node
 from controller.domain.off_word import read_word, word_on
 from controller.domain.reasons import Reason
+from controller.domain.region_name import node_note, node_notes, noted_by_others
 from controller.errors import CloudRefused, ObjectMissing
 from controller.ports import NODE, Clock, Kube, KubeObject
 from controller.reconcile.held_hosts import HeldHosts
@@ -43,15 +44,16 @@ class HostOut:
     def __init__(self, kube: Kube, clock: Clock, namespace: str) -> None:
         self._kube = kube
         self._clock = clock
+        self._namespace = namespace
         self._held = HeldHosts(kube, clock, namespace)
 
     def obstacle(self, work: Work, view: CloudView) -> Obstacle | None:
         """What would stand in the way, as far as the last look shows; nothing is done."""
-        return obstacle(work.spec.mode, _ground(work, view), self._clock.now())
+        return obstacle(work.spec.mode, self._ground(work, view), self._clock.now())
 
     def note_word(self, work: Work, view: CloudView, status: StatusWriter) -> None:
         """Notes what the node shows before the word of spec.fenced is acted upon. Raises KubeError."""
-        ground = _ground(work, view)
+        ground = self._ground(work, view)
         acted = work.spec.fenced and work.spec.mode == Mode.EVACUATE and ground.word is None
         if not acted or self.obstacle(work, view) is not None:
             return
@@ -61,12 +63,12 @@ class HostOut:
 
     def take_out(self, work: Work, cloud: Cloud, view: CloudView) -> Obstacle | None:
         """The host takes nothing new from here on; what stands in the way of moving its servers, or None."""
-        live, mode, ground = work.node, work.spec.mode, _ground(work, view)
+        live, mode, ground = work.node, work.spec.mode, self._ground(work, view)
         forbidden = before_taking_out(mode, ground, self._clock.now())
         if forbidden is not None:
             return forbidden
         if mode != Mode.EVACUATE and live is not None:
-            self._cordon(live, work.name)
+            self._cordon(live, work)
         service = ground.service
         holds = mode == Mode.EVACUATE and service is not None and not service.forced_down
         if service is not None and (service.enabled or holds):
@@ -106,12 +108,16 @@ class HostOut:
                 text = marked(agent.description, work.name)
                 cloud.set_agent(agent.id, enabled=False, description=text)
 
-    def _cordon(self, live: KubeObject, name: str) -> None:
+    def _cordon(self, live: KubeObject, work: Work) -> None:
+        """A cordon of another region's maintenance is ours, too: it stays until both have ended."""
         if (live.get("spec") or {}).get("unschedulable"):
-            return
+            noted = CORDONED_BY_ANNOTATION in node_notes(self._namespace, live)
+            if noted or not noted_by_others(self._namespace, CORDONED_BY_ANNOTATION, live):
+                return
         meta = live["metadata"]
-        note = {"annotations": {CORDONED_BY_ANNOTATION: name}, "resourceVersion": meta["resourceVersion"]}
-        self._kube.merge_patch(NODE, meta["name"], None, {"metadata": note, "spec": {"unschedulable": True}})
+        note = {node_note(self._namespace, CORDONED_BY_ANNOTATION): work.name}
+        patch = {"annotations": note, "resourceVersion": meta["resourceVersion"]}
+        self._kube.merge_patch(NODE, meta["name"], None, {"metadata": patch, "spec": {"unschedulable": True}})
 
     def put_back(self, work: Work, cloud: Cloud, view: CloudView) -> None:
         """Undoes what this maintenance did. Its compute service is enabled by the ordinary care for hosts.
@@ -132,20 +138,22 @@ class HostOut:
         live = self._kube.get(NODE, work.spec.node)
         if live is None:
             return
-        meta = live["metadata"]
-        node = parse_node(live)
+        meta, noted = live["metadata"], node_notes(self._namespace, live)
+        node = parse_node(live, self._namespace)
         notes: dict[str, str | None] = {}
-        if (meta.get("annotations") or {}).get(CORDONED_BY_ANNOTATION) == work.name:
+        if noted.get(CORDONED_BY_ANNOTATION) == work.name:
             notes[CORDONED_BY_ANNOTATION] = None
         if work.spec.mode == Mode.EVACUATE and node is not None and not node.is_ready and node.since:
             # Taken back while the node is still away: it is not to be begun again by itself.
             declined = timestamp(node.since)
-            if (meta.get("annotations") or {}).get(NO_EVACUATION_ANNOTATION) != declined:
+            if noted.get(NO_EVACUATION_ANNOTATION) != declined:
                 notes[NO_EVACUATION_ANNOTATION] = declined
+        written = {node_note(self._namespace, name): text for name, text in notes.items()}
         patch: dict[str, Any] = {
-            "metadata": {"annotations": notes, "resourceVersion": meta["resourceVersion"]}
+            "metadata": {"annotations": written, "resourceVersion": meta["resourceVersion"]}
         }
-        if CORDONED_BY_ANNOTATION in notes and (live.get("spec") or {}).get("unschedulable"):
+        others = noted_by_others(self._namespace, CORDONED_BY_ANNOTATION, live)
+        if CORDONED_BY_ANNOTATION in notes and not others and (live.get("spec") or {}).get("unschedulable"):
             patch["spec"] = {"unschedulable": None}
         if notes:
             try:
@@ -153,15 +161,14 @@ class HostOut:
             except ObjectMissing:
                 return
 
-
-def _ground(work: Work, view: CloudView) -> Ground:
-    return Ground(
-        name=work.spec.node,
-        host=work.host,
-        there=work.node is not None,
-        node=machine_facts(work.node) if work.node is not None else None,
-        service=view.service(work.host),
-        fenced=work.spec.fenced,
-        word=read_word(work.obj.get("status") or {}),
-        beside=work.beside,
-    )
+    def _ground(self, work: Work, view: CloudView) -> Ground:
+        return Ground(
+            name=work.spec.node,
+            host=work.host,
+            there=work.node is not None,
+            node=machine_facts(work.node, self._namespace) if work.node is not None else None,
+            service=view.service(work.host),
+            fenced=work.spec.fenced,
+            word=read_word(work.obj.get("status") or {}),
+            beside=work.beside,
+        )

@@ -10,6 +10,7 @@ from controller.cloud_port import Cloud
 from controller.domain.cloud_facts import Aggregate, CloudView
 from controller.domain.conditions import timestamp
 from controller.domain.nodes import NodeFacts, parse_node
+from controller.domain.region_name import node_note, node_notes
 from controller.domain.times import seconds_of
 from controller.errors import ApiUnavailable, CloudRefused, CloudUnavailable, KubeError
 from controller.ports import NODE, Clock, Kube, KubeObject
@@ -28,10 +29,11 @@ FIRST_PAUSE, LONGEST_PAUSE = 10.0, 600.0
 
 
 class HostPlaces:
-    """Puts hosts into aggregates. One thread at a time."""
+    """Puts hosts into aggregates. `namespace`: the region's. One thread at a time."""
 
-    def __init__(self, kube: Kube, clock: Clock) -> None:
+    def __init__(self, kube: Kube, clock: Clock, namespace: str) -> None:
         self._kube = kube
+        self._namespace = namespace
         self._clock = clock
         self._order = FairOrder()
         self._pauses = Pauses(clock, first=FIRST_PAUSE, cap=LONGEST_PAUSE)
@@ -88,14 +90,14 @@ class HostPlaces:
         Raises CloudUnavailable and ApiUnavailable, and what was refused once everything was tried.
         """
         live = self._kube.get(NODE, node.name)
-        fresh = parse_node(live) if live is not None else None
-        if fresh is None or not fresh.is_compute:
+        fresh = parse_node(live, self._namespace) if live is not None else None
+        if live is None or fresh is None or not fresh.is_compute:
             return 0
         refused: CloudRefused | KubeError | None = None
         changes, wanted = misplaced(fresh, host, view), dict(fresh.aggregates)
         for name, member in changes:
             known = next((one for one in view.aggregates if one.name == name), None)
-            note = _noted(live or {})
+            note = _noted(live, self._namespace)
             try:
                 if known is None or (note.is_of(known) and known.bare):
                     known = self._made(node.name, name, wanted[name], cloud, note, begun=known is not None)
@@ -136,7 +138,7 @@ class HostPlaces:
 
     def _note(self, node: str, text: str) -> None:
         """What is made for a Node; empty for nothing any more."""
-        note = {MAKING_ANNOTATION: text or None}
+        note = {node_note(self._namespace, MAKING_ANNOTATION): text or None}
         self._kube.merge_patch(NODE, node, None, {"metadata": {"annotations": note}})
 
 
@@ -155,8 +157,8 @@ class _Making:
         return aggregate.name == self.name and self.holds_at(aggregate.created)
 
 
-def _noted(node: KubeObject) -> _Making:
-    text = ((node.get("metadata") or {}).get("annotations") or {}).get(MAKING_ANNOTATION) or ""
+def _noted(node: KubeObject, namespace: str) -> _Making:
+    text = node_notes(namespace, node).get(MAKING_ANNOTATION, "")
     name, _, since = text.partition(" ")
     return _Making(name, seconds_of(since))
 

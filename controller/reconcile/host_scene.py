@@ -20,6 +20,7 @@ from controller.domain.node_pods import NodePod, daemons_by_node, unready_daemon
 from controller.domain.node_policy import NodePolicy, parse_policy
 from controller.domain.nodes import COMPUTE_ROLE, HostReport, NodeFacts
 from controller.domain.reasons import Reason
+from controller.domain.region_name import RegionName, region_of
 from controller.ports import NODE, NODE_MAINTENANCE, OSDPL, POD, Clock, Kube, KubeObject
 from controller.reconcile.first_seen import FirstSeen
 from controller.reconcile.held_hosts import HeldHosts
@@ -40,8 +41,10 @@ class KnownHost:
 
 @dataclass(frozen=True)
 class HostScene:
-    """All that one look at the Kubernetes side found. `maintenances` by the name of their Node."""
+    """All that one look at the Kubernetes side found. `maintenances`: the region's, by the name of
+    their Node."""
 
+    region: RegionName
     policy: NodePolicy
     nodes: Mapping[str, NodeFacts]
     pods: Sequence[NodePod]
@@ -116,13 +119,15 @@ class HostScenes:
         osdpl = self._kube.get(OSDPL, name, self._namespace) if name else None
         if osdpl is None:
             return None
+        region = RegionName(self._namespace, name)
         listed: list[NodeFacts] = self._nodes.facts(NODE)
         maintenances: dict[str, list[KubeObject]] = {}
         for one in self._kube.list(NODE_MAINTENANCE):
-            if not (is_plan(one) or is_put_back(one)):
+            if region_of(one) == region and not (is_plan(one) or is_put_back(one)):
                 maintenances.setdefault(str(one["spec"]["nodeName"]), []).append(one)
         status = (osdpl.get("status") or {}).get("nodes") or {}
         return HostScene(
+            region=region,
             policy=parse_policy(osdpl["spec"]),
             nodes={node.name: node for node in listed},
             pods=self._region.facts(POD),

@@ -12,6 +12,7 @@ from controller.domain.compute_node import Decision, HostFacts, Step
 from controller.domain.conditions import find
 from controller.domain.names import API_VERSION, AUTOMATIC_LABEL, MANAGED_BY, MANAGED_BY_US
 from controller.domain.nodes import NodeFacts
+from controller.domain.region_name import RegionName
 from controller.errors import Conflict
 from controller.ports import CRONJOB, JOB, NODE_MAINTENANCE, Clock, Kube, KubeObject
 from controller.reconcile.held_hosts import HeldHosts
@@ -38,7 +39,14 @@ class HostSteps:
         self._namespace = namespace
 
     def take(
-        self, host: HostFacts, decision: Decision, node: NodeFacts | None, cloud: Cloud, view: CloudView
+        self,
+        host: HostFacts,
+        decision: Decision,
+        node: NodeFacts | None,
+        region: RegionName,
+        *,
+        cloud: Cloud,
+        view: CloudView,
     ) -> Decision:
         """Takes the step that was decided on, and gives what is to be told.
 
@@ -48,7 +56,7 @@ class HostSteps:
         if decision.step == Step.MAP_CELL:
             return self._map_cell(host, decision)
         if decision.step == Step.EVACUATE and node is not None:
-            return self._evacuate(node, decision)
+            return self._evacuate(node, decision, region)
         if decision.step == Step.REMOVE:
             return remove_host(host, decision, cloud, view)
         if service is None:
@@ -69,12 +77,12 @@ class HostSteps:
 
     # -- evacuation ---------------------------------------------------------------------------------
 
-    def _evacuate(self, node: NodeFacts, decision: Decision) -> Decision:
+    def _evacuate(self, node: NodeFacts, decision: Decision, region: RegionName) -> Decision:
         """Makes the NodeMaintenance that does it: one for each loss, so that it is made once."""
         if node.declined == node.since > 0:
             text = "its evacuation was taken back; make a NodeMaintenance of mode Evacuate for another"
             return replace(decision, step=Step.BLOCKED, message=text)
-        digest = hashlib.sha256(f"{node.uid} {node.since:.0f}".encode()).hexdigest()[:8]
+        digest = hashlib.sha256(f"{region} {node.uid} {node.since:.0f}".encode()).hexdigest()[:8]
         maintenance = {
             "apiVersion": API_VERSION,
             "kind": NODE_MAINTENANCE.kind,
@@ -82,7 +90,7 @@ class HostSteps:
                 "name": f"evacuate-{node.name[:200]}-{digest}",
                 "labels": {AUTOMATIC_LABEL: "true", MANAGED_BY: MANAGED_BY_US},
             },
-            "spec": {"nodeName": node.name, "mode": "Evacuate"},
+            "spec": {"region": region.written(), "nodeName": node.name, "mode": "Evacuate"},
         }
         try:
             self._kube.create(maintenance)

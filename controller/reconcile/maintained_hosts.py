@@ -16,8 +16,9 @@ from controller.reconcile.object_store import ObjectStore
 class MaintainedHosts:
     """Locates maintenances. `nodes`: all Nodes; compared with the API server every `resync` seconds."""
 
-    def __init__(self, kube: Kube, nodes: ObjectStore, *, resync: float) -> None:
+    def __init__(self, kube: Kube, nodes: ObjectStore, namespace: str, *, resync: float) -> None:
         self._kube = kube
+        self._namespace = namespace
         self._nodes = nodes
         self._resync = resync
 
@@ -50,6 +51,6 @@ class MaintainedHosts:
     def _fresh(self, name: str) -> Iterator[NodeFacts]:
         """The Node as it is now: servers may be evacuated on its word."""
         live = self._kube.get(NODE, name)
-        node = parse_node(live) if live is not None else None
+        node = parse_node(live, self._namespace) if live is not None else None
         if node is not None:
             yield node

@@ -17,7 +17,7 @@ from controller.errors import CloudRefused, KubeError, is_refusal
 from controller.ports import NODE, NODE_MAINTENANCE, Clock, Events, Kube
 from controller.reconcile.fair_order import FairOrder
 from controller.reconcile.host_out import HostOut
-from controller.reconcile.maintenance_status import FINALIZER, StatusWriter, Work
+from controller.reconcile.maintenance_status import StatusWriter, Work
 from controller.reconcile.network_moves import AskedAgents, is_gone
 from controller.reconcile.pauses import Pauses
 from controller.reconcile.server_moves import ask, seen
@@ -145,7 +145,7 @@ class MaintenanceEnd:
         live = self._kube.get(NODE_MAINTENANCE, work.name)
         if live is None or live["metadata"]["uid"] != meta["uid"]:
             return
-        kept = [one for one in live["metadata"].get("finalizers") or () if one != FINALIZER]
+        kept = [one for one in live["metadata"].get("finalizers") or () if one != work.finalizer]
         patch = {"metadata": {"finalizers": kept, "resourceVersion": live["metadata"]["resourceVersion"]}}
         node = self._kube.get(NODE, work.spec.node)
         if going_on:

@@ -10,7 +10,6 @@ from typing import Any
 from controller.domain.conditions import Condition, entries, find, timestamp
 from controller.domain.maintenance_plan import Way
 from controller.domain.maintenance_verdict import progress
-from controller.domain.names import field_manager, finalizer
 from controller.domain.network_move import NetworkMove, asked_anew, read_move
 from controller.domain.node_maintenance import (
     Entry,
@@ -22,14 +21,14 @@ from controller.domain.node_maintenance import (
 )
 from controller.domain.nodes import NodeFacts
 from controller.domain.reasons import WARNING, Reason
+from controller.domain.region_name import RegionName, region_of
 from controller.domain.times import seconds_of
 from controller.ports import NODE_MAINTENANCE, Clock, Events, Kube, KubeObject
 from controller.reconcile.seen_object import apply_to_seen
 
 log = logging.getLogger(__name__)
 
-MANAGER = field_manager("node")
-FINALIZER = finalizer("node")
+CONTAINER = "node"
 _TOO_LATE = "it goes on, and deleting it rolls it back"
 
 
@@ -57,13 +56,22 @@ class Work:
         return str(self.obj["metadata"]["name"])
 
     @property
+    def region(self) -> RegionName:
+        return region_of(self.obj)
+
+    @property
+    def finalizer(self) -> str:
+        """Of its region: that of another is not ours to take off."""
+        return self.region.finalizer(CONTAINER)
+
+    @property
     def going(self) -> bool:
         return bool(self.obj["metadata"].get("deletionTimestamp"))
 
     @property
     def held(self) -> bool:
         """Whether it cannot go before we let it."""
-        return FINALIZER in (self.obj["metadata"].get("finalizers") or ())
+        return self.finalizer in (self.obj["metadata"].get("finalizers") or ())
 
     @property
     def planning(self) -> bool:
@@ -164,7 +172,9 @@ class StatusWriter:
             status["volumes"] = standing.volumes
         if status == before:
             return
-        live = apply_to_seen(self._kube, NODE_MAINTENANCE, work.obj, manager=MANAGER, status=status)
+        live = apply_to_seen(
+            self._kube, NODE_MAINTENANCE, work.obj, manager=work.region.manager(CONTAINER), status=status
+        )
         work.obj["status"] = live.get("status") or status
         if before.get("phase") != status["phase"]:
             kind = WARNING if standing.phase == Phase.BLOCKED else standing.reason.event

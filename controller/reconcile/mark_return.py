@@ -14,6 +14,7 @@ from controller.cloud_port import Cloud
 from controller.domain.cloud_facts import CloudView
 from controller.domain.compute_node import has_begun
 from controller.domain.maintenance_marks import mark_in, mark_of, without_any_mark
+from controller.domain.region_name import is_served_in
 from controller.errors import CloudRefused, CloudUnavailable
 from controller.ports import NODE_MAINTENANCE, Clock, Kube
 from controller.reconcile.host_scene import HostScene
@@ -26,10 +27,11 @@ FIRST_PAUSE, LONGEST_PAUSE = 10.0, 600.0
 
 
 class MarkReturn:
-    """Undoes what is left of maintenances that are no more. One thread at a time."""
+    """Undoes what is left of the region's maintenances that are no more. One thread at a time."""
 
-    def __init__(self, kube: Kube, clock: Clock) -> None:
+    def __init__(self, kube: Kube, clock: Clock, namespace: str) -> None:
         self._kube = kube
+        self._namespace = namespace
         self._pauses = Pauses(clock, first=FIRST_PAUSE, cap=LONGEST_PAUSE)
 
     def look(self, scene: HostScene, cloud: Cloud, view: CloudView) -> None:
@@ -41,7 +43,11 @@ class MarkReturn:
             return
         free = _free_hosts(scene, view)
         # Listed after OpenStack was looked at: whose mark was seen there was a maintenance before that.
-        known = {mark_of(str(one["metadata"]["name"])) for one in self._kube.list(NODE_MAINTENANCE)}
+        known = {
+            mark_of(str(one["metadata"]["name"]))
+            for one in self._kube.list(NODE_MAINTENANCE)
+            if is_served_in(self._namespace, one)
+        }
         for volume in volumes:
             if volume.host in free and mark_in(volume.reason) not in known:
                 self._try(volume.name, cloud, partial(cloud.set_volume_service, volume, enabled=True))

@@ -83,7 +83,7 @@ class HostsReconciler:
         self._scenes = HostScenes(
             kube=kube, clock=clock, nodes=nodes, region=region, board=board, namespace=namespace
         )
-        self._notes = NodeNotes(kube, clock)
+        self._notes = NodeNotes(kube, clock, namespace)
         self._guard = DrainGuard(kube, clock, locks)
         self._fencing = HostFencing(
             kube=kube, clock=clock, fencing=fencing, notes=self._notes, namespace=namespace
@@ -92,8 +92,8 @@ class HostsReconciler:
         self._turns = HostTurns(kube, clock, namespace)
         self._after = AfterEvacuation(kube, clock, namespace)
         self._volumes = VolumeReturn(clock)
-        self._marks = MarkReturn(kube, clock)
-        self._places = HostPlaces(kube, clock)
+        self._marks = MarkReturn(kube, clock, namespace)
+        self._places = HostPlaces(kube, clock, namespace)
         self._looked = -AT_LEAST
         # When OpenStack was last looked at, in seconds since the epoch.
         self._known = 0.0

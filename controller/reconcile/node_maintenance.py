@@ -29,6 +29,7 @@ from controller.domain.maintenance_verdict import Progress, stopped_text, verdic
 from controller.domain.node_maintenance import Phase, may_begin
 from controller.domain.node_policy import parse_policy
 from controller.domain.reasons import Reason
+from controller.domain.region_name import is_served_in
 from controller.errors import CloudRefused, CloudUnavailable, KubeError, is_refusal
 from controller.ports import NODE_MAINTENANCE, OSDPL, Clock, Events, Kube, KubeObject
 from controller.reconcile.cloud_access import CloudAccess
@@ -38,7 +39,6 @@ from controller.reconcile.host_out import HostOut
 from controller.reconcile.maintained_hosts import MaintainedHosts
 from controller.reconcile.maintenance_end import BUSY_EVERY, IDLE_EVERY, MaintenanceEnd
 from controller.reconcile.maintenance_status import (
-    FINALIZER,
     Standing,
     StatusWriter,
     Work,
@@ -74,7 +74,7 @@ class Share:
 
 
 class MaintenancesReconciler:
-    """Serves every NodeMaintenance. One thread at a time."""
+    """Serves every NodeMaintenance of the region in one namespace. One thread at a time."""
 
     def __init__(
         self,
@@ -102,15 +102,16 @@ class MaintenancesReconciler:
 
     def reconcile(self) -> float | None:
         """One look at all of them; seconds until the next, None when there is none. Raises KubeError."""
-        listed = self._kube.list(NODE_MAINTENANCE)
+        listed = [one for one in self._kube.list(NODE_MAINTENANCE) if is_served_in(self._namespace, one)]
         if not listed:
             return None
         osdpl = self._region()
+        region = str(osdpl["metadata"]["name"]) if osdpl is not None else ""
         shared = parse_policy(osdpl["spec"]).shared_disks if osdpl is not None else False
-        works = [work for obj in listed if (work := read_work(obj, shared_disks=shared)) is not None]
-        if osdpl is None:
-            for work in works:
-                self._trouble.without_region(work, self._namespace)
+        read = [work for obj in listed if (work := read_work(obj, shared_disks=shared)) is not None]
+        works = [work for work in read if work.region.name == region]
+        self._serve_others([work for work in read if work.region.name != region])
+        if osdpl is None or not works:
             return AGAIN_AFTER
         if not self._hosts.known():
             return CATCHING_UP
@@ -142,6 +143,16 @@ class MaintenancesReconciler:
     def _region(self) -> KubeObject | None:
         name = managed_region(self._kube, self._namespace)
         return self._kube.get(OSDPL, name, self._namespace) if name else None
+
+    def _serve_others(self, works: Sequence[Work]) -> None:
+        """Of regions that this installation does not run: those that are no more let theirs go."""
+        there = {
+            name: self._kube.get(OSDPL, name, self._namespace) is not None
+            for name in {work.region.name for work in works}
+        }
+        for work in works:
+            if not there[work.region.name]:
+                self._trouble.without_region(work)
 
     # -- who may do how much ------------------------------------------------------------------------
 
@@ -254,7 +265,7 @@ class MaintenancesReconciler:
 
     def _hold(self, work: Work) -> float:
         meta = work.obj["metadata"]
-        held = [*(meta.get("finalizers") or ()), FINALIZER]
+        held = [*(meta.get("finalizers") or ()), work.finalizer]
         patch = {"metadata": {"finalizers": held, "resourceVersion": meta["resourceVersion"]}}
         self._kube.merge_patch(NODE_MAINTENANCE, work.name, None, patch)
         return 0.0

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from controller.domain.absence import went_on
 from controller.domain.nodes import NodeFacts, due_notes, parse_node
+from controller.domain.region_name import node_note
 from controller.errors import Conflict, KubeError, ObjectMissing
 from controller.ports import NODE, Clock, Kube, KubeObject
 
@@ -15,10 +16,11 @@ log = logging.getLogger(__name__)
 
 
 class NodeNotes:
-    """Annotations of Nodes."""
+    """Annotations of Nodes, by the installation that serves this namespace."""
 
-    def __init__(self, kube: Kube, clock: Clock) -> None:
+    def __init__(self, kube: Kube, clock: Clock, namespace: str) -> None:
         self._kube = kube
+        self._namespace = namespace
         self._clock = clock
         # How nodes that are not ready were seen last, and when.
         self._seen: dict[str, tuple[str, float]] = {}
@@ -36,7 +38,7 @@ class NodeNotes:
     def _renew(self, name: str, *, planned: bool) -> None:
         # Decided again on the Node as it is: what somebody has written meanwhile is not taken off.
         live = self._kube.get(NODE, name)
-        node = parse_node(live) if live is not None else None
+        node = parse_node(live, self._namespace) if live is not None else None
         node = self._same_absence(node) if node is not None and not node.is_ready else node
         notes = due_notes(node, self._clock.now(), planned=planned) if node is not None else {}
         if live is not None and notes:
@@ -52,7 +54,8 @@ class NodeNotes:
     def write(self, live: KubeObject, notes: Mapping[str, str | None]) -> bool:
         """Annotates the Node as it was read; whether it is still so."""
         meta = live["metadata"]
-        patch = {"annotations": dict(notes), "resourceVersion": meta["resourceVersion"]}
+        written = {node_note(self._namespace, name): text for name, text in notes.items()}
+        patch = {"annotations": written, "resourceVersion": meta["resourceVersion"]}
         try:
             self._kube.merge_patch(NODE, meta["name"], None, {"metadata": patch})
         except (Conflict, ObjectMissing):

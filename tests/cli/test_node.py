@@ -163,4 +163,52 @@ def test_only_a_node_that_is_not_ready_can_be_said_to_be_off(world: NodeWorld) -
     world.set_ready("cmp1", False)
     assert osctl("node", "fenced", "cmp1").exit_code == 0
     live = world.kube.get(NODE, "cmp1")
-    assert live is not None and live["metadata"]["annotations"]["osctl.dev/fenced-at"]
+    assert live is not None and live["metadata"]["annotations"]["openstack.osctl.dev/fenced-at"]
+
+
+@pytest.fixture
+def other(world: NodeWorld) -> NodeWorld:
+    """Another region in the cluster, which has the same nodes."""
+    return NodeWorld("cmp1", "cmp2", beside=world, namespace="second")
+
+
+def test_the_only_region_is_filled_in(world: NodeWorld) -> None:
+    assert osctl("node", "maintain", "cmp1").exit_code == 0
+    live = world.kube.get(NODE_MAINTENANCE, "node-cmp1")
+    assert live is not None and live["spec"]["region"] == world.name.written()
+
+
+@pytest.mark.parametrize("command", ["plan", "maintain", "return", "fenced"])
+def test_of_several_regions_one_is_to_be_chosen(world: NodeWorld, other: NodeWorld, command: str) -> None:
+    world.set_ready("cmp1", False)
+    found = osctl("node", command, "cmp1")
+    assert found.exit_code == 6
+    assert f"choose one with --region, of {world.name}, {other.name}" in " ".join(found.stderr.split())
+    assert world.kube.list(NODE_MAINTENANCE) == []
+    assert not other.notes("cmp1").get("fenced-at") and not world.notes("cmp1").get("fenced-at")
+
+
+def test_each_region_has_its_own_maintenance_of_a_node(world: NodeWorld, other: NodeWorld) -> None:
+    for region in (world.name, other.name):
+        assert osctl("node", "maintain", "cmp1", "--region", str(region)).exit_code == 0
+    names = {
+        one["spec"]["region"]["namespace"]: one["metadata"]["name"]
+        for one in world.kube.list(NODE_MAINTENANCE)
+    }
+    assert names == {"openstack": "node-cmp1", "second": "node-cmp1.second"}
+    assert "is there already" in osctl("node", "maintain", "cmp1", "--region", str(other.name)).stderr
+    assert osctl("node", "return", "cmp1", "--region", str(other.name)).exit_code == 0
+    assert [one["metadata"]["name"] for one in world.kube.list(NODE_MAINTENANCE)] == ["node-cmp1"]
+
+
+def test_a_region_that_is_nowhere_is_refused(world: NodeWorld) -> None:
+    for wanted in ("nothing", "nowhere/nothing", f"nowhere/{world.name.name}"):
+        found = osctl("node", "maintain", "cmp1", "--region", wanted)
+        assert found.exit_code == 6 and "there is no OpenStackDeployment" in found.stderr
+    assert str(world.name) in osctl("node", "maintain", "cmp1", "--region", "nothing").stderr
+
+
+def test_the_word_that_a_node_is_off_is_given_to_one_region(world: NodeWorld, other: NodeWorld) -> None:
+    world.set_ready("cmp1", False)
+    assert osctl("node", "fenced", "cmp1", "--region", str(other.name)).exit_code == 0
+    assert other.notes("cmp1")["fenced-at"] and "fenced-at" not in world.notes("cmp1")

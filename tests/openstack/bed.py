@@ -89,12 +89,20 @@ class Bed:
         patch = json.dumps({"status": {"conditions": [condition]}})
         self.kubectl("patch", "node", name, "--subresource=status", "--type=strategic", "-p", patch)
 
+    def note(self, name: str) -> str:
+        """An annotation of a Node by this region's controller."""
+        return f"{self.region.namespace}.osctl.dev/{name}"
+
     def maintain(self, name: str, node: str, **spec: Any) -> None:
         obj = {
             "apiVersion": "osctl.dev/v1alpha1",
             "kind": "NodeMaintenance",
             "metadata": {"name": name},
-            "spec": {"nodeName": node, **spec},
+            "spec": {
+                "region": {"namespace": self.region.namespace, "name": NAME},
+                "nodeName": node,
+                **spec,
+            },
         }
         self.region.sandbox.kubectl("apply", "-f", "-", input=json.dumps(obj))
 

@@ -67,7 +67,7 @@ def _reset(bed: Bed) -> None:
     bed.give_credentials()
     bed.region.apply(spec_of(bed.region))
     bed.kubectl("uncordon", *COMPUTES)
-    bed.kubectl("annotate", "node", *COMPUTES, *(f"osctl.dev/{note}-" for note in NOTES))
+    bed.kubectl("annotate", "node", *COMPUTES, *(f"{bed.note(note)}-" for note in NOTES))
     for host in COMPUTES:
         bed.set_ready(host, True)
     bed.clean()

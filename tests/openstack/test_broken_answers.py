@@ -151,7 +151,7 @@ def provoke(bed: Bed, proxy: Proxy, rule: Rule) -> None:
     bed.cloud.kill(compute_name("cmp3"))
     bed.set_ready("cmp3", False)
     time.sleep(1.1)
-    bed.kubectl("annotate", "node", "cmp3", f"osctl.dev/fenced-at={now()}", "--overwrite")
+    bed.kubectl("annotate", "node", "cmp3", f"{bed.note('fenced-at')}={now()}", "--overwrite")
 
 
 def watch(bed: Bed, seconds: float) -> None:

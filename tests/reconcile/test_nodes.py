@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from controller.reconcile.host_board import BoardContent, HostBoard
-from controller.reconcile.nodes import FIRST_LOOK, PARSERS, NodesReconciler
+from controller.reconcile.nodes import FIRST_LOOK, NodesReconciler, node_parsers
 from controller.reconcile.object_store import ObjectStore
 from tests.domain.test_nodes import CORDONED, node
 from tests.fakes.world import FakeClock
@@ -22,7 +22,7 @@ class Nodes:
         self.clock = FakeClock(start=1_780_000_000.0)
         self.cluster = WatchedCluster(self.clock)
         self.events = SilentEvents()
-        self.cluster.store = ObjectStore(self.cluster.kube, self.clock, None, PARSERS)
+        self.cluster.store = ObjectStore(self.cluster.kube, self.clock, None, node_parsers("openstack"))
         self.reconciler = NodesReconciler(
             kube=self.cluster.kube,
             clock=self.clock,
