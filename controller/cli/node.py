@@ -20,7 +20,7 @@ from controller.cli.output import Format, print_data, print_table, soft_wrapped,
 from controller.domain.compute_node import is_plan
 from controller.domain.conditions import find, timestamp
 from controller.domain.maintenance_plan import Mode
-from controller.domain.names import API_VERSION, FENCED_ANNOTATION
+from controller.domain.names import API_VERSION, DISKS_ANNOTATION, FENCED_ANNOTATION
 from controller.domain.node_maintenance import Phase
 from controller.domain.region_name import RegionName, node_note, region_of
 from controller.errors import ObjectMissing
@@ -189,6 +189,24 @@ def fenced(node: Node, *, region: Region = "", kubeconfig: Kubeconfig = None, co
     notes = {node_note(namespace, FENCED_ANNOTATION): timestamp(SystemClock().now())}
     cluster.kube.merge_patch(NODE, node, None, {"metadata": {"annotations": notes}})
     stderr().print(f"node/{node} is taken to be off until it is Ready again")
+
+
+@app.command("disks-shared")
+def disks_shared(
+    node: Node,
+    token: Annotated[str, typer.Argument(help="As the plan or the maintenance says.", show_default=False)],
+    *,
+    region: Region = "",
+    kubeconfig: Kubeconfig = None,
+    context: Context = "",
+) -> None:
+    """Confirm that other hosts reach the disks of a node's servers, as its host is configured now."""
+    cluster = open_cluster(kubeconfig, context, "")
+    if cluster.kube.get(NODE, node) is None:
+        raise ObjectMissing(f'there is no node "{node}"')
+    notes = {node_note(cluster.choose_region(region).namespace, DISKS_ANNOTATION): token}
+    cluster.kube.merge_patch(NODE, node, None, {"metadata": {"annotations": notes}})
+    stderr().print(f"node/{node}: disks count as shared until a configuration changes")
 
 
 def _maintenances(cluster: Cluster, node: str, region: RegionName) -> list[KubeObject]:

@@ -62,7 +62,8 @@ CLOUDS_KEY = "clouds.yaml"
 # Whom to trust, where Keystone is reached by https.
 CLOUDS_CA_KEY = "ca.crt"
 
-# On Nodes, each after the namespace of the region (`domain.region_name`). The time at which a node was known to be off; it counts while the node stays not ready.
+# On Nodes, each after the namespace of the region (`domain.region_name`). The time at which a node was
+# known to be off; it counts while the node stays not ready.
 # A NodeMaintenance that the controller made by itself.
 AUTOMATIC_LABEL = f"{GROUP}/automatic"
 FENCED_ANNOTATION = f"{GROUP}/fenced-at"
@@ -74,6 +75,8 @@ NO_EVACUATION_ANNOTATION = f"{GROUP}/evacuation-declined"
 # Where Nova is to have the host: a host aggregate, and one that is an availability zone.
 AGGREGATE_LABEL = f"{GROUP}/aggregate"
 ZONE_LABEL = f"{GROUP}/availability-zone"
+# What a person has confirmed of the disks of its host's servers.
+DISKS_ANNOTATION = f"{GROUP}/disks-shared"
 # On the pods and budgets that hold back a drain, with the name of the node.
 DRAIN_LOCK_LABEL = f"{GROUP}/drain-lock"
 

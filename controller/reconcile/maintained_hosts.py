@@ -29,6 +29,12 @@ class MaintainedHosts:
         """
         return self._nodes.is_complete(not_older_than=self._resync)
 
+    def taking(self, view: CloudView) -> frozenset[str]:
+        """Hosts of compute Nodes that may be given servers."""
+        nodes: list[NodeFacts] = self._nodes.facts(NODE)
+        names = {name for one in nodes if one.is_compute for name in (one.name, one.hostname)}
+        return frozenset(one.host for one in view.services if one.enabled and one.up and one.host in names)
+
     def located(self, work: Work, osdpl: KubeObject, view: CloudView) -> Work:
         """With its Node, the host that OpenStack knows it by, and the other Nodes of that host.
 

@@ -8,8 +8,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from controller.domain.conditions import Condition, entries, find, timestamp
+from controller.domain.host_disks import HostDisks, judge_disks
 from controller.domain.maintenance_plan import Way
 from controller.domain.maintenance_verdict import progress
+from controller.domain.names import DISKS_ANNOTATION
 from controller.domain.network_move import NetworkMove, asked_anew, read_move
 from controller.domain.node_maintenance import (
     Entry,
@@ -21,7 +23,7 @@ from controller.domain.node_maintenance import (
 )
 from controller.domain.nodes import NodeFacts
 from controller.domain.reasons import WARNING, Reason
-from controller.domain.region_name import RegionName, region_of
+from controller.domain.region_name import RegionName, node_notes, region_of
 from controller.domain.times import seconds_of
 from controller.ports import NODE_MAINTENANCE, Clock, Events, Kube, KubeObject
 from controller.reconcile.seen_object import apply_to_seen
@@ -92,15 +94,28 @@ class Work:
     def moving(self) -> int:
         return sum(one.under_way for one in self.entries.values())
 
+    def judged(self, records: Mapping[str, HostDisks], others: frozenset[str]) -> Work:
+        """With what is known of the disks on its host; `others`: the hosts that may take its servers."""
+        noted = node_notes(self.region.namespace, self.node) if self.node is not None else {}
+        verdict = judge_disks(self.host, records, others - {self.host}, noted.get(DISKS_ANNOTATION, ""))
+        doubt = verdict.doubt
+        if doubt and self.node is not None:
+            name = self.spec.node
+            doubt += (
+                f"; where you know that they reach its disks: osctl node disks-shared {name} {verdict.token}"
+            )
+        rules = replace(self.spec.rules, shared_disks=verdict.shared, doubt=doubt)
+        return replace(self, spec=replace(self.spec, rules=rules))
+
     def standing(self, phase: Phase, reason: Reason, message: str) -> Standing:
         """What is to be written when nothing else has changed: no progress is ever left out."""
         return Standing(phase, reason, message, self.entries, self.network, self.started, self.volumes)
 
 
-def read_work(obj: KubeObject, *, shared_disks: bool) -> Work | None:
+def read_work(obj: KubeObject) -> Work | None:
     """A maintenance as it stands in the cluster; None for one that another version must have made."""
     try:
-        spec = parse_spec(obj, shared_disks=shared_disks)
+        spec = parse_spec(obj)
         status = obj.get("status") or {}
         servers = [read_entry(one) for one in status.get("servers") or ()]
         network = [read_move(one) for one in status.get("network") or ()]

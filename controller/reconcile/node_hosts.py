@@ -24,6 +24,7 @@ from controller.errors import CloudUnavailable
 from controller.ports import STATEFULSET, Clock, Events, Kube
 from controller.reconcile.after_evacuation import AfterEvacuation
 from controller.reconcile.cloud_access import CloudAccess
+from controller.reconcile.disk_records import DiskRecords
 from controller.reconcile.drain_guard import DrainGuard
 from controller.reconcile.drain_lock import DrainLocks, LockedNodes
 from controller.reconcile.host_board import BoardContent, HostBoard
@@ -93,6 +94,7 @@ class HostsReconciler:
         self._after = AfterEvacuation(kube, clock, namespace)
         self._volumes = VolumeReturn(clock)
         self._marks = MarkReturn(kube, clock, namespace)
+        self._disks = DiskRecords(kube, clock, namespace)
         self._places = HostPlaces(kube, clock, namespace)
         self._looked = -AT_LEAST
         # When OpenStack was last looked at, in seconds since the epoch.
@@ -130,6 +132,8 @@ class HostsReconciler:
 
     def _care(self, scene: HostScene, cloud: Cloud, view: CloudView) -> bool:
         """Decides on every host and takes the steps; whether any changed something."""
+        # First: an evacuation that is begun is judged by it.
+        self._disks.look(scene, view)
         hosts = self._scenes.facts(scene, view)
         braked = brake(hosts, scene.policy)
         now = self._clock.now()

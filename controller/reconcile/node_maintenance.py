@@ -27,12 +27,12 @@ from controller.domain.maintenance_plan import (
 )
 from controller.domain.maintenance_verdict import Progress, stopped_text, verdict
 from controller.domain.node_maintenance import Phase, may_begin
-from controller.domain.node_policy import parse_policy
 from controller.domain.reasons import Reason
 from controller.domain.region_name import is_served_in
 from controller.errors import CloudRefused, CloudUnavailable, KubeError, is_refusal
 from controller.ports import NODE_MAINTENANCE, OSDPL, Clock, Events, Kube, KubeObject
 from controller.reconcile.cloud_access import CloudAccess
+from controller.reconcile.disk_records import DiskRecords
 from controller.reconcile.fair_order import FairOrder
 from controller.reconcile.host_board import HostBoard
 from controller.reconcile.host_out import HostOut
@@ -96,6 +96,7 @@ class MaintenancesReconciler:
         self._out = HostOut(kube, clock, namespace)
         self._status = StatusWriter(kube, clock, events)
         self._order = FairOrder()
+        self._disks = DiskRecords(kube, clock, namespace)
         self._walks = Walks()
         self._end = MaintenanceEnd(kube=kube, clock=clock, events=events, out=self._out, status=self._status)
         self._trouble = MaintenanceTrouble(out=self._out, end=self._end, status=self._status)
@@ -107,8 +108,7 @@ class MaintenancesReconciler:
             return None
         osdpl = self._region()
         region = str(osdpl["metadata"]["name"]) if osdpl is not None else ""
-        shared = parse_policy(osdpl["spec"]).shared_disks if osdpl is not None else False
-        read = [work for obj in listed if (work := read_work(obj, shared_disks=shared)) is not None]
+        read = [work for obj in listed if (work := read_work(obj)) is not None]
         works = [work for work in read if work.region.name == region]
         self._serve_others([work for work in read if work.region.name != region])
         if osdpl is None or not works:
@@ -120,7 +120,9 @@ class MaintenancesReconciler:
             view = self._access.last_view(younger_than=VIEW_GOOD_FOR) or self._access.look(cloud)
         except CloudUnavailable as error:
             return max([AGAIN_AFTER, *(self._trouble.without_cloud(work, error) for work in works)])
-        works = [self._hosts.located(work, osdpl, view) for work in works]
+        records = self._disks.read()
+        others = self._hosts.taking(view)
+        works = [self._hosts.located(work, osdpl, view).judged(records, others) for work in works]
         turns = self._turns(works, view)
         claims = [self._claim(work, view, turns) for work in works]
         slots = share_slots(claims)

@@ -212,3 +212,11 @@ def test_the_word_that_a_node_is_off_is_given_to_one_region(world: NodeWorld, ot
     world.set_ready("cmp1", False)
     assert osctl("node", "fenced", "cmp1", "--region", str(other.name)).exit_code == 0
     assert other.notes("cmp1")["fenced-at"] and "fenced-at" not in world.notes("cmp1")
+
+
+def test_disks_are_confirmed_for_one_host_and_one_region(world: NodeWorld, other: NodeWorld) -> None:
+    given = ("node", "disks-shared", "cmp1", "3f2a9c0d417b")
+    assert osctl(*given).exit_code == 6
+    assert osctl(*given, "--region", str(other.name)).exit_code == 0
+    assert other.notes("cmp1")["disks-shared"] == "3f2a9c0d417b" and not world.notes("cmp1")
+    assert osctl("node", "disks-shared", "cmp9", "x").exit_code == 6

@@ -16,7 +16,14 @@ from tests.cluster.region import Region
 from tests.openstack.bed import Bed, spec_of
 
 NAMESPACE = "openstack"
-NOTES = ("not-ready-since", "readiness-losses", "fenced-at", "evacuation-declined", "cordoned-by")
+NOTES = (
+    "not-ready-since",
+    "readiness-losses",
+    "fenced-at",
+    "evacuation-declined",
+    "cordoned-by",
+    "disks-shared",
+)
 
 
 @pytest.fixture(scope="session")
