@@ -26,7 +26,8 @@ _INSTANCES, _CEPH_CONF, _POOL = "$state_path/instances", "", "rbd"
 def parse_backend(text: str) -> str:
     """Where a nova-compute with this nova.conf keeps the disks of servers; empty where that is not clear.
 
-    `rbd:POOL:CEPH_CONF`, `lvm:GROUP`, or the type of the files and their directory, `qcow2:/var/lib/…`.
+    `rbd:POOL:CEPH_CONF:CLUSTER`, `lvm:GROUP`, or the type of the files and their directory, as
+    `qcow2:/var/lib/…`. CLUSTER is a digest of the id that libvirt has the cluster's key by.
     """
     parser = configparser.ConfigParser(
         strict=False, interpolation=None, allow_no_value=True, default_section="none of nova's"
@@ -45,7 +46,9 @@ def parse_backend(text: str) -> str:
     type_ = said("libvirt", "images_type", "default").lower()
     if type_ == "rbd":
         pool = said("libvirt", "images_rbd_pool", _POOL)
-        return f"{_RBD}{pool}:{said('libvirt', 'images_rbd_ceph_conf', _CEPH_CONF)}"
+        key = said("libvirt", "rbd_secret_uuid", "")
+        cluster = hashlib.sha256(key.encode()).hexdigest()[:8] if key else ""
+        return f"{_RBD}{pool}:{said('libvirt', 'images_rbd_ceph_conf', _CEPH_CONF)}:{cluster}"
     if type_ == "lvm":
         return f"lvm:{said('libvirt', 'images_volume_group', '')}"
     return f"{type_}:{said('DEFAULT', 'instances_path', _INSTANCES)}"

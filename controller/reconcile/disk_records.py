@@ -64,7 +64,8 @@ class DiskRecords:
             log.warning("where hosts keep disks is not seen anew: %s", error)
 
     def _look(self, scene: HostScene, view: CloudView) -> None:
-        running = _running(scene, view)
+        hosts = {name: scene.host(name, view) for name in scene.nodes if scene.is_compute(name)}
+        running = _running(scene, hosts)
         live = self._kube.get(CONFIGMAP, NAME, self._namespace)
         before = _records(live)
         found = self._configurations(running, before)
@@ -84,10 +85,10 @@ class DiskRecords:
             after = observe_disks(before.get(host), seen, servers, now)
             if after != before.get(host):
                 due[host] = after.written()
-        for host in _left(scene, view) - running.keys():
+        for host in _left(scene, hosts, view) - running.keys():
             if host in before and not before[host].away:
                 due[host] = replace(before[host], away=True).written()
-        known = {one.host for one in view.services} | {scene.host(name, view) for name in scene.nodes}
+        known = {one.host for one in view.services} | set(hosts.values())
         due |= {host: None for host in before if host not in known}
         if due:
             self._write(live, due)
@@ -139,20 +140,19 @@ def _records(live: KubeObject | None) -> dict[str, HostDisks]:
     return {host: record for host, text in given if (record := read_disks(text)) is not None}
 
 
-def _running(scene: HostScene, view: CloudView) -> dict[str, RunningCompute]:
+def _running(scene: HostScene, hosts: Mapping[str, str]) -> dict[str, RunningCompute]:
     """By host; none of a node that has several, as while one takes over from another."""
     found: dict[str, list[RunningCompute]] = {}
     for pod in scene.pods:
-        if pod.compute is not None and scene.is_compute(pod.node):
-            found.setdefault(scene.host(pod.node, view), []).append(pod.compute)
+        if pod.compute is not None and pod.node in hosts:
+            found.setdefault(hosts[pod.node], []).append(pod.compute)
     return {host: computes[0] for host, computes in found.items() if len(computes) == 1}
 
 
-def _left(scene: HostScene, view: CloudView) -> set[str]:
+def _left(scene: HostScene, hosts: Mapping[str, str], view: CloudView) -> set[str]:
     """Hosts of computes that may be given servers: on a ready Node, and with a service that counts as up."""
     up = {one.host for one in view.services if one.up}
-    computes = (name for name, node in scene.nodes.items() if node.is_ready and node.is_compute)
-    return up & {scene.host(name, view) for name in computes}
+    return up & {host for name, host in hosts.items() if scene.nodes[name].is_ready}
 
 
 def _text(live: KubeObject) -> str:

@@ -24,13 +24,14 @@ KNOWN = {"cmp1": SURE, "cmp2": SURE, "cmp3": SURE}
 @pytest.mark.parametrize(
     ("text", "backend"),
     [
-        ("[libvirt]\nimages_type = rbd\nimages_rbd_pool = vms\n", "rbd:vms:"),
-        ("[libvirt]\nimages_type=rbd\nimages_rbd_pool=vms\nimages_rbd_ceph_conf=/a", "rbd:vms:/a"),
-        ("[libvirt]\nimages_type = RBD\n", "rbd:rbd:"),
+        ("[libvirt]\nimages_type = rbd\nimages_rbd_pool = vms\n", "rbd:vms::"),
+        ("[libvirt]\nimages_type=rbd\nimages_rbd_pool=vms\nimages_rbd_ceph_conf=/a", "rbd:vms:/a:"),
+        ("[libvirt]\nimages_type = RBD\n", "rbd:rbd::"),
         ("[DEFAULT]\ninstances_path = /nfs\n[libvirt]\nimages_type = qcow2\n", "qcow2:/nfs"),
         ("[libvirt]\nimages_type = lvm\nimages_volume_group = vg\n", "lvm:vg"),
-        ("[libvirt]\nimages_type = qcow2\nimages_type = rbd\n", "rbd:rbd:"),
+        ("[libvirt]\nimages_type = qcow2\nimages_type = rbd\n", "rbd:rbd::"),
         ("[DEFAULT]\nimages_type = rbd\n[libvirt]\n", "default:$state_path/instances"),
+        ("[libvirt]\nimages_type=rbd\nrbd_secret_uuid = a-b\n", "rbd:rbd::d44362d6"),
         ("", "default:$state_path/instances"),
         ("[DEFAULT]\ncompute_driver = fake.FakeDriver\n[libvirt]\nimages_type = rbd\n", ""),
         ("transport_url = rabbit://nova:of-the-broker@rabbit\n", ""),
