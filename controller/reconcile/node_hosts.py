@@ -27,6 +27,7 @@ from controller.reconcile.cloud_access import CloudAccess
 from controller.reconcile.disk_records import DiskRecords
 from controller.reconcile.drain_guard import DrainGuard
 from controller.reconcile.drain_lock import DrainLocks, LockedNodes
+from controller.reconcile.fenced_nodes import FencedNodes
 from controller.reconcile.host_board import BoardContent, HostBoard
 from controller.reconcile.host_fencing import HostFencing
 from controller.reconcile.host_places import HostPlaces
@@ -89,6 +90,7 @@ class HostsReconciler:
         self._fencing = HostFencing(
             kube=kube, clock=clock, fencing=fencing, notes=self._notes, namespace=namespace
         )
+        self._fenced = FencedNodes(kube, events, self._notes, namespace)
         self._told: dict[str, tuple[str, str]] = {}
         self._turns = HostTurns(kube, clock, namespace)
         self._after = AfterEvacuation(kube, clock, namespace)
@@ -132,7 +134,8 @@ class HostsReconciler:
 
     def _care(self, scene: HostScene, cloud: Cloud, view: CloudView) -> bool:
         """Decides on every host and takes the steps; whether any changed something."""
-        # First: an evacuation that is begun is judged by it.
+        scene = self._fenced.look(scene, view)
+        # Before any step: an evacuation that is begun is judged by it.
         self._disks.look(scene, view)
         hosts = self._scenes.facts(scene, view)
         braked = brake(hosts, scene.policy)

@@ -26,6 +26,7 @@ from controller.domain.maintenance_plan import (
     waits_for_slots,
 )
 from controller.domain.maintenance_verdict import Progress, stopped_text, verdict
+from controller.domain.network_move import given_lately
 from controller.domain.node_maintenance import Phase, may_begin
 from controller.domain.reasons import Reason
 from controller.domain.region_name import is_served_in
@@ -33,6 +34,7 @@ from controller.errors import CloudRefused, CloudUnavailable, KubeError, is_refu
 from controller.ports import NODE_MAINTENANCE, OSDPL, Clock, Events, Kube, KubeObject
 from controller.reconcile.cloud_access import CloudAccess
 from controller.reconcile.disk_records import DiskRecords
+from controller.reconcile.elapsed_times import ElapsedTimes
 from controller.reconcile.fair_order import FairOrder
 from controller.reconcile.host_board import HostBoard
 from controller.reconcile.host_out import HostOut
@@ -98,6 +100,7 @@ class MaintenancesReconciler:
         self._order = FairOrder()
         self._disks = DiskRecords(kube, clock, namespace)
         self._walks = Walks()
+        self._times = ElapsedTimes(clock)
         self._end = MaintenanceEnd(kube=kube, clock=clock, events=events, out=self._out, status=self._status)
         self._trouble = MaintenanceTrouble(out=self._out, end=self._end, status=self._status)
 
@@ -108,7 +111,7 @@ class MaintenancesReconciler:
             return None
         osdpl = self._region()
         region = str(osdpl["metadata"]["name"]) if osdpl is not None else ""
-        read = [work for obj in listed if (work := read_work(obj)) is not None]
+        read = self._times.brought_up(work for obj in listed if (work := read_work(obj)) is not None)
         works = [work for work in read if work.region.name == region]
         self._serve_others([work for work in read if work.region.name != region])
         if osdpl is None or not works:
@@ -127,9 +130,9 @@ class MaintenancesReconciler:
         claims = [self._claim(work, view, turns) for work in works]
         slots = share_slots(claims)
         waits = waits_for_slots(claims, slots)
-        moves = [move for work in works for move in work.network]
+        moves = given_lately((move, work.now) for work in works for move in work.network)
         leaving = [work.host for work in works if not work.going and not work.planning]
-        self._agents = AskedAgents(cloud, view, moves=moves, leaving=leaving, now=self._clock.now())
+        self._agents = AskedAgents(cloud, view, given=moves, leaving=leaving)
         self._walks.keep(works)
         pauses: list[float] = []
         for work in self._order.of(works, lambda one: (one.created, one.name)):
@@ -183,7 +186,7 @@ class MaintenancesReconciler:
 
     def _claim(self, work: Work, view: CloudView, turns: Mapping[str, str]) -> Claim:
         """What begins nothing leaves the slots to others."""
-        now = self._clock.now()
+        now = work.now
         idle = (
             work.planning
             or work.going
@@ -211,6 +214,7 @@ class MaintenancesReconciler:
     def _serve(self, work: Work, cloud: Cloud, view: CloudView, share: Share) -> float:
         if work.going:
             return self._end.roll_back(work, cloud, view, self._agents)
+        self._out.note_word(work, view, self._status)
         missing = _missing(work, view)
         if missing is not None and not work.started:
             self._status.write(work, work.standing(Phase.BLOCKED, Reason.NODE_REMOVED, missing))
@@ -231,7 +235,6 @@ class MaintenancesReconciler:
             standing = work.standing(Phase.MOVING, Reason.MOVING_SERVERS, text)
             self._status.write(work, replace(standing, started=self._clock.now()))
             return 0.0
-        self._out.note_word(work, view, self._status)
         if stopped:
             # What is under way ends; nothing is begun, and what a person does to the host meanwhile stays.
             return self._move(work, cloud, view, share, (Reason.AUTOMATION_BRAKED, stopped))
@@ -251,7 +254,7 @@ class MaintenancesReconciler:
     def _plan(self, work: Work, cloud: Cloud, view: CloudView, turn: str) -> None:
         servers = cloud.servers_on(work.host)
         plan = {one.id: planned(one, work, cloud, hurried=cloud.late) for one in servers}
-        outlook = self._agents.outlook(work.host, deadline=work.spec.server_deadline)
+        outlook = self._agents.outlook(work.host, deadline=work.spec.server_deadline, now=work.now)
         network = planned_moves(outlook) if work.spec.mode == Mode.MIGRATE else []
         turned = (Reason.WAITING_FOR_TURN, turn) if turn else None
         met = (turned, self._out.obstacle(work, view), stranded(network))
@@ -276,9 +279,9 @@ class MaintenancesReconciler:
         self, work: Work, cloud: Cloud, view: CloudView, share: Share, obstacle: Obstacle | None
     ) -> float:
         """With an obstacle nothing is begun; what is under way is followed, or its slots never came free."""
-        now, spec = self._clock.now(), work.spec
+        now, spec = work.now, work.spec
         over = now - work.started > spec.deadline
-        outlook = self._agents.outlook(work.host, deadline=spec.server_deadline)
+        outlook = self._agents.outlook(work.host, deadline=spec.server_deadline, now=now)
         slots = 0 if over or obstacle else share.slots
         moves = spec.mode == Mode.MIGRATE and not obstacle
         found = self._walks.of(work).follow(work, cloud, outlook, slots=slots, now=now, moves=moves)
@@ -327,7 +330,7 @@ class MaintenancesReconciler:
                 network=network,
                 remaining=remaining(work, commands, cloud) if ended and whole else (),
                 over=over,
-                settled=self._clock.now() - last > SETTLED_AFTER,
+                settled=work.now - last > SETTLED_AFTER,
                 unseen=not whole,
             )
         )

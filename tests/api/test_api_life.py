@@ -14,7 +14,7 @@ from controller.domain.deployment import parse_deployment
 from sandbox.cluster import Sandbox
 from sandbox.errors import SandboxError
 from tests.api.conftest import Api
-from tests.api.definitions import CRDS, SCHEMAS, bundle, osdpl
+from tests.api.definitions import CRDS, SCHEMAS, bundle, evacuation, osdpl
 
 pytestmark = pytest.mark.cluster
 EXAMPLES = sorted((CRDS.parents[1] / "examples").glob("*.yaml"))
@@ -105,6 +105,14 @@ def test_a_maintenance_names_its_region_and_stays_with_it(api: Api, plan: dict[s
         refused = api.patch(plan, {"spec": {"region": other}})
         assert refused.status == 422, other
     assert api.patch(plan, {"spec": None}).status == 422
+
+
+def test_a_bare_word_that_a_machine_is_off_is_refused(asked: Api) -> None:
+    """By its type: no rule of ours is asked about that."""
+    bare = evacuation()
+    bare["spec"]["fenced"] = True
+    refused = asked.create(bare)
+    assert refused.status == 422 and "spec.fenced in body must be of type object" in refused.message
 
 
 def test_what_the_server_stores_is_what_we_compute(api: Api) -> None:

@@ -13,6 +13,7 @@ from controller.cli.cluster import Cluster
 from controller.cli.node_view import node_causes, node_rows, plan_rows, plan_summary
 from controller.cli.output import Cell
 from controller.domain.cloud_facts import Agent
+from controller.domain.fencing_confirmation import Confirmation, given_as, machine_of
 from controller.ports import NODE, NODE_MAINTENANCE
 from tests.cli.objects import osctl
 from tests.reconcile.node_world import NodeWorld, fail
@@ -135,10 +136,14 @@ def test_a_plan_for_a_node_that_is_nowhere_is_refused(world: NodeWorld) -> None:
 
 def test_maintain_gives_a_maintenance_that_is_there_mode_and_fenced(world: NodeWorld) -> None:
     assert osctl("node", "maintain", "cmp1").exit_code == 0
+    world.set_condition("cmp1", "Unknown", boot="boot-1")
     found = osctl("node", "maintain", "cmp1", "--mode", "evacuate", "--fenced")
-    assert found.exit_code == 0 and "mode evacuate, fenced true" in found.stderr
+    assert found.exit_code == 0 and "mode evacuate, fenced anew" in found.stderr
+    shown = machine_of(world.node("cmp1"))
+    assert f"Node {shown.uid}, boot boot-1, last word of its kubelet {shown.heartbeat}" in found.stderr
     live = world.kube.get(NODE_MAINTENANCE, "node-cmp1")
-    assert live is not None and (live["spec"]["mode"], live["spec"]["fenced"]) == ("Evacuate", True)
+    assert live is not None and live["spec"]["mode"] == "Evacuate"
+    assert live["spec"]["fenced"] == given_as(shown, live["spec"]["fenced"]["givenAt"])
     assert "is there already" in osctl("node", "maintain", "cmp1").stderr
     again = world.kube.get(NODE_MAINTENANCE, "node-cmp1")
     assert again is not None and again["spec"]["mode"] == "Evacuate"
@@ -162,8 +167,29 @@ def test_only_a_node_that_is_not_ready_can_be_said_to_be_off(world: NodeWorld) -
     assert osctl("node", "fenced", "cmp1").exit_code == 6
     world.set_ready("cmp1", False)
     assert osctl("node", "fenced", "cmp1").exit_code == 0
-    live = world.kube.get(NODE, "cmp1")
-    assert live is not None and live["metadata"]["annotations"]["openstack.osctl.dev/fenced-at"]
+    shown = machine_of(world.node("cmp1"))
+    assert world.notes("cmp1")["fenced"] == f"{shown.uid}//Unknown/{shown.heartbeat}"
+
+
+def test_a_machine_that_is_ready_is_not_said_to_be_off_by_a_maintenance(world: NodeWorld) -> None:
+    found = osctl("node", "maintain", "cmp1", "--mode", "evacuate", "--fenced")
+    assert found.exit_code == 6 and "is Ready: it is not off" in found.stderr
+    assert world.kube.list(NODE_MAINTENANCE) == []
+
+
+def test_only_an_evacuation_needs_a_machine_to_be_off(world: NodeWorld) -> None:
+    world.set_ready("cmp1", False)
+    found = osctl("node", "maintain", "cmp1", "--fenced")
+    assert found.exit_code == 6 and "--mode evacuate" in found.stderr
+    assert world.kube.list(NODE_MAINTENANCE) == []
+
+
+def test_a_machine_whose_node_is_gone_is_confirmed_as_such(world: NodeWorld) -> None:
+    world.kube.delete(NODE, "cmp1")
+    found = osctl("node", "maintain", "cmp1", "--mode", "evacuate", "--fenced")
+    assert found.exit_code == 0 and "there was no Node of that name" in found.stderr
+    live = world.kube.get(NODE_MAINTENANCE, "node-cmp1")
+    assert live is not None and live["spec"]["fenced"]["nodeUID"] == ""
 
 
 @pytest.fixture
@@ -185,7 +211,8 @@ def test_of_several_regions_one_is_to_be_chosen(world: NodeWorld, other: NodeWor
     assert found.exit_code == 6
     assert f"choose one with --region, of {world.name}, {other.name}" in " ".join(found.stderr.split())
     assert world.kube.list(NODE_MAINTENANCE) == []
-    assert not other.notes("cmp1").get("fenced-at") and not world.notes("cmp1").get("fenced-at")
+    assert "you confirm" not in found.stderr
+    assert "fenced" not in other.notes("cmp1") | world.notes("cmp1")
 
 
 def test_each_region_has_its_own_maintenance_of_a_node(world: NodeWorld, other: NodeWorld) -> None:
@@ -208,10 +235,48 @@ def test_a_region_that_is_nowhere_is_refused(world: NodeWorld) -> None:
     assert str(world.name) in osctl("node", "maintain", "cmp1", "--region", "nothing").stderr
 
 
-def test_the_word_that_a_node_is_off_is_given_to_one_region(world: NodeWorld, other: NodeWorld) -> None:
-    world.set_ready("cmp1", False)
-    assert osctl("node", "fenced", "cmp1", "--region", str(other.name)).exit_code == 0
-    assert other.notes("cmp1")["fenced-at"] and "fenced-at" not in world.notes("cmp1")
+def test_a_confirmation_on_a_node_is_given_to_one_region(world: NodeWorld, other: NodeWorld) -> None:
+    given = ("node", "fenced", "cmp1", "--region", str(other.name))
+    assert osctl(*given).exit_code == 6
+    world.set_condition("cmp1", "Unknown", boot="boot-1")
+    found = osctl(*given)
+    shown = machine_of(world.node("cmp1"))
+    assert found.exit_code == 0 and shown.words in found.stderr
+    assert other.notes("cmp1")["fenced"] == Confirmation(shown).written()
+    assert "fenced" not in world.notes("cmp1")
+
+
+def test_a_confirmation_in_a_maintenance_is_given_to_its_region(world: NodeWorld, other: NodeWorld) -> None:
+    for region in (world.name, other.name):
+        assert osctl("node", "maintain", "cmp1", "--region", str(region)).exit_code == 0
+    given = ("node", "maintain", "cmp1", "--mode", "evacuate", "--fenced", "--region", str(other.name))
+    assert "is Ready: it is not off" in osctl(*given).stderr
+    world.set_condition("cmp1", "Unknown", boot="boot-1")
+    found = osctl(*given)
+    assert found.exit_code == 0 and machine_of(world.node("cmp1")).words in found.stderr
+    fenced = {
+        one["spec"]["region"]["namespace"]: one["spec"].get("fenced", {}).get("bootID")
+        for one in world.kube.list(NODE_MAINTENANCE)
+    }
+    assert fenced == {"openstack": None, "second": "boot-1"}
+
+
+def test_where_there_is_no_node_the_other_way_is_told_for_the_same_region(
+    world: NodeWorld, other: NodeWorld
+) -> None:
+    found = osctl("node", "fenced", "cmp9", "--region", str(other.name))
+    assert found.exit_code == 6
+    assert f"--mode evacuate --fenced --region {other.name}" in " ".join(found.stderr.split())
+
+
+def test_a_maintenance_of_another_region_is_never_changed(world: NodeWorld, other: NodeWorld) -> None:
+    """Though it has the name that this one's would have."""
+    world.maintain("node-cmp1", "cmp1")
+    world.maintain("node-cmp1.second", "cmp1")
+    before = world.kube.list(NODE_MAINTENANCE)
+    found = osctl("node", "maintain", "cmp1", "--mode", "cordon", "--region", str(other.name))
+    assert found.exit_code == 6 and f"is of the region {world.name}" in " ".join(found.stderr.split())
+    assert world.kube.list(NODE_MAINTENANCE) == before
 
 
 def test_disks_are_confirmed_for_one_host_and_one_region(world: NodeWorld, other: NodeWorld) -> None:

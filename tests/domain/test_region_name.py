@@ -48,4 +48,4 @@ def test_notes_of_others_are_told_from_ours_and_from_labels_of_the_product() -> 
     node = {"metadata": {"annotations": notes}}
     assert node_notes("openstack", node) == {"osctl.dev/cordoned-by": "work"}
     assert noted_by_others("openstack", "osctl.dev/cordoned-by", node)
-    assert not noted_by_others("openstack", "osctl.dev/fenced-at", node)
+    assert not noted_by_others("openstack", "osctl.dev/fenced", node)

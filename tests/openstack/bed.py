@@ -95,6 +95,14 @@ class Bed:
         """An annotation of a Node by this region's controller."""
         return f"{self.region.namespace}.osctl.dev/{name}"
 
+    def fence(self, name: str) -> None:
+        """Confirms that its machine is off, as a person does without osctl (docs/nodes.md)."""
+        ready = '{range .status.conditions[?(@.type=="Ready")]}/{.status}/{.lastHeartbeatTime}{end}'
+        shown = self.kubectl(
+            "get", "node", name, "-o", f"jsonpath={{.metadata.uid}}/{{.status.nodeInfo.bootID}}{ready}"
+        )
+        self.kubectl("annotate", "node", name, f"{self.note('fenced')}={shown}", "--overwrite")
+
     def maintain(self, name: str, node: str, **spec: Any) -> None:
         obj = {
             "apiVersion": "osctl.dev/v1alpha1",

@@ -19,7 +19,8 @@ NAMESPACE = "openstack"
 NOTES = (
     "not-ready-since",
     "readiness-losses",
-    "fenced-at",
+    "fenced",
+    "last-compute-report",
     "evacuation-declined",
     "cordoned-by",
     "disks-shared",

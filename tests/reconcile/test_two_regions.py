@@ -166,8 +166,37 @@ def test_each_has_its_own_word_that_a_node_is_off_and_its_own_evacuation(
     assert sorted(each["spec"]["region"]["namespace"] for each in made) == ["openstack", SECOND]
     one.set_ready("cmp1", True)
     both(one, two, 10)
-    assert "fenced-at" not in one.notes("cmp1") | two.notes("cmp1")
+    assert not {"fenced", "last-compute-report"} & (one.notes("cmp1") | two.notes("cmp1")).keys()
     assert one.kube.objects("NodeMaintenance") == []
+
+
+@pytest.mark.parametrize("by", ["maintenance", "node"])
+def test_a_confirmation_given_to_one_region_does_not_count_in_the_other(
+    one: NodeWorld, two: NodeWorld, by: str
+) -> None:
+    """The other has a maintenance of its own, which waits for its own; it has seen the same machine go."""
+    for world in (one, two):
+        world.cloud.boot(3, "cmp1", local_disk=False)
+    both(one, two, 3)
+    one.set_condition("cmp1", "Unknown", boot="first")
+    for world in (one, two):
+        world.cloud.die("cmp1")
+    one.maintain("work", "cmp1", mode="Evacuate", **({"fenced": True} if by == "maintenance" else {}))
+    two.maintain("other", "cmp1", mode="Evacuate")
+    if by == "node":
+        one.fence("cmp1")
+    both(one, two, 60)
+    two.restart()
+    both(one, two, 20)
+    assert all(server.host != "cmp1" for server in one.cloud.hosted.values())
+    assert not [name for name, _ in two.cloud.writes if name in ("evacuate", "force_down")]
+    assert two.maintenance("other")["conditions"][0]["reason"] == "FencingAwaited"
+    assert "fenced" not in two.maintenance("other") and "fenced" not in two.notes("cmp1")
+    # Each Nova has its own report: that of one says nothing of the other's.
+    assert one.notes("cmp1")["last-compute-report"] != two.notes("cmp1")["last-compute-report"]
+    two.fence("cmp1")
+    both(one, two, 60)
+    assert all(server.host != "cmp1" for server in two.cloud.hosted.values())
 
 
 def test_each_has_its_own_lock_against_a_drain(one: NodeWorld, two: NodeWorld) -> None:
