@@ -271,7 +271,9 @@ def test_node_tells_of_nodes_and_maintenances(run: Run) -> None:
     for name, ready in (("cmp1", "True"), ("cmp2", "Unknown")):
         cluster.watched.put({"apiVersion": "v1", "kind": NODE.kind, **node(name, ready)})
     head = {"apiVersion": NODE_MAINTENANCE.api_version, "kind": NODE_MAINTENANCE.kind}
-    cluster.kube.create({**head, "metadata": {"name": "m1"}, "spec": {"nodeName": "cmp1", "mode": "Cordon"}})
+    for name, namespace in (("m1", NS), ("of-another", "elsewhere")):
+        spec = {"region": {"namespace": namespace, "name": REGION}, "nodeName": "cmp1", "mode": "Cordon"}
+        cluster.kube.create({**head, "metadata": {"name": name}, "spec": spec})
     container = run("node", cluster)
     container.work(10)
     found = container.scrape()
