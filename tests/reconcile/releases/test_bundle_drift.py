@@ -316,7 +316,9 @@ def test_a_look_at_a_release_that_is_looked_after_costs_no_more(bench: Bench) ->
     let_pass(bench, 100)
     bench.kube.forget_requests()
     bench.look()
-    assert [(one.verb, one.kind) for one in bench.kube.requests] == before
+    # One list of kept claims serves all bundles of the namespace for half a minute.
+    again = [(one.verb, one.kind) for one in bench.kube.requests if one.kind != "PersistentVolumeClaim"]
+    assert again == before
     assert bench.kube.writes == []
 
 
