@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import types
 from typing import Any
+from urllib.error import URLError
 
 import pytest
 
@@ -90,6 +92,22 @@ def test_the_server_that_was_shut_down_last_founds_without_the_others(
 ) -> None:
     loaded = server("db-2", 7, monkeypatch)
     monkeypatch.setattr(loaded, "marked_safe", lambda: True)
+    assert loaded.founds() is True
+
+
+def test_a_server_that_waits_bears_an_api_server_that_does_not_answer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    loaded = server("db-1", 7, monkeypatch, waiting={"db-0": 5, "db-2": 6})
+    answering = loaded.state_map
+    troubles = iter((URLError("refused"), http.client.IncompleteRead(b""), ValueError("no JSON")))
+
+    def state_map(method: str, body: dict[str, Any] | None = None) -> Any:
+        if trouble := next(troubles, None):
+            raise trouble
+        return answering(method, body)
+
+    monkeypatch.setattr(loaded, "state_map", state_map)
     assert loaded.founds() is True
 
 
