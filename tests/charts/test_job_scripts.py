@@ -109,6 +109,17 @@ def test_a_broker_that_stops_in_the_middle_of_its_answer_fails_the_job(tmp_path:
     assert done.returncode != 0
 
 
+def test_flavors_that_are_there_are_left_alone_and_asked_for_once(tmp_path: Path) -> None:
+    """Each command of the client takes seconds."""
+    client = '#!/bin/sh\necho "$@" >> {}/said\nif [ "$2" = list ]; then printf "m1.tiny\\nm1.large\\n"; fi\n'
+    program(tmp_path, "openstack", client.format(tmp_path))
+    done = run(program(tmp_path, "bootstrap.sh", scripts("nova")["bootstrap.sh"]), tmp_path)
+    assert done.returncode == 0, done.stderr
+    said = [line.split() for line in (tmp_path / "said").read_text().splitlines()]
+    assert [words[:2] for words in said] == [["flavor", "list"]] + 3 * [["flavor", "create"]]
+    assert sorted(words[-1] for words in said[1:]) == ["m1.medium", "m1.small", "m1.xlarge"]
+
+
 class Database:
     """Keeps the statements that it is given."""
 

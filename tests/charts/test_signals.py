@@ -53,7 +53,7 @@ def test_a_schema_has_minutes_to_be_changed_to_the_end(chart: str) -> None:
     """One that was cut off in the middle is mended by hand."""
     spec = dict(pod_specs(objects(chart)))[f"Job/{chart}-db-sync"]
     assert "shareProcessNamespace" not in spec
-    assert spec["terminationGracePeriodSeconds"] == 300
+    assert spec["terminationGracePeriodSeconds"] == 600
 
 
 def test_the_keeper_of_the_primary_ends_at_once(tmp_path: Path, net: Network) -> None:
