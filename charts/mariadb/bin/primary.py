@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Keep the label mariadb_role=primary on one ready server: the present one while it is ready, else the first."""
 
+import http.client
 import json
 import os
 import pathlib
@@ -71,7 +72,7 @@ def main() -> None:
     while True:
         try:
             settle()
-        except OSError as error:
+        except (OSError, ValueError, http.client.HTTPException) as error:
             print(f"the API server did not answer: {error}", file=sys.stderr, flush=True)
         time.sleep(float(os.environ.get("MARIADB_CONTROLLER_CHECK_PODS_DELAY", "10")))
 

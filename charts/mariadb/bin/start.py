@@ -6,6 +6,7 @@ how far their data goes and the one that goes furthest founds. Nothing is founde
 too, except by the server that Galera itself marked safe to bootstrap.
 """
 
+import http.client
 import json
 import os
 import pathlib
@@ -68,6 +69,15 @@ def state_map(method: str, body: dict | None = None) -> dict:
         return json.load(answer).get("data") or {}
 
 
+def told_by_all(said: dict[str, str]) -> dict[str, str]:
+    """What all servers say, after we said ours; nothing where the API server does not answer."""
+    try:
+        return state_map("PATCH", {"data": said})
+    except (OSError, ValueError, http.client.HTTPException) as error:
+        print(f"the API server did not answer: {error}", file=sys.stderr, flush=True)
+        return {}
+
+
 def make_data_directory() -> None:
     unfinished = DATA / ".being-made"
     if unfinished.exists():
@@ -115,7 +125,7 @@ def founds() -> bool:
         if some_peer_answers():
             return False
         said = {NAME: json.dumps({"position": position, "said": str(uuid.uuid4())})}
-        for peer, text in state_map("PATCH", {"data": said}).items():
+        for peer, text in told_by_all(said).items():
             # What a peer said in an earlier life stays as it is: only one who says it again waits as we do.
             if peer in PEERS and text != first_seen.setdefault(peer, text):
                 present[peer] = json.loads(text)["position"]

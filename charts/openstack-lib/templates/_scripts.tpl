@@ -206,15 +206,23 @@ address=${login##*@}; address=${address%%/*}; login=${login%@*}
 login_name=$(decoded "${login%%:*}")
 login_password=$(decoded "${login#*:}")
 authorization=$(printf '%s:%s' "${login_name}" "${login_password}" | base64 -w0)
-# broker METHOD PATH [BODY]: prints the body of the answer; fails unless the answer is a 2xx.
+# Seconds that the broker may be silent.
+patience=30
+# broker METHOD PATH [BODY]: prints the body of the answer; fails unless the answer is a 2xx that came in time.
 broker() {
   local body=${3:-} status line LC_ALL=C  # lengths in bytes
   exec 3<>"/dev/tcp/${address%%:*}/${address##*:}"
   printf '%s /api/%s HTTP/1.0\r\nHost: %s\r\nAuthorization: Basic %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s' \
     "$1" "$2" "${address}" "${authorization}" "${#body}" "${body}" >&3
-  IFS=' ' read -r _ status _ <&3
-  while IFS= read -r line <&3 && [ -n "${line%$'\r'}" ]; do :; done
-  cat <&3
+  if ! IFS=' ' read -r -t "${patience}" _ status _ <&3; then
+    echo "$1 $2: the broker did not answer within ${patience} s" >&2
+    return 1
+  fi
+  while IFS= read -r -t "${patience}" line <&3 && [ -n "${line%$'\r'}" ]; do :; done
+  if ! timeout "${patience}" cat <&3; then
+    echo "$1 $2: the broker's answer did not come to its end within ${patience} s" >&2
+    return 1
+  fi
   exec 3>&-
   case "${status}" in
     2*) ;;
