@@ -47,7 +47,7 @@ class _Drained(WorkQueue[Key]):
     """Hands out what is due, and then says that it is closed: a worker ends there."""
 
     def take(self) -> Key | None:
-        return super().take() if self.oldest_due() is not None else None
+        return super().take() if self.overdue() else None
 
 
 class Composed:
