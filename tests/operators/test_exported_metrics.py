@@ -61,7 +61,7 @@ class Composed:
         module = import_module(f"containers.{self.name}")
         cluster, clock = self.cluster, self.cluster.clock
         if self.name == "helmbundle":
-            self._patch.setattr(module, "SdkClient", lambda *_, **__: cluster.helm)
+            self._patch.setattr(module, "helm_client", lambda *_: cluster.helm)
             self._patch.setattr(module, "SecretRecords", lambda *_: cluster.helm)
             self._patch.setattr(module, "MetadataWatches", lambda *_, **__: FakeWatch(cluster.kube))
             self._patch.setattr(module, "chart_store", lambda *_: Charts())
