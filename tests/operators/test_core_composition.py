@@ -66,7 +66,7 @@ def core(kube: FakeKube, clock: FakeClock) -> Container:
 def test_it_reads_the_leases_of_the_other_deployed_containers_from_its_start(
     core: Container, kube: FakeKube
 ) -> None:
-    assert core.queue.oldest_due() == LEASES
+    assert core.queue.take() == LEASES
     assert core.reconcilers["containers"](*LEASES[1:]) == CHECK_SECONDS
     read = [(one.namespace, one.name) for one in kube.requests if one.kind == "Lease"]
     assert read == [("controller", "osctl-helmbundle")]

@@ -47,7 +47,7 @@ class _Drained(WorkQueue[Key]):
     """Hands out what is due, and then says that it is closed: a worker ends there."""
 
     def take(self) -> Key | None:
-        return super().take() if self.oldest_due() is not None else None
+        return super().take() if self.overdue() else None
 
 
 class Composed:
@@ -61,7 +61,7 @@ class Composed:
         module = import_module(f"containers.{self.name}")
         cluster, clock = self.cluster, self.cluster.clock
         if self.name == "helmbundle":
-            self._patch.setattr(module, "SdkClient", lambda *_, **__: cluster.helm)
+            self._patch.setattr(module, "helm_client", lambda *_: cluster.helm)
             self._patch.setattr(module, "SecretRecords", lambda *_: cluster.helm)
             self._patch.setattr(module, "MetadataWatches", lambda *_, **__: FakeWatch(cluster.kube))
             self._patch.setattr(module, "chart_store", lambda *_: Charts())

@@ -14,16 +14,15 @@ import re
 import shutil
 import signal
 import socket
-import ssl
 import subprocess
 import sys
 import time
-import urllib.request
 import uuid
+
+import kube_api
 
 DATA = pathlib.Path("/var/lib/mysql")
 STATE = DATA / "grastate.dat"
-ACCOUNT = pathlib.Path("/var/run/secrets/kubernetes.io/serviceaccount")
 NAME = os.environ["POD_NAME"]
 REPLICAS = int(os.environ["REPLICAS"])
 ROOT = NAME.rsplit("-", 1)[0]
@@ -52,21 +51,8 @@ def some_peer_answers() -> bool:
 
 
 def state_map(method: str, body: dict | None = None) -> dict:
-    host = os.environ["KUBERNETES_SERVICE_HOST"]
-    host = f"[{host}]" if ":" in host else host
-    request = urllib.request.Request(
-        f"https://{host}:{os.environ.get('KUBERNETES_SERVICE_PORT', '443')}/api/v1/namespaces/"
-        f"{os.environ['NAMESPACE']}/configmaps/{os.environ['STATE_CONFIGMAP']}",
-        method=method,
-        data=json.dumps(body).encode() if body is not None else None,
-        headers={
-            "Authorization": f"Bearer {(ACCOUNT / 'token').read_text()}",
-            "Content-Type": "application/merge-patch+json",
-        },
-    )
-    trusted = ssl.create_default_context(cafile=str(ACCOUNT / "ca.crt"))
-    with urllib.request.urlopen(request, context=trusted, timeout=10) as answer:
-        return json.load(answer).get("data") or {}
+    state = kube_api.call(method, f"configmaps/{os.environ['STATE_CONFIGMAP']}", body, timeout=10)
+    return state.get("data") or {}
 
 
 def told_by_all(said: dict[str, str]) -> dict[str, str]:

@@ -264,6 +264,41 @@ umask 022
 printf '[client.%s]\n  key = %s\n' "${RBD_USER}" "${RBD_KEY}" > "/etc/ceph/ceph.client.${RBD_USER}.keyring"
 {{- end }}
 
+{{- define "openstack-lib.script.kube_api.py" -}}
+#!/usr/bin/env python3
+"""Calls of the Kubernetes API with the rights of the pod's ServiceAccount, for the scripts that lie beside it."""
+import json
+import os
+import pathlib
+import ssl
+import urllib.request
+
+ACCOUNT = pathlib.Path("/var/run/secrets/kubernetes.io/serviceaccount")
+
+
+def call(method: str, path: str, body: dict | None = None, *, timeout: float) -> dict:
+    """The answer to `path` of the pod's own namespace, such as "secrets/one". A body is a merge patch.
+
+    Raises OSError when no answer comes within `timeout` seconds, and when the API server refuses.
+    """
+    host = os.environ["KUBERNETES_SERVICE_HOST"]
+    host = f"[{host}]" if ":" in host else host
+    port = os.environ.get("KUBERNETES_SERVICE_PORT", "443")
+    request = urllib.request.Request(
+        f"https://{host}:{port}/api/v1/namespaces/{os.environ['NAMESPACE']}/{path}",
+        method=method,
+        data=json.dumps(body).encode() if body is not None else None,
+        headers={
+            # Read each time: the kubelet renews it.
+            "Authorization": f"Bearer {(ACCOUNT / 'token').read_text()}",
+            "Content-Type": "application/merge-patch+json",
+        },
+    )
+    trusted = ssl.create_default_context(cafile=str(ACCOUNT / "ca.crt"))
+    with urllib.request.urlopen(request, context=trusted, timeout=timeout) as answer:
+        return json.load(answer)
+{{- end }}
+
 {{- define "openstack-lib.script.connected.py" -}}
 #!/usr/bin/env python3
 """connected.py NAME PORT... [--unless-away HOST]: succeed when a process NAME holds a TCP connection to each port.
