@@ -307,20 +307,18 @@ def test_a_new_process_finds_what_was_changed_while_there_was_none(bench: Bench)
     assert data(bench)["a"] == "1"
 
 
-def test_a_look_at_a_release_that_is_looked_after_costs_no_more(bench: Bench) -> None:
+def test_a_pass_over_a_release_that_is_looked_after_costs_no_more(bench: Bench) -> None:
+    def asked() -> list[tuple[str, str]]:
+        bench.kube.forget_requests()
+        bench.look()
+        # One list of kept claims serves all bundles of the namespace for half a minute.
+        return [(one.verb, one.kind) for one in bench.kube.requests if one.kind != "PersistentVolumeClaim"]
+
     bench.bundle("pages", "web")
     bench.settle()
-    # What passes share for a while, such as the list of kept claims, is read again.
-    bench.clock.advance(100)
-    bench.kube.forget_requests()
-    bench.look()
-    before = [(one.verb, one.kind) for one in bench.kube.requests]
+    before = asked()
     let_pass(bench, 100)
-    bench.kube.forget_requests()
-    bench.look()
-    # One list of kept claims serves all bundles of the namespace for half a minute.
-    again = [(one.verb, one.kind) for one in bench.kube.requests if one.kind != "PersistentVolumeClaim"]
-    assert again == before
+    assert asked() == before
     assert bench.kube.writes == []
 
 
