@@ -60,13 +60,30 @@ def _builder(
     )
 
 
+# What Python 3.13 and later ask of an authority, beside identifiers of keys (RFC 5280, section 4.2.1).
+_SIGNS = x509.KeyUsage(
+    digital_signature=True,
+    key_cert_sign=True,
+    crl_sign=True,
+    content_commitment=False,
+    key_encipherment=False,
+    data_encipherment=False,
+    key_agreement=False,
+    encipher_only=False,
+    decipher_only=False,
+)
+
+
 class _Authority:
     def __init__(self) -> None:
         self.key = ec.generate_private_key(ec.SECP256R1())
         self.name = _name("sandbox-ca")
+        self._identifier = x509.SubjectKeyIdentifier.from_public_key(self.key.public_key())
         self.certificate = (
             _builder(self.name, self.name, self.key.public_key())
             .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+            .add_extension(_SIGNS, critical=True)
+            .add_extension(self._identifier, critical=False)
             .sign(self.key, hashes.SHA256())
         )
 
@@ -79,8 +96,11 @@ class _Authority:
         alternatives: Sequence[x509.GeneralName] = (),
     ) -> None:
         key = ec.generate_private_key(ec.SECP256R1())
-        builder = _builder(subject, self.name, key.public_key()).add_extension(
-            x509.ExtendedKeyUsage(list(usages)), critical=False
+        issuer = x509.AuthorityKeyIdentifier.from_issuer_subject_key_identifier(self._identifier)
+        builder = (
+            _builder(subject, self.name, key.public_key())
+            .add_extension(x509.ExtendedKeyUsage(list(usages)), critical=False)
+            .add_extension(issuer, critical=False)
         )
         if alternatives:
             builder = builder.add_extension(x509.SubjectAlternativeName(list(alternatives)), critical=False)

@@ -19,7 +19,7 @@ import pykube
 import requests
 import tenacity
 
-from controller.adapters.kubernetes.connection import Connection
+from controller.adapters.kubernetes.connection import Connection, open_client
 from controller.errors import ApiUnavailable, Conflict, Forbidden, KubeError, ObjectMissing, ObjectRefused
 from controller.ports.kubernetes import POD, KubeObject, KubeObjects, Resource, resource_of
 
@@ -264,7 +264,7 @@ class PykubeClient:
     def _client(self) -> pykube.HTTPClient:
         client: pykube.HTTPClient | None = getattr(self._local, "client", None)
         if client is None:
-            client = pykube.HTTPClient(self._connection.config)
+            client = open_client(self._connection)
             self._local.client = client
         return client
 

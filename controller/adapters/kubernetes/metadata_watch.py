@@ -15,11 +15,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import urlencode
 
-import pykube
 import requests
 
 from controller.adapters.kubernetes.client import CONNECT_TIMEOUT, PAGE, answer_error, resource_url
-from controller.adapters.kubernetes.connection import Connection
+from controller.adapters.kubernetes.connection import Connection, open_client
 from controller.domain.shared import backoff
 from controller.errors import ApiUnavailable, Forbidden, KubeError, ObjectMissing
 from controller.ports.kubernetes import Resource, WatchSink
@@ -106,7 +105,7 @@ class _Watch:
         self._namespace = namespace
         self._sink = sink
         self._user_agent = user_agent
-        self._client = pykube.HTTPClient(connection.config)
+        self._client = open_client(connection)
         self.version = ""
 
     def run(self, ended: threading.Event) -> None:

@@ -18,7 +18,7 @@ from typing import Any, cast
 import aiohttp
 import kopf
 
-from controller.adapters.kubernetes.connection import Connection, kopf_login
+from controller.adapters.kubernetes.connection import Connection, as_kubectl_verifies, kopf_login
 from controller.ports.kubernetes import Resource
 from controller.ports.system import Clock
 
@@ -190,7 +190,7 @@ def _session(connection: Connection, signs: SignsOfLife) -> kopf.AiohttpSession:
 
     trace.on_request_end.append(answered)
     session = aiohttp.ClientSession(
-        connector=aiohttp.TCPConnector(limit=0, ssl=info.as_ssl_context()),
+        connector=aiohttp.TCPConnector(limit=0, ssl=as_kubectl_verifies(info.as_ssl_context())),
         headers=info.as_http_headers(),
         trace_configs=[trace],
     )
