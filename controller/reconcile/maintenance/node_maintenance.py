@@ -14,7 +14,7 @@ from functools import partial
 
 from controller.domain.api.reasons import Reason
 from controller.domain.hosts.next_step import is_automatic
-from controller.domain.hosts.node_policy import parse_policy
+from controller.domain.hosts.node_policy import parse_node_policy
 from controller.domain.maintenance.move_choice import (
     Availability,
     BudgetRequest,
@@ -112,7 +112,7 @@ class MaintenancesReconciler:
         if not listed:
             return None
         osdpl = self._region()
-        shared = parse_policy(osdpl["spec"]).shared_disks if osdpl is not None else False
+        shared = parse_node_policy(osdpl["spec"]).shared_disks if osdpl is not None else False
         read = (read_work(obj, shared_disks=shared) for obj in listed)
         works = self._times.brought_up(work for work in read if work is not None)
         if osdpl is None:
