@@ -9,6 +9,7 @@ from controller.adapters.charts.cache import ChartCache
 from controller.adapters.charts.pull import PulledCharts
 from controller.adapters.charts.repository_access import Proxy
 from controller.adapters.charts.source import ChartStore
+from controller.domain.region.deployment import parse_proxy
 from controller.operator import Reconcile
 from controller.ports.kubernetes import OSDPL
 from controller.reconcile.shared.managed_region import managed_region
@@ -40,11 +41,10 @@ def chart_store(parts: Parts) -> ChartStore:
     def read_proxy() -> Proxy:
         name = managed_region(kube, namespace)
         osdpl = kube.get(OSDPL, name, namespace) if name else None
-        proxy = ((osdpl or {}).get("spec") or {}).get("proxy") or {}
-        if not proxy:
+        proxy = parse_proxy((osdpl or {}).get("spec"))
+        if not proxy.given:
             return Proxy.of_environment()
-        http, https = str(proxy.get("http") or ""), str(proxy.get("https") or "")
-        return Proxy(http, https, tuple(map(str, proxy.get("noProxy") or ())))
+        return Proxy(proxy.http, proxy.https, proxy.no_proxy)
 
     pulled = PulledCharts(
         ChartCache(parts.settings.chart_cache),

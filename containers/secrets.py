@@ -32,7 +32,7 @@ def compose(parts: Parts) -> Container:
     library = load_library(settings.values_dir)
 
     def credentials_of(osdpl: Mapping[str, Any]) -> tuple[CredentialSecret, ...]:
-        return region_credentials(parse_deployment(osdpl, schema).document, library)
+        return region_credentials(parse_deployment(osdpl, schema).spec, library)
 
     reconciler = SecretsReconciler(
         kube=parts.kube,

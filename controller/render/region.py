@@ -26,13 +26,20 @@ from controller.domain.releases.drift_rules import drift_of, unknown_releases
 from controller.domain.values.catalogue import (
     CredentialSecret,
     ServiceEntry,
-    chart_source,
     decide_services,
     in_order_of_need,
 )
 from controller.domain.values.chart_values import DocumentPath, Values, lookup, parse_path
 from controller.domain.values.images import check_image_overrides, image_layer
-from controller.domain.values.layer_order import SpecSource, check_overrides, library_layers, spec_layers
+from controller.domain.values.layer_order import (
+    LayerKind,
+    Layers,
+    SpecSource,
+    check_overrides,
+    in_order,
+    library_layers,
+    spec_layers,
+)
 from controller.domain.values.library import Library, main_field_problems
 from controller.domain.values.merge import Layer, MergedValues, merge_layers, merge_onto, nearest_line
 from controller.domain.values.password_guard import password_problems
@@ -176,8 +183,8 @@ class _RegionRenderer:
         if not self.missing:
             self.problems += unmet_dependencies(self.desired)
             self._stop_on_problems()
-            spec, used = self.deployment.document, {one.spec.chart.name for one in self.done.values()}
-            self.warnings += unknown_releases(spec, self.done)
+            spec, used = self.deployment.spec, {one.spec.chart.name for one in self.done.values()}
+            self.warnings += unknown_releases(spec.drift_rules, self.done)
             self.warnings += name_warnings(spec, used, region_input.claiming)
         in_order = tuple(bundles[entry.name] for entry in services if entry.name in bundles)
         return Region(in_order, region_input.credentials(), tuple(self._located_warnings()), self.missing)
@@ -189,30 +196,30 @@ class _RegionRenderer:
             template = self._service_template(entry, region_input)
             wanted = read_releases(template, entry).get(release)
             if wanted is not None:
-                return self._template_layers(entry, wanted, region_input)
+                return tuple(self._template_layers(entry, wanted, region_input).values())
         raise SpecInvalid([Problem("spec", f"has no release {release}")])
 
     def _prepared(self) -> tuple[tuple[ServiceEntry, ...], RegionInput]:
         """The services, and what their templates see. Raises SpecInvalid."""
-        spec = self.deployment.document
-        self.problems += main_field_problems(spec, self.library)
+        spec = self.deployment.spec
+        self.problems += main_field_problems(self.library, spec.files)
         self.problems += name_problems(spec, self.library.catalogue)
         self._stop_on_problems()
-        preset = self.library.presets[spec["preset"]]
-        chosen_services = _mapping(_mapping(spec.get("features")).get("services"))
+        chosen_services = spec.features["services"]
         services, problems = decide_services(
             self.library.catalogue,
-            preset=spec["preset"],
-            preset_services=preset.services,
-            enabled=chosen_services.get("enabled") or (),
-            disabled=chosen_services.get("disabled") or (),
-            source=chart_source(spec),
+            preset=spec.preset,
+            preset_services=self.library.presets[spec.preset].services,
+            enabled=chosen_services["enabled"],
+            disabled=chosen_services["disabled"],
+            source=spec.charts.source,
         )
         self.problems += problems
         self._stop_on_problems()
         region_input = RegionInput.of(
-            spec=spec,
-            features=self.deployment.spec.features,
+            spec=self.deployment.document,
+            features=spec.features,
+            source=spec.charts.source,
             library=self.library,
             services=services,
             value_of=self._value_of,
@@ -222,8 +229,8 @@ class _RegionRenderer:
             namespace=self.deployment.namespace,
         )
         self.problems += region_input.problems
-        features = self.deployment.spec.features
-        self.problems += tls_problems(features, services, self._knows, chart_source(spec))
+        features = spec.features
+        self.problems += tls_problems(features, services, self._knows, spec.charts.source)
         self.problems += feature_service_problems(features, services, self._knows)
         self._stop_on_problems()
         self.warnings += tls_warnings(features, services, self._knows)
@@ -273,8 +280,8 @@ class _RegionRenderer:
             raise SpecInvalid(problems)
         spec = BundleSpec(
             releases=tuple(release.spec for release in rendered),
-            mode=self.deployment.document.get("mode") or "Apply",
-            volumes=self.deployment.document.get("volumes") or "Retain",
+            mode=self.deployment.spec.mode,
+            volumes=self.deployment.spec.volumes,
         )
         return RegionBundle(entry.name, entry.name, tuple(rendered), spec)
 
@@ -284,41 +291,39 @@ class _RegionRenderer:
 
     def _template_layers(
         self, entry: ServiceEntry, wanted: ReleaseTemplate, region_input: RegionInput
-    ) -> tuple[Layer, Layer, Layer]:
+    ) -> Mapping[LayerKind, Layer]:
         """What templates write for a release: for all releases, for encryption, and for its service."""
         chart = self._chart(wanted.chart)
         context = region_input.release_context(entry, wanted.name, chart.name, self.charts.defaults(chart))
-        return (
-            _template_layer("every release", "every-release", self.library.every_release, context),
-            _template_layer("internal TLS", "internal-tls", self.library.internal_tls, context),
-            wanted.layer(entry.name),
-        )
+        every, tls, service = LayerKind.EVERY_RELEASE, LayerKind.INTERNAL_TLS, LayerKind.SERVICE
+        return {
+            every: _template_layer(every, "every-release", self.library.every_release, context),
+            tls: _template_layer(tls, "internal-tls", self.library.internal_tls, context),
+            service: wanted.layer(entry.name),
+        }
 
     def _render_release(
         self, entry: ServiceEntry, wanted: ReleaseTemplate, region_input: RegionInput
     ) -> RegionRelease:
         release, chart = wanted.name, self._chart(wanted.chart)
         defaults = self.charts.defaults(chart)
-        spec = self.deployment.document
-        every, encryption, service = self._template_layers(entry, wanted, region_input)
-        layers = [
-            every,
-            encryption,
-            *library_layers(self.library, spec, chart.name, defaults),
-            service,
-        ]
-        lower = merge_layers(defaults, [layer for layer in layers if layer.values])
-        images = image_layer(self.spec, chart.name, lower.values)
+        spec = self.deployment.spec
+        ours: Layers = {
+            **self._template_layers(entry, wanted, region_input),
+            **library_layers(self.library, spec.files, chart.name, defaults),
+        }
+        lower = merge_layers(defaults, in_order(ours))
+        images = image_layer(spec.images, self.spec, chart.name, lower.values)
         written = spec_layers(self.spec, entry, chart.name, release)
-        for layer in (*written, *label_layers(self.spec, entry, chart.name)):
+        for layer in (*in_order(written), *label_layers(self.spec, entry, chart.name)):
             self.warnings += misspelt_keys(layer, lower.values, chart.name)
-        merged = merge_onto(lower, [images, *written] if images else written)
+        merged = merge_onto(lower, in_order({LayerKind.IMAGES: images, **written}))
         nodes, problems = node_layer(self.spec, entry, chart.name, merged)
         if nodes is not None:
             merged = merge_onto(merged, [nodes])
         if problems := problems + password_problems(release, merged, self.spec):
             raise SpecInvalid(problems)
-        drift, drift_ignore = drift_of(spec, release)
+        drift, drift_ignore = drift_of(spec.drift, spec.drift_rules, release)
         return RegionRelease(
             ReleaseSpec(
                 name=release,
@@ -352,7 +357,7 @@ class _RegionRenderer:
         return lookup(self.charts.defaults(self._chart(chart)), path, _MISSING) is not _MISSING
 
     def _chart(self, name: str) -> ChartRef:
-        return chart_of(self.deployment.document, self.library.catalogue, name)
+        return chart_of(self.deployment.spec.charts, self.library.catalogue, name)
 
     def _check_overrides(
         self, services: tuple[ServiceEntry, ...], bundles: Mapping[str, RegionBundle]
@@ -370,7 +375,7 @@ class _RegionRenderer:
         charts = {name: {one.spec.chart.name for one in made.releases} for name, made in bundles.items()}
         found += unused_charts(self.deployment.document, self.library.catalogue, charts)
         if len(bundles) == len(services):
-            found += check_image_overrides(self.deployment.document, self._image_tags(bundles))
+            found += check_image_overrides(self.deployment.spec.images, self._image_tags(bundles))
         self.problems += [problem for problem in found if problem not in self.problems]
 
     def _image_tags(self, bundles: Mapping[str, RegionBundle]) -> frozenset[str]:
@@ -378,7 +383,7 @@ class _RegionRenderer:
         return frozenset(name for each in values for name in lookup(each, ("images", "tags")) or {})
 
     def _located_warnings(self) -> list[Problem]:
-        unique = dict.fromkeys((*self.warnings, *proxy_warnings(self.deployment.document)))
+        unique = dict.fromkeys((*self.warnings, *proxy_warnings(self.deployment.spec.proxy)))
         return [_located(warning, self.spec) for warning in unique]
 
     def _stop_on_problems(self) -> None:
@@ -390,7 +395,3 @@ def _template_layer(name: str, file: str, text: str, context: Mapping[str, Any])
     """The layer of a template that is rendered for each release."""
     rendered = _TEMPLATES.render(f"values/{file}.yaml.j2", text, context)
     return Layer(name, rendered.value or {}, rendered.name, (), rendered.lines)
-
-
-def _mapping(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}

@@ -66,9 +66,12 @@ class RenderedRegion:
             self._last = None  # before the next one is made: each takes some megabytes
             charts = _AskedCharts(self._charts)
             outcome = self._rendered(osdpl, charts)
+            for error in (outcome, *charts.found.values()):
+                _bare(error)
             self._last = _Rendering(identity, charts.found, outcome)
         if isinstance(outcome, Region):
             return outcome
+        _bare(outcome)
         raise outcome
 
     def _rendered(self, osdpl: Mapping[str, Any], charts: _AskedCharts) -> Region | SpecInvalid | _ChartError:
@@ -144,6 +147,12 @@ def _found(charts: ChartSource, chart: ChartRef, before: str | _ChartError) -> s
     except (ChartInvalid, SecretMissing) as error:
         return error
     return digest
+
+
+def _bare(error: object) -> None:
+    """Takes from an error what would hold all of its rendering, and grow each time it is raised."""
+    if isinstance(error, Exception):
+        error.__traceback__ = error.__cause__ = error.__context__ = None
 
 
 def _same(before: str | _ChartError, now: str | _ChartError) -> bool:

@@ -12,25 +12,24 @@ from controller.adapters.system.values_files import load_library
 from controller.cli.views.explain import explain_path, explain_set
 from controller.domain.releases.bundle import ChartRef
 from controller.domain.values.chart_values import Values
+from controller.domain.values.layer_order import LayerKind
 from controller.domain.values.values_diff import ABSENT
 from controller.errors import SpecInvalid
 from controller.render.region import Region, render_region
-from tests.render.region import deployment
+from tests.render.region import core_spec, deployment, render
 
 LEAF = ("conf", "keystone", "DEFAULT", "leaf")
-# Lowest first: what DESIGN calls them, and the files of values/ apart.
-LAYERS = (
-    "chart defaults",
-    "every release",
-    "internal TLS",
-    "version 2025.2",
-    "preset core",
-    "size single",
-    "service identity",
-    "common.charts",
-    "common.openstack",
-    "common.openstack.releases",
-    "services",
+NAMES = {
+    LayerKind.VERSION: "version 2025.2",
+    LayerKind.PRESET: "preset core",
+    LayerKind.SIZE: "size single",
+    LayerKind.SERVICE: "service identity",
+    LayerKind.GROUP: "common.openstack",
+    LayerKind.GROUP_RELEASE: "common.openstack.releases",
+}
+# Lowest first: those that may set any value.
+LAYERS = tuple(
+    NAMES.get(kind, str(kind)) for kind in LayerKind if kind not in (LayerKind.IMAGES, LayerKind.NODES)
 )
 
 
@@ -105,6 +104,31 @@ def test_each_layer_wins_over_all_below_it(top: int, tmp_path: Path) -> None:
     assert release.merged.values == setting(LAYERS[top])
     assert release.merged.origin(LEAF) == LAYERS[top]
     assert [said.layer for said in release.merged.chain(LEAF)] == list(below[1:])
+
+
+def test_images_and_nodes_have_their_place_among_the_others() -> None:
+    own = {"images": {"tags": {"nova_api": "own/nova:1"}}, "conf": {"nova": {"DEFAULT": {"debug": True}}}}
+    gpu = {"compute": {"values": {"conf": {"nova": {"DEFAULT": {"debug": False}}}}}}
+    release = render(
+        core_spec(
+            images={"registry": "mirror.example.org"},
+            services={"compute": {"nova": {"values": own}}},
+            nodes={"role::gpu": {"services": {"compute": {"nova": gpu}}}},
+        )
+    ).release("nova")
+    assert release is not None
+    image = [said.layer for said in release.merged.chain(("images", "tags", "nova_api"))]
+    assert image == ["version 2025.2", "images", "services"]
+    assert {said.layer for chain in release.merged.history.values() for said in chain} >= {"images", "nodes"}
+    order = list(LayerKind)
+    for chain in release.merged.history.values():
+        places = [order.index(kind_of(said.layer)) for said in chain]
+        assert places == sorted(places)
+
+
+def kind_of(layer: str) -> LayerKind:
+    groups = {kind.of(group): kind for kind in LayerKind for group in ("openstack", "infra")}
+    return groups.get(layer) or next(kind for kind in LayerKind if f"{layer} ".startswith(f"{kind} "))
 
 
 def test_a_layer_in_the_middle_wins_when_those_above_say_nothing(tmp_path: Path) -> None:

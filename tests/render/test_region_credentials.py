@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -23,26 +24,25 @@ OWN = {"name": "mine", "key": "password"}
 )
 def test_it_finds_what_a_full_rendering_finds(features: dict[str, Any]) -> None:
     spec = core_spec(features=features)
-    assert region_credentials(deployment(spec).document, library()) == render(spec).credentials != ()
+    assert region_credentials(deployment(spec).spec, library()) == render(spec).credentials != ()
 
 
 def test_a_mistake_in_values_keeps_no_service_from_its_credentials() -> None:
     spec = core_spec(services={"compute": {"nova": {"values": {"pod": "not a map"}}}})
-    assert region_credentials(spec, library())
+    assert region_credentials(deployment(spec).spec, library())
 
 
 @pytest.mark.parametrize(
-    ("spec", "path"),
+    ("mistake", "path"),
     [
         ({"preset": "cores"}, "spec.preset"),
-        ({}, "spec.preset"),
-        (
-            {"preset": "core", "features": {"services": {"enabled": ["computer"]}}},
-            "spec.features.services.enabled[0]",
-        ),
+        ({"features": {"services": {"enabled": ["computer"]}}}, "spec.features.services.enabled[0]"),
     ],
 )
-def test_a_choice_that_cannot_be_served_is_told(spec: dict[str, Any], path: str) -> None:
+def test_a_choice_that_cannot_be_served_is_told(mistake: dict[str, Any], path: str) -> None:
+    features = {"services": {"disabled": [], **mistake.get("features", {}).get("services", {"enabled": []})}}
     with pytest.raises(SpecInvalid) as caught:
-        region_credentials(spec, library())
+        region_credentials(
+            replace(deployment(core_spec()).spec, **{**mistake, "features": features}), library()
+        )
     assert [problem.path for problem in caught.value.problems] == [path]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -32,7 +33,7 @@ class Rendering:
     def render(self, osdpl: Mapping[str, Any], charts: ChartDefaults) -> Region:
         self.times += 1
         if self.problem:
-            raise SpecInvalid([Problem("spec", self.problem)])
+            raise SpecInvalid([Problem("spec", self.problem)]) from ValueError("a template")
         charts.defaults(CHART)
         missing = {}
         try:
@@ -117,6 +118,18 @@ def test_mistakes_in_the_spec_are_told_again_without_rendering(rendering: Render
         with pytest.raises(SpecInvalid, match="has a mistake"):
             rendering.of(generation=2)
     assert rendering.times == 2
+
+
+def test_an_error_that_is_told_again_keeps_nothing_of_the_passes_before(rendering: Rendering) -> None:
+    """A traceback would grow with each pass, and hold all that was rendered."""
+    rendering.problem = "has a mistake"
+    lengths = []
+    for _ in range(4):
+        with pytest.raises(SpecInvalid) as caught:
+            rendering.of(generation=2)
+        lengths.append(len(traceback.extract_tb(caught.value.__traceback__)))
+        assert caught.value.__cause__ is None
+    assert len(set(lengths)) == 1
 
 
 class Repository:

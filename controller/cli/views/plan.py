@@ -8,6 +8,7 @@ from typing import Any
 
 from controller.domain.api.conditions import find
 from controller.domain.api.reasons import Reason
+from controller.domain.region.apply_policy import parse_apply_policy
 from controller.domain.releases.plan import PlanAction
 
 MARKS = {
@@ -59,7 +60,7 @@ class PlanView:
 
 def plan_view(osdpl: Mapping[str, Any]) -> PlanView:
     """The view of an OpenStackDeployment as read."""
-    meta, spec, status = osdpl["metadata"], osdpl.get("spec") or {}, osdpl.get("status") or {}
+    meta, status = osdpl["metadata"], osdpl.get("status") or {}
     plan = status.get("plan") or {}
     planned = find(status.get("conditions") or [], "Planned")
     current = planned.get("observedGeneration") == meta.get("generation")
@@ -67,7 +68,7 @@ def plan_view(osdpl: Mapping[str, Any]) -> PlanView:
     return PlanView(
         name=str(meta["name"]),
         namespace=str(meta.get("namespace") or ""),
-        mode=str(spec.get("mode") or "Apply"),
+        mode=parse_apply_policy(osdpl.get("spec")).mode,
         known=bool(current and planned.get("status") == "True"),
         reason=str(planned.get("reason") or "") if current else "",
         message=str(planned.get("message") or "") if current else "",

@@ -12,6 +12,7 @@ from controller.cli.views.release_rows import Phase, ReleaseRow, parse_time, rel
 from controller.cli.views.verdict import RegionOutcome, RegionVerdict, explain_silence, judge
 from controller.domain.api.conditions import find
 from controller.domain.api.reasons import Reason
+from controller.domain.region.apply_policy import parse_apply_policy
 from controller.domain.values.chart_values import SECRET_REF, DocumentPath, format_path
 
 MOST_CAUSES = 5
@@ -112,7 +113,7 @@ def _warnings(valid: Mapping[str, Any], plan: Mapping[str, Any]) -> Iterator[str
 
 def _plan(spec: Mapping[str, Any], plan: Mapping[str, Any]) -> str:
     """What mode Plan holds back, empty with other modes."""
-    if spec.get("mode") != "Plan" or not plan.get("message"):
+    if not parse_apply_policy(spec).planned or not plan.get("message"):
         return ""
     accepted = plan.get("accepted") or {}
     applying = bool(accepted) and not accepted.get("done")

@@ -38,9 +38,9 @@ def _secret_key(given: Mapping[str, Any] | None) -> SecretKey | None:
     return SecretKey(str(given["name"]), str(given["key"])) if given else None
 
 
-def parse_policy(spec: Mapping[str, Any]) -> NodePolicy:
+def parse_node_policy(spec: Mapping[str, Any] | None, *, paused: bool = False) -> NodePolicy:
     """The policy of a region's spec, with its defaults."""
-    features = spec.get("features") or {}
+    features = (spec or {}).get("features") or {}
     given = features.get("nodes") or {}
     fencing = given.get("fencing") or {}
     return NodePolicy(
@@ -50,5 +50,5 @@ def parse_policy(spec: Mapping[str, Any]) -> NodePolicy:
         fencing=str(fencing.get("url") or ""),
         fencing_token=_secret_key(fencing.get("tokenFrom")),
         fencing_authority=_secret_key(fencing.get("authorityFrom")),
-        paused=spec.get("mode") == "Paused",
+        paused=paused,
     )

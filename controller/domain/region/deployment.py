@@ -7,15 +7,19 @@ test compares the two.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from controller.domain.api.object_meta import ObjectMeta, a, parse_meta
+from controller.domain.region.apply_policy import parse_apply_policy
 from controller.domain.region.deployment_rules import feature_problems
 from controller.domain.releases.bundle import BundleMode, DriftMode, VolumePolicy
+from controller.domain.releases.drift_rules import DriftRule, drift_rules
 from controller.domain.validation.crd_schema import ResourceSchema
-from controller.domain.values.chart_values import Values
+from controller.domain.values.catalogue import EMBEDDED, UPSTREAM
+from controller.domain.values.images import ImagesSpec
+from controller.domain.values.library import FileChoice
 from controller.errors import Problem, SpecInvalid
 
 # Kubernetes stores at most about 1.5 MB of an object, our status and the record of field owners
@@ -42,15 +46,10 @@ class ChartsSpec:
     credentials_secret: str
     ca_secret: str
 
-
-@dataclass(frozen=True)
-class ImagesSpec:
-    """Where images come from. `overrides` maps names of tags in chart values to whole images."""
-
-    registry: str
-    pull_policy: str
-    pull_secrets: tuple[str, ...]
-    overrides: Mapping[str, str]
+    @property
+    def source(self) -> str:
+        """EMBEDDED for the charts of the image, UPSTREAM for those of a repository or another directory."""
+        return UPSTREAM if self.repository or self.path else EMBEDDED
 
 
 @dataclass(frozen=True)
@@ -61,22 +60,10 @@ class ProxySpec:
     https: str
     no_proxy: tuple[str, ...]
 
-
-@dataclass(frozen=True)
-class GroupValues:
-    """Values for every release of a chart group, and by release over them."""
-
-    values: Values
-    releases: Mapping[str, Values]
-
-
-@dataclass(frozen=True)
-class CommonSpec:
-    """Values merged into many releases: into all (`charts`), or into those of one group."""
-
-    charts: Values
-    openstack: GroupValues
-    infra: GroupValues
+    @property
+    def given(self) -> bool:
+        """Whether the spec says anything of it."""
+        return bool(self.http or self.https or self.no_proxy)
 
 
 @dataclass(frozen=True)
@@ -84,8 +71,8 @@ class DeploymentSpec:
     """The region wanted, defaults applied.
 
     `features` has every field that the definition knows: see `ResourceSchema.completed` for what an
-    unset one is. `services` is service → chart → values; `nodes` is "<label>::<value>" → service →
-    chart → daemonset → values. Empty strings stand for fields that are not set.
+    unset one is. Empty strings stand for fields that are not set. Not here are `common`, `services` and
+    `nodes`: those are layers of values, read from the document with the place of each (`SpecSource`).
     """
 
     openstack_version: OpenStackVersion
@@ -102,19 +89,22 @@ class DeploymentSpec:
     images: ImagesSpec
     proxy: ProxySpec
     drift: DriftMode
-    drift_rules: Sequence[Mapping[str, Any]]
+    drift_rules: tuple[DriftRule, ...]
     volumes: VolumePolicy
     features: Mapping[str, Any]
-    common: CommonSpec
-    services: Mapping[str, Mapping[str, Values]]
-    nodes: Mapping[str, Mapping[str, Mapping[str, Mapping[str, Values]]]]
+
+    @property
+    def files(self) -> FileChoice:
+        """Which of our own values lie below those of the spec."""
+        return FileChoice(self.openstack_version, self.preset, self.size)
 
 
 @dataclass(frozen=True, kw_only=True)
 class OpenStackDeployment(ObjectMeta):
     """One region: who it is, and what is wanted of it.
 
-    `document` is the spec as the API server stores it, defaults included: what digests are made of.
+    `document` is the spec as the API server stores it, defaults included: layers of values and digests are
+    made of it, and everything else of `spec`.
     """
 
     spec: DeploymentSpec
@@ -144,6 +134,13 @@ def parse_deployment(obj: Mapping[str, Any], schema: ResourceSchema) -> OpenStac
     if problems:
         raise SpecInvalid(problems)
     return OpenStackDeployment(**vars(meta), spec=_spec(document, features, schema), document=document)
+
+
+def parse_proxy(spec: Mapping[str, Any] | None) -> ProxySpec:
+    """`spec.proxy`, also of a spec that has mistakes elsewhere, or of none; raises nothing."""
+    given = (spec or {}).get("proxy") or {}
+    http, https = str(given.get("http") or ""), str(given.get("https") or "")
+    return ProxySpec(http, https, tuple(map(str, given.get("noProxy") or ())))
 
 
 def _identity_problems(obj: Mapping[str, Any], schema: ResourceSchema) -> list[Problem]:
@@ -197,7 +194,8 @@ def _spec(document: Mapping[str, Any], features: Mapping[str, Any], schema: Reso
     def completed(key: str) -> Any:
         return schema.completed(("spec", key), document.get(key))
 
-    charts, images, proxy, common = (completed(key) for key in ("charts", "images", "proxy", "common"))
+    charts, images = completed("charts"), completed("images")
+    policy = parse_apply_policy(document)
     return DeploymentSpec(
         openstack_version=document["openstackVersion"],
         preset=document["preset"],
@@ -214,39 +212,17 @@ def _spec(document: Mapping[str, Any], features: Mapping[str, Any], schema: Reso
             credentials_secret=charts["credentialsSecret"] or "",
             ca_secret=charts["caSecret"] or "",
         ),
-        mode=document["mode"],
-        approved_plan=document.get("approvedPlan", ""),
+        mode=policy.mode,
+        approved_plan=policy.approved_plan,
         images=ImagesSpec(
             registry=images["registry"] or "",
             pull_policy=images["pullPolicy"],
             pull_secrets=tuple(images["pullSecrets"]),
             overrides=images["overrides"],
         ),
-        proxy=ProxySpec(proxy["http"] or "", proxy["https"] or "", tuple(proxy["noProxy"])),
+        proxy=parse_proxy(document),
         drift=document["drift"],
-        drift_rules=document.get("driftRules", ()),
-        volumes=document["volumes"],
+        drift_rules=drift_rules(document.get("driftRules")),
+        volumes=policy.volumes,
         features=features,
-        common=CommonSpec(
-            charts=common["charts"]["values"],
-            openstack=_group(common["openstack"]),
-            infra=_group(common["infra"]),
-        ),
-        services=_values(completed("services")),
-        nodes={
-            label: {service: _values(daemonsets) for service, daemonsets in entry["services"].items()}
-            for label, entry in completed("nodes").items()
-        },
     )
-
-
-def _group(group: Mapping[str, Any]) -> GroupValues:
-    releases = {name: entry["values"] for name, entry in group["releases"].items()}
-    return GroupValues(values=group["values"], releases=releases)
-
-
-def _values(tree: Mapping[str, Any]) -> dict[str, Mapping[str, Values]]:
-    """name → name → {values} without its last level."""
-    return {
-        outer: {inner: entry["values"] for inner, entry in entries.items()} for outer, entries in tree.items()
-    }

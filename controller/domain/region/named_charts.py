@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
+from controller.domain.region.deployment import ChartsSpec, DeploymentSpec, ProxySpec
 from controller.domain.releases.bundle import ChartRef
 from controller.domain.values.catalogue import Catalogue
 from controller.domain.values.chart_values import DocumentPath, format_path, lookup
@@ -15,11 +16,11 @@ _VERSIONS: DocumentPath = ("spec", "charts", "versions")
 _CLASSES: DocumentPath = ("spec", "storageClasses")
 
 
-def name_problems(spec: Mapping[str, Any], catalogue: Catalogue) -> Iterator[Problem]:
+def name_problems(spec: DeploymentSpec, catalogue: Catalogue) -> Iterator[Problem]:
     """Charts and services that do not exist, and versions that cannot be chosen."""
     charts = {name for entry in catalogue.services.values() for name in entry.charts}
-    versions = lookup(spec, ("charts", "versions")) or {}
-    if versions and not (spec.get("charts") or {}).get("repository"):
+    versions = spec.charts.versions
+    if versions and not spec.charts.repository:
         yield Problem(
             format_path(_VERSIONS),
             "only charts of a repository have versions to choose from",
@@ -31,20 +32,20 @@ def name_problems(spec: Mapping[str, Any], catalogue: Catalogue) -> Iterator[Pro
         elif catalogue.is_own(name):
             text = f"chart {name} is always the one shipped with the controller"
             yield Problem(format_path((*_VERSIONS, name)), text, "remove its version")
-    for name in spec.get("storageClasses") or {}:
+    for name in spec.storage_classes:
         if name not in catalogue:
             yield unknown_key(_CLASSES, 'service "%"', name, catalogue.services)
 
 
 def unused_charts(
-    spec: Mapping[str, Any], catalogue: Catalogue, rendered: Mapping[str, Collection[str]]
+    document: Mapping[str, Any], catalogue: Catalogue, rendered: Mapping[str, Collection[str]]
 ) -> Iterator[Problem]:
     """Values for charts that a service may use, and that no release of this region is made of.
 
-    `rendered` are the charts of each service that was rendered.
+    `document` is the spec as it is written; `rendered` are the charts of each service that was rendered.
     """
-    places: list[tuple[DocumentPath, Any]] = [(("spec", "services"), spec.get("services"))]
-    for label, body in (spec.get("nodes") or {}).items():
+    places: list[tuple[DocumentPath, Any]] = [(("spec", "services"), document.get("services"))]
+    for label, body in (document.get("nodes") or {}).items():
         places.append((("spec", "nodes", label, "services"), lookup(body, ("services",))))
     for path, services in places:
         for service, used in rendered.items():
@@ -59,24 +60,24 @@ def unused_charts(
 
 
 def name_warnings(
-    spec: Mapping[str, Any], charts: Collection[str], claiming: Collection[str]
+    spec: DeploymentSpec, charts: Collection[str], claiming: Collection[str]
 ) -> Iterator[Problem]:
     """What is named rightly and has no effect. `charts` are those of the region's releases, `claiming` the
     services whose templates asked for a StorageClass."""
-    for name in lookup(spec, ("charts", "versions")) or {}:
+    for name in spec.charts.versions:
         if name not in charts:
             text = f"no release of this region is made of chart {name}: its version has no effect"
             yield Problem(format_path((*_VERSIONS, name)), text)
-    for name in spec.get("storageClasses") or {}:
+    for name in spec.storage_classes:
         if name not in claiming:
             text = f"service {name} claims no volume in this region: its class has no effect"
             remedy = f"services that claim one: {', '.join(sorted(claiming))}"
             yield Problem(format_path((*_CLASSES, name)), text, remedy)
 
 
-def proxy_warnings(spec: Mapping[str, Any]) -> Iterator[Problem]:
+def proxy_warnings(proxy: ProxySpec) -> Iterator[Problem]:
     """What a proxy of the region does not reach."""
-    if any((spec.get("proxy") or {}).values()):
+    if proxy.given:
         yield Problem(
             "spec.proxy",
             "is used by the controller only: no chart of OpenStack-Helm takes a proxy",
@@ -84,22 +85,21 @@ def proxy_warnings(spec: Mapping[str, Any]) -> Iterator[Problem]:
         )
 
 
-def chart_of(spec: Mapping[str, Any], catalogue: Catalogue, name: str) -> ChartRef:
+def chart_of(charts: ChartsSpec, catalogue: Catalogue, name: str) -> ChartRef:
     """Where the chart of this name comes from, and which version of it, as `spec.charts` says."""
-    charts = spec.get("charts") or {}
-    repository = charts.get("repository")
+    repository = charts.repository
     if catalogue.is_own(name):
         return ChartRef(name=name, path=name)
     if not repository:
-        directory = str(charts.get("path") or "").rstrip("/")
+        directory = charts.path.rstrip("/")
         return ChartRef(name=name, path=f"{directory}/{name}" if directory else name)
-    version = (charts.get("versions") or {}).get(name, "")
+    version = charts.versions.get(name, "")
     if not version and not repository.startswith("file://"):
         version = catalogue.tested_version
     return ChartRef(
         name=name,
         version=version,
         repository=repository,
-        credentials_secret=charts.get("credentialsSecret") or "",
-        ca_secret=charts.get("caSecret") or "",
+        credentials_secret=charts.credentials_secret,
+        ca_secret=charts.ca_secret,
     )

@@ -28,7 +28,7 @@ from controller.domain.values.chart_values import (
     lookup,
     type_name,
 )
-from controller.domain.values.layer_order import SpecSource
+from controller.domain.values.layer_order import LayerKind, SpecSource
 from controller.domain.values.merge import Layer, MergedValues, merge_onto
 from controller.domain.values.suggestions import suggestion, unknown_key
 from controller.errors import Problem, SpecInvalid
@@ -73,13 +73,13 @@ def node_layer(
         return None, problems
     values = _as_conf(chart, found) if entry.node_form == NODE_FORM_CONF else _as_values(chart, found)
     origins = dict(_origins(chart, entry, found))
-    return Layer("nodes", values, spec.source, (), spec.lines, origins), []
+    return Layer(LayerKind.NODES, values, spec.source, (), spec.lines, origins), []
 
 
 def label_layers(spec: SpecSource, service: ServiceEntry, chart: str) -> list[Layer]:
     """What each label changes of the chart's values, as it is written in the spec."""
     return [
-        Layer("nodes", item.values, spec.source, item.path, spec.lines)
+        Layer(LayerKind.NODES, item.values, spec.source, item.path, spec.lines)
         for item in _of_chart(spec.spec, service.name, chart)
         if isinstance(item.values, dict)
     ]

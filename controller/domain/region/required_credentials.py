@@ -2,41 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
-from controller.domain.values.catalogue import EMBEDDED, UPSTREAM, CredentialSecret, decide_services
+from controller.domain.region.deployment import DeploymentSpec
+from controller.domain.values.catalogue import CredentialSecret, decide_services
 from controller.domain.values.library import Library
 from controller.domain.values.suggestions import suggestion
 from controller.errors import Problem, SpecInvalid
 
 
-def region_credentials(spec: Mapping[str, Any], library: Library) -> tuple[CredentialSecret, ...]:
+def region_credentials(spec: DeploymentSpec, library: Library) -> tuple[CredentialSecret, ...]:
     """The Secrets to generate, in the order of the catalogue; the same as a full rendering finds.
 
     Looks at the choice of services and at spec.features.credentials only, so that a mistake in the
     values of one release keeps no other from its password. Raises SpecInvalid when the choice of
     services cannot be served.
     """
-    name = str(spec.get("preset") or "")
-    preset = library.presets.get(name)
+    preset = library.presets.get(spec.preset)
     if preset is None:
-        problem = Problem("spec.preset", f'no preset "{name}"', suggestion(name, library.presets))
-        raise SpecInvalid([problem])
-    features = spec.get("features") or {}
-    chosen = features.get("services") or {}
-    charts = spec.get("charts") or {}
+        remedy = suggestion(spec.preset, library.presets)
+        raise SpecInvalid([Problem("spec.preset", f'no preset "{spec.preset}"', remedy)])
+    chosen = spec.features["services"]
     services, problems = decide_services(
         library.catalogue,
-        preset=name,
+        preset=spec.preset,
         preset_services=preset.services,
-        enabled=chosen.get("enabled") or (),
-        disabled=chosen.get("disabled") or (),
-        source=UPSTREAM if charts.get("repository") or charts.get("path") else EMBEDDED,
+        enabled=chosen["enabled"],
+        disabled=chosen["disabled"],
+        source=spec.charts.source,
     )
     if problems:
         raise SpecInvalid(problems)
-    own = features.get("credentials") or {}
+    own = spec.features["credentials"]
     wanted = []
     for entry in services:
         named = own.get(entry.name) or {}

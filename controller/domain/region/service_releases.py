@@ -13,6 +13,7 @@ from typing import Any
 from controller.domain.releases.bundle import DEFAULT_TIMEOUT_SECONDS
 from controller.domain.values.catalogue import ServiceEntry
 from controller.domain.values.chart_values import DocumentPath, Values, format_path, type_name
+from controller.domain.values.layer_order import LayerKind
 from controller.domain.values.merge import Layer, nearest_line
 from controller.domain.values.service_template import RenderedTemplate, template_defect
 from controller.domain.values.suggestions import suggestion
@@ -35,7 +36,8 @@ class ReleaseTemplate:
     def layer(self, service: str) -> Layer:
         """The values that the template gives, as a layer of those of the release."""
         root: DocumentPath = (_TOP, self.name, "values")
-        return Layer(f"service {service}", self.values, self.template.name, root, self.template.lines)
+        name, source = LayerKind.SERVICE.of(service), self.template
+        return Layer(name, self.values, source.name, root, source.lines)
 
 
 def read_releases(template: RenderedTemplate, entry: ServiceEntry) -> Mapping[str, ReleaseTemplate]:

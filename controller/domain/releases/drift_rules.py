@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from controller.domain.releases.bundle import DriftIgnore, DriftMode
@@ -11,6 +12,23 @@ from controller.errors import Problem
 
 #: The name that stands for every release in `spec.driftRules`.
 EVERY_RELEASE = "*"
+
+
+@dataclass(frozen=True)
+class DriftRule:
+    """One item of `spec.driftRules`: for a release, or EVERY_RELEASE. `mode` None: that of the spec stays."""
+
+    release: str
+    mode: DriftMode | None = None
+    ignore: tuple[DriftIgnore, ...] = ()
+
+
+def drift_rules(items: Sequence[Mapping[str, Any]] | None) -> tuple[DriftRule, ...]:
+    """`spec.driftRules` as the definition allows them."""
+    return tuple(
+        DriftRule(str(item.get("release")), item.get("mode") or None, ignore_rules(item.get("ignore")))
+        for item in items or ()
+    )
 
 
 def ignore_rules(items: Sequence[Mapping[str, Any]] | None) -> tuple[DriftIgnore, ...]:
@@ -33,22 +51,23 @@ def ignore_objects(rules: Sequence[DriftIgnore]) -> list[dict[str, Any]]:
     ]
 
 
-def drift_of(spec: Mapping[str, Any], release: str) -> tuple[DriftMode, tuple[DriftIgnore, ...]]:
-    """Mode and rules of one release: its own mode goes before that of all, rules add up."""
-    mode: DriftMode = spec.get("drift") or "Correct"
-    rules: tuple[DriftIgnore, ...] = ()
+def drift_of(
+    drift: DriftMode, rules: Sequence[DriftRule], release: str
+) -> tuple[DriftMode, tuple[DriftIgnore, ...]]:
+    """Mode and rules of one release: its own mode goes before that of all (`drift`), rules add up."""
+    ignore: tuple[DriftIgnore, ...] = ()
     for wanted in (EVERY_RELEASE, release):
-        for item in spec.get("driftRules") or ():
-            if item.get("release") == wanted:
-                mode = item.get("mode") or mode
-                rules += ignore_rules(item.get("ignore"))
-    return mode, rules
+        for rule in rules:
+            if rule.release == wanted:
+                drift = rule.mode or drift
+                ignore += rule.ignore
+    return drift, ignore
 
 
-def unknown_releases(spec: Mapping[str, Any], known: Collection[str]) -> Iterator[Problem]:
+def unknown_releases(rules: Sequence[DriftRule], known: Collection[str]) -> Iterator[Problem]:
     """Warnings about rules for releases that the region does not have."""
-    for place, item in enumerate(spec.get("driftRules") or ()):
-        name = str(item.get("release"))
+    for place, rule in enumerate(rules):
+        name = rule.release
         if name not in known and name != EVERY_RELEASE:
             near = next(iter(difflib.get_close_matches(name, known, n=1)), "")
             yield Problem(

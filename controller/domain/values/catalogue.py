@@ -167,12 +167,6 @@ def _entry(name: str, body: Mapping[str, Any], credential_kinds: Collection[str]
     )
 
 
-def chart_source(spec: Mapping[str, Any]) -> str:
-    """Which source the charts of a region come from, by its `charts` field."""
-    charts = spec.get("charts") or {}
-    return UPSTREAM if charts.get("repository") or charts.get("path") else EMBEDDED
-
-
 def decide_services(
     catalogue: Catalogue,
     *,

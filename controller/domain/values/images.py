@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from controller.domain.values.chart_values import DocumentPath, Values, lookup
-from controller.domain.values.layer_order import SpecSource
+from controller.domain.values.layer_order import LayerKind, SpecSource
 from controller.domain.values.merge import Layer
 from controller.domain.values.suggestions import unknown_key
 from controller.errors import Problem
 
 _DOCKER_HUB = "docker.io"
+
+
+@dataclass(frozen=True)
+class ImagesSpec:
+    """Where images come from. `overrides` maps names of tags in chart values to whole images."""
+
+    registry: str = ""
+    pull_policy: str = ""
+    pull_secrets: tuple[str, ...] = ()
+    overrides: Mapping[str, str] = field(default_factory=dict)
 
 
 def split_image(image: str) -> tuple[str, str]:
@@ -28,15 +39,13 @@ def mirrored(image: str, registry: str) -> str:
     return f"{registry.rstrip('/')}/{split_image(image)[1]}"
 
 
-def image_layer(spec: SpecSource, chart: str, lower: Values) -> Layer | None:
-    """The layer that `spec.images` adds over what the layers below say, None where it changes nothing.
+def image_layer(wanted: ImagesSpec, spec: SpecSource, chart: str, lower: Values) -> Layer | None:
+    """The layer that `wanted` adds over what the layers below say, None where it changes nothing.
 
     A single image named in `overrides` is taken as it is written; all others go to `registry`.
     """
-    wanted: Mapping[str, Any] = spec.spec.get("images") or {}
     tags = lookup(lower, ("images", "tags")) or {}
-    overrides = wanted.get("overrides") or {}
-    registry = str(wanted.get("registry") or "")
+    overrides, registry = wanted.overrides, wanted.registry
     values: dict[str, Any] = {}
     origins: dict[DocumentPath, DocumentPath] = {
         ("images", "tags"): ("spec", "images", "registry"),
@@ -50,30 +59,28 @@ def image_layer(spec: SpecSource, chart: str, lower: Values) -> Layer | None:
         if name in overrides or (registry and isinstance(image, str))
     }
     images: dict[str, Any] = {"tags": new_tags} if new_tags else {}
-    if wanted.get("pullPolicy") and "pull_policy" in (lower.get("images") or {}):
-        images["pull_policy"] = wanted["pullPolicy"]
+    if wanted.pull_policy and "pull_policy" in (lower.get("images") or {}):
+        images["pull_policy"] = wanted.pull_policy
     if images:
         values["images"] = images
-    secrets = wanted.get("pullSecrets") or []
-    if secrets and lookup(lower, ("secrets", "oci_image_registry")) is not None:
+    if wanted.pull_secrets and lookup(lower, ("secrets", "oci_image_registry")) is not None:
         # The charts name one pull secret, and make it themselves unless told not to.
         values["endpoints"] = {"oci_image_registry": {"auth": {"enabled": True}}}
         if "secret_registry" in (lower.get("manifests") or {}):
             values["manifests"] = {"secret_registry": False}
-        values["secrets"] = {"oci_image_registry": {chart: secrets[0]}}
-    return Layer("images", values, spec.source, (), spec.lines, origins) if values else None
+        values["secrets"] = {"oci_image_registry": {chart: wanted.pull_secrets[0]}}
+    return Layer(LayerKind.IMAGES, values, spec.source, (), spec.lines, origins) if values else None
 
 
-def check_image_overrides(spec: Mapping[str, Any], known: frozenset[str]) -> list[Problem]:
+def check_image_overrides(wanted: ImagesSpec, known: frozenset[str]) -> list[Problem]:
     """Images under `spec.images` that no release has, and more pull secrets than charts take."""
-    wanted: Mapping[str, Any] = spec.get("images") or {}
     path: DocumentPath = ("spec", "images", "overrides")
     problems = [
         unknown_key(path, 'release has an image "%"', name, known)
-        for name in wanted.get("overrides") or {}
+        for name in wanted.overrides
         if name not in known
     ]
-    if len(wanted.get("pullSecrets") or []) > 1:
+    if len(wanted.pull_secrets) > 1:
         problems.append(
             Problem(
                 "spec.images.pullSecrets[1]",

@@ -1,21 +1,48 @@
-"""The layers of one release, lowest first.
-
-Order: every release → version → preset → size → service template → common.charts → common.<group> →
-common.<group>.releases.<release> → services.<service>.<chart>. Chart defaults lie below all of them.
-"""
+"""The layers of one release and their order: the one list for render, `osctl explain` and docs/values.md."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from enum import StrEnum
 from typing import Any
 
 from controller.domain.values.catalogue import GROUPS, Catalogue, ServiceEntry
 from controller.domain.values.chart_values import DocumentPath, Values, format_path, lookup, type_name
-from controller.domain.values.library import Library
-from controller.domain.values.merge import Layer
+from controller.domain.values.library import FileChoice, Library
+from controller.domain.values.merge import CHART_DEFAULTS, Layer
 from controller.domain.values.suggestions import unknown_key
 from controller.errors import Problem
+
+
+class LayerKind(StrEnum):
+    """All kinds of layers, lowest first. A layer's name is that of its kind, or begins with it."""
+
+    CHART_DEFAULTS = CHART_DEFAULTS
+    EVERY_RELEASE = "every release"
+    INTERNAL_TLS = "internal TLS"
+    VERSION = "version"
+    PRESET = "preset"
+    SIZE = "size"
+    SERVICE = "service"
+    IMAGES = "images"
+    COMMON = "common.charts"
+    GROUP = "common.<group>"
+    GROUP_RELEASE = "common.<group>.releases"
+    SERVICES = "services"
+    NODES = "nodes"
+
+    def of(self, name: str) -> str:
+        """The name of a layer of this kind: `size small`, `common.openstack`."""
+        return self.replace("<group>", name) if "<group>" in self else f"{self} {name}"
+
+
+Layers = Mapping[LayerKind, Layer | None]
+
+
+def in_order(layers: Layers) -> list[Layer]:
+    """Those of the layers that say something, lowest first."""
+    return [layer for kind in LayerKind if (layer := layers.get(kind)) is not None and layer.values]
 
 
 @dataclass(frozen=True)
@@ -34,19 +61,17 @@ class SpecSource:
         return Layer(name, values, self.source, ("spec", *path), self.lines)
 
 
-def library_layers(library: Library, spec: Mapping[str, Any], chart: str, defaults: Values) -> list[Layer]:
+def library_layers(library: Library, files: FileChoice, chart: str, defaults: Values) -> Layers:
     """The layers that our own data has for a chart, by the spec's version, preset and size.
 
     Image tags that the chart does not know are left out: not every source's chart has every Job.
     """
-    version, preset, size = spec["openstackVersion"], spec["preset"], spec["size"]
-    images = library.versions[version].layer(f"version {version}", chart)
-    layers = (
-        _with_known_tags(images, defaults) if images else None,
-        library.presets[preset].layer(f"preset {preset}", chart),
-        library.sizes[size].layer(f"size {size}", chart),
-    )
-    return [layer for layer in layers if layer is not None]
+    images = library.versions[files.version].layer(LayerKind.VERSION.of(files.version), chart)
+    return {
+        LayerKind.VERSION: _with_known_tags(images, defaults) if images else None,
+        LayerKind.PRESET: library.presets[files.preset].layer(LayerKind.PRESET.of(files.preset), chart),
+        LayerKind.SIZE: library.sizes[files.size].layer(LayerKind.SIZE.of(files.size), chart),
+    }
 
 
 def _with_known_tags(layer: Layer, defaults: Values) -> Layer:
@@ -58,16 +83,17 @@ def _with_known_tags(layer: Layer, defaults: Values) -> Layer:
     return replace(layer, values={**layer.values, "images": {**layer.values["images"], "tags": kept}})
 
 
-def spec_layers(spec: SpecSource, service: ServiceEntry, chart: str, release: str) -> list[Layer]:
+def spec_layers(spec: SpecSource, service: ServiceEntry, chart: str, release: str) -> Layers:
     """The layers that the operator wrote for a release."""
-    group = service.group
-    layers = (
-        spec.layer("common.charts", "common", "charts", "values"),
-        spec.layer(f"common.{group}", "common", group, "values"),
-        spec.layer(f"common.{group}.releases", "common", group, "releases", release, "values"),
-        spec.layer("services", "services", service.name, chart, "values"),
-    )
-    return [layer for layer in layers if layer is not None]
+    group, kind = service.group, LayerKind
+    return {
+        kind.COMMON: spec.layer(kind.COMMON, "common", "charts", "values"),
+        kind.GROUP: spec.layer(kind.GROUP.of(group), "common", group, "values"),
+        kind.GROUP_RELEASE: spec.layer(
+            kind.GROUP_RELEASE.of(group), "common", group, "releases", release, "values"
+        ),
+        kind.SERVICES: spec.layer(kind.SERVICES, "services", service.name, chart, "values"),
+    }
 
 
 def check_overrides(

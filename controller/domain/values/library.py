@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from controller.domain.values.catalogue import Catalogue
 from controller.domain.values.chart_values import DocumentPath, Values
@@ -36,6 +35,15 @@ class ValuesFile:
 
 
 @dataclass(frozen=True)
+class FileChoice:
+    """The main fields of a spec that choose files of the library, one each."""
+
+    version: str
+    preset: str
+    size: str
+
+
+@dataclass(frozen=True)
 class Library:
     """Everything under values/. `templates` are Jinja texts by service.
 
@@ -51,20 +59,15 @@ class Library:
     internal_tls: str = ""
 
 
-def main_field_problems(spec: Mapping[str, Any], library: Library) -> list[Problem]:
-    """What is wrong with the main fields that choose files of the library."""
+def main_field_problems(library: Library, files: FileChoice) -> list[Problem]:
+    """Main fields that choose files which the library does not have."""
     choices = (
-        ("openstackVersion", library.versions),
-        ("preset", library.presets),
-        ("size", library.sizes),
+        ("openstackVersion", files.version, library.versions),
+        ("preset", files.preset, library.presets),
+        ("size", files.size, library.sizes),
     )
-    problems = []
-    for name, known in choices:
-        value = spec.get(name)
-        if not isinstance(value, str):
-            message = "is missing" if value is None else "must be a string"
-            remedy = f"one of {', '.join(sorted(known))} (in quotes)"
-            problems.append(Problem(f"spec.{name}", message, remedy))
-        elif value not in known:
-            problems.append(Problem(f"spec.{name}", f'unknown value "{value}"', suggestion(value, known)))
-    return problems
+    return [
+        Problem(f"spec.{name}", f'unknown value "{value}"', suggestion(value, known))
+        for name, value, known in choices
+        if value not in known
+    ]

@@ -32,7 +32,6 @@ from controller.domain.values.catalogue import (
     CatalogueInvalid,
     CredentialSecret,
     ServiceEntry,
-    chart_source,
 )
 from controller.domain.values.chart_values import DocumentPath, Values, lookup, parse_path, secret_ref
 from controller.domain.values.images import mirrored
@@ -89,6 +88,7 @@ class RegionInput:
         *,
         spec: Mapping[str, Any],
         features: Mapping[str, Any],
+        source: str,
         library: Library,
         services: tuple[ServiceEntry, ...],
         value_of: ValueOf,
@@ -102,7 +102,7 @@ class RegionInput:
         `features` are the completed ones: every known field is there, None where it is not set.
         """
         main = {**MAIN_DEFAULTS, **{k: v for k, v in spec.items() if k not in _NOT_MAIN and v is not None}}
-        own = lookup(spec, ("features", "credentials"), {}) or {}
+        own = features["credentials"]
         size, preset = library.sizes[spec["size"]], library.presets[spec["preset"]]
         region_input = cls(
             main=main,
@@ -114,7 +114,7 @@ class RegionInput:
             owners=owners,
             knows=knows,
             warn=warn,
-            source=chart_source(spec),
+            source=source,
             namespace=namespace,
         )
         region_input.problems += _check_own_secrets(own, services, library)

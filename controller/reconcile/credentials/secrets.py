@@ -29,8 +29,8 @@ from controller.domain.credentials.secret_status import (
     waiting_condition,
     with_certificates,
 )
+from controller.domain.region.apply_policy import ApplyPolicy, parse_apply_policy
 from controller.domain.region.plan import holds_for_approval
-from controller.domain.releases.bundle import VolumePolicy
 from controller.domain.values.catalogue import CredentialSecret
 from controller.errors import Conflict, ObjectMissing, ObjectRefused, SpecInvalid
 from controller.ports.kubernetes import HELMBUNDLE, OSDPL, Events, Kube, KubeObject, KubeObjects
@@ -104,7 +104,7 @@ class SecretsReconciler:
             return self._resync
         store = CredentialStore(self._kube, self._randomness, osdpl)
         if osdpl["metadata"].get("deletionTimestamp"):
-            if _spec(osdpl).get("mode") != "Paused":
+            if not _policy(osdpl).paused:
                 self._say_farewell(store, osdpl)
             return self._resync
         try:
@@ -137,7 +137,7 @@ class SecretsReconciler:
         plan = plan_credentials(
             wanted,
             store.observe(secret.name for secret in wanted),
-            volumes=_volumes(osdpl),
+            volumes=_policy(osdpl).volumes,
             recorded=recorded,
             bundles=frozenset(str(bundle["metadata"]["labels"][SERVICE_LABEL]) for bundle in bundles),
         )
@@ -212,7 +212,7 @@ class SecretsReconciler:
 
     def _say_farewell(self, store: CredentialStore, osdpl: KubeObject) -> None:
         """The region goes: only who goes with it is corrected."""
-        for change in plan_farewell(store.observe(()).values(), _volumes(osdpl)).changes:
+        for change in plan_farewell(store.observe(()).values(), _policy(osdpl).volumes).changes:
             store.apply(change)
 
     def _exported(
@@ -253,8 +253,8 @@ def _spec(osdpl: Mapping[str, Any]) -> Mapping[str, Any]:
     return osdpl.get("spec") or {}
 
 
-def _volumes(osdpl: Mapping[str, Any]) -> VolumePolicy:
-    return "Delete" if _spec(osdpl).get("volumes") == "Delete" else "Retain"
+def _policy(osdpl: Mapping[str, Any]) -> ApplyPolicy:
+    return parse_apply_policy(osdpl.get("spec"))
 
 
 def _generation(osdpl: Mapping[str, Any]) -> int:

@@ -18,8 +18,9 @@ from controller.domain.hosts.next_step import (
     is_put_back,
 )
 from controller.domain.hosts.node_pods import NodePod, daemons_by_node, unready_daemons
-from controller.domain.hosts.node_policy import NodePolicy, parse_policy
+from controller.domain.hosts.node_policy import NodePolicy, parse_node_policy
 from controller.domain.hosts.nodes import COMPUTE_ROLE, HostReport, NodeFacts
+from controller.domain.region.apply_policy import parse_apply_policy
 from controller.domain.shared.cloud_facts import CloudView
 from controller.ports.kubernetes import NODE, NODE_MAINTENANCE, OSDPL, POD, Kube, KubeObject
 from controller.ports.system import Clock
@@ -132,7 +133,7 @@ class NodesObserver:
         status = (osdpl.get("status") or {}).get("nodes") or {}
         return NodesSnapshot(
             region=region,
-            policy=parse_policy(osdpl["spec"]),
+            policy=parse_node_policy(osdpl["spec"], paused=parse_apply_policy(osdpl["spec"]).paused),
             nodes={node.name: node for node in listed},
             pods=self._region.facts(POD),
             maintenances=maintenances,

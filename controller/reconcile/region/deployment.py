@@ -20,6 +20,7 @@ from controller.domain.api.names import (
     finalizer,
 )
 from controller.domain.api.reasons import Reason
+from controller.domain.region.apply_policy import ApplyPolicy, parse_apply_policy
 from controller.domain.region.facts import RegionFacts, SilentContainers
 from controller.domain.region.plan import Approval, approval_in
 from controller.domain.region.summary import (
@@ -106,7 +107,7 @@ class DeploymentReconciler:
             self._refuse_second(osdpl, managed)
             return 30.0
         # Before the spec is judged: whoever pauses a region does so while they mend it.
-        paused = _mode(osdpl) == "Paused"
+        paused = _policy(osdpl).paused
         bundles = self._bundles(osdpl)
         if paused:
             bundles = self._writer.pause(bundles)
@@ -130,9 +131,10 @@ class DeploymentReconciler:
     def _remembered(self, osdpl: KubeObject) -> Approval | None:
         """The approval that was taken up and not taken back since."""
         approval = approval_in(osdpl.get("status") or {})
-        if approval is None or _mode(osdpl) not in ("Plan", "Paused"):
+        policy = _policy(osdpl)
+        if approval is None or not (policy.planned or policy.paused):
             return None
-        return approval if approval.digest == _approved(osdpl) or approval.done else None
+        return approval if approval.digest == policy.approved_plan or approval.done else None
 
     def _awaiting_approval(self, osdpl: KubeObject, found: RegionObservation) -> RegionObservation:
         """Touches nothing, and finds out whether the spec asks for something else than what there is."""
@@ -147,10 +149,11 @@ class DeploymentReconciler:
         assert found.region is not None  # noqa: S101 - rendered by the caller
         wanted = [self._object(osdpl, bundle) for bundle in found.region.bundles]
         missing = found.region.missing
-        if missing and (_mode(osdpl) == "Plan" or not wanted):
+        policy = _policy(osdpl)
+        if missing and (policy.planned or not wanted):
             # A plan of a part would be approved for the whole.
             raise next(iter(missing.values()))
-        if _mode(osdpl) != "Plan":
+        if not policy.planned:
             for warning in renames(found.region, found.bundles):
                 renamed = Reason.DAEMON_SETS_RENAMED
                 self._events.emit(osdpl, type_=renamed.event, reason=renamed, message=warning)
@@ -163,7 +166,7 @@ class DeploymentReconciler:
             return self._carry_on(osdpl, replace(found, approval=approval.again(osdpl)), wanted, wishes)
         bundles = self._write_plan(osdpl, wanted, found.bundles)
         plan = region_plan(found.region, wishes, bundles)
-        if plan.digest and plan.digest == _approved(osdpl):
+        if plan.digest and plan.digest == policy.approved_plan:
             approval = Approval(plan.digest, desired, 0).again(osdpl)
             log.info("plan %s is approved", plan.digest, extra={"action": "approve"})
             return replace(found, bundles=bundles, plan=plan, approval=approval, begins=True)
@@ -187,7 +190,7 @@ class DeploymentReconciler:
     def _write_plan(self, osdpl: KubeObject, wanted: KubeObjects, existing: KubeObjects) -> KubeObjects:
         """Has every bundle keep what it has and plan for what it is to become; the bundles after that."""
         there = {name_of(bundle): bundle for bundle in existing}
-        volumes = _volumes(osdpl)
+        volumes = _policy(osdpl).volumes
         names = {name_of(obj) for obj in wanted}
         objects = [planned_object(obj, there.get(name_of(obj))) for obj in wanted]
         leaving = [bundle for name, bundle in there.items() if name not in names and not _deleting(bundle)]
@@ -217,7 +220,7 @@ class DeploymentReconciler:
         keep = {name_of(obj) for obj in wanted} | set(missing)
         for bundle in bundles:
             if name_of(bundle) not in keep:
-                self._writer.remove(bundle, _volumes(osdpl))
+                self._writer.remove(bundle, _policy(osdpl).volumes)
         return bundles
 
     def _object(self, osdpl: KubeObject, bundle: RegionBundle) -> KubeObject:
@@ -240,7 +243,7 @@ class DeploymentReconciler:
     def _delete(self, osdpl: KubeObject) -> float | None:
         if FINALIZER not in (osdpl["metadata"].get("finalizers") or []):
             return None
-        volumes = _volumes(osdpl)
+        volumes = _policy(osdpl).volumes
         bundles = self._bundles(osdpl)
         for bundle in bundles:
             self._writer.remove(bundle, volumes)
@@ -296,7 +299,7 @@ class DeploymentReconciler:
             remaining=tuple(sorted(found.names)) if found.deleting else (),
             plan=found.plan,
             approval=found.approval,
-            approved=_approved(osdpl),
+            approved=_policy(osdpl).approved_plan,
             keeps_plan=found.applying or found.paused,
             silence=self._silence(),
         )
@@ -331,13 +334,5 @@ def _deleting(obj: KubeObject) -> bool:
     return bool(obj["metadata"].get("deletionTimestamp"))
 
 
-def _mode(osdpl: KubeObject) -> str:
-    return str((osdpl.get("spec") or {}).get("mode") or "Apply")
-
-
-def _approved(osdpl: KubeObject) -> str:
-    return str((osdpl.get("spec") or {}).get("approvedPlan") or "")
-
-
-def _volumes(osdpl: KubeObject) -> str:
-    return str((osdpl.get("spec") or {}).get("volumes") or "Retain")
+def _policy(osdpl: KubeObject) -> ApplyPolicy:
+    return parse_apply_policy(osdpl.get("spec"))

@@ -21,7 +21,7 @@ from controller.domain.hosts.next_step import (
     Step,
     decide_host,
 )
-from controller.domain.hosts.node_policy import NodePolicy, parse_policy
+from controller.domain.hosts.node_policy import NodePolicy, parse_node_policy
 from controller.domain.shared.cloud_facts import MARK, Agent, ComputeService, forced_reason
 
 NOW = 1_000_000.0
@@ -450,6 +450,6 @@ def test_removed_hosts_that_are_silent_and_empty_do_not_brake_their_removal() ->
 
 def test_the_policy_of_a_spec() -> None:
     given = {"nodes": {"evacuation": "Auto", "holdDown": "1m30s", "brakePercent": 50}}
-    found = parse_policy({"features": given})
+    found = parse_node_policy({"features": given})
     assert found == NodePolicy(90.0, evacuate=True, circuit_breaker=0.5)
-    assert parse_policy({}) == NodePolicy()
+    assert parse_node_policy({}) == NodePolicy()

@@ -133,7 +133,7 @@ def test_what_stands_in_the_wrong_place_is_not_quoted() -> None:
 
 def test_a_null_is_as_good_as_nothing() -> None:
     spec = _parse(mode=None, features=None, storageClass=None, services={"identity": None}).spec
-    assert (spec.mode, spec.storage_class, spec.services) == ("Apply", "", {})
+    assert (spec.mode, spec.storage_class) == ("Apply", "")
 
 
 def test_a_null_for_what_is_required_is_told_as_missing() -> None:
@@ -215,32 +215,14 @@ def test_the_input_is_not_changed_and_shares_nothing_with_the_result() -> None:
     assert obj == before
     obj["spec"]["services"]["identity"]["keystone"]["values"]["a"]["b"].append(2)
     obj["spec"]["features"]["blockStorage"]["backends"][0]["conf"]["x"].append(2)
-    assert parsed.spec.services == {"identity": {"keystone": {"a": {"b": [1]}}}}
     assert parsed.spec.features["blockStorage"]["backends"][0]["conf"] == {"x": [1]}
     assert parsed.document["services"] == before["spec"]["services"]
 
 
 def test_nulls_and_marks_in_values_are_kept() -> None:
     values = {"a": None, "b": {"$patch": "delete"}, "c": {"$secretRef": {"name": "s", "key": "k"}}}
-    assert _parse(services={"identity": {"keystone": {"values": values}}}).spec.services == {
-        "identity": {"keystone": values}
-    }
-
-
-def test_values_of_groups_nodes_and_services_lose_only_their_last_level() -> None:
-    spec = _parse(
-        common={
-            "charts": {"values": {"a": 1}},
-            "openstack": {"values": {"b": 2}, "releases": {"nova": {"values": {"c": 3}}}},
-        },
-        nodes={"gpu::yes": {"services": {"compute": {"nova": {"nova-compute": {"values": {"d": 4}}}}}}},
-        services={"identity": {"keystone": {}}},
-    ).spec
-    assert spec.common.charts == {"a": 1}
-    assert (spec.common.openstack.values, spec.common.openstack.releases) == ({"b": 2}, {"nova": {"c": 3}})
-    assert (spec.common.infra.values, spec.common.infra.releases) == ({}, {})
-    assert spec.nodes == {"gpu::yes": {"compute": {"nova": {"nova-compute": {"d": 4}}}}}
-    assert spec.services == {"identity": {"keystone": {}}}
+    services = {"identity": {"keystone": {"values": values}}}
+    assert _parse(services=services).document["services"] == services
 
 
 def test_features_have_every_field_whether_it_is_set_or_not() -> None:

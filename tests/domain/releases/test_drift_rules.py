@@ -5,7 +5,13 @@ from __future__ import annotations
 import pytest
 
 from controller.domain.releases.bundle import DriftIgnore
-from controller.domain.releases.drift_rules import drift_of, ignore_objects, ignore_rules, unknown_releases
+from controller.domain.releases.drift_rules import (
+    drift_of,
+    drift_rules,
+    ignore_objects,
+    ignore_rules,
+    unknown_releases,
+)
 
 RULES = [
     {"release": "nova", "mode": "Warn", "ignore": [{"kind": "Deployment", "paths": ["/spec/replicas"]}]},
@@ -27,12 +33,11 @@ OF_NOVA = DriftIgnore(kind="Deployment", paths=("/spec/replicas",))
 def test_a_releases_own_rule_goes_before_that_of_all(
     release: str, mode: str, rules: tuple[DriftIgnore, ...]
 ) -> None:
-    assert drift_of({"drift": "Correct", "driftRules": RULES}, release) == (mode, rules)
+    assert drift_of("Correct", drift_rules(RULES), release) == (mode, rules)
 
 
 def test_the_plain_word_alone_holds_for_all() -> None:
-    assert drift_of({"drift": "Warn"}, "nova") == ("Warn", ())
-    assert drift_of({}, "nova") == ("Correct", ())
+    assert drift_of("Warn", (), "nova") == ("Warn", ())
 
 
 def test_rules_keep_their_form_on_the_way_through_a_bundle() -> None:
@@ -42,7 +47,7 @@ def test_rules_keep_their_form_on_the_way_through_a_bundle() -> None:
 
 def test_a_rule_for_a_release_that_is_not_there_is_told() -> None:
     known = {"nova", "glance"}
-    assert list(unknown_releases({"driftRules": RULES}, known)) == []
-    [problem] = unknown_releases({"driftRules": [{"release": "nvoa"}]}, known)
+    assert list(unknown_releases(drift_rules(RULES), known)) == []
+    [problem] = unknown_releases(drift_rules([{"release": "nvoa"}]), known)
     assert problem.path == "spec.driftRules[0].release"
     assert problem.remedy == 'did you mean "nova"?'

@@ -6,7 +6,13 @@ from typing import Any
 
 import pytest
 
-from controller.domain.values.images import check_image_overrides, image_layer, image_names, mirrored
+from controller.domain.values.images import (
+    ImagesSpec,
+    check_image_overrides,
+    image_layer,
+    image_names,
+    mirrored,
+)
 from controller.domain.values.layer_order import SpecSource
 
 LOWER = {
@@ -20,7 +26,7 @@ LOWER = {
 
 
 def values(lower: dict[str, Any] = LOWER, **images: Any) -> Any:
-    layer = image_layer(SpecSource({"images": images}), "nova", lower)
+    layer = image_layer(ImagesSpec(**images), SpecSource({}), "nova", lower)
     return layer.values if layer else None
 
 
@@ -57,7 +63,7 @@ def test_nothing_is_set_where_nothing_is_asked_for() -> None:
 
 
 def test_a_pull_secret_is_named_and_the_charts_own_is_not_made() -> None:
-    assert values(pullSecrets=["mirror"]) == {
+    assert values(pull_secrets=("mirror",)) == {
         "endpoints": {"oci_image_registry": {"auth": {"enabled": True}}},
         "manifests": {"secret_registry": False},
         "secrets": {"oci_image_registry": {"nova": "mirror"}},
@@ -65,15 +71,13 @@ def test_a_pull_secret_is_named_and_the_charts_own_is_not_made() -> None:
 
 
 def test_an_image_that_no_release_has_is_refused_with_the_nearest_name() -> None:
-    [problem] = check_image_overrides(
-        {"images": {"overrides": {"nova_compte": "x"}}}, frozenset({"nova_compute"})
-    )
+    [problem] = check_image_overrides(ImagesSpec(overrides={"nova_compte": "x"}), frozenset({"nova_compute"}))
     assert problem.path == "spec.images.overrides.nova_compte"
     assert problem.remedy == 'did you mean "nova_compute"?'
 
 
 def test_a_second_pull_secret_is_refused() -> None:
-    [problem] = check_image_overrides({"images": {"pullSecrets": ["a", "b"]}}, frozenset())
+    [problem] = check_image_overrides(ImagesSpec(pull_secrets=("a", "b")), frozenset())
     assert problem.path == "spec.images.pullSecrets[1]"
 
 
