@@ -21,6 +21,7 @@ from controller.reconcile.releases.bundle_event_filter import BundleEventFilter
 from controller.reconcile.releases.children_status import ChildrenReporter
 from controller.reconcile.releases.drift.watch import DriftRates, DriftWatch
 from controller.reconcile.releases.hooks.progress import HookEventFilter, HookProgress
+from controller.reconcile.releases.ports import BundleListeners, BundleSettings, ReleasePorts
 from controller.reconcile.shared.installation_key import InstallationKey
 from controller.reconcile.shared.object_store import ObjectStore
 from controller.reconcile.shared.status_metrics import measured_bundle
@@ -64,25 +65,29 @@ def compose(parts: Parts) -> Container:
         changed_bundle=lambda bundle: queue.add(("bundle", *bundle)),
         pace=DriftRates(settings.drift_qps, settings.drift_resync, settings.drift_settle),
     )
-    bundles = BundleReconciler(
+    ports = ReleasePorts(
         kube=parts.kube,
         helm=helm,
         records=records,
         charts=charts,
         clock=parts.clock,
         events=parts.events,
-        slots=slots,
-        hooks=HookProgress(parts.kube, records, parts.clock, jobs),
-        drift=drift,
         digest_key=key.read,
+        measures=parts.metrics,
+    )
+    listeners = BundleListeners(
         requeue=lambda bundle: queue.add(("bundle", *bundle)),
         note_end=lambda bundle: queue.add(("bundle", *bundle), last=True),
         learn=parts.log_secrets.learn,
         abandon=lambda: exit_container(HELM_DETACHED),
-        resync=settings.resync,
-        history=settings.history,
-        retry_cap=settings.retry_cap,
-        measures=parts.metrics,
+    )
+    bundles = BundleReconciler(
+        ports,
+        BundleSettings(settings.resync, settings.history, settings.retry_cap),
+        listeners,
+        slots=slots,
+        hooks=HookProgress(parts.kube, records, parts.clock, jobs),
+        drift=drift,
     )
 
     def look_at_bundles() -> None:

@@ -14,11 +14,18 @@ from containers.helm import helm_client
 from controller.adapters.helm.release_records import SecretRecords
 from controller.adapters.kubernetes.client import PykubeClient
 from controller.adapters.kubernetes.connection import connect
+from controller.adapters.system.clock import SystemClock
 from controller.domain.api.names import BUNDLE_LABEL, DIGEST_LABEL, REVISION_LABEL
-from controller.ports.helm import HelmClient, HelmRequest
+from controller.domain.releases.actions import Action
+from controller.domain.releases.bundle import ReleaseSpec, VolumePolicy
+from controller.ports.helm import Cancellation, HelmClient, HelmRequest
 from controller.ports.kubernetes import Kube
+from controller.reconcile.releases.action_request import ActionRequest
+from controller.reconcile.releases.actions.uninstall import uninstall
+from controller.reconcile.releases.ports import ReleasePorts
 from controller.settings import read_settings
 from sandbox.cluster import Sandbox
+from tests.reconcile.bundles import Charts, NoEvents
 
 CHARTS = Path(__file__).parent / "charts"
 
@@ -49,6 +56,37 @@ class Bench:
     records: SecretRecords
     namespace: str
     sandbox: Sandbox
+
+    def uninstall(
+        self,
+        release: str,
+        cancellation: Cancellation | None = None,
+        *,
+        spec: ReleaseSpec | None = None,
+        skip_hooks: bool = False,
+        volumes: VolumePolicy = "Retain",
+    ) -> str:
+        """As ours does; with a spec to make room for a new install."""
+        ports = ReleasePorts(
+            kube=self.kube,
+            helm=self.helm,
+            records=self.records,
+            charts=Charts(),
+            clock=SystemClock(),
+            events=NoEvents(),
+            digest_key=lambda: b"key",
+        )
+        request = ActionRequest(
+            Action.UNINSTALL,
+            "identity",
+            release,
+            self.namespace,
+            version=1,
+            spec=spec,
+            skip_hooks=skip_hooks,
+            volumes=volumes,
+        )
+        return uninstall(ports, request, cancellation or self.helm.new_cancellation())
 
     def request(
         self, release: str, values: Mapping[str, Any] | None = None, *, chart: str = "small", **more: Any

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from controller.domain.releases.bundle import ChartRef, ReleaseSpec
 from controller.errors import HelmCancelled, HelmFailed
 from controller.ports.helm import Cancellation
 from controller.ports.kubernetes import JOB, SECRET
-from controller.reconcile.releases.actions.uninstall import ReleaseRemoval, Removal
 from controller.reconcile.releases.hooks.previous_runs import delete_last_runs
 from tests.contract.conftest import Bench, wait_until
 
@@ -40,12 +40,6 @@ def cancel(bench: Bench, act: Callable[[Cancellation], object]) -> None:
         cancellation.cancel()
         with pytest.raises(HelmCancelled):
             acting.result(timeout=200)
-
-
-def remove(bench: Bench, cancellation: Cancellation | None = None, **more: Any) -> None:
-    removal = Removal("web", bench.namespace, 1, 200, **{"for_good": True, **more})
-    token = cancellation or bench.helm.new_cancellation()
-    ReleaseRemoval(bench.kube, bench.helm, bench.records).remove(removal, token)
 
 
 def _job(bench: Bench) -> dict[str, Any]:
@@ -88,10 +82,10 @@ def test_a_hook_that_was_cancelled_runs_again_and_succeeds(bench: Bench) -> None
 def test_a_hook_of_the_deletion_that_failed_runs_anew_at_the_next_try(bench: Bench) -> None:
     bench.helm.install(bench.request("web", hook("job-fails", "pre-delete")))
     with pytest.raises(HelmFailed):
-        remove(bench)
+        bench.uninstall("web")
     before = uid(bench)
     with pytest.raises(HelmFailed):
-        remove(bench)
+        bench.uninstall("web")
     assert uid(bench) != before
 
 
@@ -101,20 +95,25 @@ def test_a_hook_of_the_deletion_that_was_cancelled_runs_anew_and_the_release_goe
     (left,) = bench.records.manifest("web", bench.namespace, 1).hooks
     meta = {**left["metadata"], "namespace": bench.namespace}
     bench.kube.create({**left, "metadata": meta, "spec": {**left["spec"], "suspend": True}})
-    remove(bench)
+    bench.uninstall("web")
     wait_until(lambda: not bench.kube.list(JOB, bench.namespace), "no Job is left")
     assert bench.kube.list_metadata(SECRET, bench.namespace, labels="owner=helm") == []
 
 
-@pytest.mark.parametrize("way", [{"hooks": False}, {"for_good": False}], ids=["skipped", "wanted again"])
-def test_a_removal_without_hooks_leaves_nothing_of_an_earlier_try(bench: Bench, way: dict[str, bool]) -> None:
+WANTED_AGAIN = ReleaseSpec("web", "", ChartRef("web"))
+
+
+@pytest.mark.parametrize(
+    "way", [{"skip_hooks": True}, {"spec": WANTED_AGAIN}], ids=["skipped", "wanted again"]
+)
+def test_a_removal_without_hooks_leaves_nothing_of_an_earlier_try(bench: Bench, way: dict[str, Any]) -> None:
     bench.helm.install(bench.request("web", hook("job-hangs", "pre-delete")))
-    cancel(bench, lambda cancellation: remove(bench, cancellation))
+    cancel(bench, lambda cancellation: bench.uninstall("web", cancellation))
     assert _job(bench)
     # Helm has written the record meanwhile, and left our mark there.
     (seen,) = bench.records.observe(bench.namespace)["web"]
     assert (seen.status, seen.removing) == ("uninstalling", True)
-    remove(bench, **way)
+    bench.uninstall("web", **way)
     wait_until(lambda: not bench.kube.list(JOB, bench.namespace), "no Job is left")
     assert bench.kube.list_metadata(SECRET, bench.namespace, labels="owner=helm") == []
 
@@ -125,14 +124,14 @@ def test_a_hook_that_fails_once_all_is_gone_keeps_the_record_and_runs_anew(bench
     bench.helm.install(bench.request("web", values))
     for _ in range(2):
         with pytest.raises(HelmFailed):
-            remove(bench)
+            bench.uninstall("web")
         (seen,) = bench.records.observe(bench.namespace)["web"]
         assert (seen.status, seen.removing) == ("uninstalled", True)
         assert bench.config("web") == {}
     before = uid(bench)
     with pytest.raises(HelmFailed):
-        remove(bench)
+        bench.uninstall("web")
     assert uid(bench) != before
-    remove(bench, hooks=False)
+    bench.uninstall("web", skip_hooks=True)
     wait_until(lambda: not bench.kube.list(JOB, bench.namespace), "no Job is left")
     assert bench.kube.list_metadata(SECRET, bench.namespace, labels="owner=helm") == []

@@ -10,10 +10,12 @@ from typing import Any
 from controller.domain.releases.bundle import ChartRef
 from controller.domain.releases.hooks import JOB_NAME, parse_hook_job
 from controller.ports.kubernetes import HELMBUNDLE, JOB, POD
+from controller.ports.metrics import Metrics, NoMetrics
 from controller.reconcile.releases.action_slots import ActionSlots
 from controller.reconcile.releases.bundle import BundleReconciler
 from controller.reconcile.releases.drift.watch import DriftRates, DriftWatch
 from controller.reconcile.releases.hooks.progress import HookProgress
+from controller.reconcile.releases.ports import BundleListeners, BundleSettings, ReleasePorts
 from controller.reconcile.shared.object_store import ObjectStore
 from tests.fakes.helm import FakeHelm
 from tests.fakes.kube import FakeKube
@@ -52,7 +54,7 @@ class NoEvents:
 class Bench:
     """What a test does with bundles. `restart` is what a killed container is: it forgets everything."""
 
-    def __init__(self, *, size: int = 8, waiters: int = 56) -> None:
+    def __init__(self, *, size: int = 8, waiters: int = 56, measures: Metrics | None = None) -> None:
         self.clock = FakeClock()
         self.kube = FakeKube(clock=self.clock)
         for definition in DEFINITIONS:
@@ -60,6 +62,8 @@ class Bench:
         self.helm = FakeHelm(self.kube, self.clock)
         self.size, self.waiters = size, waiters
         self.events = NoEvents()
+        self.measures = measures or NoMetrics()
+        self.digest_key: Callable[[], bytes] = lambda: b"key"
         self.charts = Charts()
         self.note_end: Callable[[tuple[str, str]], None] = self._requeue
         self.restart()
@@ -80,21 +84,26 @@ class Bench:
             pace=DriftRates(),
         )
         self.reconciler = BundleReconciler(
-            kube=self.kube,
-            helm=self.helm,
-            records=self.helm,
-            charts=self.charts,
-            clock=self.clock,
-            events=self.events,
+            ReleasePorts(
+                kube=self.kube,
+                helm=self.helm,
+                records=self.helm,
+                charts=self.charts,
+                clock=self.clock,
+                events=self.events,
+                digest_key=self.digest_key,
+                measures=self.measures,
+            ),
+            BundleSettings(resync=300.0),
+            BundleListeners(
+                requeue=self._requeue,
+                note_end=self._note_end,
+                learn=lambda texts: None,
+                abandon=lambda: None,
+            ),
             slots=self.slots,
             hooks=HookProgress(self.kube, self.helm, self.clock, self.jobs),
             drift=self.drift,
-            digest_key=lambda: b"key",
-            requeue=self._requeue,
-            note_end=self._note_end,
-            learn=lambda texts: None,
-            abandon=lambda: None,
-            resync=300.0,
         )
 
     def _note_end(self, key: tuple[str, str]) -> None:

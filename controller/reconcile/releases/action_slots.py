@@ -12,63 +12,19 @@ import logging
 import threading
 import traceback
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 from itertools import islice
 
 from controller.domain.api.keys import BundleKey, ReleaseKey
-from controller.domain.releases.bundle import ReleaseSpec
-from controller.domain.releases.hooks import HookView
-from controller.domain.releases.requests import NOTHING_ASKED, Requests
-from controller.domain.releases.situation import Attempt
 from controller.domain.shared import metrics
-from controller.domain.shared.redaction import Redactor
 from controller.errors import ControllerError
-from controller.ports.helm import Cancellation
 from controller.ports.metrics import Metrics, NoMetrics
+from controller.reconcile.releases.action_request import ActionOutcome, RunningAction
 
 log = logging.getLogger(__name__)
 
 
 # Waiting actions beside as many working ones as may be, where nothing else is said.
 WAITERS = 56
-
-
-@dataclass(frozen=True)
-class ActionOutcome:
-    """How an action ended: what goes into `status.releases[].lastAttempt`.
-
-    `error` is redacted and empty after a success; `started` and `duration` are in seconds. `hooks` are
-    those of an action that failed. `superseded`: it was ended because what it served was gone. `done`
-    says what it has done, where that is not told by its name.
-    """
-
-    attempt: Attempt
-    started: float
-    duration: float
-    error: str = ""
-    hooks: tuple[HookView, ...] = ()
-    superseded: bool = False
-    done: str = ""
-
-
-@dataclass(frozen=True)
-class RunningAction:
-    """An action under way that `bundle` asked for, for `digest` (empty for an uninstall).
-
-    `started` is in seconds since the epoch, `timeout` the seconds that it may take. `version` is the
-    revision that it makes, or works on; `spec` what it serves, None when that is that the release goes.
-    """
-
-    bundle: str
-    action: str
-    digest: str
-    started: float
-    cancellation: Cancellation
-    version: int = 0
-    timeout: float = 1800.0
-    spec: ReleaseSpec | None = None
-    requests: Requests = NOTHING_ASKED
-    redactor: Redactor = field(default_factory=Redactor)
 
 
 class ActionSlots:
@@ -115,7 +71,7 @@ class ActionSlots:
     def bundles(self) -> set[BundleKey]:
         """The bundles that an action is under way for."""
         with self._lock:
-            return {(key[0], running.bundle) for key, running in self._running.items()}
+            return {(key[0], running.request.bundle) for key, running in self._running.items()}
 
     def outcome(self, key: ReleaseKey) -> ActionOutcome | None:
         """How the last action of this process on the release ended."""
@@ -163,7 +119,6 @@ class ActionSlots:
 
     def start(
         self,
-        key: ReleaseKey,
         running: RunningAction,
         work: Callable[[], ActionOutcome],
         *,
@@ -178,20 +133,21 @@ class ActionSlots:
 
         Raises ControllerError when no thread can be had: nothing would tell when there is one again.
         """
+        key, action = running.request.key, running.request.action
         with self._lock:
             if self._closed or key in self._running:
                 # Its end has this bundle looked at.
                 return False
             if self._free() <= 0:
-                self._refused[(key[0], running.bundle)] = None
+                self._refused[(key[0], running.request.bundle)] = None
                 return False
             self._running[key] = running
             thread = object()
-            self._under_way[thread] = f"{running.action} of release {key[1]}"
+            self._under_way[thread] = f"{action} of release {key[1]}"
 
         def run() -> None:
             try:
-                self._run(key, running.action, work, crashed)
+                self._run(key, action, work, crashed)
                 finished()
             finally:
                 with self._lock:
@@ -200,12 +156,12 @@ class ActionSlots:
         # Daemon threads: a Helm action must not keep a container alive that has waited long enough for it.
         # What it leaves half done is found in Helm's records by the next one.
         try:
-            threading.Thread(target=run, name=f"helm {running.action} {key[1]}", daemon=True).start()
+            threading.Thread(target=run, name=f"helm {action} {key[1]}", daemon=True).start()
         except RuntimeError as error:
             # The slot must not be held by nobody.
             with self._lock:
                 del self._running[key], self._under_way[thread]
-            raise ControllerError(f"{running.action} of release {key[1]} cannot begin: {error}") from error
+            raise ControllerError(f"{action} of release {key[1]} cannot begin: {error}") from error
         return True
 
     def _run(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -16,16 +16,13 @@ from controller.domain.releases.bundle_object import Bundle, parse_bundle
 from controller.domain.releases.bundle_status import ReportedState
 from controller.domain.releases.gates import no_slot, owned_by
 from controller.domain.releases.situation import Attempt
-from controller.domain.shared import backoff, metrics
+from controller.domain.shared import metrics
 from controller.domain.shared.redaction import Redactor
 from controller.errors import SpecInvalid
-from controller.ports.charts import ChartSource
-from controller.ports.helm import Cancellation, HelmClient, ReleaseRecords
-from controller.ports.kubernetes import HELMBUNDLE, Events, Kube
-from controller.ports.metrics import Metrics, NoMetrics
-from controller.ports.system import Clock
-from controller.reconcile.releases.action_slots import ActionOutcome, ActionSlots, RunningAction
-from controller.reconcile.releases.actions.run import ActionRequest, ReleaseActions
+from controller.ports.kubernetes import HELMBUNDLE
+from controller.reconcile.releases.action_request import ActionOutcome, ActionRequest, RunningAction
+from controller.reconcile.releases.action_slots import ActionSlots
+from controller.reconcile.releases.actions.perform import ReleaseActions
 from controller.reconcile.releases.actions.superseded import is_superseded, seconds_allowed
 from controller.reconcile.releases.bundle_status import BundleStatusWriter
 from controller.reconcile.releases.decide import ReleaseDecisions
@@ -42,6 +39,7 @@ from controller.reconcile.releases.observe_release import (
     want_release,
 )
 from controller.reconcile.releases.planning.bundle_plan import BundlePlanner
+from controller.reconcile.releases.ports import BundleListeners, BundleSettings, ReleasePorts
 from controller.reconcile.releases.release_sizes import ReleaseSizes
 from controller.reconcile.releases.release_view import as_before, release_view, resting_state
 from controller.reconcile.releases.waiting_bundles import WaitingBundles
@@ -63,81 +61,34 @@ _BEGUN = {
 class BundleReconciler:
     """Level-triggered: every pass reads the bundle, Helm's records and the Secrets it refers to.
 
-    `requeue(key)` has another bundle looked at: an ended action may be what others wait for.
-    `note_end(key)` has a bundle looked at whose action has ended, also by a container that is told to stop:
-    how it ended is in no status yet.
-    `learn(texts)` tells the log which secrets must not be in it. `abandon()` ends the process when a
-    Helm action outlived its end and cannot be told what it may still write.
-    `digest_key` gives the installation's key for published digests. `hooks` follows what actions wait
-    for, `drift` after what others do to releases. `history` is how many revisions Helm keeps of a release,
-    `retry_cap` the longest pause between tries of what fails, in seconds.
+    `slots` runs the actions, `hooks` follows what they wait for, `drift` what others do to releases.
     """
 
     def __init__(
         self,
+        ports: ReleasePorts,
+        settings: BundleSettings,
+        listeners: BundleListeners,
         *,
-        kube: Kube,
-        helm: HelmClient,
-        records: ReleaseRecords,
-        charts: ChartSource,
-        clock: Clock,
-        events: Events,
         slots: ActionSlots,
         hooks: HookProgress,
         drift: DriftWatch,
-        digest_key: Callable[[], bytes],
-        requeue: Callable[[BundleKey], None],
-        note_end: Callable[[BundleKey], None],
-        learn: Callable[[Iterable[str]], None],
-        abandon: Callable[[], None],
-        resync: float,
-        history: int = 5,
-        retry_cap: float = backoff.CAP,
-        measures: Metrics | None = None,
     ) -> None:
-        self._kube = kube
-        self._helm = helm
-        self._records = records
-        self._charts = charts
-        self._clock = clock
-        self._events = events
+        self._ports = ports
+        self._settings = settings
+        self._listeners = listeners
         self._slots = slots
         self._hooks = hooks
-        self._digest_key = digest_key
-        self._requeue = requeue
-        self._note_end = note_end
-        self._learn = learn
-        self._abandon = abandon
-        self._resync = resync
-        self._measures = measures or NoMetrics()
-        self._report = BundleStatusWriter(kube, clock)
         self._drift = drift
-        self._actions = ReleaseActions(
-            kube=kube,
-            helm=helm,
-            records=records,
-            charts=charts,
-            clock=clock,
-            hooks=hooks,
-            drift=drift,
-            history=history,
-        )
-        self._sizes = ReleaseSizes(helm=helm, charts=charts, events=events)
-        self._decisions = ReleaseDecisions(kube, records, clock, drift, self._sizes, retry_cap=retry_cap)
-        self._planner = BundlePlanner(
-            kube=kube,
-            helm=helm,
-            records=records,
-            charts=charts,
-            clock=clock,
-            sizes=self._sizes,
-            digest_key=digest_key,
-            keep=resync,
-        )
+        self._report = BundleStatusWriter(ports.kube, ports.clock)
+        self._sizes = ReleaseSizes(ports)
+        self._decisions = ReleaseDecisions(ports, drift, self._sizes, retry_cap=settings.retry_cap)
+        self._actions = ReleaseActions(ports, hooks=hooks, drift=drift, history=settings.history)
+        self._planner = BundlePlanner(ports, sizes=self._sizes, keep=settings.resync)
         self._waiting = WaitingBundles()
         self._names: dict[BundleKey, frozenset[str]] = {}
-        self._histories = ReleaseHistories(records, clock)
-        self._kept = KeptClaims(kube, records, clock)
+        self._histories = ReleaseHistories(ports.records, ports.clock)
+        self._kept = KeptClaims(ports.kube, ports.records, ports.clock)
 
     def reconcile(self, key: BundleKey) -> float | None:
         """One pass; the seconds until the next that nothing will announce, None when the bundle is gone."""
@@ -146,11 +97,11 @@ class BundleReconciler:
                 return self._reconcile_once(key, waits_for)
         finally:
             for bundle in self._slots.next_refused():
-                self._requeue(bundle)
+                self._listeners.requeue(bundle)
 
     def _reconcile_once(self, key: BundleKey, waits_for: set[str]) -> float | None:
         namespace, name = key
-        obj = self._kube.get(HELMBUNDLE, name, namespace)
+        obj = self._ports.kube.get(HELMBUNDLE, name, namespace)
         if obj is None:
             self._drift.leave_bundle(key)
             self._keep_only(key, ())
@@ -161,7 +112,7 @@ class BundleReconciler:
         except SpecInvalid as error:
             if not obj["metadata"].get("deletionTimestamp"):
                 self._report.write_invalid(obj, error, generation)
-                return self._resync
+                return self._settings.resync
             # What cannot be read can still go: its releases are known by their records.
             volumes: VolumePolicy = "Delete" if _asks_to_delete_volumes(obj) else "Retain"
             bundle = Bundle(**vars(parse_meta(obj)), spec=BundleSpec((), volumes=volumes))
@@ -172,10 +123,10 @@ class BundleReconciler:
         busy = self._slots.busy()
         named = {name for one in bundle.spec.releases for name in (one.name, *one.depends_on)}
         histories = self._histories.read(namespace, name, named)
-        look = ObservedBundle(bundle, obj, histories, busy, SecretValues(self._kube, namespace))
+        look = ObservedBundle(bundle, obj, histories, busy, SecretValues(self._ports.kube, namespace))
         names = look.names()
         for release in names:
-            self._reconcile_releases(look, release)
+            self._reconcile_release(look, release)
         self._keep_only(key, names)
         waits_for.update(look.waits_for)
         if bundle.deleting and not look.remaining:
@@ -184,9 +135,9 @@ class BundleReconciler:
             return None
         if look.put_off:
             self._report.write_halfway(obj, bundle, look.views, look.paused)
-            return self._resync
+            return self._settings.resync
         self._report.write(obj, bundle, look.views, look.paused, self._planner.plan(look))
-        return min([*look.again, self._resync])
+        return min([*look.again, self._settings.resync])
 
     def _keep_only(self, bundle: BundleKey, names: Iterable[str]) -> None:
         """Forgets what is remembered of releases that the bundle had, and has no longer."""
@@ -199,33 +150,33 @@ class BundleReconciler:
         else:
             self._names.pop(bundle, None)
 
-    def _reconcile_releases(self, look: ObservedBundle, name: str) -> None:
+    def _reconcile_release(self, look: ObservedBundle, name: str) -> None:
         """Decides on one release, acts, and adds its view."""
         release = self._observe(look, name)
         key = look.key(name)
         running, seen = look.busy.get(key), NO_HOOKS
-        if running is not None and running.bundle != look.bundle.name:
-            decision = owned_by(running.bundle)
+        if running is not None and running.request.bundle != look.bundle.name:
+            decision = owned_by(running.request.bundle)
             state = resting_state(decision, release)
             if release.resolved is None:
                 return
         elif running is not None:
             seen = self._follow(look, release, running)
-            if running.action == Action.CORRECT:
-                look.drifts[name] = self._drift.known(key, running.version)
+            if running.request.action == Action.CORRECT:
+                look.drifts[name] = self._drift.known(key, running.request.version)
             else:
                 self._drift.leave(key)
-            state, reason = _BEGUN[Action(running.action)]
-            decision = NextAction(Action(running.action), reason, seen.message, seen.again_after)
+            state, reason = _BEGUN[running.request.action]
+            decision = NextAction(running.request.action, reason, seen.message, seen.again_after)
         else:
             decision = self._decisions.decide(look, release)
             state, decision = self._act(look, release, decision)
         if decision.reason == Reason.IN_SYNC:
-            self._measures.count(metrics.DIGEST_SKIPS, release=name)
+            self._ports.measures.count(metrics.DIGEST_SKIPS, release=name)
         if decision.reason == Reason.GONE:
             self._drift.leave(key)
             return
-        ours = running is not None and running.bundle == look.bundle.name
+        ours = running is not None and running.request.bundle == look.bundle.name
         look.remaining = look.remaining or bool(release.revisions) or ours
         if decision.again_after is not None:
             look.again.append(decision.again_after)
@@ -237,13 +188,13 @@ class BundleReconciler:
             look.views.extend(as_before(look, view))
             return
         look.views.append(view)
-        report_drift(self._events, look.obj, view, corrected=decision.action == Action.CORRECT)
+        report_drift(self._ports.events, look.obj, view, corrected=decision.action == Action.CORRECT)
 
     def _observe(self, look: ObservedBundle, name: str) -> ObservedRelease:
         spec = next((item for item in look.bundle.spec.releases if item.name == name), None)
         wanted = None
         if spec is not None and not look.bundle.deleting:
-            wanted = want_release(spec, look.secrets, self._charts, self._digest_key)
+            wanted = want_release(spec, look.secrets, self._ports.charts, self._ports.digest_key)
         revisions = look.histories.get(name, ())
         if wanted is not None:
             wanted = as_recorded(wanted, revisions)
@@ -268,16 +219,16 @@ class BundleReconciler:
         wanted, suspended = release.resolved, look.suspended(release.name)
         superseded = is_superseded(running, wanted, look.requests(release.name), suspended=suspended)
         allowed = seconds_allowed(running, wanted, suspended=suspended)
-        left = running.started + allowed - self._clock.now()
+        left = running.started + allowed - self._ports.clock.now()
         if superseded:
             running.cancellation.cancel()
         elif allowed < running.timeout and left <= 0:
             running.cancellation.cancel(f"not done within {allowed:g} s, as its spec says by now")
         elif allowed < running.timeout:
             look.again.append(left)
-        seen = self._hooks.observe(key, replace(running, timeout=allowed))
+        seen = self._hooks.observe(key, replace(running, shortened_to=allowed))
         for bundle in self._slots.note_waiting(key, seen.waiting):
-            self._requeue(bundle)
+            self._listeners.requeue(bundle)
         if running.cancellation.cancelled:
             why = running.cancellation.overdue or "as something else is wanted now"
             return ObservedHooks(seen.hooks, seen.waiting, f"is being ended, {why}")
@@ -291,28 +242,14 @@ class BundleReconciler:
             return resting_state(decision, release), decision
         resolved = release.resolved.resolved if release.resolved else None
         secrets = resolved.secrets if resolved else look.secrets_of(release.name)
-        self._learn(secrets)
-        job = _job(look, release, decision, secrets)
-        cancellation = self._helm.new_cancellation()
-        key = (job.namespace, job.release)
-        running = RunningAction(
-            bundle=job.bundle,
-            action=str(job.action),
-            digest=job.digest,
-            started=self._clock.now(),
-            cancellation=cancellation,
-            version=job.version,
-            timeout=float(job.timeout),
-            spec=job.spec,
-            requests=job.requests,
-            redactor=job.redactor,
-        )
+        self._listeners.learn(secrets)
+        request = _request(look, release, decision, secrets)
+        running = RunningAction(request, self._ports.clock.now(), self._ports.helm.new_cancellation())
         started = self._slots.start(
-            key,
             running,
-            lambda: self._perform(job, cancellation),
-            crashed=lambda error: _crash(job, error, self._clock.now()),
-            finished=lambda: self._ended(look, job),
+            lambda: self._perform(running),
+            crashed=lambda error: _crash(request, error, self._ports.clock.now()),
+            finished=lambda: self._ended(look, request),
         )
         if not started and self._slots.closed:
             # It waits for no slot, and nothing is to be said of what this process will not do.
@@ -324,40 +261,40 @@ class BundleReconciler:
         # No watch tells what an action waits for that has no Job; one that is soon over is looked at then.
         return _BEGUN[decision.action][0], replace(decision, again_after=LASTS_AFTER)
 
-    def _perform(self, job: ActionRequest, cancellation: Cancellation) -> ActionOutcome:
+    def _perform(self, running: RunningAction) -> ActionOutcome:
         # All of it while the slot is held: nobody else then acts on the release.
-        key = (job.namespace, job.release)
-        self._histories.acted_on(key, job.bundle)
-        self._kept.forget(job.namespace)
-        self._hooks.begin(key)
+        request = running.request
+        self._histories.acted_on(request.key, request.bundle)
+        self._kept.forget(request.namespace)
+        self._hooks.begin(request.key)
         try:
-            return self._actions.perform(job, cancellation)
+            return self._actions.perform(request, running.cancellation)
         finally:
-            self._hooks.end(key)
-            self._kept.forget(job.namespace)
-            self._histories.acted_on(key, job.bundle)
+            self._hooks.end(request.key)
+            self._kept.forget(request.namespace)
+            self._histories.acted_on(request.key, request.bundle)
 
-    def _ended(self, look: ObservedBundle, job: ActionRequest) -> None:
-        if self._helm.detached:
+    def _ended(self, look: ObservedBundle, request: ActionRequest) -> None:
+        if self._ports.helm.detached:
             log.error("an action of Helm does not end: this container ends, and the next one goes on")
-            self._abandon()
+            self._listeners.abandon()
         # First the work that others wait for, then the news of it.
-        self._note_end((job.namespace, job.bundle))
-        for key in (*self._waiting.woken_by(job.namespace, job.release), *self._slots.next_refused()):
-            self._requeue(key)
-        outcome = self._slots.outcome((job.namespace, job.release))
-        if outcome and job.action == Action.UNLOCK and not outcome.error:
-            text = f"release {job.release}: revision {job.version} was cut off and is marked failed"
+        self._listeners.note_end((request.namespace, request.bundle))
+        for key in (*self._waiting.woken_by(request.namespace, request.release), *self._slots.next_refused()):
+            self._listeners.requeue(key)
+        outcome = self._slots.outcome(request.key)
+        if outcome and request.action == Action.UNLOCK and not outcome.error:
+            text = f"release {request.release}: revision {request.version} was cut off and is marked failed"
             reason = Reason.UNLOCKED
-            self._events.emit(look.obj, type_=reason.event, reason=reason, message=text)
-        elif outcome and job.action == Action.CORRECT and not outcome.error and not outcome.done:
+            self._ports.events.emit(look.obj, type_=reason.event, reason=reason, message=text)
+        elif outcome and request.action == Action.CORRECT and not outcome.error and not outcome.done:
             return  # all was right again before it began
-        elif outcome and job.action != Action.UNLOCK:
-            reason = Reason(f"{job.action}{'Failed' if outcome.error else 'Succeeded'}")
+        elif outcome and request.action != Action.UNLOCK:
+            reason = Reason(f"{request.action}{'Failed' if outcome.error else 'Succeeded'}")
             ending = f"failed: {outcome.error}" if outcome.error else f"succeeded{_reported(outcome.done)}"
-            text = f"{job.action} of release {job.release} {ending}"
+            text = f"{request.action} of release {request.release} {ending}"
             kind = NORMAL if outcome.superseded else reason.event
-            self._events.emit(look.obj, type_=kind, reason=reason, message=text)
+            self._ports.events.emit(look.obj, type_=kind, reason=reason, message=text)
 
 
 def _reported(done: str) -> str:
@@ -369,7 +306,7 @@ def _asks_to_delete_volumes(obj: Mapping[str, Any]) -> bool:
     return isinstance(spec, Mapping) and spec.get("volumes") == "Delete"
 
 
-def _job(
+def _request(
     look: ObservedBundle, release: ObservedRelease, decision: NextAction, secrets: Iterable[str]
 ) -> ActionRequest:
     wanted, attempt = release.resolved, release.attempt
@@ -396,9 +333,14 @@ def _job(
     )
 
 
-def _crash(job: ActionRequest, error: Exception, now: float) -> ActionOutcome:
-    finished, failures = float(int(now)), job.failures_with(interrupted=False)
-    attempt = Attempt(str(job.action), job.digest, finished, failures, job.requests, job.unlocks)
-    return ActionOutcome(
-        attempt, now, 0.0, f"internal error ({type(error).__name__}); the container's log has the stack"
+def _crash(request: ActionRequest, error: Exception, now: float) -> ActionOutcome:
+    attempt = Attempt(
+        action=str(request.action),
+        digest=request.digest,
+        finished=float(int(now)),
+        failures=request.failures_with(interrupted=False),
+        requests=request.requests,
+        unlocks=request.unlocks,
     )
+    text = f"internal error ({type(error).__name__}); the container's log has the stack"
+    return ActionOutcome(attempt, now, 0.0, text)

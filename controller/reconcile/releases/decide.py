@@ -12,10 +12,8 @@ from controller.domain.releases.gates import gates
 from controller.domain.releases.next_action import next_action
 from controller.domain.releases.release_state import release_state
 from controller.domain.releases.situation import OpenHook, ReleaseSituation
-from controller.domain.shared import backoff
-from controller.ports.helm import ReleaseRecords, Revision
-from controller.ports.kubernetes import HELMBUNDLE, Kube
-from controller.ports.system import Clock
+from controller.ports.helm import Revision
+from controller.ports.kubernetes import HELMBUNDLE
 from controller.reconcile.releases.drift.index import Followed
 from controller.reconcile.releases.drift.watch import DriftWatch
 from controller.reconcile.releases.hooks.running_hooks import find_running_hook
@@ -26,6 +24,7 @@ from controller.reconcile.releases.observe_release import (
     recorded,
     steady_jitter,
 )
+from controller.reconcile.releases.ports import ReleasePorts
 from controller.reconcile.releases.release_sizes import ReleaseSizes
 
 _RESTING = (
@@ -45,18 +44,11 @@ class ReleaseDecisions:
     """What a pass cannot tell from its own bundle alone is asked of the other bundles here."""
 
     def __init__(
-        self,
-        kube: Kube,
-        records: ReleaseRecords,
-        clock: Clock,
-        drift: DriftWatch,
-        sizes: ReleaseSizes,
-        *,
-        retry_cap: float = backoff.CAP,
+        self, ports: ReleasePorts, drift: DriftWatch, sizes: ReleaseSizes, *, retry_cap: float
     ) -> None:
-        self._kube = kube
-        self._records = records
-        self._clock = clock
+        self._kube = ports.kube
+        self._records = ports.records
+        self._clock = ports.clock
         self._drift = drift
         self._sizes = sizes
         self._retry_cap = retry_cap

@@ -13,7 +13,7 @@ from controller.domain.releases.bundle_status import ReleaseView
 from controller.domain.releases.drift import Drift
 from controller.domain.releases.requests import Requests, is_suspended, requests_of, skips_hooks, suspended_by
 from controller.ports.helm import Revision
-from controller.reconcile.releases.action_slots import RunningAction
+from controller.reconcile.releases.action_request import RunningAction
 from controller.reconcile.shared.secret_values import SecretValues
 
 Histories = Mapping[str, tuple[Revision, ...]]
@@ -80,7 +80,7 @@ class ObservedBundle:
 
     def is_ours(self, running: RunningAction, key: ReleaseKey) -> bool:
         """Whether the action under way was asked for by this bundle."""
-        return key[0] == self.bundle.namespace and running.bundle == self.bundle.name
+        return key[0] == self.bundle.namespace and running.request.bundle == self.bundle.name
 
     def names(self) -> list[str]:
         """Wanted releases in the spec's order, then installed ones of ours that it no longer names."""

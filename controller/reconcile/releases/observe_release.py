@@ -18,7 +18,7 @@ from controller.domain.values.secret_refs import ResolvedValues, resolve
 from controller.errors import ChartInvalid, SecretMissing, SpecInvalid
 from controller.ports.charts import ChartSource
 from controller.ports.helm import Revision
-from controller.reconcile.releases.action_slots import ActionOutcome
+from controller.reconcile.releases.action_request import ActionOutcome
 from controller.reconcile.releases.attempts import last_attempt
 from controller.reconcile.shared.chart_errors import RETRY_SECONDS, chart_reason, retry_after
 from controller.reconcile.shared.secret_values import SecretValues

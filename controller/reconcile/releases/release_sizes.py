@@ -12,11 +12,10 @@ from controller.domain.releases.bundle_status import ReleaseView
 from controller.domain.releases.release_size import nearly_too_large, release_octets, too_large
 from controller.domain.values.secret_refs import ResolvedValues
 from controller.errors import ChartInvalid, HelmFailed
-from controller.ports.charts import ChartSource
-from controller.ports.helm import HelmClient, HelmRequest, RenderedRelease
-from controller.ports.kubernetes import Events
+from controller.ports.helm import HelmRequest, RenderedRelease
 from controller.reconcile.releases.observe_bundle import ObservedBundle
 from controller.reconcile.releases.observe_release import ObservedRelease
+from controller.reconcile.releases.ports import ReleasePorts
 
 # What runs, what is wanted, and what was wanted before that.
 _REMEMBERED = 3
@@ -25,10 +24,10 @@ _REMEMBERED = 3
 class ReleaseSizes:
     """Estimates each release once for each digest, from a render; the status remembers what runs."""
 
-    def __init__(self, *, helm: HelmClient, charts: ChartSource, events: Events) -> None:
-        self._helm = helm
-        self._charts = charts
-        self._events = events
+    def __init__(self, ports: ReleasePorts) -> None:
+        self._helm = ports.helm
+        self._charts = ports.charts
+        self._events = ports.events
         self._known: dict[ReleaseKey, dict[str, int]] = {}
 
     def too_large(self, look: ObservedBundle, release: ObservedRelease) -> str:

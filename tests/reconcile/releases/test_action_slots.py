@@ -12,7 +12,8 @@ from controller.domain.releases.actions import Action
 from controller.domain.releases.situation import Attempt
 from controller.domain.shared import metrics
 from controller.errors import ControllerError
-from controller.reconcile.releases.action_slots import ActionOutcome, ActionSlots, RunningAction
+from controller.reconcile.releases.action_request import ActionOutcome, ActionRequest, RunningAction
+from controller.reconcile.releases.action_slots import ActionSlots
 from tests.fakes.metrics import FakeMetrics
 
 KEY = ("openstack", "nova")
@@ -26,6 +27,10 @@ class _Never:
 
     def cancel(self, overdue: str = "") -> None:
         raise AssertionError("nobody cancels it")
+
+
+def running(action: Action, bundle: str = "compute", release: str = "nova") -> RunningAction:
+    return RunningAction(ActionRequest(action, bundle, release, "openstack", 1), 0.0, _Never())
 
 
 def done(action: Action, error: str = "") -> ActionOutcome:
@@ -45,8 +50,7 @@ def slots(measures: FakeMetrics) -> ActionSlots:
 def act(slots: ActionSlots, action: Action, error: str = "") -> None:
     ended = threading.Event()
     started = slots.start(
-        KEY,
-        RunningAction("compute", str(action), "", 0.0, _Never()),
+        running(action),
         lambda: done(action, error),
         crashed=lambda _: replace(done(action), error="crashed"),
         finished=ended.set,
@@ -63,8 +67,7 @@ def hold(slots: ActionSlots, bundle: str, release: str, until: threading.Event) 
         return done(Action.INSTALL)
 
     return slots.start(
-        ("openstack", release),
-        RunningAction(bundle, str(Action.INSTALL), "", 0.0, _Never()),
+        running(Action.INSTALL, bundle, release),
         work,
         crashed=lambda _: done(Action.INSTALL, "crashed"),
         finished=lambda: None,
@@ -103,9 +106,10 @@ def test_an_action_is_under_way_until_the_news_of_its_end_is_out(slots: ActionSl
         ended.set()
         told.wait(DEADLINE)
 
-    running = RunningAction("compute", str(Action.UPGRADE), "", 0.0, _Never())
     crashed = replace(done(Action.UPGRADE), error="crashed")
-    slots.start(KEY, running, lambda: done(Action.UPGRADE), crashed=lambda _: crashed, finished=tell)
+    slots.start(
+        running(Action.UPGRADE), lambda: done(Action.UPGRADE), crashed=lambda _: crashed, finished=tell
+    )
     assert ended.wait(DEADLINE)
     assert slots.busy() == {}
     assert slots.under_way() == ["Upgrade of release nova"]

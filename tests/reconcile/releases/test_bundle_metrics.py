@@ -10,13 +10,16 @@ from tests.reconcile.bundles import Bench
 
 
 @pytest.fixture
-def bench() -> Bench:
-    return Bench()
+def measures() -> FakeMetrics:
+    return FakeMetrics()
 
 
-def test_a_look_that_finds_a_release_as_it_should_be_is_counted(bench: Bench) -> None:
-    measures = FakeMetrics()
-    bench.reconciler._measures = measures
+@pytest.fixture
+def bench(measures: FakeMetrics) -> Bench:
+    return Bench(measures=measures)
+
+
+def test_a_look_that_finds_a_release_as_it_should_be_is_counted(bench: Bench, measures: FakeMetrics) -> None:
     bench.bundle("identity", "keystone")
     bench.settle()
     before = measures.value(metrics.DIGEST_SKIPS, release="keystone") or 0
@@ -25,9 +28,7 @@ def test_a_look_that_finds_a_release_as_it_should_be_is_counted(bench: Bench) ->
     assert measures.value(metrics.DIGEST_SKIPS, release="keystone") == before + 2
 
 
-def test_a_look_that_begins_an_action_is_not_counted(bench: Bench) -> None:
-    measures = FakeMetrics()
-    bench.reconciler._measures = measures
+def test_a_look_that_begins_an_action_is_not_counted(bench: Bench, measures: FakeMetrics) -> None:
     bench.bundle("identity", "keystone")
     bench.look()
     assert measures.value(metrics.DIGEST_SKIPS, release="keystone") is None

@@ -245,8 +245,8 @@ def test_the_same_plan_is_not_made_anew_at_every_look(running: Bench) -> None:
 
 def test_a_first_install_makes_not_even_the_installations_key(bench: Bench) -> None:
     asked = []
+    bench.digest_key = lambda: asked.append(1) or b"key"  # type: ignore[func-returns-value]
     bench.restart()
-    bench.reconciler._planner._digest_key = lambda: asked.append(1) or b"key"  # type: ignore[func-returns-value]
     bench.bundle("identity", mode="Plan", planned=spec_of(release(conf="a")))
     bench.look()
     assert entries(bench)["keystone"]["action"] == "Install"

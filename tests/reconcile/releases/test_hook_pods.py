@@ -7,12 +7,13 @@ from typing import Any
 
 import pytest
 
+from controller.domain.releases.actions import Action
 from controller.domain.releases.hooks import HookPhase, HookRef, awaited_hooks, parse_hook_job
 from controller.domain.shared.redaction import Redactor
 from controller.errors import ReleaseMissing
 from controller.ports.helm import RenderedRelease
 from controller.ports.kubernetes import JOB, POD
-from controller.reconcile.releases.action_slots import RunningAction
+from controller.reconcile.releases.action_request import ActionRequest, RunningAction
 from controller.reconcile.releases.hooks.progress import LASTS_AFTER, PODS_EVERY, HookProgress
 from controller.reconcile.shared.object_store import ObjectStore
 from tests.fakes.helm import CancellationToken
@@ -54,9 +55,14 @@ class World:
         store = ObjectStore(self.kube, self.clock, NAMESPACE, {JOB: parse_hook_job})
         self.hooks = HookProgress(self.kube, self.records, self.clock, store)  # type: ignore[arg-type]
         self.hooks.begin(KEY)
-        self.running = RunningAction(
-            "compute", "Install", "d", self.clock.now(), CancellationToken(), redactor=Redactor(["hush-hush"])
+        self.begin()
+
+    def begin(self) -> None:
+        """An install begins now."""
+        request = ActionRequest(
+            Action.INSTALL, "compute", KEY[1], KEY[0], 1, "d", redactor=Redactor(["hush-hush"])
         )
+        self.running = RunningAction(request, self.clock.now(), CancellationToken())
 
     def look(self, after: float = 0.0) -> Any:
         self.clock.advance(after)
@@ -137,7 +143,7 @@ def test_pods_are_read_every_few_seconds_however_often_the_bundle_is_looked_at(w
 def test_a_pod_of_an_earlier_action_is_not_this_ones(world: World) -> None:
     world.pod("first", phase="Running")
     world.clock.advance(3600)
-    world.running = RunningAction("compute", "Install", "d", world.clock.now(), CancellationToken())
+    world.begin()
     assert not world.look(LASTS_AFTER).waiting
 
 
@@ -152,7 +158,7 @@ def test_a_record_that_is_not_written_yet_is_asked_for_again(world: World) -> No
 def test_why_a_pod_failed_is_told_without_secrets(world: World) -> None:
     ended = {"exitCode": 3, "message": "login with hush-hush refused"}
     world.pod("first", phase="Failed", containerStatuses=[{"name": "main", "state": {"terminated": ended}}])
-    why = world.hooks.why_pod_failed(KEY, "first", world.running.redactor, cut=False).why
+    why = world.hooks.why_pod_failed(KEY, "first", world.running.request.redactor, cut=False).why
     assert why.startswith("Pod first: failed: ended with exit code 3")
     assert "login with" in why
     assert "hush-hush" not in why

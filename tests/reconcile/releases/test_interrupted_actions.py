@@ -11,7 +11,7 @@ from controller.domain.api.names import RECONCILE_ANNOTATION
 from controller.errors import ApiUnavailable
 from controller.ports.helm import Revision
 from controller.ports.kubernetes import JOB, SECRET, Resource
-from controller.reconcile.releases.action_slots import ActionOutcome
+from controller.reconcile.releases.action_request import ActionOutcome
 from controller.reconcile.releases.hooks.running_hooks import find_running_hook
 from tests.fakes.helm import FAILED, Hook
 from tests.fakes.kube import FakeKube

@@ -5,7 +5,7 @@ from __future__ import annotations
 from controller.domain.releases.actions import MAKING, Action
 from controller.domain.releases.bundle import ReleaseSpec
 from controller.domain.releases.requests import Requests
-from controller.reconcile.releases.action_slots import RunningAction
+from controller.reconcile.releases.action_request import ActionRequest, RunningAction
 from controller.reconcile.releases.observe_release import ResolvedRelease
 
 
@@ -18,41 +18,42 @@ def is_superseded(
     """
     if suspended or running.cancellation.cancelled:
         return False
-    match running.action:
+    served = running.request
+    match served.action:
         case Action.UNINSTALL:
             # One that makes room for a new install goes on as long as there is one to come.
-            hooks_skipped = requests.skips_hooks and not running.requests.skips_hooks
-            return hooks_skipped or (running.spec is None) == (wanted is not None)
+            hooks_skipped = requests.skips_hooks and not served.requests.skips_hooks
+            return hooks_skipped or (served.spec is None) == (wanted is not None)
         case Action.ROLLBACK:
-            return requests.rollback != running.requests.rollback or _serves_another(running, wanted)
+            return requests.rollback != served.requests.rollback or _serves_another(served, wanted)
         case Action.INSTALL | Action.UPGRADE:
             # Another try is what runs already; a rollback needs something to go back to.
             rollback = (
-                requests.rollback if requests.rollback_revision and running.action == Action.UPGRADE else ""
+                requests.rollback if requests.rollback_revision and served.action == Action.UPGRADE else ""
             )
             asked = Requests(force=requests.force, rollback=rollback)
-            return asked.asks_more_than(running.requests) or _serves_another(running, wanted)
+            return asked.asks_more_than(served.requests) or _serves_another(served, wanted)
         case Action.CORRECT:
-            return wanted is None or running.spec is None or not _same(running.spec, wanted.spec)
+            return wanted is None or served.spec is None or not _same(served.spec, wanted.spec)
         case _:
             return False
 
 
 def seconds_allowed(running: RunningAction, wanted: ResolvedRelease | None, *, suspended: str) -> float:
     """Seconds that the action may take in all: by the newest spec less than it was given, never more."""
-    if suspended or wanted is None or running.action not in MAKING:
+    if suspended or wanted is None or running.request.action not in MAKING:
         return running.timeout
     return min(running.timeout, float(wanted.spec.timeout))
 
 
-def _serves_another(running: RunningAction, wanted: ResolvedRelease | None) -> bool:
-    if wanted is None or running.spec is None:
+def _serves_another(served: ActionRequest, wanted: ResolvedRelease | None) -> bool:
+    if wanted is None or served.spec is None:
         return True
-    if wanted.digest and running.digest:
-        return wanted.digest != running.digest
+    if wanted.digest and served.digest:
+        return wanted.digest != served.digest
     # What is wanted could not be told, now or when the action began, as a Secret or a chart was missing:
     # the spec itself tells.
-    return not _same(running.spec, wanted.spec)
+    return not _same(served.spec, wanted.spec)
 
 
 def _same(before: ReleaseSpec, now: ReleaseSpec) -> bool:

@@ -33,7 +33,8 @@ from controller.errors import Forbidden, ReleaseMissing
 from controller.ports.helm import ReleaseRecords
 from controller.ports.kubernetes import JOB, POD, Kube
 from controller.ports.system import Clock
-from controller.reconcile.releases.action_slots import ActionSlots, RunningAction
+from controller.reconcile.releases.action_request import RunningAction
+from controller.reconcile.releases.action_slots import ActionSlots
 from controller.reconcile.releases.hooks.hook_pods import HookPod, read_hook_pod
 from controller.reconcile.releases.recorded_secrets import RecordedSecrets
 from controller.reconcile.shared.object_store import ObjectStore
@@ -121,7 +122,7 @@ class HookProgress:
     def observe(self, key: ReleaseKey, running: RunningAction) -> ObservedHooks:
         """What the running action is at. Raises KubeError."""
         action = self._action(key)
-        if action is None or running.action not in EVENTS:
+        if action is None or running.request.action not in EVENTS:
             return NO_HOOKS
         made = {job.name: job for job in self._jobs() if _is_of(job, action, running)}
         if made:
@@ -253,11 +254,11 @@ class HookProgress:
     def _expected(self, key: ReleaseKey, running: RunningAction) -> tuple[HookRef, ...] | None:
         namespace, release = key
         try:
-            rendered = self._records.manifest(release, namespace, running.version)
+            rendered = self._records.manifest(release, namespace, running.request.version)
         except ReleaseMissing:
             # Helm has not written it yet: the Job was another release's.
             return None
-        return awaited_hooks(rendered.hooks, running.action)
+        return awaited_hooks(rendered.hooks, running.request.action)
 
     def _error(self, namespace: str, hook: HookJob, action: _Action, redactor: Redactor) -> str:
         return self._report(namespace, hook, self._pods(namespace, hook.name), action, redactor)
@@ -286,7 +287,7 @@ class HookProgress:
 
     def _wide(self, key: ReleaseKey, running: RunningAction) -> Redactor:
         """What knows the secrets that a pod of the action's hooks may say."""
-        return self._with_generated(key[0], self._secrets.redactor(key, running))
+        return self._with_generated(key[0], self._secrets.redactor(running.request))
 
     def _with_generated(self, namespace: str, redactor: Redactor) -> Redactor:
         # A pod may say more than the values of its release: whatever was generated is kept out too.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,14 +20,13 @@ from controller.domain.releases.release_size import nearly_too_large, too_large
 from controller.domain.shared.redaction import Redactor
 from controller.domain.values.secret_refs import ResolvedValues, resolve
 from controller.errors import ChartInvalid, HelmFailed, ReleaseMissing, SpecInvalid
-from controller.ports.charts import ChartSource
-from controller.ports.helm import HelmClient, HelmRequest, ReleaseRecords, RenderedRelease, Revision
-from controller.ports.kubernetes import HELMBUNDLE, Kube
-from controller.ports.system import Clock
+from controller.ports.helm import HelmRequest, RenderedRelease, Revision
+from controller.ports.kubernetes import HELMBUNDLE
 from controller.reconcile.releases.actions.volume_keeper import VolumeKeeper
 from controller.reconcile.releases.observe_bundle import ObservedBundle
 from controller.reconcile.releases.observe_release import DIGEST_LENGTH
 from controller.reconcile.releases.planning.effects import DryRun, ObjectEffects
+from controller.reconcile.releases.ports import ReleasePorts
 from controller.reconcile.releases.release_sizes import ReleaseSizes
 
 PROBLEM_LIMIT = 2000
@@ -66,27 +65,16 @@ class BundlePlanner:
     What it found is kept for `keep` seconds at most, while neither the wish nor Helm's records change.
     """
 
-    def __init__(
-        self,
-        *,
-        kube: Kube,
-        helm: HelmClient,
-        records: ReleaseRecords,
-        charts: ChartSource,
-        clock: Clock,
-        sizes: ReleaseSizes,
-        digest_key: Callable[[], bytes],
-        keep: float,
-    ) -> None:
-        self._kube = kube
-        self._helm = helm
-        self._records = records
-        self._charts = charts
-        self._clock = clock
+    def __init__(self, ports: ReleasePorts, *, sizes: ReleaseSizes, keep: float) -> None:
+        self._kube = ports.kube
+        self._helm = ports.helm
+        self._records = ports.records
+        self._charts = ports.charts
+        self._clock = ports.clock
+        self._digest_key = ports.digest_key
         self._sizes = sizes
-        self._digest_key = digest_key
         self._keep = keep
-        self._volumes = VolumeKeeper(kube, records)
+        self._volumes = VolumeKeeper(ports.kube, ports.records)
         self._known: dict[tuple[str, str], tuple[object, float, tuple[ReleaseEffects, ...]]] = {}
 
     def plan(self, look: ObservedBundle) -> dict[str, Any] | None:

@@ -7,13 +7,30 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from controller.domain.api.conditions import shorten
 from controller.domain.api.keys import ReleaseKey
+from controller.domain.api.names import SKIP_HOOKS_RELEASE_PREFIX
+from controller.domain.releases.actions import Action
 from controller.domain.releases.hooks import AWAITED, EVENTS, HookPhase, HookView
 from controller.domain.shared.redaction import Redactor
-from controller.errors import ControllerError, HelmCancelled, HelmFailed
-from controller.ports.helm import HelmClient, HookRun
+from controller.errors import (
+    ApiUnavailable,
+    ControllerError,
+    HelmCancelled,
+    HelmFailed,
+    KubeError,
+    ReleaseMissing,
+)
+from controller.ports.helm import HookRun
 from controller.ports.kubernetes import JOB, POD
+from controller.reconcile.releases.action_request import ActionRequest
+from controller.reconcile.releases.actions.helm_request import newest_revision
 from controller.reconcile.releases.hooks.progress import HookEnd, HookProgress
+from controller.reconcile.releases.ports import ReleasePorts
+from controller.reconcile.releases.recorded_secrets import RecordedSecrets
+
+# A status is for people and shares 1.5 MB with 500 releases.
+ERROR_LIMIT = 1000
 
 _PHASES = {
     "Succeeded": HookPhase.SUCCEEDED,
@@ -36,11 +53,49 @@ class FailureCause:
 class FailureCauses:
     """Asks Helm for the hook that failed, and the cluster for what that one suffered from."""
 
-    def __init__(self, helm: HelmClient, hooks: HookProgress) -> None:
-        self._helm = helm
+    def __init__(self, ports: ReleasePorts, hooks: HookProgress) -> None:
+        self._helm = ports.helm
+        self._records = ports.records
         self._hooks = hooks
+        self._secrets = RecordedSecrets(ports.kube, ports.records)
 
-    def of(self, key: ReleaseKey, action: str, failure: HelmFailed, redactor: Redactor) -> FailureCause:
+    def explain(self, request: ActionRequest, failure: ControllerError, *, superseded: bool) -> FailureCause:
+        """Why it failed, redacted and no longer than a status can hold."""
+        if superseded:
+            return FailureCause("ended early: what it served is not asked for any more")
+        lost = isinstance(failure, ApiUnavailable) or (
+            isinstance(failure, HelmFailed) and failure.interrupted
+        )
+        try:
+            redactor = self._secrets.redactor(request)
+        except KubeError as error:
+            text = f"{request.action} failed; why is not told, as its secrets cannot be read: {error}"
+            return FailureCause(text, interrupted=lost)
+        cause = FailureCause(str(failure), interrupted=lost)
+        unreadable = self._unreadable(request) if isinstance(failure, ReleaseMissing) else ""
+        if unreadable:
+            cause = FailureCause(
+                f"Helm cannot read its record: delete the Secret {unreadable}, and what is left counts"
+            )
+        elif isinstance(failure, HelmFailed):
+            cause = self._of_hook(request.key, str(request.action), failure, redactor)
+        text = shorten(" ".join(redactor.redact(cause.text).split()), ERROR_LIMIT)
+        if cause.hooks and request.action == Action.UNINSTALL and not cause.interrupted:
+            way_out = (
+                f"kubectl annotate hb {request.bundle} {SKIP_HOOKS_RELEASE_PREFIX}/{request.release}=true"
+            )
+            text = f"{text}; to remove it without its hooks: {way_out}"
+        return replace(cause, text=text)
+
+    def _unreadable(self, request: ActionRequest) -> str:
+        """The record of a revision that Helm does not find although it is there."""
+        try:
+            newest = newest_revision(self._records, request)
+        except ControllerError:
+            return ""
+        return f"sh.helm.release.v1.{request.release}.v{newest.version}" if newest else ""
+
+    def _of_hook(self, key: ReleaseKey, action: str, failure: HelmFailed, redactor: Redactor) -> FailureCause:
         """The cause of an action's failure; Helm's own words where no hook is to blame."""
         cut = failure.cut if isinstance(failure, HelmCancelled) else ""
         namespace, release = key

@@ -1,0 +1,99 @@
+"""One action on one release: as it is asked for, while it runs, and how it ended."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from controller.domain.api.keys import ReleaseKey
+from controller.domain.releases.actions import Action
+from controller.domain.releases.bundle import ReleaseSpec, VolumePolicy
+from controller.domain.releases.hooks import HookView
+from controller.domain.releases.requests import NOTHING_ASKED, Requests
+from controller.domain.releases.situation import Attempt
+from controller.domain.shared.redaction import Redactor
+from controller.domain.values.chart_values import Values
+from controller.ports.helm import Cancellation
+
+# How long an uninstall and its hooks may take; nothing is left that could say otherwise.
+UNINSTALL_SECONDS = 600
+
+
+@dataclass(frozen=True)
+class ActionRequest:
+    """One action on one release, complete: nothing is looked up again while it runs.
+
+    `version` is the revision that an install, upgrade or rollback will make, or the one that others work
+    on. `digest` is empty for what serves none. `values` are resolved and hold secrets; `redactor` knows
+    them. `failures` is the number in a row before this action, `interrupted` whether the last of them was
+    none of the release's own. `requests` is what the operator asks for. `spec` is None for what is to go for
+    good; `skip_hooks`: without the hooks of its deletion. `unlocks` is how many actions were cut off before.
+    """
+
+    action: Action
+    bundle: str
+    release: str
+    namespace: str
+    version: int
+    digest: str = ""
+    spec_digest: str = ""
+    spec: ReleaseSpec | None = None
+    values: Values | None = None
+    redactor: Redactor = field(default_factory=Redactor)
+    failures: int = 0
+    interrupted: bool = False
+    requests: Requests = NOTHING_ASKED
+    volumes: VolumePolicy = "Retain"
+    skip_hooks: bool = False
+    unlocks: int = 0
+
+    @property
+    def key(self) -> ReleaseKey:
+        """Which release."""
+        return (self.namespace, self.release)
+
+    @property
+    def timeout(self) -> int:
+        """Seconds that the action may take."""
+        return self.spec.timeout if self.spec else UNINSTALL_SECONDS
+
+    def failures_with(self, *, interrupted: bool) -> int:
+        """The number of failures in a row with one more. The first of the release's own begins again: how
+        often requests were lost before says nothing of how soon it may be mended."""
+        return 1 if self.interrupted and not interrupted else self.failures + 1
+
+
+@dataclass(frozen=True)
+class RunningAction:
+    """An action under way since `started`, in seconds since the epoch.
+
+    `shortened_to`: seconds that it may take in all by the newest spec, where that gives it less time than
+    the request did.
+    """
+
+    request: ActionRequest
+    started: float
+    cancellation: Cancellation
+    shortened_to: float | None = None
+
+    @property
+    def timeout(self) -> float:
+        """Seconds that it may take in all."""
+        return float(self.request.timeout) if self.shortened_to is None else self.shortened_to
+
+
+@dataclass(frozen=True)
+class ActionOutcome:
+    """How an action ended: what goes into `status.releases[].lastAttempt`.
+
+    `error` is redacted and empty after a success; `started` and `duration` are in seconds. `hooks` are
+    those of an action that failed. `superseded`: it was ended because what it served was gone. `done`
+    says what it has done, where that is not told by its name.
+    """
+
+    attempt: Attempt
+    started: float
+    duration: float
+    error: str = ""
+    hooks: tuple[HookView, ...] = ()
+    superseded: bool = False
+    done: str = ""

@@ -1,0 +1,109 @@
+"""Carries out one decided action on one release, and tells how it went. Blocking; runs in a slot."""
+
+from __future__ import annotations
+
+import logging
+
+from controller.domain.releases.actions import Action
+from controller.domain.releases.situation import Attempt
+from controller.errors import ControllerError, HelmCancelled
+from controller.ports.helm import Cancellation, HelmRequest
+from controller.reconcile.releases.action_request import ActionOutcome, ActionRequest
+from controller.reconcile.releases.actions.correct import correct
+from controller.reconcile.releases.actions.failure_cause import FailureCause, FailureCauses
+from controller.reconcile.releases.actions.helm_request import helm_request
+from controller.reconcile.releases.actions.install import install
+from controller.reconcile.releases.actions.rollback import rollback
+from controller.reconcile.releases.actions.uninstall import uninstall
+from controller.reconcile.releases.actions.unlock import unlock
+from controller.reconcile.releases.actions.upgrade import upgrade
+from controller.reconcile.releases.drift.watch import DriftWatch
+from controller.reconcile.releases.hooks.progress import HookProgress
+from controller.reconcile.releases.ports import ReleasePorts
+
+log = logging.getLogger(__name__)
+
+
+class ReleaseActions:
+    """The effects behind `Action`. Each is idempotent: killed anywhere, it is decided upon again.
+
+    `history` is how many revisions Helm keeps.
+    """
+
+    def __init__(self, ports: ReleasePorts, *, hooks: HookProgress, drift: DriftWatch, history: int) -> None:
+        self._ports = ports
+        self._drift = drift
+        self._history = history
+        self._causes = FailureCauses(ports, hooks)
+
+    def perform(self, request: ActionRequest, cancellation: Cancellation) -> ActionOutcome:
+        """Does it and tells how it went; errors of Kubernetes and Helm end in the outcome."""
+        clock = self._ports.clock
+        started, began = clock.now(), clock.monotonic()
+        cause, superseded, done = FailureCause(""), False, ""
+        try:
+            done = self._act(request, cancellation)
+        except ControllerError as failure:
+            ended = isinstance(failure, HelmCancelled) and cancellation.cancelled
+            superseded = ended and not cancellation.overdue
+            cause = self._causes.explain(request, failure, superseded=superseded)
+        error = cause.text
+        duration = clock.monotonic() - began
+        # What was ended because nobody wants it any more has not failed. What had to be unlocked has: its
+        # container did not live to say so.
+        failed = bool(error) or request.action == Action.UNLOCK
+        # Whole seconds, as the status keeps it: what a restart reads back must be the same.
+        finished = float(int(clock.now()))
+        # What had to be unlocked was left by the failure before it, or by the end of the container.
+        explained = bool(error) and not superseded
+        interrupted = cause.interrupted if explained else failed and request.interrupted
+        failures = 0
+        if failed:
+            failures = request.failures if superseded else request.failures_with(interrupted=interrupted)
+        attempt = Attempt(
+            action=str(request.action),
+            digest=request.digest,
+            finished=finished,
+            failures=failures,
+            requests=request.requests,
+            unlocks=request.unlocks + (request.action == Action.UNLOCK and not error),
+            interrupted=interrupted,
+        )
+        _log_end(request, error, duration, superseded=superseded)
+        return ActionOutcome(attempt, started, duration, error, cause.hooks, superseded, done)
+
+    def _act(self, request: ActionRequest, cancellation: Cancellation) -> str:
+        """What it has done, in words, where that is not told by the action's name."""
+        ports = self._ports
+        match request.action:
+            case Action.INSTALL:
+                return install(ports, request, self._helm_request(request), cancellation)
+            case Action.UPGRADE:
+                return upgrade(ports, request, self._helm_request(request), cancellation)
+            case Action.ROLLBACK:
+                return rollback(ports, request, cancellation)
+            case Action.UNINSTALL:
+                return uninstall(ports, request, cancellation)
+            case Action.UNLOCK:
+                unlock(ports.records, request)
+                return ""
+            case Action.CORRECT:
+                return correct(self._drift, request, cancellation)
+            case _:
+                raise ValueError(f"{request.action} is no action of Helm's")
+
+    def _helm_request(self, request: ActionRequest) -> HelmRequest:
+        return helm_request(self._ports.charts, request, history=self._history)
+
+
+def _log_end(request: ActionRequest, error: str, duration: float, *, superseded: bool) -> None:
+    failed = bool(error) and not superseded
+    extra = {
+        "release": request.release,
+        "action": str(request.action),
+        "duration": round(duration, 3),
+        "reason": f"{request.action}{'Failed' if failed else 'Ended' if superseded else 'Succeeded'}",
+    }
+    ending = f"failed: {error}" if failed else error or "succeeded"
+    level = logging.WARNING if failed else logging.INFO
+    log.log(level, "%s of release %s %s", request.action, request.release, ending, extra=extra)

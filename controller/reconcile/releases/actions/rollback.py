@@ -1,0 +1,67 @@
+"""Takes a release back to an older revision, and notes in the new revision that it did.
+
+Killed in between, the note is made then.
+"""
+
+from __future__ import annotations
+
+from controller.domain.api.names import (
+    HELD_DIGEST_LABEL,
+    REVISION_LABEL,
+    ROLLED_BACK_TO_LABEL,
+    SPEC_DIGEST_LABEL,
+)
+from controller.errors import HelmFailed, ReleaseMissing
+from controller.ports.helm import Cancellation, ReleaseRecords
+from controller.reconcile.releases.action_request import ActionRequest
+from controller.reconcile.releases.actions.helm_request import newest_revision, request_labels
+from controller.reconcile.releases.actions.preparation import make_way
+from controller.reconcile.releases.ports import ReleasePorts
+
+
+def rollback(ports: ReleasePorts, request: ActionRequest, cancellation: Cancellation) -> str:
+    """Gives in words which volumes it keeps. Raises FieldsFixed, HelmFailed, also as HelmCancelled, and
+    KubeError."""
+    records, release, namespace = ports.records, request.release, request.namespace
+    target, kept = request.requests.rollback_revision, ""
+    if not _is_back(records, request, target):
+        before = records.manifest(release, namespace, target)
+        kept = make_way(ports, request, before, cancellation)
+        try:
+            ports.helm.rollback(
+                release, namespace, target, timeout=request.timeout, cancellation=cancellation
+            )
+        except HelmFailed:
+            _give_up(records, request)
+            raise
+    newest = newest_revision(records, request)
+    if newest is None:
+        raise ReleaseMissing(f"release {release} vanished while it was rolled back")
+    labels = {
+        REVISION_LABEL: str(newest.version),
+        ROLLED_BACK_TO_LABEL: f"{target}.{newest.version}",
+        HELD_DIGEST_LABEL: request.digest,
+        # A spec whose digest nobody could tell was never served: this revision must not stand for it.
+        SPEC_DIGEST_LABEL: request.spec_digest if request.digest else "",
+        **request_labels(request),
+    }
+    records.relabel(release, namespace, newest.version, labels)
+    return kept
+
+
+def _give_up(records: ReleaseRecords, request: ActionRequest) -> None:
+    """Helm leaves a rollback whose hook failed as pending, which it is not any more."""
+    newest = newest_revision(records, request)
+    if newest is not None and newest.status == "pending-rollback":
+        records.mark_failed(request.release, request.namespace, newest.version, "its rollback failed")
+
+
+def _is_back(records: ReleaseRecords, request: ActionRequest, target: int) -> bool:
+    """Whether the newest revision is a rollback to `target` that lacks only its note."""
+    release = request.release
+    revisions = records.observe(request.namespace, releases=(release,)).get(release, ())
+    if not revisions or revisions[-1].status != "deployed" or revisions[-1].ours:
+        return False
+    newest = revisions[-1]
+    origins = {target} | {one.origin for one in revisions if one.version == target and one.origin}
+    return newest.version > target and newest.origin in origins

@@ -1,0 +1,18 @@
+"""Upgrades a release to what its spec asks for."""
+
+from __future__ import annotations
+
+from controller.ports.helm import Cancellation, HelmRequest
+from controller.reconcile.releases.action_request import ActionRequest
+from controller.reconcile.releases.actions.preparation import make_way
+from controller.reconcile.releases.ports import ReleasePorts
+
+
+def upgrade(
+    ports: ReleasePorts, request: ActionRequest, helm_request: HelmRequest, cancellation: Cancellation
+) -> str:
+    """Gives in words which volumes it keeps. Raises FieldsFixed, HelmFailed, also as HelmCancelled, and
+    KubeError."""
+    kept = make_way(ports, request, ports.helm.render(helm_request), cancellation, helm_request)
+    ports.helm.upgrade(helm_request, cancellation)
+    return kept
