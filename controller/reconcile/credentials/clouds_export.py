@@ -88,7 +88,8 @@ class CloudsExport:
             self._kube.replace({**there, "metadata": meta, "data": body["data"]})
         else:
             return
-        log.info("exported clouds.yaml", extra={"action": "export", "object": CLOUDS_SECRET})
+        name = f"{body['metadata']['namespace']}/{CLOUDS_SECRET}"
+        log.info("exported clouds.yaml", extra={"action": "export", "object": name})
 
     def _text(self, source: KeyOfSecret | str, namespace: str) -> str | None:
         if isinstance(source, str):

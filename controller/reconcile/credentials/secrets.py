@@ -92,7 +92,7 @@ class SecretsReconciler:
             except Conflict:
                 if attempt == ATTEMPTS - 1:
                     raise
-                log.debug("someone else wrote meanwhile: looking again")
+                log.debug("somebody else wrote meanwhile; reading again")
         return None
 
     def _reconcile_once(self, key: RegionKey) -> float | None:

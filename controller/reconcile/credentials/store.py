@@ -99,7 +99,9 @@ class CredentialStore:
         """Deletes that very Secret. Raises Conflict when another has taken its name."""
         self._kube.delete(SECRET, secret.name, self._namespace, uid=secret.uid)
         log.info(
-            "deleted Secret %s: its service and volumes are gone", secret.name, extra={"action": "delete"}
+            "deleted Secret %s: its service and volumes are gone",
+            secret.name,
+            extra={"action": "delete", "object": f"{self._namespace}/{secret.name}"},
         )
 
     def _any(self, name: str) -> KubeObject | None:

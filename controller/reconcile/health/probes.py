@@ -132,7 +132,7 @@ class ServiceProbes:
             thread.start()
         except RuntimeError as error:
             # No thread can be started now: a later round may be.
-            log.warning("services cannot be probed: %s", error)
+            log.warning("services cannot be probed: %s", error, extra={"action": "probe"})
             self._rounds.get_nowait()
             with self._lock:
                 self._running = False

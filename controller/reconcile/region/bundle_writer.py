@@ -45,6 +45,8 @@ class BundleWriter:
             return bundle
         meta = bundle["metadata"]
         patched = self._kube.merge_patch(HELMBUNDLE, meta["name"], meta["namespace"], {"spec": fields})
+        text = ", ".join(f"{field} {value}" for field, value in fields.items())
+        log.info("HelmBundle %s: %s", meta["name"], text, extra={"action": "patch", "bundle": meta["name"]})
         return patched or bundle
 
     def remove(self, bundle: KubeObject, volumes: str) -> None:
@@ -54,7 +56,8 @@ class BundleWriter:
             return
         self._patch_spec(bundle, {"volumes": volumes, "mode": "Apply"})
         self._kube.delete(HELMBUNDLE, meta["name"], meta["namespace"], uid=meta.get("uid", ""))
-        log.info("asked for deletion of HelmBundle %s", meta["name"], extra={"action": "delete"})
+        name = meta["name"]
+        log.info("asked for deletion of HelmBundle %s", name, extra={"action": "delete", "bundle": name})
 
 
 def name_of(obj: Mapping[str, Any]) -> str:

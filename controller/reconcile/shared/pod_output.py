@@ -113,7 +113,8 @@ class PodOutput:
             self._beside(lambda: self._read_all(due))
         except RuntimeError as error:
             # No thread can be started: the next pass may be able to.
-            log.warning("what explains failures cannot be read now: %s", type(error).__name__)
+            reason = type(error).__name__
+            log.warning("events and logs of pods cannot be read now: %s", reason, extra={"reason": reason})
         else:
             return
         with self._lock:

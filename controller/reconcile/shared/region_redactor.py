@@ -66,7 +66,8 @@ class RegionRedactor:
                 self._compare()
             except KubeError as error:
                 # Without them nothing is said either; who has nothing to say need not wait.
-                log.warning("the region's Secrets cannot be read now: %s", error)
+                reason = type(error).__name__
+                log.warning("the region's Secrets cannot be read now: %s", error, extra={"reason": reason})
 
     def redact(self, text: str) -> str:
         """Words of Kubernetes or our own without any of the secrets. Raises KubeError where they cannot be
