@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from containers.charts import LOOK_EVERY, chart_lookout, chart_store
+from containers.charts import CHECK_EVERY, chart_store, check_charts
 from containers.composition import Parts, run
 from containers.keys import owner_key, region_key
 from controller.adapters.kubernetes.watches import Watch
@@ -38,7 +38,7 @@ def compose(parts: Parts) -> Container:
 
     asked: set[RegionKey] = set()
 
-    def look_at_regions() -> None:
+    def requeue_regions() -> None:
         for key in tuple(asked):
             parts.queue.add(("region", *key))
 
@@ -47,7 +47,7 @@ def compose(parts: Parts) -> Container:
         parts.clock,
         containers=(name for name in settings.containers if name != "core"),
         namespace=settings.pod_namespace,
-        changed=look_at_regions,
+        changed=requeue_regions,
     )
     reconciler = DeploymentReconciler(
         kube=parts.kube,
@@ -65,7 +65,7 @@ def compose(parts: Parts) -> Container:
         asked.add((namespace, name))
         return reconciler.reconcile((namespace, name))
 
-    parts.queue.add(("charts", settings.region_namespace, "directories"), after=LOOK_EVERY)
+    parts.queue.add(("charts", settings.region_namespace, "directories"), after=CHECK_EVERY)
     parts.queue.add(("containers", settings.pod_namespace, "leases"))
     return Container(
         name="core",
@@ -75,7 +75,7 @@ def compose(parts: Parts) -> Container:
         ),
         reconcilers={
             "region": reconcile,
-            "charts": chart_lookout(charts, look_at_regions),
+            "charts": check_charts(charts, requeue_regions),
             "containers": lambda namespace, name: others.observe(),
         },
         queue=parts.queue,

@@ -37,10 +37,10 @@ def region_credentials(spec: Mapping[str, Any], library: Library) -> tuple[Crede
     if problems:
         raise SpecInvalid(problems)
     own = features.get("credentials") or {}
-    wanted = []
+    desired = []
     for entry in services:
         named = own.get(entry.name) or {}
         ours = {key: kind for key, kind in entry.credentials.items() if key not in named}
         if ours:
-            wanted.append(CredentialSecret(entry.secret_name, entry.name, ours))
-    return tuple(wanted)
+            desired.append(CredentialSecret(entry.secret_name, entry.name, ours))
+    return tuple(desired)

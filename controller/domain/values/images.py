@@ -33,10 +33,10 @@ def image_layer(spec: SpecSource, chart: str, lower: Values) -> Layer | None:
 
     A single image named in `overrides` is taken as it is written; all others go to `registry`.
     """
-    wanted: Mapping[str, Any] = spec.spec.get("images") or {}
+    desired: Mapping[str, Any] = spec.spec.get("images") or {}
     tags = lookup(lower, ("images", "tags")) or {}
-    overrides = wanted.get("overrides") or {}
-    registry = str(wanted.get("registry") or "")
+    overrides = desired.get("overrides") or {}
+    registry = str(desired.get("registry") or "")
     values: dict[str, Any] = {}
     origins: dict[DocumentPath, DocumentPath] = {
         ("images", "tags"): ("spec", "images", "registry"),
@@ -50,11 +50,11 @@ def image_layer(spec: SpecSource, chart: str, lower: Values) -> Layer | None:
         if name in overrides or (registry and isinstance(image, str))
     }
     images: dict[str, Any] = {"tags": new_tags} if new_tags else {}
-    if wanted.get("pullPolicy") and "pull_policy" in (lower.get("images") or {}):
-        images["pull_policy"] = wanted["pullPolicy"]
+    if desired.get("pullPolicy") and "pull_policy" in (lower.get("images") or {}):
+        images["pull_policy"] = desired["pullPolicy"]
     if images:
         values["images"] = images
-    secrets = wanted.get("pullSecrets") or []
+    secrets = desired.get("pullSecrets") or []
     if secrets and lookup(lower, ("secrets", "oci_image_registry")) is not None:
         # The charts name one pull secret, and make it themselves unless told not to.
         values["endpoints"] = {"oci_image_registry": {"auth": {"enabled": True}}}
@@ -66,14 +66,14 @@ def image_layer(spec: SpecSource, chart: str, lower: Values) -> Layer | None:
 
 def check_image_overrides(spec: Mapping[str, Any], known: frozenset[str]) -> list[Problem]:
     """Images under `spec.images` that no release has, and more pull secrets than charts take."""
-    wanted: Mapping[str, Any] = spec.get("images") or {}
+    desired: Mapping[str, Any] = spec.get("images") or {}
     path: DocumentPath = ("spec", "images", "overrides")
     problems = [
         unknown_key(path, 'release has an image "%"', name, known)
-        for name in wanted.get("overrides") or {}
+        for name in desired.get("overrides") or {}
         if name not in known
     ]
-    if len(wanted.get("pullSecrets") or []) > 1:
+    if len(desired.get("pullSecrets") or []) > 1:
         problems.append(
             Problem(
                 "spec.images.pullSecrets[1]",

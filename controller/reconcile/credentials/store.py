@@ -127,9 +127,9 @@ class CredentialStore:
             DEPLOYMENT_LABEL: str(self._osdpl["metadata"]["name"]),
         }
 
-    def _owners(self, meta: Mapping[str, Any], wanted: Owner) -> list[dict[str, Any]]:
+    def _owners(self, meta: Mapping[str, Any], desired: Owner) -> list[dict[str, Any]]:
         others = [r for r in meta.get("ownerReferences") or [] if not _is_region(r)]
-        if wanted is Owner.REMOVE:
+        if desired is Owner.REMOVE:
             return others
         owner = {
             "apiVersion": API_VERSION,
