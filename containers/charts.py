@@ -20,18 +20,18 @@ PATIENCE = 5.0
 
 
 # Seconds between looks at the files of charts, of which no event tells. A pass costs a few milliseconds.
-LOOK_EVERY = 20.0
+CHECK_EVERY = 20.0
 
 
-def chart_lookout(charts: ChartStore, changed: Callable[[], None]) -> Reconcile:
+def check_charts(charts: ChartStore, changed: Callable[[], None]) -> Reconcile:
     """Has `changed` called when a chart in a directory was edited or replaced."""
 
-    def look(*_: str) -> float:
+    def check(*_: str) -> float:
         if charts.changed():
             changed()
-        return LOOK_EVERY
+        return CHECK_EVERY
 
-    return look
+    return check
 
 
 def chart_store(parts: Parts) -> ChartStore:

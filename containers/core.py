@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from containers.charts import LOOK_EVERY, chart_lookout, chart_store
+from containers.charts import CHECK_EVERY, chart_store, check_charts
 from containers.composition import Parts, run
 from containers.keys import owner_key, region_key
 from controller.adapters.kubernetes.watches import Watch
@@ -40,7 +40,7 @@ def compose(parts: Parts) -> Container:
     rendered = RenderedRegion(render, charts=charts, clock=parts.clock)
     asked: set[RegionKey] = set()
 
-    def look_at_regions() -> None:
+    def requeue_regions() -> None:
         for key in tuple(asked):
             parts.queue.add(("region", *key))
 
@@ -49,7 +49,7 @@ def compose(parts: Parts) -> Container:
         parts.clock,
         containers=(name for name in settings.containers if name != "core"),
         namespace=settings.pod_namespace,
-        changed=look_at_regions,
+        changed=requeue_regions,
     )
     reconciler = DeploymentReconciler(
         kube=parts.kube,
@@ -67,7 +67,7 @@ def compose(parts: Parts) -> Container:
         asked.add((namespace, name))
         return reconciler.reconcile((namespace, name))
 
-    parts.queue.add(("charts", settings.region_namespace, "directories"), after=LOOK_EVERY)
+    parts.queue.add(("charts", settings.region_namespace, "directories"), after=CHECK_EVERY)
     parts.queue.add(("containers", settings.pod_namespace, "leases"))
     return Container(
         name="core",
@@ -77,7 +77,7 @@ def compose(parts: Parts) -> Container:
         ),
         reconcilers={
             "region": reconcile,
-            "charts": chart_lookout(charts, look_at_regions),
+            "charts": check_charts(charts, requeue_regions),
             "containers": lambda namespace, name: others.observe(),
         },
         queue=parts.queue,

@@ -27,7 +27,7 @@ def compose(parts: Parts) -> Container:
     store = ObjectStore(parts.kube, parts.clock, settings.region_namespace, PARSERS)
     asked: set[RegionKey] = set()
 
-    def told() -> None:
+    def changed() -> None:
         for key in tuple(asked):
             parts.queue.add(("region", *key))
 
@@ -39,8 +39,8 @@ def compose(parts: Parts) -> Container:
         store=store,
         namespace=settings.region_namespace,
         resync=settings.resync,
-        told=told,
-        probes=_probes(parts, told) if settings.probe_seconds else None,
+        changed=changed,
+        probes=_probes(parts, changed) if settings.probe_seconds else None,
     )
 
     def reconcile(key: RegionKey) -> float | None:
@@ -50,7 +50,7 @@ def compose(parts: Parts) -> Container:
     return observing_container("health", parts, store, reconcile, component_series)
 
 
-def _probes(parts: Parts, told: Callable[[], None]) -> ServiceProbes:
+def _probes(parts: Parts, changed: Callable[[], None]) -> ServiceProbes:
     """Probes of the region's own services, which cost the memory of openstacksdk."""
     from controller.adapters.openstack.client import OpenStackClouds
 
@@ -61,7 +61,7 @@ def _probes(parts: Parts, told: Callable[[], None]) -> ServiceProbes:
         cloud=access.cloud,
         clock=parts.clock,
         measures=parts.metrics,
-        told=told,
+        changed=changed,
         every=settings.probe_seconds,
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from containers.charts import LOOK_EVERY, chart_lookout, chart_store
+from containers.charts import CHECK_EVERY, chart_store, check_charts
 from containers.composition import Parts, run
 from containers.helm import helm_client
 from containers.keys import owner_key, region_key
@@ -90,11 +90,11 @@ def compose(parts: Parts) -> Container:
         drift=drift,
     )
 
-    def look_at_bundles() -> None:
+    def requeue_bundles() -> None:
         for bundle in changes.known():
             queue.add(("bundle", *bundle))
 
-    queue.add(("charts", settings.region_namespace, "directories"), after=LOOK_EVERY)
+    queue.add(("charts", settings.region_namespace, "directories"), after=CHECK_EVERY)
     children = ChildrenReporter(parts.kube, parts.clock)
     return Container(
         name="helmbundle",
@@ -105,7 +105,7 @@ def compose(parts: Parts) -> Container:
         ),
         reconcilers={
             "bundle": lambda namespace, name: bundles.reconcile((namespace, name)),
-            "charts": chart_lookout(charts, look_at_bundles),
+            "charts": check_charts(charts, requeue_bundles),
             "drift": lambda *_: drift.reconcile(),
             "region": lambda namespace, name: children.reconcile((namespace, name)),
         },

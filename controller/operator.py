@@ -17,6 +17,7 @@ from typing import Protocol
 from controller.adapters.http.health_endpoint import Endpoint, serve_endpoint
 from controller.adapters.kubernetes.connection import Connection
 from controller.adapters.kubernetes.watches import Key, SignsOfLife, Watch, run_watches
+from controller.adapters.system.logs import log_context
 from controller.adapters.system.metrics import PrometheusMetrics
 from controller.domain.shared import metrics
 from controller.errors import ApiUnavailable, ControllerError, ObjectReplaced
@@ -170,7 +171,8 @@ def run_container(
             )
         except BaseException as error:
             # Told before the code is given: the main thread then ends the process at once.
-            log.critical("the watches cannot go on: %s\n%s", type(error).__name__, _stack(error))
+            reason = type(error).__name__
+            log.critical("the watches cannot go on: %s\n%s", reason, _stack(error), extra={"reason": reason})
             raise
         finally:
             # A dead watcher ends Kopf; without watches the container is blind, and starts again.
@@ -198,15 +200,15 @@ def _comes_to_rest(container: Container, seconds: float, codes: Sequence[int]) -
     The Lease is renewed and fenced meanwhile: what is under way still writes.
     """
     until = time.monotonic() + seconds
-    told = False
+    logged = False
     while busy := container.under_way():
         named = ", ".join(busy)
         if time.monotonic() >= until or codes.count(0) > 1:
-            log.warning("ends with work under way, which the next run takes up: %s", named)
+            log.warning("stopped with work under way, which the next run takes up: %s", named)
             return False
-        if not told:
-            log.info("told to stop; waiting %.0f s at most for what is under way: %s", seconds, named)
-            told = True
+        if not logged:
+            log.info("stopping; waiting %.0f s at most for what is under way: %s", seconds, named)
+            logged = True
         time.sleep(STOP_CHECK_SECONDS)
     return True
 
@@ -289,7 +291,8 @@ def _keep_lease(
             renewed = lease.try_take(container.queue.longest())
     except BaseException as error:
         # Without this thread nothing renews, or nothing ever begins: a new process may do better.
-        log.error("the Lease cannot be kept: %s\n%s", type(error).__name__, _stack(error))
+        reason = type(error).__name__
+        log.error("the Lease cannot be kept: %s\n%s", reason, _stack(error), extra={"reason": reason})
         exit_container(LEASE_BROKEN)
         raise
 
@@ -312,7 +315,7 @@ def _fence(lease: WriterLease, ended: threading.Event) -> None:
     while not ended.wait(FENCE_EVERY):
         if lease.lost():
             # At once, without ceremony: a write from now on could meet another pod's.
-            log.error("the Lease is lost: another pod may be at work, or the state went back; the end")
+            log.error("the Lease is lost: another pod may hold it, or etcd was restored; this container ends")
             exit_container(LEASE_LOST)
 
 
@@ -322,41 +325,39 @@ def _stack(error: BaseException) -> str:
 
 
 def _work(container: Container, measures: Metrics) -> None:
-    queue = container.queue
-    while (key := queue.take()) is not None:
+    while (key := container.queue.take()) is not None:
         kind, namespace, name = key
-        began = time.monotonic()
-        result = "error"
-        extra: dict[str, object] = {"object": f"{namespace}/{name}"}
-        try:
-            again = container.reconcilers[kind](namespace, name)
-        except ObjectReplaced as error:
-            # Nothing has failed: what was found is of something that is no more.
-            queue.done(key, again_after=REPLACED_RETRY_SECONDS)
-            result = "success"
-            log.debug("%s %s: %s; looking again", kind, name, error, extra=extra)
-        except ControllerError as error:
-            asked = error.retry_after if isinstance(error, ApiUnavailable) else None
-            pause = queue.failed(key, not_before=asked or 0.0)
-            extra["reason"] = type(error).__name__
-            log.warning("%s %s: %s; again in %.1f s", kind, name, error, pause, extra=extra)
-        except Exception as error:  # noqa: BLE001 - the edge of a thread: one object must not stop all
-            pause = queue.failed(key)
-            extra["reason"] = type(error).__name__
-            log.error(
-                "%s %s: %s; again in %.1f s\n%s",
-                kind,
-                name,
-                type(error).__name__,
-                pause,
-                _stack(error),
-                extra=extra,
-            )
-        else:
-            queue.done(key, again_after=again)
-            result = "success"
-            took = time.monotonic() - began
-            log.debug("looked at %s %s", kind, name, extra={**extra, "duration": round(took, 3)})
-        measures.observe(metrics.RECONCILE_DURATION, time.monotonic() - began, kind=kind, result=result)
-        if result == "error":
-            measures.count(metrics.QUEUE_RETRIES, kind=kind)
+        with log_context(kind=kind, object=f"{namespace}/{name}"):
+            _reconcile(container, key, measures)
+
+
+def _reconcile(container: Container, key: Key, measures: Metrics) -> None:
+    """One pass; what it raises is logged and the key comes back."""
+    queue, (kind, namespace, name) = container.queue, key
+    began = time.monotonic()
+    result = "error"
+    try:
+        again = container.reconcilers[kind](namespace, name)
+    except ObjectReplaced as error:
+        # Nothing has failed: what was found is of something that is no more.
+        queue.done(key, again_after=REPLACED_RETRY_SECONDS)
+        result = "success"
+        log.debug("%s %s: %s; reconciling again", kind, name, error)
+    except ControllerError as error:
+        asked = error.retry_after if isinstance(error, ApiUnavailable) else None
+        pause = queue.failed(key, not_before=asked or 0.0)
+        reason = type(error).__name__
+        log.warning("%s %s: %s; again in %.1f s", kind, name, error, pause, extra={"reason": reason})
+    except Exception as error:  # noqa: BLE001 - the edge of a thread: one object must not stop all
+        pause = queue.failed(key)
+        reason = type(error).__name__
+        text = "%s %s: %s; again in %.1f s\n%s"
+        log.error(text, kind, name, reason, pause, _stack(error), extra={"reason": reason})
+    else:
+        queue.done(key, again_after=again)
+        result = "success"
+        took = time.monotonic() - began
+        log.debug("reconciled %s %s", kind, name, extra={"duration": round(took, 3)})
+    measures.observe(metrics.RECONCILE_DURATION, time.monotonic() - began, kind=kind, result=result)
+    if result == "error":
+        measures.count(metrics.QUEUE_RETRIES, kind=kind)

@@ -31,7 +31,7 @@ HELM_HOMES = ("CACHE", "CONFIG", "DATA")
 # With this code a container ends that lost its Lease, and counts on the kubelet to be started again: it does
 # so whenever the machine stands still for longer than the Lease lasts (controller.operator).
 LEASE_LOST = 70
-LOOK_EVERY = 0.5
+CHECK_EVERY = 0.5
 
 
 class Cluster(Protocol):
@@ -207,7 +207,7 @@ class Controllers:
     # -- parts --------------------------------------------------------------------------------------
 
     def _supervise(self) -> None:
-        while not self._over.wait(LOOK_EVERY):
+        while not self._over.wait(CHECK_EVERY):
             for name in self.containers:
                 # No token to be had: the API server is away.
                 with contextlib.suppress(SandboxError, subprocess.SubprocessError, OSError):

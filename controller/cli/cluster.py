@@ -17,7 +17,7 @@ from controller.ports.kubernetes import HELMBUNDLE, JOB, OSDPL, POD, Kube, KubeO
 
 @dataclass(frozen=True)
 class Cluster:
-    """An API server. `namespace` is that of -n, else the context's, empty when neither says one."""
+    """An API server. `namespace` is that of -n, else the context's, empty when neither has one."""
 
     kube: Kube
     namespace: str = ""

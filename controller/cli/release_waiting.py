@@ -42,16 +42,16 @@ def wait_for_releases(
     A release that fails is told and waited for: the controller goes on trying.
     """
     started, open_ = clock.monotonic(), dict.fromkeys(targets_of(targets))
-    told: dict[tuple[str, str, str], str] = {}
+    reported: dict[tuple[str, str, str], str] = {}
     code = ExitCode.OK
     try:
         while True:
             for key in list(open_):
                 entry = _entry(cluster, key)
                 ended = _judge(entry, request) if entry is not None else None
-                line = f"{key[2]}: {_words(entry)}" if entry else ""
-                if line and told.get(key) != line:
-                    told[key] = line
+                line = f"{key[2]}: {_entry_text(entry)}" if entry else ""
+                if line and reported.get(key) != line:
+                    reported[key] = line
                     stderr().print(f"{timestamp(clock.now())} {soft_wrapped(line)}")
                 if ended is not None:
                     code = max(code, ended)
@@ -102,7 +102,7 @@ def _judge(entry: Mapping[str, Any], request: Request) -> ExitCode | None:
     return ExitCode.OK if deployed else None
 
 
-def _words(entry: Mapping[str, Any]) -> str:
+def _entry_text(entry: Mapping[str, Any]) -> str:
     message = str(entry.get("message") or "")
     return f"{entry.get('state') or 'unknown'} {entry.get('reason') or ''}".strip() + (
         f": {message}" if message else ""

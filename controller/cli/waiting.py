@@ -83,7 +83,7 @@ def _observe(
         troubles = pod_error(cluster.pods_of_jobs(meta["namespace"], lasting(jobs)))
     except ApiUnavailable:
         return None
-    progress = tracker.observe(found, bundles, clock.monotonic(), jobs=jobs, troubles=troubles)
+    progress = tracker.observe(found, bundles, clock.monotonic(), jobs=jobs, errors=troubles)
     display.show(progress, explain_silence(found, progress.waited) if found is not None else "")
     return progress
 

@@ -148,7 +148,7 @@ def _located(problem: Problem, spec: SpecSource) -> Problem:
 
 
 class _NotKnown(Exception):
-    """A template asks for a value of a service that has errors: nothing can be said of its own."""
+    """A template asks for a value of a service that has errors: its own values cannot be known."""
 
 
 def _not_checked(services: Sequence[str], failed: Sequence[str]) -> Problem:

@@ -31,7 +31,7 @@ def look(cloud: Cloud) -> Iterator[Callable[[], dict[str, WorkloadVerdict]]]:
     opened = clouds.open(yaml.safe_dump(cloud.clouds()).encode())
     ended = threading.Event()
     probes = ServiceProbes(
-        cloud=lambda: opened, clock=SystemClock(), measures=NoMetrics(), told=ended.set, every=EVERY
+        cloud=lambda: opened, clock=SystemClock(), measures=NoMetrics(), changed=ended.set, every=EVERY
     )
     yield lambda: {name: one.verdict for (_, name), one in probes.components(ASKED, {}).items()}
 

@@ -63,7 +63,7 @@ class RegionWorld(Bench):
             store=self.store,
             namespace=KEY[0],
             resync=300,
-            told=lambda: None,
+            changed=lambda: None,
             beside=at_once,
         )
 

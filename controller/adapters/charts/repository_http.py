@@ -13,7 +13,7 @@ from controller.adapters.charts.versions import choose_version
 from controller.errors import ChartNotFound, ChartUntrusted, RepositoryDenied, RepositoryUnavailable
 
 LARGEST_INDEX = 64 * 1024 * 1024
-_TOLD_VERSIONS = 5
+_LISTED_VERSIONS = 5
 
 
 def fetch_index(repository: str, client: RepositoryClient) -> Index:
@@ -63,7 +63,7 @@ def check_digest(listed: str, content: bytes, what: str) -> None:
 def missing(name: str, version: str, repository: str, versions: Iterable[str]) -> ChartNotFound:
     """The error for a version that is not there, with those that are."""
     known = list(versions)
-    listed = ", ".join(known[:_TOLD_VERSIONS]) + (" …" if len(known) > _TOLD_VERSIONS else "")
+    listed = ", ".join(known[:_LISTED_VERSIONS]) + (" …" if len(known) > _LISTED_VERSIONS else "")
     there = f"it has {listed}" if known else "it has none that can be listed"
     return ChartNotFound(f'{repository} has no chart "{name}" in version {version}; {there}')
 

@@ -23,7 +23,7 @@ POLL_SECONDS = 0.5
 
 @dataclass(frozen=True)
 class Ended(Generic[T]):
-    """How an action ended: with its outcome, and by whose doing (`cut` tells why, empty if by itself)."""
+    """The end of an action: its outcome, and why it was ended early (`cut`, empty if it ended by itself)."""
 
     outcome: Future[T]
     cut: str = ""

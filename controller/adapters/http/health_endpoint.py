@@ -100,7 +100,8 @@ class _Server(ThreadingHTTPServer):
         """Says what went wrong in one line; a client that went away in the middle is no news."""
         error = sys.exc_info()[1]
         if not isinstance(error, OSError):
-            log.error("a request to the endpoint failed: %s", type(error).__name__)
+            reason = type(error).__name__
+            log.error("a request to the health endpoint failed: %s", reason, extra={"reason": reason})
 
 
 class _DualStackServer(_Server):

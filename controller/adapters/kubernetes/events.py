@@ -63,7 +63,7 @@ class KubeEvents:
         try:
             self._record(event)
         except KubeError as error:
-            log.warning("event not recorded: %s", error)
+            log.warning("event not recorded: %s", error, extra={"object": where, "reason": str(reason)})
 
     def _record(self, event: dict[str, Any]) -> None:
         try:

@@ -86,7 +86,8 @@ class MetadataWatches:
             except Exception as error:  # noqa: BLE001 - the edge of a thread: a watch must not end unseen
                 watch.version = ""
                 stack = "".join(traceback.format_tb(error.__traceback__))
-                log.error("a watch failed: %s\n%s", type(error).__name__, stack)
+                reason = type(error).__name__
+                log.error("a watch failed: %s\n%s", reason, stack, extra={"reason": reason})
             # Also after a stream that ended well, but at once: it would end at once again.
             lasted = time.monotonic() - began > SHORTEST_SECONDS
             failures = 0 if lasted else failures + 1

@@ -211,7 +211,7 @@ class CloudCalls:
         microversion: str = "",
     ) -> Any:
         if self._clock.monotonic() >= self._until:
-            raise CloudUnavailable(f"{service} {method} {path}: not asked, the time for this look is over")
+            raise CloudUnavailable(f"{service} {method} {path}: not asked, the time of this pass is over")
         wait = self._quiet.get(service, 0.0) - self._clock.monotonic()
         if wait > 0:
             raise CloudUnavailable(f"{service} asked to be left alone for a while", wait)
@@ -227,7 +227,7 @@ class CloudCalls:
             # Nothing was sent. A catalogue is as old as the login; services come later in a first install.
             if not self._has_grown_old():
                 raise self._absent(service) from None
-            self._log_in_anew()
+            self._log_in_again()
             try:
                 answer = self._answer(method, service, path, more)
             except _NoEndpoint:
@@ -261,7 +261,7 @@ class CloudCalls:
             return False
         return _endpoints(known) != _endpoints(listed)
 
-    def _log_in_anew(self) -> None:
+    def _log_in_again(self) -> None:
         """Gives back this thread's connection: the next one logs in and has the catalogue of that moment."""
         found, self._local.connection = self._local.connection, None
         with contextlib.suppress(ValueError):
@@ -307,7 +307,7 @@ class CloudCalls:
         if code == 401:
             raise CloudUnavailable(f"{what}: the credentials are not accepted")
         if code == 404 and not reports_absent(service, answer.content):
-            raise CloudUnavailable(f"{what}: 404, and not in the words of the service itself")
+            raise CloudUnavailable(f"{what}: 404, and the answer is not one of the service itself")
         if code == 404 and method in ("GET", "DELETE"):
             return None
         if code >= 400:

@@ -10,7 +10,7 @@ _PROVIDERS = "/resource_providers"
 
 
 class Placement:
-    """`providers`: the ids of providers by host, as Nova's list of hypervisors said last.
+    """`providers`: the ids of resource providers by host, from Nova's last list of hypervisors.
 
     Nova calls a provider by the name of its hypervisor, which is that of the host or its domain name.
     """

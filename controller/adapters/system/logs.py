@@ -1,6 +1,7 @@
 """Logs: one JSON object per line for machines, short lines for people, never a known secret.
 
-Fields of an event are given by `extra`: `log.info("…", extra={OBJECT: "openstack/region-one"})`.
+Fields of a line are given by `extra`: `log.info("…", extra={"action": "apply"})`. What is the same for all
+lines of one pass, whoever writes them, is given once: `with log_context(object="openstack/region-one")`.
 """
 
 from __future__ import annotations
@@ -10,24 +11,39 @@ import logging
 import sys
 import threading
 import traceback
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from datetime import UTC, datetime
+from types import MappingProxyType
 from typing import Any, TextIO
 
 from controller.domain.shared.redaction import Redactor
 
-OBJECT = "object"  # namespace/name of what is looked at
+KIND = "kind"  # what the pass is for: region, bundle, nodes …
+OBJECT = "object"  # namespace/name of the object of the pass, or of the one that the line is about
 BUNDLE = "bundle"  # name of a HelmBundle
 RELEASE = "release"  # name of a Helm release
 ACTION = "action"  # what is done: install, upgrade, apply, delete …
 REASON = "reason"  # a word of controller.domain.api.reasons
 DURATION = "duration"  # seconds
-FIELDS = (OBJECT, BUNDLE, RELEASE, ACTION, REASON, DURATION)
+FIELDS = (KIND, OBJECT, BUNDLE, RELEASE, ACTION, REASON, DURATION)
 
 LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
 log = logging.getLogger(__name__)
+_context: ContextVar[Mapping[str, Any]] = ContextVar("log fields", default=MappingProxyType({}))
 # These tell of every watch event, request and connection, some with the object itself.
 _TALKATIVE = {"kopf": logging.WARNING, "asyncio": logging.WARNING, "urllib3": logging.WARNING}
+
+
+@contextmanager
+def log_context(**fields: Any) -> Iterator[None]:
+    """Gives these fields (of FIELDS) to each line that this thread logs in the block and that lacks them."""
+    token = _context.set({**_context.get(), **fields})
+    try:
+        yield
+    finally:
+        _context.reset(token)
 
 
 class LogSecrets:
@@ -85,7 +101,7 @@ def configure_logs(
 
 
 def set_level(level: str) -> None:
-    """What is less than `level` (one of LEVELS, INFO where it is none) is not told from now on."""
+    """What is less than `level` (one of LEVELS, INFO where it is none) is not logged from now on."""
     logging.getLogger().setLevel(level.upper() if level.upper() in LEVELS else "INFO")
 
 
@@ -136,4 +152,6 @@ def _moment(record: logging.LogRecord) -> datetime:
 
 
 def _fields(record: logging.LogRecord) -> dict[str, Any]:
-    return {name: getattr(record, name) for name in FIELDS if getattr(record, name, None) is not None}
+    given = {name: getattr(record, name, None) for name in FIELDS}
+    found = {name: _context.get().get(name) if value is None else value for name, value in given.items()}
+    return {name: value for name, value in found.items() if value is not None}

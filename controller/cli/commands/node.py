@@ -94,14 +94,14 @@ def plan(
     cluster = open_cluster(kubeconfig, context, "")
     name = f"plan-{node[:200]}-{secrets.token_hex(3)}"
     _make(cluster, name, cluster.choose_region(region), node=node, mode=mode, dryRun=True)
-    told: list[str] = []
+    reported: list[str] = []
     try:
-        planned = _wait(cluster, name, _is_planned, PLAN_WITHIN, told)
+        planned = _wait(cluster, name, _is_planned, PLAN_WITHIN, reported)
     finally:
         cluster.kube.delete(NODE_MAINTENANCE, name)
     if planned is None:
         # The object that says why is gone with this.
-        why = told[-1] if told else "is the node container running? (osctl node why)"
+        why = reported[-1] if reported else "is the node container running? (osctl node why)"
         raise ObjectMissing(f"nothing was planned within {PLAN_WITHIN:.0f} s: {why}")
     status = planned["status"]
     if status["phase"] == Phase.BLOCKED:
@@ -142,7 +142,7 @@ def maintain(
     cluster = open_cluster(kubeconfig, context, "")
     chosen = cluster.choose_region(region)
     name, known = _named_for(cluster, node, chosen)
-    word = _word_for(cluster, node, mode, known) if fenced else {}
+    word = _fenced_field(cluster, node, mode, known) if fenced else {}
     if known is None:
         if cluster.kube.get(NODE, node) is None and mode != _Mode.EVACUATE:
             raise ObjectMissing(f'there is no node "{node}"')
@@ -153,15 +153,15 @@ def maintain(
         stderr().print(f"nodemaintenance/{name} {changed}")
     if not wait:
         return
-    told: list[str] = []
+    reported: list[str] = []
 
     def decided(phase: str) -> bool:
         return phase in (Phase.COMPLETED, Phase.BLOCKED)
 
-    found = _wait(cluster, name, decided, timeout, told)
+    found = _wait(cluster, name, decided, timeout, reported)
     if found is None:
         raise typer.Exit(ExitCode.NOT_READY)
-    _print_result(found["status"], told)
+    _print_result(found["status"], reported)
     if found["status"]["phase"] == Phase.BLOCKED:
         raise typer.Exit(ExitCode.NEEDS_EDIT)
 
@@ -203,12 +203,12 @@ def fenced(node: Node, *, region: Region = "", kubeconfig: Kubeconfig = None, co
     stderr().print(soft_wrapped(f"node/{node} is confirmed to be off, until it shows that it is on"))
 
 
-def _word_for(
+def _fenced_field(
     cluster: Cluster, node: str, mode: _Mode | None, known: KubeObject | None
 ) -> dict[str, dict[str, str]]:
     """`spec.fenced`, for the machine as it is now. Raises ObjectMissing where that may not be said."""
-    wanted = _word(mode) if mode is not None else (known or {"spec": {}})["spec"].get("mode")
-    if wanted != Mode.EVACUATE:
+    desired = _mode_value(mode) if mode is not None else (known or {"spec": {}})["spec"].get("mode")
+    if desired != Mode.EVACUATE:
         raise ObjectMissing("--fenced goes with --mode evacuate: servers of a machine that runs are migrated")
     machine = _seen_off(node, cluster.kube.get(NODE, node))
     return {"fenced": given_as(machine, timestamp(SystemClock().now()))}
@@ -263,7 +263,7 @@ def _make(cluster: Cluster, name: str, region: RegionName, *, node: str, mode: _
             "apiVersion": API_VERSION,
             "kind": NODE_MAINTENANCE.kind,
             "metadata": {"name": name},
-            "spec": {"region": region.written(), "nodeName": node, "mode": _word(mode), **spec},
+            "spec": {"region": region.written(), "nodeName": node, "mode": _mode_value(mode), **spec},
         }
     )
 
@@ -287,18 +287,20 @@ def _change(
         raise ObjectMissing(
             f'the NodeMaintenance "{meta["name"]}" is being rolled back: ask again when it is gone'
         )
-    wanted: dict[str, Any] = {"mode": _word(mode)} if mode is not None else {}
-    wanted |= word
-    changed = {key: value for key, value in wanted.items() if spec.get(key) != value}
+    changes: dict[str, Any] = {"mode": _mode_value(mode)} if mode is not None else {}
+    changes |= word
+    changed = {key: value for key, value in changes.items() if spec.get(key) != value}
     if not changed:
         return "is there already"
     patch = {"metadata": {"resourceVersion": meta["resourceVersion"]}, "spec": changed}
     cluster.kube.merge_patch(NODE_MAINTENANCE, meta["name"], None, patch)
-    told = [f"{key} {value.lower() if isinstance(value, str) else 'again'}" for key, value in changed.items()]
-    return "is changed: " + ", ".join(told)
+    reported = [
+        f"{key} {value.lower() if isinstance(value, str) else 'again'}" for key, value in changed.items()
+    ]
+    return "is changed: " + ", ".join(reported)
 
 
-def _word(mode: _Mode) -> str:
+def _mode_value(mode: _Mode) -> str:
     return str(Mode(mode.value.capitalize()))
 
 
@@ -306,10 +308,10 @@ def _message(status: Mapping[str, Any]) -> str:
     return str(find(status.get("conditions") or (), "Ready").get("message", ""))
 
 
-def _print_result(status: Mapping[str, Any], told: list[str]) -> None:
+def _print_result(status: Mapping[str, Any], reported: list[str]) -> None:
     message = _message(status)
-    if message and message not in told[-1:]:
-        told.append(message)
+    if message and message not in reported[-1:]:
+        reported.append(message)
         stderr().print(soft_wrapped(f"{status.get('phase')}  {message}"))
 
 
@@ -322,11 +324,11 @@ def _wait(
     name: str,
     decided: Callable[[str], bool],
     timeout: float,
-    told: list[str],
+    reported: list[str],
 ) -> KubeObject | None:
     """The maintenance once its phase is one that was waited for; None at the deadline.
 
-    What it says meanwhile is shown, and kept in `told`.
+    What it says meanwhile is shown, and kept in `reported`.
     """
     deadline = time.monotonic() + timeout
     while True:
@@ -338,7 +340,7 @@ def _wait(
         if current and decided(str(status.get("phase"))):
             return found
         if current:
-            _print_result(status, told)
+            _print_result(status, reported)
         if time.monotonic() > deadline:
             return None
         time.sleep(POLL)

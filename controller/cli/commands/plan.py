@@ -177,7 +177,7 @@ def _stopped(view: PlanView, text: str) -> typer.Exit:
 def _nothing_to_approve(view: PlanView) -> str:
     if view.accepted:
         return f"plan {view.accepted} is approved already, and being applied"
-    return view.message or "there is no plan yet; look again with osctl plan"
+    return view.message or "there is no plan yet; run osctl plan again"
 
 
 def _ask(view: PlanView) -> None:

@@ -20,7 +20,7 @@ _NONE: Causes = {}
 
 @dataclass(frozen=True)
 class Step:
-    """One layer that had a say. `path` is the field in its source, `place` its `file:line`.
+    """One layer that set the value. `path` is the field in its source, `place` its `file:line`.
 
     `causes` are the fields that made a template write the value.
     """

@@ -25,7 +25,7 @@ _STUCK = frozenset(
 
 @dataclass(frozen=True)
 class RunningJob:
-    """A Job that has not ended. `release` is empty where it does not say; `seconds` how long it runs."""
+    """A Job that has not ended. `release` is empty where it names none; `seconds` how long it runs."""
 
     name: str
     release: str

@@ -22,7 +22,7 @@ MARKS = {
 
 MOST_REASONS = 8
 # Reasons of Ready whose message repeats what the rows of the releases say one by one.
-_TOLD_BY_ROWS = frozenset(map(str, (Reason.APPLYING, Reason.RELEASES_PENDING, Reason.RELEASES_FAILING)))
+_SHOWN_BY_ROWS = frozenset(map(str, (Reason.APPLYING, Reason.RELEASES_PENDING, Reason.RELEASES_FAILING)))
 
 
 def change_lines(changed: Iterable[TimedRow]) -> list[str]:
@@ -95,7 +95,7 @@ def _state(timed: TimedRow) -> str:
 def verdict_line(progress: ProgressSnapshot) -> str:
     """What Ready says, empty while the releases' own rows say the same."""
     verdict = progress.verdict
-    if progress.rows and verdict.reason in _TOLD_BY_ROWS and verdict.standing == RegionOutcome.PENDING:
+    if progress.rows and verdict.reason in _SHOWN_BY_ROWS and verdict.standing == RegionOutcome.PENDING:
         return ""
     return f"{verdict.reason}: {verdict.message}" if verdict.message else verdict.reason
 

@@ -11,7 +11,7 @@ from controller.cli.views.hook_jobs import RunningJob, with_jobs
 from controller.cli.views.release_rows import ACTIVE, Phase, ReleaseRow, release_rows
 from controller.cli.views.verdict import RegionOutcome, RegionVerdict, judge
 
-NO_TROUBLES: Mapping[str, str] = MappingProxyType({})
+NO_ERRORS: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -69,11 +69,11 @@ class ProgressTracker:
         now: float,
         *,
         jobs: Sequence[RunningJob] = (),
-        troubles: Mapping[str, str] = NO_TROUBLES,
+        errors: Mapping[str, str] = NO_ERRORS,
     ) -> ProgressSnapshot:
-        """What this look finds, compared with the one before. `troubles` are those of Jobs, by name."""
+        """What this observation finds, compared with the one before. `errors` are those of Jobs, by name."""
         verdict = judge(osdpl, self._generation)
-        known = with_jobs(release_rows(bundles), jobs, troubles)
+        known = with_jobs(release_rows(bundles), jobs, errors)
         rows = [self._settled(row, verdict) for row in known]
         timed, changed = [], []
         for row in rows:
@@ -85,7 +85,7 @@ class ProgressTracker:
             timed.append(entry)
             if moved or (before is not None and _reads_differently(before, row)):
                 changed.append(entry)
-        verdict_changed = self._verdict is None or self._words(self._verdict) != self._words(verdict)
+        verdict_changed = self._verdict is None or self._outcome(self._verdict) != self._outcome(verdict)
         self._rows = {row.release: row for row in rows}
         self._verdict, self._first = verdict, False
         return ProgressSnapshot(
@@ -111,7 +111,7 @@ class ProgressTracker:
         return now - self._since[row.release]
 
     @staticmethod
-    def _words(verdict: RegionVerdict) -> tuple[RegionOutcome, str]:
+    def _outcome(verdict: RegionVerdict) -> tuple[RegionOutcome, str]:
         return verdict.standing, verdict.reason
 
 

@@ -14,7 +14,7 @@ from controller.domain.releases.bundle_status import ReportedState
 
 
 class Phase(StrEnum):
-    """What a release is doing, in a person's words."""
+    """What a release is doing, as osctl shows it."""
 
     WAITING = "waiting"
     INSTALLING = "installing"

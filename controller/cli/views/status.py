@@ -157,7 +157,7 @@ def _causes(
 
 def _if_old(silence: str, container: str) -> str:
     """What is added to the word of a container that `silence` names."""
-    return f" (the last word of {container}, which is silent)" if f" {container} (" in silence else ""
+    return f" (last reported by {container}, which is silent)" if f" {container} (" in silence else ""
 
 
 def _workload(application: str, component: str) -> str:

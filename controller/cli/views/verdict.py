@@ -35,7 +35,7 @@ class RegionOutcome(Enum):
 
 @dataclass(frozen=True)
 class RegionVerdict:
-    """Where the region stands, with the word and the sentence that its Ready condition has for it.
+    """The outcome for a region, with reason and message of its Ready condition.
 
     `planned`: its plan is there, or there is nothing to do.
     """
@@ -89,7 +89,7 @@ def explain_silence(osdpl: Mapping[str, Any], waited: float) -> str:
         return ""
     namespace = osdpl["metadata"].get("namespace")
     return (
-        f"no controller has looked at it for {waited:.0f} s: is one installed that watches namespace "
+        f"no controller has observed it for {waited:.0f} s: is one installed that watches namespace "
         f'"{namespace}", and does it run? (helm list -A; kubectl get pods -A -l '
         "app.kubernetes.io/name=openstack-controller)"
     )

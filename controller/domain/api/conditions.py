@@ -47,7 +47,7 @@ def is_true(conditions: Iterable[Mapping[str, Any]], type_: str, generation: int
 
 
 def entries(
-    wanted: Iterable[Condition], existing: Iterable[Mapping[str, Any]], now: float
+    desired: Iterable[Condition], existing: Iterable[Mapping[str, Any]], now: float
 ) -> list[dict[str, Any]]:
     """The wanted conditions as they go into a status, sorted by type.
 
@@ -56,7 +56,7 @@ def entries(
     """
     known = list(existing)
     result = []
-    for condition in sorted(wanted, key=lambda item: item.type):
+    for condition in sorted(desired, key=lambda item: item.type):
         if condition.type in WHILE_TRUE and condition.status != "True":
             continue
         before = find(known, condition.type)

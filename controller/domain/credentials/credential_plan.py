@@ -75,7 +75,7 @@ class SecretChange:
 
 @dataclass(frozen=True)
 class CredentialProblem:
-    """Something a person has to mend. `secret` is the Secret's name, `message` says what and how."""
+    """An error that an operator has to correct. `secret` is the Secret's name, `message` what to do."""
 
     secret: str
     message: str
@@ -83,7 +83,7 @@ class CredentialProblem:
 
 @dataclass(frozen=True)
 class CredentialPlan:
-    """All steps towards the wanted credentials. `remove` are Secrets no longer wanted."""
+    """All steps towards the desired credentials. `remove` are Secrets that are no longer needed."""
 
     changes: tuple[SecretChange, ...] = ()
     remove: tuple[StoredSecret, ...] = ()
@@ -101,7 +101,7 @@ def own_secrets(spec: Mapping[str, Any]) -> tuple[OwnSecret, ...]:
 
 
 def plan_credentials(
-    wanted: Iterable[CredentialSecret],
+    desired: Iterable[CredentialSecret],
     stored: Mapping[str, StoredSecret],
     *,
     volumes: VolumePolicy,
@@ -116,8 +116,8 @@ def plan_credentials(
     """
     changes: list[SecretChange] = []
     troubles: list[CredentialProblem] = []
-    wanted = tuple(wanted)
-    for secret in wanted:
+    desired = tuple(desired)
+    for secret in desired:
         there = stored.get(secret.name)
         trouble = _in_the_way(there)
         if trouble:
@@ -136,7 +136,7 @@ def plan_credentials(
                 changes.append(change)
         elif add or change.adopt or change.owner is not Owner.KEEP:
             changes.append(change)
-    kept = {secret.name for secret in wanted}
+    kept = {secret.name for secret in desired}
     rest = [there for name, there in sorted(stored.items()) if name not in kept and there.ours]
     remove = tuple(there for there in rest if _removable(there, volumes, bundles))
     changes += [_change_of_owner(there, volumes) for there in rest if _owner_differs(there, volumes, remove)]
@@ -198,10 +198,10 @@ def _keys_to_add(
 def _labels_and_owner(there: StoredSecret | None, volumes: VolumePolicy) -> tuple[bool, Owner]:
     if there is None:
         return False, Owner.SET if volumes == "Delete" else Owner.KEEP
-    return not there.ours, _owner_wanted(there, volumes)
+    return not there.ours, _desired_owner(there, volumes)
 
 
-def _owner_wanted(there: StoredSecret, volumes: VolumePolicy) -> Owner:
+def _desired_owner(there: StoredSecret, volumes: VolumePolicy) -> Owner:
     if volumes == "Delete" and (there.stale_owner or not there.owned):
         return Owner.SET
     if volumes == "Retain" and (there.stale_owner or there.owned):
@@ -210,11 +210,11 @@ def _owner_wanted(there: StoredSecret, volumes: VolumePolicy) -> Owner:
 
 
 def _owner_differs(there: StoredSecret, volumes: VolumePolicy, removed: Collection[StoredSecret]) -> bool:
-    return there not in removed and not there.deleting and _owner_wanted(there, volumes) is not Owner.KEEP
+    return there not in removed and not there.deleting and _desired_owner(there, volumes) is not Owner.KEEP
 
 
 def _change_of_owner(there: StoredSecret, volumes: VolumePolicy) -> SecretChange:
-    return SecretChange(there.name, there.service, there, owner=_owner_wanted(there, volumes))
+    return SecretChange(there.name, there.service, there, owner=_desired_owner(there, volumes))
 
 
 def _removable(there: StoredSecret, volumes: VolumePolicy, bundles: Collection[str]) -> bool:

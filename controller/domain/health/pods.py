@@ -16,11 +16,11 @@ from controller.domain.shared.times import seconds_of
 # words that have none. Much more than is ever shown: what is shown is cut after it was redacted, for of
 # a secret that is cut in two neither half would be found.
 OUTPUT_LIMIT = 4096
-WORDS_LIMIT = 16384
+TEXT_LIMIT = 16384
 
-# A container that runs again is told as crashing until it has run for so long: between two crashes it
-# runs for a while, and it is the same trouble, told in the same words. Seconds.
-CRASH_TOLD = 600.0
+# A container that runs again is reported as crashing until it has run for so long: between two crashes it
+# runs for a while, and it is the same fault, reported in the same text. Seconds.
+CRASH_SHOWN_FOR = 600.0
 # The kubelet's longest back-off, and some more: what began later was not started by it after a crash.
 LONGEST_BACK_OFF = 360.0
 # Ready turns False a moment after a crash, when the container may already run again.
@@ -29,15 +29,15 @@ NOTICED_WITHIN = 10.0
 UNSEEN_ENDS = frozenset({"Unknown", "ContainerStatusUnknown"})
 BEING_CREATED = frozenset({"ContainerCreating", "PodInitializing"})
 
-# Words of the kubelet for a container that waits (kubernetes: pkg/kubelet/images/types.go and
+# Reasons that the kubelet gives for a container that waits (kubernetes: pkg/kubelet/images/types.go and
 # pkg/kubelet/kuberuntime/kuberuntime_container.go).
-IMAGE_WORDS = frozenset(
+IMAGE_REASONS = frozenset(
     {
         *("ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull", "InvalidImageName"),
         *("ImageInspectError", "RegistryUnavailable", "SignatureValidationFailed"),
     }
 )
-CONFIG_WORDS = frozenset(
+CONFIG_REASONS = frozenset(
     {
         *("CreateContainerConfigError", "CreateContainerError", "RunContainerError"),
         *("PreCreateHookError", "PreStartHookError", "PostStartHookError"),
@@ -178,9 +178,9 @@ def _cause(
         return None
     scheduled = find(conditions, "PodScheduled")
     if scheduled.get("status") == "False":
-        words = _words(scheduled.get("message") or scheduled.get("reason") or "no node was found")
+        message = _bounded(scheduled.get("message") or scheduled.get("reason") or "no node was found")
         since = seconds_of(scheduled.get("lastTransitionTime"))
-        return PodCause(CauseKind.UNSCHEDULABLE, f"Unschedulable: {words}", since=since)
+        return PodCause(CauseKind.UNSCHEDULABLE, f"Unschedulable: {message}", since=since)
     init_containers = list(_by_name(spec.get("initContainers"), status.get("initContainerStatuses")))
     if find(conditions, "Initialized").get("status") == "True":
         # Those that go on running beside the others count as one of them.
@@ -190,12 +190,12 @@ def _cause(
         if (met := next(filter(None, causes), None)) is not None:
             return met
     goes_on = spec.get("restartPolicy") in (None, "Always")
-    found = next(filter(None, (_trouble(*one, goes_on=goes_on) for one in containers)), None)
+    found = next(filter(None, (_container_fault(*one, goes_on=goes_on) for one in containers)), None)
     return found or _unready(spec, containers, ready)
 
 
-def _words(text: object) -> str:
-    return str(text or "")[:WORDS_LIMIT]
+def _bounded(text: object) -> str:
+    return str(text or "")[:TEXT_LIMIT]
 
 
 def _by_name(
@@ -214,8 +214,8 @@ def _failed(status: Mapping[str, Any]) -> PodCause:
     for name, end in ended:
         if end.get("exitCode"):
             return _with_output(CauseKind.FAILED, name, f"failed: {_ending(end)}", end)
-    words = ": ".join(str(status[key]) for key in ("reason", "message") if status.get(key))
-    return PodCause(CauseKind.FAILED, f"failed: {_words(words) or 'no reason is given'}")
+    message = ": ".join(str(status[key]) for key in ("reason", "message") if status.get(key))
+    return PodCause(CauseKind.FAILED, f"failed: {_bounded(message) or 'no reason is given'}")
 
 
 def _is_sidecar(spec: Mapping[str, Any]) -> bool:
@@ -228,7 +228,7 @@ def _init_cause(spec: Mapping[str, Any], status: Mapping[str, Any], namespace: s
     ended = state.get("terminated")
     if (ended and not ended.get("exitCode")) or (_is_sidecar(spec) and status.get("started")):
         return None
-    found = _trouble(spec, status)
+    found = _container_fault(spec, status)
     if found is not None:
         return found
     name = str(spec.get("name"))
@@ -242,11 +242,13 @@ def _init_cause(spec: Mapping[str, Any], status: Mapping[str, Any], namespace: s
 
 
 def _being_created(state: Mapping[str, Any]) -> str:
-    words = _words((state.get("waiting") or {}).get("message"))
-    return f"is being created: {words}" if words else "is being created"
+    message = _bounded((state.get("waiting") or {}).get("message"))
+    return f"is being created: {message}" if message else "is being created"
 
 
-def _trouble(spec: Mapping[str, Any], status: Mapping[str, Any], *, goes_on: bool = False) -> PodCause | None:
+def _container_fault(
+    spec: Mapping[str, Any], status: Mapping[str, Any], *, goes_on: bool = False
+) -> PodCause | None:
     """What keeps a container from running, or what it has just died of.
 
     One that `goes_on` must not end, not with exit code 0 either: so ends what a liveness probe has stopped.
@@ -254,16 +256,18 @@ def _trouble(spec: Mapping[str, Any], status: Mapping[str, Any], *, goes_on: boo
     name, image = str(spec.get("name")), str(spec.get("image"))
     state = status.get("state") or {}
     waiting = state.get("waiting") or {}
-    word, words = str(waiting.get("reason") or ""), _words(waiting.get("message"))
-    if word in IMAGE_WORDS:
-        detail = _REPEATED.sub("", words).strip()
-        shown = "ImagePullBackOff" if word in ("ErrImagePull", "ImagePullBackOff") else word
+    waiting_reason, message = str(waiting.get("reason") or ""), _bounded(waiting.get("message"))
+    if waiting_reason in IMAGE_REASONS:
+        detail = _REPEATED.sub("", message).strip()
+        shown = (
+            "ImagePullBackOff" if waiting_reason in ("ErrImagePull", "ImagePullBackOff") else waiting_reason
+        )
         text = f"{shown}: image {image} cannot be pulled" + (f" ({detail})" if detail else "")
         return PodCause(CauseKind.IMAGE, text, container=name)
-    if word in CONFIG_WORDS:
-        text = f"{word}: container {name}: {words or 'no message is given'}"
+    if waiting_reason in CONFIG_REASONS:
+        text = f"{waiting_reason}: container {name}: {message or 'no message is given'}"
         return PodCause(CauseKind.CONFIG, text, container=name)
-    if "running" in state or word in BEING_CREATED:
+    if "running" in state or waiting_reason in BEING_CREATED:
         return None
     last = state.get("terminated") or (status.get("lastState") or {}).get("terminated") or {}
     return _crash(name, last) if _died(status, last) or (last and goes_on) else None
@@ -286,7 +290,7 @@ def _after_crash(cause: PodCause, status: Mapping[str, Any]) -> PodCause:
         return cause
     if not (started and finished) or started - finished > LONGEST_BACK_OFF:
         return cause
-    return replace(_crash(cause.container, last), until=started + CRASH_TOLD, later=cause)
+    return replace(_crash(cause.container, last), until=started + CRASH_SHOWN_FOR, later=cause)
 
 
 def _ending(ended: Mapping[str, Any]) -> str:
@@ -309,9 +313,9 @@ def _unready(
     found = [cause for container in containers if (cause := _not_serving(*container, since)) is not None]
     if found:
         return min(found, key=lambda cause: ORDER[cause.kind])
-    words = _words(ready.get("message")) or "nobody says why"
+    message = _bounded(ready.get("message")) or "no reason is given"
     lost = _lost(spec, containers, ready)
-    return lost or PodCause(CauseKind.UNREADY, f"is not ready: {words}", since=since)
+    return lost or PodCause(CauseKind.UNREADY, f"is not ready: {message}", since=since)
 
 
 def _not_serving(spec: Mapping[str, Any], status: Mapping[str, Any], unready_since: float) -> PodCause | None:

@@ -167,7 +167,7 @@ def endpoint_error(status: int) -> str:
 @dataclass(frozen=True)
 class Probed:
     """What is probed of a region: what is `asked`, each with how many should answer, and `quorums` by the
-    probe's name, as their members' pods tell."""
+    probe's name, as reported by their members' pods."""
 
     asked: Mapping[str, int]
     quorums: Mapping[str, WorkloadVerdict]

@@ -43,7 +43,7 @@ class ComponentHealth:
 
 @dataclass(frozen=True)
 class Release:
-    """A release that the region asks for. `deployed`: its bundle says so of its present spec."""
+    """A desired release of the region. `deployed`: its bundle reports so for its present spec."""
 
     name: str
     deployed: bool

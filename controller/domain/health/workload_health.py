@@ -35,7 +35,7 @@ _AT_ONCE = frozenset(
 
 
 class Health(StrEnum):
-    """The one word for a component in `status.health`; the later ones are worse."""
+    """The health of a component in `status.health`; the later ones are worse."""
 
     READY = "Ready"
     PROGRESSING = "Progressing"
@@ -48,7 +48,7 @@ WORSE = {Health.READY: 0, Health.PROGRESSING: 1, Health.UNKNOWN: 2, Health.UNHEA
 
 @dataclass(frozen=True, slots=True)
 class VolumeClaim:
-    """A PersistentVolumeClaim. `phase` is Kubernetes' word: Pending, Bound or Lost."""
+    """A PersistentVolumeClaim. `phase` is Pending, Bound or Lost, as in Kubernetes."""
 
     name: str
     phase: str
@@ -70,7 +70,7 @@ class Surroundings:
 
 @dataclass(frozen=True, slots=True)
 class WorkloadVerdict:
-    """One workload judged. `output` is what a container said, not yet redacted, to be put after `text`.
+    """One workload judged. `output` is the log of a container, not yet redacted, to be put after `text`.
 
     `unseen`: its own controller has not taken up the newest spec. `silent` is the pod and container
     that died without a word: what they last logged may tell why. `probed` is pod, container and the moment

@@ -138,7 +138,9 @@ def parse_workload(obj: Mapping[str, Any]) -> Workload | None:
         # A Job's status has none; its controller is seen at work by startTime.
         observed=int(status.get("observedGeneration") or (meta.get("generation", 0) if kind == "Job" else 0)),
         started=seconds_of(status.get("startTime") or meta.get("creationTimestamp")),
-        stuck=_words(failed_condition) if failed_condition.get("status") == "True" else _stuck(kind, status),
+        stuck=_text_of(failed_condition)
+        if failed_condition.get("status") == "True"
+        else _stuck(kind, status),
         done=complete.get("status") == "True",
         failed=int(status.get("failed") or 0) if kind == "Job" else 0,
         paused=kind == "Deployment" and bool(spec.get("paused")),
@@ -185,12 +187,12 @@ def _stuck(kind: str, status: Mapping[str, Any]) -> str:
     conditions = status.get("conditions") or []
     failure = find(conditions, "ReplicaFailure")
     if failure.get("status") == "True":
-        return _words(failure)
+        return _text_of(failure)
     progressing = find(conditions, "Progressing")
-    return _words(progressing) if progressing.get("status") == "False" else ""
+    return _text_of(progressing) if progressing.get("status") == "False" else ""
 
 
-def _words(condition: Mapping[str, Any]) -> str:
+def _text_of(condition: Mapping[str, Any]) -> str:
     return (
         ": ".join(str(condition[key]) for key in ("reason", "message") if condition.get(key))
         or "no reason given"

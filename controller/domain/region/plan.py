@@ -119,7 +119,7 @@ class DesiredRelease:
 
 @dataclass(frozen=True)
 class PlanParts:
-    """What a region's plan is made of: the bundles as read, and the wishes by release name.
+    """What a region's plan is made of: the bundles as read, and the desired releases by name.
 
     `services` and `asked` are by bundle: its service, and the digest of what is asked for of it (none for
     a bundle that is to go).
@@ -177,9 +177,9 @@ def _planned(bundle: Mapping[str, Any], asked: str) -> bool:
     return current and asked in ("", plan.get("wish"))
 
 
-def _with_changes(entry: Mapping[str, Any], wishes: Mapping[str, DesiredRelease]) -> dict[str, Any]:
+def _with_changes(entry: Mapping[str, Any], desired_releases: Mapping[str, DesiredRelease]) -> dict[str, Any]:
     """The entry with the values that change, for a release that both was and is to be."""
-    wish = wishes.get(str(entry.get("name")))
+    wish = desired_releases.get(str(entry.get("name")))
     found = dict(entry)
     if wish is None or wish.current is None or entry.get("action") != PlanAction.UPGRADE:
         return found
@@ -193,10 +193,10 @@ def _with_changes(entry: Mapping[str, Any], wishes: Mapping[str, DesiredRelease]
 
 
 def _settings_entries(
-    wishes: Mapping[str, DesiredRelease], touched: Iterable[str]
+    desired_releases: Mapping[str, DesiredRelease], touched: Iterable[str]
 ) -> Iterable[dict[str, Any]]:
     done = set(touched)
-    for name, wish in wishes.items():
+    for name, wish in desired_releases.items():
         changes = _settings(wish) if name not in done else []
         if changes:
             yield {
@@ -262,7 +262,7 @@ def planned_condition(
     if plan is None:
         return says(False, Reason.NOT_PLANNED, "")
     if plan.waits_for:
-        return says(False, Reason.PLANNING, f"helmbundle looks at {', '.join(plan.waits_for)}")
+        return says(False, Reason.PLANNING, f"helmbundle plans {', '.join(plan.waits_for)}")
     if plan.problem:
         return says(False, Reason.PLAN_FAILED, f"it would fail: {plan.problem}")
     if approval is not None and not approval.done:

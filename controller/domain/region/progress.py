@@ -40,17 +40,17 @@ class RegionProgress:
         return self.current and self.done == self.total
 
 
-def region_progress(bundles: Iterable[Mapping[str, Any]], wanted: frozenset[str]) -> RegionProgress:
-    """The progress of some bundles as read; `wanted` are the names of those that there should be."""
+def region_progress(bundles: Iterable[Mapping[str, Any]], desired: frozenset[str]) -> RegionProgress:
+    """The progress of some bundles as read; `desired` are the names of those that there should be."""
     done = total = 0
     begun = False
     names_in: dict[str, list[str]] = defaultdict(list)
     there = list(bundles)
     names = {str(bundle["metadata"]["name"]) for bundle in there}
     # A bundle that goes away, or that has not been seen yet, is work that is left.
-    current = names == wanted
+    current = names == desired
     # Of a bundle that cannot be made nobody knows the releases: it has one at the least.
-    total += len(wanted - names)
+    total += len(desired - names)
     for bundle in there:
         status = bundle.get("status") or {}
         asked = {str(item["name"]) for item in (bundle.get("spec") or {}).get("releases") or []}
@@ -89,10 +89,10 @@ def _in_progress(bundles: Iterable[Mapping[str, Any]]) -> set[str]:
     result: set[str] = set()
     for bundle in bundles:
         status = bundle.get("status") or {}
-        wanted = {str(one["name"]): one for one in (bundle.get("spec") or {}).get("releases") or []}
-        needs |= {name: set(one.get("dependsOn") or ()) for name, one in wanted.items()}
+        desired = {str(one["name"]): one for one in (bundle.get("spec") or {}).get("releases") or []}
+        needs |= {name: set(one.get("dependsOn") or ()) for name, one in desired.items()}
         if status.get("observedGeneration") != bundle["metadata"].get("generation"):
-            result |= wanted.keys()
+            result |= desired.keys()
             continue
         for release in status.get("releases") or []:
             name, state = str(release.get("name")), release.get("state")
@@ -102,7 +102,7 @@ def _in_progress(bundles: Iterable[Mapping[str, Any]]) -> set[str]:
                 there.add(name)
             elif state in AT_WORK and fresh:
                 result.add(name)
-            elif state == ReportedState.WAITING and name in wanted:
+            elif state == ReportedState.WAITING and name in desired:
                 waiting.add(name)
     # What waits goes on if all that it waits for does.
     while more := {name for name in waiting - result if needs[name] <= there | result}:

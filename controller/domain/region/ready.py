@@ -17,7 +17,7 @@ from controller.domain.releases.bundle_facts import bundle_mark, marks_digest
 MOST_TEXT = 4000
 
 _SILENT = "no sign of life, or of any progress, from"
-_UNTIL = "left as it is until spec.mode is Apply; with Plan, status.plan tells first what would be done"
+_UNTIL = "left as it is until spec.mode is Apply; with Plan, status.plan first shows what would be done"
 
 
 def ready_condition(facts: RegionFacts, progress: RegionProgress) -> Condition:
@@ -79,14 +79,14 @@ def _objection(facts: RegionFacts, progress: RegionProgress) -> Condition | None
             continue  # They wait for the end of the pause.
         if reason == Reason.RELEASES_PENDING and (cause := _failing_workloads(facts)):
             # A release waits for what fails: the Job that it names is not the cause.
-            text = f"{shorten(cause, MOST_TEXT // 2)}; meanwhile: {_words(type_, entry)}"
+            text = f"{shorten(cause, MOST_TEXT // 2)}; meanwhile: {_reported_text(type_, entry)}"
             return _not_ready(facts, Reason.WORKLOADS_FAILING, text)
         if status != "True":
-            return _not_ready(facts, known_reason(reason, Reason.APPLYING), _words(type_, entry))
+            return _not_ready(facts, known_reason(reason, Reason.APPLYING), _reported_text(type_, entry))
         if waits:
             continue  # It speaks of what runs, which is of an older generation.
         if entry.get("observedGeneration") != facts.generation:
-            text = f"{container} has not looked at this generation of the spec yet"
+            text = f"{container} has not observed this generation of the spec yet"
             return _not_ready(facts, Reason.APPLYING, text)
         if container == "health" and facts.before.get("healthOf") != _brought_about(facts):
             # Bundles change without the spec: with a Secret that they refer to, or with a version of ours.
@@ -117,7 +117,7 @@ def _silence_text(facts: RegionFacts) -> str:
     """Which containers do not live; empty when all of them do."""
     if facts.silence.silent:
         lost = ", ".join(f"{name} ({ANSWERED_BY[name]})" for name in sorted(facts.silence.silent))
-        return f"{_SILENT} {lost}: what is said of that may be out of date"
+        return f"{_SILENT} {lost}: what the status reports of it may be out of date"
     before = str(find(facts.before.get("conditions") or [], "Ready").get("message") or "")
     if facts.silence.unheard and _SILENT in before:
         # Whoever has just begun to listen does not know better yet.
@@ -125,7 +125,7 @@ def _silence_text(facts: RegionFacts) -> str:
     return ""
 
 
-def _words(type_: str, entry: Mapping[str, Any]) -> str:
+def _reported_text(type_: str, entry: Mapping[str, Any]) -> str:
     message = str(entry.get("message") or "")
     return message or f"{type_} is {entry.get('status') or 'Unknown'}"
 

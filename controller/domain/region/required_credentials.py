@@ -32,10 +32,10 @@ def region_credentials(spec: DeploymentSpec, library: Library) -> tuple[Credenti
     if problems:
         raise SpecInvalid(problems)
     own = spec.features["credentials"]
-    wanted = []
+    desired = []
     for entry in services:
         named = own.get(entry.name) or {}
         ours = {key: kind for key, kind in entry.credentials.items() if key not in named}
         if ours:
-            wanted.append(CredentialSecret(entry.secret_name, entry.name, ours))
-    return tuple(wanted)
+            desired.append(CredentialSecret(entry.secret_name, entry.name, ours))
+    return tuple(desired)

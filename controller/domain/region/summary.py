@@ -99,11 +99,11 @@ def _as_accepted(facts: RegionFacts) -> RegionFacts:
 def _unseen(facts: RegionFacts, before: str) -> str:
     """What SpecValid tells meanwhile: `before` stays while it is about the same, however often a repository
     words its refusal again, since each other text would be a write."""
-    said = "accepted as it is; its charts cannot be looked at now"
+    reported = "accepted; its charts cannot be read now"
     for reason in (Reason.REPOSITORY_UNAVAILABLE, facts.problem_reason):
-        if before.startswith(f"{said} ({reason})"):
+        if before.startswith(f"{reported} ({reason})"):
             return before
-    return f"{said} ({facts.problem_reason}): {facts.problem}"
+    return f"{reported} ({facts.problem_reason}): {facts.problem}"
 
 
 def refusal(managed: str, generation: int, before: Mapping[str, Any]) -> RegionSummary:
@@ -115,9 +115,9 @@ def refusal(managed: str, generation: int, before: Mapping[str, Any]) -> RegionS
         f'this controller runs "{managed}"; delete one of the two, '
         "or run another controller in a namespace of its own"
     )
-    said: dict[str, Status] = {"Ready": "False", "Stalled": "True"}
+    reported: dict[str, Status] = {"Ready": "False", "Stalled": "True"}
     conditions = tuple(
-        Condition(type_, said.get(type_, "Unknown"), Reason.ANOTHER_DEPLOYMENT_MANAGED, text, generation)
+        Condition(type_, reported.get(type_, "Unknown"), Reason.ANOTHER_DEPLOYMENT_MANAGED, text, generation)
         for type_ in OWN_CONDITIONS
     )
     latched = {name: before[name] for name in ("initialization", "appliedGeneration") if before.get(name)}
@@ -184,7 +184,7 @@ def _others(facts: RegionFacts, progress: RegionProgress) -> list[Condition]:
 
 
 def _stalled_text(facts: RegionFacts) -> str:
-    until = "before that is mended which SpecValid tells"
+    until = "until the error in condition SpecValid is corrected"
     if facts.lacking and not facts.paused:
         return f"nothing happens in {', '.join(facts.lacking)} {until}; all else is served"
     return f"nothing happens {until}; what ran is untouched"
@@ -195,7 +195,7 @@ def _deleting_text(facts: RegionFacts, progress: RegionProgress) -> str:
     if not facts.problem or facts.passing or facts.paused:
         return text
     what = f"nothing happens in {', '.join(facts.lacking)}" if facts.lacking else "no more is begun"
-    return f"{text}; {what} before that is mended which SpecValid tells"
+    return f"{text}; {what} until the error in condition SpecValid is corrected"
 
 
 def _paused(facts: RegionFacts, progress: RegionProgress) -> Condition:

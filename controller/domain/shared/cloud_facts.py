@@ -23,7 +23,7 @@ NEW_SERVICE_REASONS = frozenset(
 _FORCED = MARK + "forced down"
 _BEFORE = "; before: "
 # After that, of a service that somebody had disabled without a word.
-_WORDLESS = "(no reason)"
+_NO_REASON = "(no reason)"
 _REASON_LIMIT = 255
 
 
@@ -39,7 +39,7 @@ def forced_reason(reason: str | None) -> str:
     """
     if reason is None or is_ours(reason):
         return _FORCED
-    before = _BEFORE + (reason or _WORDLESS)
+    before = _BEFORE + (reason or _NO_REASON)
     return reason if reason.startswith(_FORCED) else (_FORCED + before)[:_REASON_LIMIT]
 
 
@@ -54,7 +54,7 @@ def reason_before(reason: str) -> str | None:
     None where nobody else had.
     """
     before = reason.partition(_BEFORE)[2] if reason.startswith(_FORCED) else ""
-    return (before if before != _WORDLESS else "") if before else None
+    return (before if before != _NO_REASON else "") if before else None
 
 
 def let_up_reason(reason: str) -> str:
@@ -193,7 +193,7 @@ class Aggregate:
 
 @dataclass(frozen=True)
 class CloudView:
-    """One complete look at the cloud's hosts: it exists only when every list was complete."""
+    """A snapshot of the cloud's hosts: it exists only when every list was complete."""
 
     services: tuple[ComputeService, ...]
     hypervisors: tuple[Hypervisor, ...]

@@ -59,18 +59,16 @@ BUILD_INFO = Gauge(
 )
 RECONCILE_DURATION = Histogram(
     "osctl_reconcile_duration_seconds",
-    "Duration of one pass at an object, by kind of look and result (success, error).",
+    "Duration of one pass at an object, by kind and result (success, error).",
     ("kind", "result"),
     RECONCILE_BUCKETS,
 )
-QUEUE_KEYS = Gauge("osctl_queue_keys", "Objects that are due to be looked at and wait for a free worker.")
+QUEUE_KEYS = Gauge("osctl_queue_keys", "Objects that are due for a pass and wait for a free worker.")
 QUEUE_OLDEST = Gauge(
     "osctl_queue_oldest_seconds",
-    "Seconds by which the most overdue object or the longest look has been waiting, 0 without the Lease.",
+    "Seconds by which the most overdue object or the longest pass has been waiting, 0 without the Lease.",
 )
-QUEUE_RETRIES = Counter(
-    "osctl_queue_retries_total", "Looks that failed and were put off to be tried again.", ("kind",)
-)
+QUEUE_RETRIES = Counter("osctl_queue_retries_total", "Passes that failed and will be tried again.", ("kind",))
 LEASE_HELD = Gauge("osctl_lease_held", "1 while this container holds its Lease and may write.")
 WATCH_SILENCE = Gauge(
     "osctl_watch_silence_seconds",
@@ -117,7 +115,7 @@ HELM_RETRIES = Counter(
 )
 DIGEST_SKIPS = Counter(
     "osctl_release_digest_skips_total",
-    "Looks at a release that needed no action, as chart and values are those already deployed.",
+    "Passes over a release that needed no action, as chart and values are those already deployed.",
     ("release",),
 )
 DRIFT_FOUND = Counter(

@@ -155,7 +155,7 @@ def _entry(name: str, body: Mapping[str, Any], credential_kinds: Collection[str]
     if body["group"] not in GROUPS:
         wrong.append(body["group"])
     if wrong:
-        raise CatalogueInvalid(f"catalogue: service {name} uses the unknown word {wrong[0]!r}")
+        raise CatalogueInvalid(f"catalogue: service {name} uses the unknown name {wrong[0]!r}")
     return ServiceEntry(
         name=name,
         description=str(body["description"]),
@@ -201,21 +201,21 @@ def decide_services(
         for index, name in enumerate(disabled)
         if name in enabled
     ]
-    wanted = (set(preset_services) | set(enabled)) - set(disabled)
-    chosen = tuple(entry for name, entry in catalogue.services.items() if name in wanted)
+    desired = (set(preset_services) | set(enabled)) - set(disabled)
+    chosen = tuple(entry for name, entry in catalogue.services.items() if name in desired)
     for entry in chosen:
-        problems += _what_it_lacks(entry, wanted, preset, enabled, disabled)
+        problems += _what_it_lacks(entry, desired, preset, enabled, disabled)
         if not entry.offered_by(source):
             problems.append(_not_offered(entry, enabled, source))
     return chosen, tuple(problems)
 
 
 def _what_it_lacks(
-    entry: ServiceEntry, wanted: set[str], preset: str, enabled: Sequence[str], disabled: Sequence[str]
+    entry: ServiceEntry, desired: set[str], preset: str, enabled: Sequence[str], disabled: Sequence[str]
 ) -> list[Problem]:
     problems = []
     for name in entry.requires:
-        if name in wanted:
+        if name in desired:
             continue
         if name in disabled:
             path = format_path(("spec", "features", "services", "disabled", list(disabled).index(name)))

@@ -106,15 +106,15 @@ def check_overrides(
     problems: list[Problem] = []
     common = spec.get("common") or {}
     for group in GROUPS:
-        wanted = lookup(common, (group, "releases"), {}) or {}
+        desired = lookup(common, (group, "releases"), {}) or {}
         known = [release for release, its_group in releases.items() if its_group == group]
         base: DocumentPath = ("spec", "common", group, "releases")
         problems += [
             unknown_key(base, f'release "%" in group {group}', release, known)
-            for release in wanted
+            for release in desired
             if release not in known
         ]
-        for release, body in wanted.items():
+        for release, body in desired.items():
             problems += _check_values_only(body, (*base, release))
     problems += _check_services(spec.get("services") or {}, catalogue, enabled)
     for path in (("charts",), *((group,) for group in GROUPS)):

@@ -190,13 +190,13 @@ class RegionInput:
 
     def credentials(self) -> tuple[CredentialSecret, ...]:
         """The Secrets to generate for this region, in the order of the catalogue."""
-        wanted = []
+        desired = []
         for entry in self.services:
             own = self.own_secrets.get(entry.name, {})
             ours = {name: kind for name, kind in entry.credentials.items() if name not in own}
             if ours:
-                wanted.append(CredentialSecret(entry.secret_name, entry.name, ours))
-        return tuple(wanted)
+                desired.append(CredentialSecret(entry.secret_name, entry.name, ours))
+        return tuple(desired)
 
     def _image(self, name: str) -> str:
         registry = (self.main.get("images") or {}).get("registry")

@@ -35,7 +35,7 @@ class FieldOrigin:
 
 @dataclass(frozen=True)
 class FieldTree:
-    """A tree of fields that may be causes, with the parts of it (its keys) to look at.
+    """A tree of fields that may be causes, with its keys that are examined.
 
     `ask` gives the templates' layers when the tree is another one; it raises SpecInvalid where it may not.
     `named` tells what people know a field of the tree by. `schema` describes the tree, if something does.

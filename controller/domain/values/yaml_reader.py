@@ -269,12 +269,12 @@ class _DocumentBuilder:
     def _scalar_value(self, event: Any, plain: bool) -> Any:
         if event.tag in (None, "!") or plain:
             return resolve_scalar(event.value) if plain else event.value
-        wanted = _TAGS.get(event.tag)
-        if wanted is str:
+        desired = _TAGS.get(event.tag)
+        if desired is str:
             return event.value
-        if wanted in (int, float, bool, type(None)):
+        if desired in (int, float, bool, type(None)):
             value = resolve_scalar(event.value)
-            if isinstance(value, wanted) or (wanted is float and isinstance(value, int)):
+            if isinstance(value, desired) or (desired is float and isinstance(value, int)):
                 return value
             raise ValueError(f'"{event.value}" is not what its tag says')
         raise ValueError(f"tag {event.tag} is not supported")

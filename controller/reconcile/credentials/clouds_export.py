@@ -67,19 +67,19 @@ class CloudsExport:
         password = self._text(admin.password, namespace)
         if password is None:
             return ExportedClouds(keys)
-        wanted = {CLOUDS_KEY: clouds_yaml(admin, password)}
+        desired = {CLOUDS_KEY: clouds_yaml(admin, password)}
         if admin.ca is not None:
             authority = self._text(admin.ca, namespace)
             if authority is None:
                 return ExportedClouds(
                     keys, f'it waits for {admin.ca.key} of Secret "{admin.ca.name}"; create it'
                 )
-            wanted[CLOUDS_CA_KEY] = authority
-        self._write(osdpl, there, wanted)
-        return ExportedClouds(frozenset(wanted))
+            desired[CLOUDS_CA_KEY] = authority
+        self._write(osdpl, there, desired)
+        return ExportedClouds(frozenset(desired))
 
-    def _write(self, osdpl: KubeObject, there: KubeObject | None, wanted: Mapping[str, str]) -> None:
-        body = _secret(osdpl, wanted)
+    def _write(self, osdpl: KubeObject, there: KubeObject | None, desired: Mapping[str, str]) -> None:
+        body = _secret(osdpl, desired)
         if there is None:
             self._kube.create(body)
         elif (there.get("data") or {}) != body["data"] or _owners(there) != _owners(body):
@@ -88,7 +88,8 @@ class CloudsExport:
             self._kube.replace({**there, "metadata": meta, "data": body["data"]})
         else:
             return
-        log.info("exported clouds.yaml", extra={"action": "export", "object": CLOUDS_SECRET})
+        name = f"{body['metadata']['namespace']}/{CLOUDS_SECRET}"
+        log.info("exported clouds.yaml", extra={"action": "export", "object": name})
 
     def _text(self, source: KeyOfSecret | str, namespace: str) -> str | None:
         if isinstance(source, str):

@@ -92,7 +92,7 @@ class SecretsReconciler:
             except Conflict:
                 if attempt == ATTEMPTS - 1:
                     raise
-                log.debug("someone else wrote meanwhile: looking again")
+                log.debug("somebody else wrote meanwhile; reading again")
         return None
 
     def _reconcile_once(self, key: RegionKey) -> float | None:
@@ -108,7 +108,7 @@ class SecretsReconciler:
                 self._say_farewell(store, osdpl)
             return self._resync
         try:
-            wanted = self._credentials_of(osdpl)
+            desired = self._credentials_of(osdpl)
         except SpecInvalid as error:
             # What was published stays: it says which keys there are. But certificates end meanwhile.
             known = (osdpl.get("status") or {}).get("secrets") or {}
@@ -116,14 +116,14 @@ class SecretsReconciler:
             published = with_certificates(known, found)
             self._publish(osdpl, published, waiting_condition(str(error), _generation(osdpl)))
             return self._resync
-        troubles = self._ensure(store, osdpl, wanted, only_look=holds_for_approval(osdpl))
+        troubles = self._ensure(store, osdpl, desired, only_look=holds_for_approval(osdpl))
         return RESYNC_SECONDS if troubles or self._certificates.unfinished else self._resync
 
     def _ensure(
         self,
         store: CredentialStore,
         osdpl: KubeObject,
-        wanted: tuple[CredentialSecret, ...],
+        desired: tuple[CredentialSecret, ...],
         *,
         only_look: bool,
     ) -> list[CredentialProblem]:
@@ -135,8 +135,8 @@ class SecretsReconciler:
         recorded = recorded_keys(before)
         bundles = self._bundles(osdpl)
         plan = plan_credentials(
-            wanted,
-            store.observe(secret.name for secret in wanted),
+            desired,
+            store.observe(secret.name for secret in desired),
             volumes=_policy(osdpl).volumes,
             recorded=recorded,
             bundles=frozenset(str(bundle["metadata"]["labels"][SERVICE_LABEL]) for bundle in bundles),
@@ -149,11 +149,11 @@ class SecretsReconciler:
                 troubles.append(CredentialProblem(change.name, str(error)))
         own = own_secrets(_spec(osdpl))
         troubles += [_own_missing(secret) for secret in own if not store.has(secret.name, secret.key)]
-        views = self._views_of_ours(store, wanted, plan, troubles, recorded)
+        views = self._views_of_ours(store, desired, plan, troubles, recorded)
         views = {**self._views_of_own(store, own, troubles), **views}
         views |= self._exported(store, osdpl, bundles, troubles, only_look=only_look)
-        credentials = sum(len(secret.credentials) for secret in wanted) + len(own)
-        needed = {secret.name for secret in wanted} | {secret.name for secret in own}
+        credentials = sum(len(secret.credentials) for secret in desired) + len(own)
+        needed = {secret.name for secret in desired} | {secret.name for secret in own}
         later = sum(bool(change.add) for change in plan.changes) if only_look else 0
         if later:
             there = store.stored()
@@ -173,12 +173,12 @@ class SecretsReconciler:
     def _views_of_ours(
         self,
         store: CredentialStore,
-        wanted: Iterable[CredentialSecret],
+        desired: Iterable[CredentialSecret],
         plan: CredentialPlan,
         troubles: Iterable[CredentialProblem],
         recorded: Mapping[str, Collection[str]],
     ) -> dict[str, SecretView]:
-        wanted_keys = {secret.name: frozenset(secret.credentials) for secret in wanted}
+        wanted_keys = {secret.name: frozenset(secret.credentials) for secret in desired}
         there = store.stored()
         going = {secret.name for secret in plan.remove}
         kept = {name for name, secret in there.items() if secret.ours} - going

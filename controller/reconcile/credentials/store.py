@@ -99,7 +99,9 @@ class CredentialStore:
         """Deletes that very Secret. Raises Conflict when another has taken its name."""
         self._kube.delete(SECRET, secret.name, self._namespace, uid=secret.uid)
         log.info(
-            "deleted Secret %s: its service and volumes are gone", secret.name, extra={"action": "delete"}
+            "deleted Secret %s: its service and volumes are gone",
+            secret.name,
+            extra={"action": "delete", "object": f"{self._namespace}/{secret.name}"},
         )
 
     def _any(self, name: str) -> KubeObject | None:
@@ -125,9 +127,9 @@ class CredentialStore:
             DEPLOYMENT_LABEL: str(self._osdpl["metadata"]["name"]),
         }
 
-    def _owners(self, meta: Mapping[str, Any], wanted: Owner) -> list[dict[str, Any]]:
+    def _owners(self, meta: Mapping[str, Any], desired: Owner) -> list[dict[str, Any]]:
         others = [r for r in meta.get("ownerReferences") or [] if not _is_region(r)]
-        if wanted is Owner.REMOVE:
+        if desired is Owner.REMOVE:
             return others
         owner = {
             "apiVersion": API_VERSION,

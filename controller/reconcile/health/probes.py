@@ -64,7 +64,7 @@ class ServiceProbes:
 
     It is one and the same thread: a cloud's connections belong to the thread that asks.
 
-    `cloud()` opens the region's OpenStack; `told()` is called when a round may have changed something.
+    `cloud()` opens the region's OpenStack; `changed()` is called when a round may have changed something.
     """
 
     def __init__(
@@ -73,13 +73,13 @@ class ServiceProbes:
         cloud: Callable[[], ProbedCloud],
         clock: Clock,
         measures: Metrics,
-        told: Callable[[], None],
+        changed: Callable[[], None],
         every: float,
     ) -> None:
         self._cloud = cloud
         self._clock = clock
         self._measures = measures
-        self._told = told
+        self._changed = changed
         self._every = every
         self._stale_after = MISSED * every + ROUND_WITHIN
         self._lock = threading.Lock()
@@ -132,7 +132,7 @@ class ServiceProbes:
             thread.start()
         except RuntimeError as error:
             # No thread can be started now: a later round may be.
-            log.warning("services cannot be probed: %s", error)
+            log.warning("services cannot be probed: %s", error, extra={"action": "probe"})
             self._rounds.get_nowait()
             with self._lock:
                 self._running = False
@@ -178,7 +178,7 @@ class ServiceProbes:
                 self._running = False
                 come = self._probes.keys() - asked.keys()
                 self._next = self._clock.monotonic() + (0.0 if come else self._every)
-            self._told()
+            self._changed()
 
     def _probe(self, name: str, expected: int, deadline: float) -> None:
         began = self._clock.monotonic()

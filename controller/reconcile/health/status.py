@@ -89,7 +89,7 @@ PARSERS: Mapping[Resource, Parse] = {
 @dataclass(frozen=True)
 class _Subject:
     """What a verdict is about: a generation of the spec, and what the bundles had brought about (a digest,
-    empty while that was never told)."""
+    empty while none was reported)."""
 
     generation: int
     bundles: str
@@ -100,7 +100,7 @@ class HealthReconciler:
 
     `records` tell what deployed releases consist of, so that what is gone is missed. `resync`: seconds
     after which the store is compared with the API server again. `probes` ask the region's own services;
-    without, only its workloads are judged. `told()` is called when a pass may find something that no
+    without, only its workloads are judged. `changed()` is called when a pass may find something that no
     watch tells; `beside` has done what may take long.
     """
 
@@ -114,7 +114,7 @@ class HealthReconciler:
         store: ObjectStore,
         namespace: str,
         resync: float,
-        told: Callable[[], None],
+        changed: Callable[[], None],
         beside: Callable[[Callable[[], None]], None] = in_thread,
         probes: ServiceProbes | None = None,
     ) -> None:
@@ -124,7 +124,7 @@ class HealthReconciler:
         self._store = store
         self._redactor = RegionRedactor(kube, clock, namespace)
         self._manifests = ReleaseManifests(records, namespace)
-        self._output = PodOutput(kube, clock, namespace, beside=beside, told=told)
+        self._output = PodOutput(kube, clock, namespace, beside=beside, changed=changed)
         self._missing: frozenset[Workload] = frozenset()
         self._memory: dict[RegionKey, tuple[ProgressDeadlines, FlapDamping]] = {}
         self._written: dict[RegionKey, float] = {}

@@ -20,10 +20,10 @@ class BundleWriter:
     def __init__(self, kube: Kube) -> None:
         self._kube = kube
 
-    def write(self, wanted: KubeObjects, there: dict[str, KubeObject]) -> KubeObjects:
+    def write(self, desired: KubeObjects, there: dict[str, KubeObject]) -> KubeObjects:
         """Applies those that differ from what is `there`; all that is there afterwards."""
         changed = [
-            obj for obj in wanted if (current := there.get(name_of(obj))) is None or not _same(current, obj)
+            obj for obj in desired if (current := there.get(name_of(obj))) is None or not _same(current, obj)
         ]
         if len(changed) > 1:
             # All or nothing: what the API server would refuse is known before the first is written.
@@ -45,6 +45,8 @@ class BundleWriter:
             return bundle
         meta = bundle["metadata"]
         patched = self._kube.merge_patch(HELMBUNDLE, meta["name"], meta["namespace"], {"spec": fields})
+        text = ", ".join(f"{field} {value}" for field, value in fields.items())
+        log.info("HelmBundle %s: %s", meta["name"], text, extra={"action": "patch", "bundle": meta["name"]})
         return patched or bundle
 
     def remove(self, bundle: KubeObject, volumes: str) -> None:
@@ -54,7 +56,8 @@ class BundleWriter:
             return
         self._patch_spec(bundle, {"volumes": volumes, "mode": "Apply"})
         self._kube.delete(HELMBUNDLE, meta["name"], meta["namespace"], uid=meta.get("uid", ""))
-        log.info("asked for deletion of HelmBundle %s", meta["name"], extra={"action": "delete"})
+        name = meta["name"]
+        log.info("asked for deletion of HelmBundle %s", name, extra={"action": "delete", "bundle": name})
 
 
 def name_of(obj: Mapping[str, Any]) -> str:
@@ -62,12 +65,12 @@ def name_of(obj: Mapping[str, Any]) -> str:
     return str(obj["metadata"]["name"])
 
 
-def _same(current: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
-    """Whether applying `wanted` would change nothing."""
-    meta, target = current["metadata"], wanted["metadata"]
+def _same(current: Mapping[str, Any], desired: Mapping[str, Any]) -> bool:
+    """Whether applying `desired` would change nothing."""
+    meta, target = current["metadata"], desired["metadata"]
     labels = meta.get("labels") or {}
     return (
-        current.get("spec") == wanted["spec"]
+        current.get("spec") == desired["spec"]
         and all(labels.get(key) == value for key, value in target.get("labels", {}).items())
         and meta.get("ownerReferences") == target.get("ownerReferences")
         and _request(meta) == _request(target)

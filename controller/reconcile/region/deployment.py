@@ -41,7 +41,7 @@ from controller.reconcile.region.observation import RegionObservation, lacking, 
 from controller.reconcile.region.plan import (
     applied_object,
     desired_digests,
-    is_as_wished,
+    is_as_desired,
     is_idle,
     is_settled,
     leaving_object,
@@ -142,7 +142,7 @@ class DeploymentReconciler:
         if found.region.missing:
             return lacking(found, found.region.missing)
         wanted = [self._object(osdpl, bundle) for bundle in found.region.bundles]
-        return replace(found, awaiting_approval=not is_as_wished(wanted, found.bundles))
+        return replace(found, awaiting_approval=not is_as_desired(wanted, found.bundles))
 
     def _follow(self, osdpl: KubeObject, found: RegionObservation) -> RegionObservation:
         """Brings the bundles to what the spec asks for, or to a plan of it."""

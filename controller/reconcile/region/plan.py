@@ -66,13 +66,13 @@ def applied_object(wanted: KubeObject, current: KubeObject | None) -> KubeObject
 
 def is_settled(wanted: KubeObject, current: KubeObject | None) -> bool:
     """Whether the bundle is as wanted, and its own plan says that nothing is left to do."""
-    if current is None or not _haswish_of(wanted, current) or current["spec"].get("mode") != "Plan":
+    if current is None or not _has_spec_of(wanted, current) or current["spec"].get("mode") != "Plan":
         return False
     plan = _own_plan(current)
     return plan is not None and not plan.get("releases")
 
 
-def is_as_wished(wanted: KubeObjects, bundles: KubeObjects) -> bool:
+def is_as_desired(wanted: KubeObjects, bundles: KubeObjects) -> bool:
     """Whether the bundles are those that are wanted, and each asks of its releases what is asked of it."""
     there = {name_of(bundle): bundle for bundle in bundles}
     asked = {name_of(obj): desired_of(obj["spec"]) for obj in wanted}
@@ -84,15 +84,15 @@ def is_idle(bundle: KubeObject) -> bool:
     return not (bundle.get("spec") or {}).get("releases") and not (bundle.get("status") or {}).get("releases")
 
 
-def region_plan(region: Region, wishes_asked: Mapping[str, str], bundles: KubeObjects) -> RegionPlan:
-    """The region's plan as far as its bundles have told their parts; `wishes_asked` as `desired_digests`."""
+def region_plan(region: Region, digests: Mapping[str, str], bundles: KubeObjects) -> RegionPlan:
+    """The region's plan as far as its bundles have told their parts; `digests` as `desired_digests`."""
     there = {name_of(bundle): bundle for bundle in bundles}
-    wishes: dict[str, DesiredRelease] = {}
+    desired_releases: dict[str, DesiredRelease] = {}
     for bundle in region.bundles:
         current = applied_spec(there.get(bundle.name))
         known = {release.name: release for release in current.releases} if current else {}
         for release in bundle.releases:
-            wishes[release.spec.name] = DesiredRelease(
+            desired_releases[release.spec.name] = DesiredRelease(
                 service=bundle.service,
                 spec=release.spec,
                 merged=release.merged,
@@ -105,10 +105,10 @@ def region_plan(region: Region, wishes_asked: Mapping[str, str], bundles: KubeOb
     }
     parts = PlanParts(
         bundles=[bundle for bundle in bundles if not bundle["metadata"].get("deletionTimestamp")],
-        desired=wishes,
+        desired=desired_releases,
         warnings=renames(region, bundles),
         services=services,
-        asked=wishes_asked,
+        asked=digests,
     )
     return gather_plan(parts)
 
@@ -131,7 +131,7 @@ def applied_spec(bundle: KubeObject | None) -> BundleSpec | None:
         return None
 
 
-def _haswish_of(wanted: KubeObject, current: KubeObject) -> bool:
+def _has_spec_of(wanted: KubeObject, current: KubeObject) -> bool:
     return desired_of(current["spec"]) == desired_of(wanted["spec"]) and not current["spec"].get("planned")
 
 
@@ -142,7 +142,7 @@ def _own_plan(bundle: KubeObject) -> Mapping[str, Any] | None:
 
 
 def _rests(wanted: KubeObject, current: KubeObject | None) -> bool:
-    if current is None or not _haswish_of(wanted, current):
+    if current is None or not _has_spec_of(wanted, current):
         return False
     if current["spec"].get("mode") == "Plan":
         plan = _own_plan(current)

@@ -17,7 +17,7 @@ from controller.ports.system import Clock
 # In one pass nothing more is begun after so many seconds, and what was begun has a while to come to its end:
 # one server is asked after and acted upon where the lists alone took the time, or no look would get anywhere.
 # Lists that are not complete when the grace is over are not known.
-LOOK_WITHIN, LOOK_GRACE = 40.0, 20.0
+OBSERVE_WITHIN, OBSERVE_GRACE = 40.0, 20.0
 # So many seconds more for the first step of a host, which is a read and a write: lists that just came in time
 # are acted upon. So a pass takes 75 seconds and one request at most; 120 are too long for a container.
 STEP_GRACE = 15.0
@@ -65,7 +65,7 @@ class CloudAccess:
 
     def for_one_pass(self) -> Cloud:
         """The cloud for one pass. Raises as `cloud` does."""
-        return self.cloud().until(self._clock.monotonic() + LOOK_WITHIN, grace=LOOK_GRACE)
+        return self.cloud().until(self._clock.monotonic() + OBSERVE_WITHIN, grace=OBSERVE_GRACE)
 
     def observe_hosts(self, cloud: Cloud) -> CloudView:
         """All hosts, again. Raises CloudUnavailable where any part of it is not known."""

@@ -27,7 +27,7 @@ LACKING_FOR = 15.0
 # A container that is starting may take so long until somebody wonders what its probe says.
 UNREADY_FOR = 15.0
 # A workload's controller that is refused tries again within 1000 s: an older word is about the past.
-WORD_KEPT = 1200.0
+TEXT_KEPT = 1200.0
 
 Key = TypeVar("Key", bound=Hashable)
 
@@ -75,7 +75,7 @@ class PodOutput:
     """Reads in one namespace what containers that died without a termination message last logged, and
     why nobody can make the pods of a workload. To be asked by one reconciler.
 
-    `beside` has the reading done, and `told()` is called when it brought anything new: a kubelet that
+    `beside` has the reading done, and `changed()` is called when it brought anything new: a kubelet that
     does not answer then holds up nobody, and what is known is told without.
     """
 
@@ -86,13 +86,13 @@ class PodOutput:
         namespace: str,
         *,
         beside: Callable[[Callable[[], None]], None] = at_once,
-        told: Callable[[], None] = _nothing,
+        changed: Callable[[], None] = _nothing,
     ) -> None:
         self._kube = kube
         self._clock = clock
         self._namespace = namespace
         self._beside = beside
-        self._told = told
+        self._changed = changed
         self._lock = threading.Lock()
         self._known: dict[_Source, tuple[float, str]] = {}
         self._wanted: dict[_Source, float] = {}
@@ -113,7 +113,8 @@ class PodOutput:
             self._beside(lambda: self._read_all(due))
         except RuntimeError as error:
             # No thread can be started: the next pass may be able to.
-            log.warning("what explains failures cannot be read now: %s", type(error).__name__)
+            reason = type(error).__name__
+            log.warning("events and logs of pods cannot be read now: %s", reason, extra={"reason": reason})
         else:
             return
         with self._lock:
@@ -125,9 +126,9 @@ class PodOutput:
             for gone in self._known.keys() - every:
                 del self._known[gone]
             self._wanted = {one: self._wanted.get(one, now) for one in every}
-            wanted = [one for one, since in self._wanted.items() if now - since >= one.place.after]
+            desired = [one for one, since in self._wanted.items() if now - since >= one.place.after]
             # The oldest first, so that each has its turn however many there are.
-            ages = {one: self._known[one][0] if one in self._known else -KEPT for one in wanted}
+            ages = {one: self._known[one][0] if one in self._known else -KEPT for one in desired}
             stale = sorted(
                 (one for one, read in ages.items() if now - read >= KEPT),
                 key=lambda one: (ages[one], one.place.value, one.first, one.second),
@@ -158,7 +159,7 @@ class PodOutput:
             with self._lock:
                 self._reading = False
         if news:
-            self._told()
+            self._changed()
 
     def _read(self, source: _Source) -> str:
         match source.place:
@@ -193,7 +194,7 @@ class PodOutput:
         if source.place is _Place.POD:
             found = [one for one in found if _explains(one, source.second)]
         newest = max(found, key=_moment, default=None)
-        oldest = max(self._clock.now() - WORD_KEPT, source.since)
+        oldest = max(self._clock.now() - TEXT_KEPT, source.since)
         if newest is None or _moment(newest) < timestamp(oldest):
             return ""
         return str(newest.get("message") or "")

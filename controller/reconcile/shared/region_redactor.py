@@ -20,7 +20,7 @@ log = logging.getLogger(__name__)
 FORMER_KEPT = 86400.0
 # How old the knowledge of Secrets may be: for words of Kubernetes and our own, and while nothing is said,
 # so that hardly anything is rotated twice in between.
-WORDS_AFTER = 10.0
+STALE_AFTER = 10.0
 LEARNT_EVERY = 300.0
 # What is written within so many seconds of a Secret's making belongs to its making.
 MADE_WITHIN = 60.0
@@ -31,7 +31,7 @@ WITHHELD = "not shown for a day: a Secret was changed while health did not run, 
 
 class RegionRedactor:
     """Knows every text in the Secrets that the region's bundles refer to, as they are, and what was in
-    them within the last day as far as this process has seen it. Where it has not, no output is told.
+    them within the last day as far as this process has seen it. Where it has not, no output is reported.
 
     Asks the API server when there is output that it has not redacted at the last pass or at this one,
     seldom for other texts, and reads only Secrets that have changed. Not thread-safe: one reconciler asks.
@@ -66,12 +66,13 @@ class RegionRedactor:
                 self._compare()
             except KubeError as error:
                 # Without them nothing is said either; who has nothing to say need not wait.
-                log.warning("the region's Secrets cannot be read now: %s", error)
+                reason = type(error).__name__
+                log.warning("the region's Secrets cannot be read now: %s", error, extra={"reason": reason})
 
     def redact(self, text: str) -> str:
         """Words of Kubernetes or our own without any of the secrets. Raises KubeError where they cannot be
         read."""
-        return self._redacted(text, WORDS_AFTER)
+        return self._redacted(text, STALE_AFTER)
 
     def redact_output(self, text: str) -> str:
         """What a container said, likewise, by the Secrets as they are at this look."""

@@ -30,9 +30,9 @@ def apply_region_status(
     """
     before = osdpl.get("status") or {}
     known = before.get("conditions") or []
-    wanted = status.get("conditions") or []
-    same_conditions = all(find(known, entry["type"]) == entry for entry in wanted)
-    left_over = any(find(known, type_) and not find(wanted, type_) for type_ in own_conditions)
+    desired = status.get("conditions") or []
+    same_conditions = all(find(known, entry["type"]) == entry for entry in desired)
+    left_over = any(find(known, type_) and not find(desired, type_) for type_ in own_conditions)
     left_over = left_over or any(name in before and name not in status for name in own_fields)
     same_fields = all(before.get(name) == value for name, value in status.items() if name != "conditions")
     if same_conditions and same_fields and not left_over:

@@ -11,7 +11,7 @@ from typing import cast
 
 import pytest
 
-from containers.charts import chart_lookout
+from containers.charts import check_charts
 from controller.adapters.charts.pull import PulledCharts
 from controller.adapters.charts.source import ChartStore
 from controller.domain.releases.bundle import ChartRef
@@ -307,9 +307,9 @@ def test_a_chart_that_goes_is_told_once(tmp_path: Path) -> None:
 
 def test_who_looks_out_for_edits_is_told_of_them_within_a_minute(tmp_path: Path) -> None:
     chart, store, told = write_chart(tmp_path), ChartStore(tmp_path), list[str]()
-    look = chart_lookout(store, lambda: told.append("changed"))
+    check = check_charts(store, lambda: told.append("changed"))
     store.digest(WEB)
-    assert (look("", "") or 0) < 60 and told == []
+    assert (check("", "") or 0) < 60 and told == []
     (chart / "values.yaml").write_text("size: 2\n")
-    look("", "")
+    check("", "")
     assert told == ["changed"]

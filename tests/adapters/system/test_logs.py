@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import io
 import json
 import logging
@@ -9,11 +10,12 @@ import sys
 import threading
 import warnings
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from controller.adapters.system.logs import FIELDS, configure_logs
+from controller.adapters.system.logs import FIELDS, configure_logs, log_context
 
 log = logging.getLogger("controller.tests")
 
@@ -58,6 +60,47 @@ def test_every_field_may_be_given_as_extra() -> None:
     configure_logs("core", stream=stream)
     log.info("all", extra={name: name for name in FIELDS})
     assert {name: events(stream)[0][name] for name in FIELDS} == {name: name for name in FIELDS}
+
+
+def test_every_line_of_a_pass_has_what_the_pass_is_about() -> None:
+    stream = io.StringIO()
+    configure_logs("node", stream=stream)
+    with log_context(kind="nodes", object="openstack/region-one"):
+        log.info("disabled a compute service", extra={"action": "disable"})
+        log.info("of something else", extra={"object": "openstack/one"})
+    log.info("afterwards")
+    fields = [{name: event.get(name) for name in ("kind", "object", "action")} for event in events(stream)]
+    assert fields == [
+        {"kind": "nodes", "object": "openstack/region-one", "action": "disable"},
+        {"kind": "nodes", "object": "openstack/one", "action": None},
+        {"kind": None, "object": None, "action": None},
+    ]
+
+
+def test_a_thread_started_within_a_pass_has_fields_of_its_own() -> None:
+    stream = io.StringIO()
+    configure_logs("node", stream=stream)
+    with log_context(object="openstack/region-one"):
+        thread = threading.Thread(target=log.info, args=("beside it",))
+        thread.start()
+        thread.join(30)
+    assert "object" not in events(stream)[0]
+
+
+def test_the_source_gives_only_fields_that_are_shown() -> None:
+    root = Path(__file__).parents[3]
+    unknown = {
+        f"{path.relative_to(root)}:{call.lineno}: {key.value}"
+        for folder in ("controller", "containers")
+        for path in (root / folder).rglob("*.py")
+        for call in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(call, ast.Call)
+        for keyword in call.keywords
+        if keyword.arg == "extra" and isinstance(keyword.value, ast.Dict)
+        for key in keyword.value.keys
+        if isinstance(key, ast.Constant) and key.value not in FIELDS
+    }
+    assert unknown == set()
 
 
 @pytest.mark.parametrize("human", [True, False])

@@ -95,7 +95,7 @@ def test_a_region_that_nobody_looks_at_says_so():
     fresh["metadata"]["creationTimestamp"] = "2026-03-01T09:00:00Z"
     view = region_view(fresh, [], NOW)
     assert view.standing == RegionOutcome.PENDING
-    assert "no controller has looked at it" in view.causes[0].message
+    assert "no controller has observed it" in view.causes[0].message
 
 
 def test_an_invalid_spec_shows_each_mistake_on_a_line_of_its_own():
@@ -146,7 +146,7 @@ def test_what_a_container_said_before_it_fell_silent_is_marked_as_old():
     ready = ready_condition(facts, RegionProgress(done=1, total=1, current=True))
     assert causes(condition("Ready", ready.status, str(ready.reason), ready.message)) == [
         ready.message,
-        "nova-api 0/2: ImagePullBackOff (the last word of health, which is silent)",
+        "nova-api 0/2: ImagePullBackOff (last reported by health, which is silent)",
     ]
 
 
@@ -156,7 +156,7 @@ def test_a_silent_container_is_told_beside_what_releases_fail_at():
     failed = bundle("compute", release("nova", "Failed", lastAttempt={"error": "no image"}))
     assert causes(failing, bundles=(failed,)) == [
         silence,
-        "nova: no image (the last word of helmbundle, which is silent)",
+        "nova: no image (last reported by helmbundle, which is silent)",
         "nova-api 0/2: ImagePullBackOff",
     ]
 

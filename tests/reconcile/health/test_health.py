@@ -61,7 +61,7 @@ class Health:
             store=self.store,
             namespace="openstack",
             resync=RESYNC,
-            told=self.told,
+            changed=self.told,
             beside=self.beside,
         )
 

@@ -46,7 +46,7 @@ class Region(WatchedCluster):
             store=store,
             namespace="openstack",
             resync=300.0,
-            told=lambda: None,
+            changed=lambda: None,
         )
         self.queue: WorkQueue[Key] = WorkQueue(self.clock, FakeRandomness())
         parts = cast(Parts, SimpleNamespace(queue=self.queue, metrics=NoMetrics()))

@@ -111,7 +111,7 @@ def region() -> _Region:
             raise errors[0]
         return cloud
 
-    probes = ServiceProbes(cloud=open_cloud, clock=clock, measures=measures, told=told.set, every=60)
+    probes = ServiceProbes(cloud=open_cloud, clock=clock, measures=measures, changed=told.set, every=60)
     return _Region(clock, cloud, measures, probes, told, errors)
 
 

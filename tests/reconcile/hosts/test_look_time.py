@@ -11,13 +11,13 @@ from controller.domain.shared.cloud_facts import Agent
 from controller.errors import CloudRefused, CloudUnavailable
 from controller.ports.kubernetes import NODE_MAINTENANCE
 from controller.reconcile.hosts.compute_hosts import STEPS_PER_PASS
-from controller.reconcile.shared.cloud_access import LOOK_GRACE, LOOK_WITHIN, STEP_GRACE
+from controller.reconcile.shared.cloud_access import OBSERVE_GRACE, OBSERVE_WITHIN, STEP_GRACE
 from controller.reconcile.shared.fair_order import FairOrder
 from tests.reconcile.node_world import NodeWorld
 
 # What a request takes that nobody answers, and the longest that a pass may take with one of them at its end.
 TIMEOUT = 15.0
-ABOUT_A_MINUTE = LOOK_WITHIN + LOOK_GRACE + TIMEOUT
+ABOUT_A_MINUTE = OBSERVE_WITHIN + OBSERVE_GRACE + TIMEOUT
 HOSTS = [f"cmp{number:02}" for number in range(60)]
 SITES = {"metadata": {"labels": {names.AGGREGATE_LABEL: "fast"}}}
 
@@ -107,7 +107,7 @@ def test_lists_that_take_longer_than_a_look_are_told_not_to_be_known() -> None:
     slow(world, 16)
     assert lasts(world, world.hosts.reconcile) <= ABOUT_A_MINUTE
     assert world.cloud.services["cmp1"].enabled
-    assert "the time for this look is over" in world.board.read().unknown
+    assert "the time of this pass is over" in world.board.read().unknown
 
 
 def test_drain_locks_are_looked_at_in_turn(world: NodeWorld) -> None:

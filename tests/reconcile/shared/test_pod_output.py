@@ -15,8 +15,8 @@ from controller.reconcile.shared.pod_output import (
     KEPT,
     LACKING_FOR,
     READ_AT_ONCE,
+    TEXT_KEPT,
     UNREADY_FOR,
-    WORD_KEPT,
     PodOutput,
     in_thread,
 )
@@ -31,7 +31,9 @@ class Reading:
         self.clock, self.kube = FakeClock(), FakeKube()
         self.work: list[Callable[[], None]] = []
         self.told = 0
-        self.output = PodOutput(self.kube, self.clock, "openstack", beside=self.work.append, told=self.tell)
+        self.output = PodOutput(
+            self.kube, self.clock, "openstack", beside=self.work.append, changed=self.tell
+        )
         self.components = {
             ("nova", str(number)): ComponentHealth(
                 WorkloadVerdict(Health.UNHEALTHY, 0, 1, "crashes", silent=(f"pod-{number}", "api")), 1
@@ -154,7 +156,7 @@ def test_pods_that_are_refused_are_explained_soon_while_they_are_still_on_their_
 def test_a_word_of_former_times_explains_nothing() -> None:
     refused = Refused(1)
     refused.look()
-    refused.clock.advance(WORD_KEPT + 1)
+    refused.clock.advance(TEXT_KEPT + 1)
     refused.look()
     refused.read()
     assert refused.words() == [""]

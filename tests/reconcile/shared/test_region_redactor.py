@@ -11,8 +11,8 @@ from controller.errors import ApiUnavailable
 from controller.reconcile.shared.region_redactor import (
     FORMER_KEPT,
     LEARNT_EVERY,
+    STALE_AFTER,
     WITHHELD,
-    WORDS_AFTER,
     RegionRedactor,
 )
 from tests.fakes.kube import FakeKube
@@ -141,7 +141,7 @@ def test_words_of_our_own_that_change_at_each_look_cost_a_list_now_and_then(secr
         secrets.clock.advance(1)
         secrets.redactor.learn_from_secrets(frozenset({"nova"}))
         secrets.redactor.redact(f"{number} of 60 pods are still to be updated")
-    assert len(secrets.kube.requests) == 60 / WORDS_AFTER
+    assert len(secrets.kube.requests) == 60 / STALE_AFTER
 
 
 def test_texts_that_stay_cost_no_request(secrets: Secrets) -> None:
