@@ -3,6 +3,8 @@ PYTHON ?= python3
 # Of `make soak`: how long, and what all is drawn from (any number; a new one each time by default).
 MINUTES ?= 30
 SEED ?=
+# Of `make test-changed`: the commit since which files have changed.
+BASE ?= main
 VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
@@ -13,7 +15,7 @@ export PYTHONPYCACHEPREFIX = $(abspath $(VENV))/pycache
 # seconds in each process of pytest. Empty is off.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: help setup demo demo-down test test-fast test-cluster test-sample test-openstack test-image test-exhaustive lint lock rbac schemas bench soak clean
+.PHONY: help setup demo demo-down test test-changed test-fast test-cluster test-sample test-openstack test-image test-exhaustive lint lock rbac schemas bench soak clean
 
 help: ## what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -38,6 +40,9 @@ test: lint test-fast test-cluster test-sample ## every test but the long sweeps
 
 test-fast: setup ## those that need no servers
 	@$(BIN)/python -m pytest -q -n 2 -m "not cluster and not slow and not exhaustive"
+
+test-changed: setup ## of those, what knows of the files that differ from BASE, by imports; for the inner loop
+	@$(BIN)/python -m tests.changed $(BASE)
 
 test-cluster: setup ## with a real Kubernetes control plane on loopback
 	@$(BIN)/python -m sandbox build
