@@ -18,6 +18,7 @@ from sandbox.build import BuildProgress, ensure_binaries, find_binaries
 from sandbox.cluster import ComponentStatus, Sandbox, list_sandboxes, take_down
 from sandbox.control_plane import COMPONENT_NAMES
 from sandbox.errors import SandboxError
+from sandbox.node.plan import commands
 from sandbox.openstack.cli import app as openstack_app
 from sandbox.paths import Layout, sandbox_directory, state_root
 
@@ -109,6 +110,9 @@ def up(
     profile: Annotated[
         str | None, typer.Option(help="Nodes: single, small (3 control, 3 compute), large:N [single].")
     ] = None,
+    real: Annotated[
+        bool, typer.Option("--real", help="With a real node, in which pods run (Linux, root).")
+    ] = False,
     timeout: Annotated[float, typer.Option(help="Seconds that the boot may take, the build apart.")] = 180.0,
 ) -> None:
     """Start a sandbox, or repair one that is half dead; at once when it runs already."""
@@ -119,7 +123,7 @@ def up(
         console.print(text, highlight=False, markup=False, soft_wrap=True)
 
     try:
-        box = Sandbox.up(name, directory, profile, timeout=timeout, report=display, tell=tell)
+        box = Sandbox.up(name, directory, profile, real=real, timeout=timeout, report=display, tell=tell)
     finally:
         display.close()
     tell(f'sandbox "{box.name}" is up, profile {box.state.profile}')
@@ -178,21 +182,27 @@ def _print_status(rows: list[tuple[Sandbox, tuple[ComponentStatus, ...]]]) -> No
         return
     table = Table("SANDBOX", "PROFILE", *COMPONENT_NAMES, "DIRECTORY", box=None)
     for box, seen in rows:
-        marks = [("healthy" if one.healthy else "sick" if one.pid else "down") for one in seen]
-        table.add_row(box.name, box.state.profile, *marks, str(box.layout.directory))
+        marks = {one.name: "healthy" if one.healthy else "sick" if one.pid else "down" for one in seen}
+        states = [marks.get(name, "-") for name in COMPONENT_NAMES]
+        table.add_row(box.name, box.state.profile, *states, str(box.layout.directory))
     Console(width=None if sys.stdout.isatty() else 240).print(table)
 
 
 @app.command()
 def logs(
-    component: Annotated[str, typer.Argument(help="etcd, apiserver, controller-manager, scheduler, kwok")],
+    component: Annotated[
+        str,
+        typer.Argument(
+            help="etcd, apiserver, controller-manager, scheduler, kwok; kubelet and others of a node"
+        ),
+    ],
     name: Name = DEFAULT_NAME,
     directory: Directory = None,
     lines: Annotated[int, typer.Option(help="How many from the end; 0 for all.")] = 100,
 ) -> None:
     """Print the log of one component."""
     layout = Layout(sandbox_directory(name, directory))
-    names = {one.removeprefix("kube-"): one for one in COMPONENT_NAMES}
+    names = {one.removeprefix("kube-"): one for one in (*COMPONENT_NAMES, *commands())}
     full = names.get(component.removeprefix("kube-"))
     if full is None:
         raise SandboxError(f'no component "{component}": one of {", ".join(names)}')

@@ -1,0 +1,18 @@
+#!/bin/bash
+# The accounts and the web server that the charts' pods expect in an image of a service.
+set -eu
+groupadd --gid 42424 openstack
+for name in keystone glance placement nova neutron cinder heat horizon; do
+  useradd --non-unique --uid 42424 --gid 42424 --no-create-home --home-dir "/var/lib/$name" --shell /usr/sbin/nologin "$name"
+  install -d -o 42424 -g 42424 "/var/lib/$name" "/var/log/$name" "/etc/$name"
+done
+# Keystone runs under Apache: with the packages of the virtual environment, and without the default site.
+rm -f /etc/apache2/sites-enabled/* /etc/apache2/ports.conf
+touch /etc/apache2/ports.conf
+a2enmod --quiet wsgi headers
+echo 'WSGIPythonHome /var/lib/openstack' > /etc/apache2/conf-enabled/openstack.conf
+install -d /var/www/cgi-bin/keystone
+for name in keystone-wsgi-public keystone-wsgi-admin; do
+  ln -s /var/lib/openstack/bin/keystone-wsgi-public "/var/www/cgi-bin/keystone/$name"
+done
+python3 -m compileall -q -f --invalidation-mode unchecked-hash /usr/lib/python3 /usr/lib/python3.* || true

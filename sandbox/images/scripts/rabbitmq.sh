@@ -1,0 +1,13 @@
+#!/bin/bash
+# The account of the chart's pods; the commands that do not ask who calls them come first in PATH.
+set -eu
+old=$(id -u rabbitmq)
+groupmod --gid 999 rabbitmq
+usermod --uid 999 rabbitmq
+find / -xdev \( -uid "$old" -o -nouser \) -exec chown -h rabbitmq:rabbitmq {} +
+rm -rf /var/lib/rabbitmq/* /var/lib/rabbitmq/.erlang.cookie /etc/rabbitmq/*
+install -d -o rabbitmq -g rabbitmq /var/lib/rabbitmq /var/log/rabbitmq /etc/rabbitmq
+# As in the image that production has: the log goes to the container's output.
+for command in rabbitmq-server rabbitmqctl rabbitmq-diagnostics rabbitmq-plugins; do
+  ln -sf "/usr/lib/rabbitmq/bin/$command" "/usr/local/bin/$command"
+done
