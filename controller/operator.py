@@ -165,8 +165,13 @@ def run_container(
                 container.queue.add,
                 connection=connection,
                 namespace=settings.region_namespace,
+                identity=settings.pod_name,
                 signs=signs,
             )
+        except BaseException as error:
+            # Told before the code is given: the main thread then ends the process at once.
+            log.critical("the watches cannot go on: %s\n%s", type(error).__name__, _stack(error))
+            raise
         finally:
             # A dead watcher ends Kopf; without watches the container is blind, and starts anew.
             codes.append(WATCHES_ENDED)

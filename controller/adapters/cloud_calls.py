@@ -23,6 +23,7 @@ from urllib3.exceptions import HTTPError
 from controller.adapters.bounded_http import BoundedAdapter
 from controller.adapters.cloud_answer import CloudAnswer, fault_of, read_answer, retry_after, says_absent
 from controller.domain import backoff
+from controller.domain.conditions import timestamp
 from controller.errors import CloudRefused, CloudUnavailable
 from controller.ports import Clock, Randomness
 
@@ -34,6 +35,8 @@ REQUEST_TIMEOUT = 15.0
 ANSWER_WITHIN = 30.0
 READ_WITHIN = 20.0
 PROBE_TIMEOUT = 5.0
+# After a login for the sake of the catalogue there is no other one for so long, whatever the catalogue says.
+LOGIN_LASTS = 10.0
 PAGE = 500
 MOST_PAGES = 1000
 # Without these openstacksdk sends a request again that broke off, a POST too.
@@ -44,6 +47,10 @@ _BROKEN = frozenset((408, 425, 500)) | _BUSY
 
 # What libraries make of what they did not expect: a value of another type, half an answer.
 _STUMBLED = (ValueError, LookupError, TypeError, AttributeError, RuntimeError, OSError)
+
+
+class _NoEndpoint(Exception):
+    """The catalogue of the login has no endpoint of the service."""
 
 
 class CloudCalls:
@@ -71,6 +78,8 @@ class CloudCalls:
         # The library keeps a connection and its sockets alive after its thread is gone.
         self._opened: list[Any] = []
         self._quiet: dict[str, float] = {}
+        # Since when the catalogue has had no endpoint of a service, in seconds since the epoch.
+        self._missing: dict[str, float] = {}
         self._begun_by = self._until = math.inf
         self.count = 0
 
@@ -206,7 +215,53 @@ class CloudCalls:
         if body is not None:
             more["json"] = dict(body)
         self.count += 1
-        return self._judge(self._answer(method, service, path, more), method, service, path)
+        try:
+            answer = self._answer(method, service, path, more)
+        except _NoEndpoint:
+            # Nothing was sent. A catalogue is as old as the login; services come later in a first install.
+            if not self._has_grown_old():
+                raise self._absent(service) from None
+            self._log_in_anew()
+            try:
+                answer = self._answer(method, service, path, more)
+            except _NoEndpoint:
+                raise self._absent(service) from None
+        self._missing.pop(service, None)
+        return self._judge(answer, method, service, path)
+
+    def _absent(self, service: str) -> CloudRefused:
+        since = timestamp(self._missing.setdefault(service, self._clock.now()))
+        place = self.region or "the cloud"
+        return CloudRefused(
+            f"the catalogue of {place} has no {self.interface} endpoint of {service} yet (since {since}); "
+            "it is read again at each look",
+            404,
+        )
+
+    def _has_grown_old(self) -> bool:
+        """Whether Keystone's catalogue is another by now than the one that came with this thread's token.
+
+        One read that needs no login. False where it is not known, and for a while after a login that this
+        led to: the next look asks again.
+        """
+        if self._clock.monotonic() < getattr(self._local, "login_lasts", 0.0):
+            return False
+        try:
+            session = self._connection().session
+            known = session.auth.get_access(session).service_catalog.catalog
+            answer = self._answer("GET", "identity", "/auth/catalog", {})
+            listed = items_of(self._judge(answer, "GET", "identity", "/auth/catalog"), "catalog", "")
+        except (_NoEndpoint, CloudRefused, CloudUnavailable, *_STUMBLED):
+            return False
+        return _endpoints(known) != _endpoints(listed)
+
+    def _log_in_anew(self) -> None:
+        """Gives back this thread's connection: the next one logs in and has the catalogue of that moment."""
+        found, self._local.connection = self._local.connection, None
+        with contextlib.suppress(ValueError):
+            self._opened.remove(found)
+        found.close()
+        self._local.login_lasts = self._clock.monotonic() + LOGIN_LASTS
 
     def _answer(self, method: str, service: str, path: str, more: Mapping[str, Any]) -> CloudAnswer:
         import keystoneauth1.exceptions as failures
@@ -222,7 +277,7 @@ class CloudCalls:
             response = proxy.request(path, method, stream=True, **_ONCE, **more)
         except (failures.EndpointNotFound, ServiceDisabledException):
             # Of the catalogue, and so Keystone's word. What discovery does not find is NotSupported.
-            raise CloudRefused(f"the region has no {service} service at that interface", 404) from None
+            raise _NoEndpoint from None
         except (failures.Unauthorized, failures.http.Forbidden):
             raise CloudUnavailable(f"{what}: the credentials are not accepted") from None
         except failures.http.HttpError as error:
@@ -287,6 +342,14 @@ class CloudCalls:
         except (ClientException, SDKException, ImportError, *_STUMBLED) as error:
             # Their texts quote values.
             raise CloudUnavailable(f"the clouds.yaml cannot be used: {type(error).__name__}") from None
+
+
+def _endpoints(catalogue: Iterable[Mapping[str, Any]]) -> set[tuple[str, ...]]:
+    return {
+        (str(service.get("type")), *(str(endpoint.get(key)) for key in ("interface", "region", "url")))
+        for service in catalogue
+        for endpoint in service.get("endpoints") or ()
+    }
 
 
 def items_of(answer: Any, name: str, path: str) -> list[dict[str, Any]]:

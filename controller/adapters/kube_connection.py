@@ -85,7 +85,8 @@ def connect(kubeconfig: Path | None = None, context: str = "") -> Connection:
             raise KubeError(f'the kubeconfig has no context "{config.current_context}"; it has: {known}')
         config.cluster["server"]
         named = config.user.get("tokenFile")
-    except (pykube.exceptions.PyKubeError, KeyError, OSError) as error:
+    except (pykube.exceptions.PyKubeError, KeyError, OSError, RuntimeError) as error:
+        # RuntimeError: the default file is in the home directory, and there is none.
         raise KubeError(f"no usable kubeconfig and no service account: {error}") from error
     except (yaml.YAMLError, TypeError, ValueError, AttributeError) as error:
         # Without the error's text, which may quote a token from the file.

@@ -13,7 +13,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import aiohttp
 import kopf
@@ -110,9 +110,13 @@ def run_watches(
     *,
     connection: Connection,
     namespace: str,
+    identity: str,
     signs: SignsOfLife,
 ) -> None:
-    """Watches until a watch dies; `add` is given the keys that changes concern. Not on the main thread."""
+    """Watches until a watch dies; `add` is given the keys that changes concern. Not on the main thread.
+
+    `identity`: who watches. Without, Kopf asks for the name of the user, and one of an image has none.
+    """
     registry = kopf.OperatorRegistry()
 
     @kopf.on.login(registry=registry)
@@ -131,7 +135,14 @@ def run_watches(
     for watch in watches:
         _register(registry, watch, add, signs)
     _silence(*NEEDLESS)
-    kopf.run(registry=registry, settings=_settings(), standalone=True, namespaces=[namespace])
+    kopf.run(
+        registry=registry,
+        settings=_settings(),
+        standalone=True,
+        namespaces=[namespace],
+        # A NewType of str that Kopf does not export.
+        identity=cast(Any, identity),
+    )
 
 
 def _register(

@@ -46,12 +46,18 @@ def installed(
         yield region
     finally:
         region.controllers.stop(grace=2.0)
-        # What holds finalizers would keep the namespace; cluster-wide objects would outlive it.
-        sandbox.kubectl("-n", namespace, "delete", "osdpl,hb", "--all", "--wait=false", "--ignore-not-found")
-        for kind in ("osdpl", "hb"):
-            for name in sandbox.kubectl("-n", namespace, "get", kind, "-o", "name").split():
-                _let_go(sandbox, namespace, name)
-        region.helm("uninstall", f"osctl-{namespace}", "--ignore-not-found")
+        remove(region)
+
+
+def remove(region: Region) -> None:
+    """All of a region whose containers run no more."""
+    sandbox, namespace = region.sandbox, region.namespace
+    # What holds finalizers would keep the namespace; cluster-wide objects would outlive it.
+    sandbox.kubectl("-n", namespace, "delete", "osdpl,hb", "--all", "--wait=false", "--ignore-not-found")
+    for kind in ("osdpl", "hb"):
+        for name in sandbox.kubectl("-n", namespace, "get", kind, "-o", "name").split():
+            _let_go(sandbox, namespace, name)
+    region.helm("uninstall", f"osctl-{namespace}", "--ignore-not-found")
 
 
 def _let_go(sandbox: Sandbox, namespace: str, name: str) -> None:

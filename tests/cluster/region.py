@@ -69,6 +69,13 @@ class Region:
 
     def install(self) -> None:
         """Our definitions, our chart, our containers."""
+        self.install_chart()
+        self.controllers.start()
+        self.controllers.wait_healthy()
+        self.controllers.supervise()
+
+    def install_chart(self, *settings: str) -> None:
+        """Our definitions and our chart, with further arguments of helm."""
         crds = [str(path) for path in sorted((CHART / "files" / "crds").glob("*.yaml"))]
         for path in crds:
             self.sandbox.kubectl("apply", "--server-side", "--force-conflicts", "-f", path)
@@ -77,12 +84,8 @@ class Region:
             "wait", "--for=condition=Established", "--timeout=120s", *(f"--filename={path}" for path in crds)
         )
         # The release's name is in the names of cluster-wide objects: one per namespace.
-        self.helm(
-            "upgrade", "--install", f"osctl-{self.namespace}", str(CHART), "--set", "crds.install=false"
-        )
-        self.controllers.start()
-        self.controllers.wait_healthy()
-        self.controllers.supervise()
+        name = f"osctl-{self.namespace}"
+        self.helm("upgrade", "--install", name, str(CHART), "--set", "crds.install=false", *settings)
 
     def helm(self, *arguments: str) -> str:
         command = [str(self.sandbox.helm), "--kubeconfig", str(self.sandbox.kubeconfig)]

@@ -16,11 +16,18 @@ PASSWORD = "of-the-administrator"
 
 
 class FakeIdentity:
-    """`up` False: Nova answers 503. Requests are noted in `seen`, with whether they were authenticated."""
+    """`up` False: Nova answers 503; `listed` False: the catalogue does not have it; `strange`: that of
+    a token does not, whatever `listed` says.
+
+    Requests are noted in `seen`, with whether they were authenticated; `logins` counts tokens.
+    """
 
     def __init__(self, port: int) -> None:
         self.url = f"http://127.0.0.1:{port}"
         self.up = True
+        self.listed = True
+        self.strange = False
+        self.logins = 0
         self.computes: dict[str, str] = {"cmp1": "up"}
         self.seen: list[tuple[str, bool]] = []
 
@@ -40,9 +47,10 @@ class FakeIdentity:
         """Status and body of what is asked for."""
         if path.startswith("/v2.1") and not self.up:
             return 503, {}
-        catalogue = [self._service("identity", "keystone", "/v3"), self._service("compute", "nova", "/v2.1")]
+        catalogue = [self._service("identity", "keystone", "/v3")]
+        catalogue += [self._service("compute", "nova", "/v2.1")] if self.listed else []
         known: dict[str, Any] = {
-            "/v3/auth/tokens": self._token(catalogue),
+            "/v3/auth/tokens": self._token(catalogue[:1] if self.strange else catalogue),
             "/v3/auth/catalog": {"catalog": catalogue},
             "/v3": {"version": self._version("v3.14", "/v3")},
             "/v2.1": {"version": {**self._version("v2.1", "/v2.1"), "version": "2.96", "min_version": "2.1"}},
@@ -95,6 +103,7 @@ def served_identity() -> Iterator[FakeIdentity]:
             if PASSWORD.encode() not in asked:
                 self._send(401, {})
                 return
+            identity.logins += 1
             self._send(201, identity.answer(self.path)[1])
 
         def _send(self, status: int, body: Any) -> None:

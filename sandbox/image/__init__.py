@@ -1,0 +1,1 @@
+"""Root file systems of images, made without Docker: Debian's packages below, a Dockerfile's steps above."""
