@@ -8,11 +8,11 @@ draft directory and put in its place by one rename.
 from __future__ import annotations
 
 import shutil
-import subprocess
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from sandbox.debian import run_program, unpack_packages
 from sandbox.errors import SandboxError
 from sandbox.openstack.series import SOURCE, Places, Series, find_python
 
@@ -62,13 +62,13 @@ def _make_venv(series: Series, places: Places, tell: Tell) -> None:
     try:
         uv = shutil.which("uv")
         if uv:
-            _run([uv, "venv", "--quiet", "--python", str(python), str(draft)])
+            run_program([uv, "venv", "--quiet", "--python", str(python), str(draft)])
             install = [uv, "pip", "install", "--quiet", "--compile-bytecode"]
             install += ["--python", str(draft / "bin" / "python")]
         else:
-            _run([str(python), "-m", "venv", str(draft)])
+            run_program([str(python), "-m", "venv", str(draft)])
             install = [str(draft / "bin" / "pip"), "install", "--quiet", "--disable-pip-version-check"]
-        _run([*install, "--requirement", str(series.requirements)], timeout=1800)
+        run_program([*install, "--requirement", str(series.requirements)], timeout=1800)
         _install_driver(draft)
     except BaseException:
         shutil.rmtree(draft, ignore_errors=True)
@@ -124,33 +124,13 @@ def _programs(root: Path, environment: Mapping[str, str]) -> Programs:
 
 
 def _unpack_packages(places: Places, tell: Tell) -> None:
-    for tool in ("apt-get", "apt-cache", "dpkg-deb"):
-        if shutil.which(tool) is None:
-            raise SandboxError(
-                "MariaDB and RabbitMQ are not installed, and without apt they cannot be fetched: install "
-                f"them as your system does it (Debian's names: {', '.join(DEBIAN_PACKAGES)})"
-            )
     tell("fetching MariaDB and RabbitMQ from Debian's mirror (once; nothing is installed)")
-    work = places.root / "packages"
     draft = places.root / "system"
-    for directory in (work, draft):
-        shutil.rmtree(directory, ignore_errors=True)
-    for directory in (work / "lists" / "partial", work / "archives" / "partial", draft):
-        directory.mkdir(parents=True)
-    # State of our own: neither the machine's lists nor its locks are touched.
-    own = ["-o", f"Dir::State::lists={work}/lists", "-o", f"Dir::Cache={work}"]
-    own += ["-o", "APT::Sandbox::User=", "-o", "Debug::NoLocking=1"]
-    _run(["apt-get", *own, "-qq", "update"], timeout=300)
-    without = [
-        f"--no-{kind}" for kind in ("recommends", "suggests", "conflicts", "breaks", "replaces", "enhances")
-    ]
-    listed = _run(["apt-cache", *own, "depends", "--recurse", *without, *DEBIAN_PACKAGES])
-    names = {line for line in listed.splitlines() if line and line[0] not in " <|"}
-    chosen = sorted(name for name in names if name.startswith(_WANTED) and not name.startswith(_UNWANTED))
-    _run(["apt-get", *own, "-qq", "download", *_missing(chosen)], timeout=600, cwd=work / "archives")
-    for archive in sorted((work / "archives").glob("*.deb")):
-        _run(["dpkg-deb", "--extract", str(archive), str(draft)])
-    shutil.rmtree(work)
+    shutil.rmtree(draft, ignore_errors=True)
+    draft.mkdir(parents=True)
+    unpack_packages(
+        DEBIAN_PACKAGES, lambda name: name.startswith(_WANTED) and not name.startswith(_UNWANTED), draft
+    )
     if not _complete(draft):
         raise SandboxError("Debian's packages of MariaDB and RabbitMQ do not hold what was expected of them")
     # Debian's Erlang knows no other place than this one.
@@ -158,30 +138,3 @@ def _unpack_packages(places: Places, tell: Tell) -> None:
     launcher.write_text(launcher.read_text().replace("/usr/lib/erlang", f"{places.system}/usr/lib/erlang"))
     shutil.rmtree(places.system, ignore_errors=True)
     draft.rename(places.system)
-
-
-def _missing(names: Sequence[str]) -> list[str]:
-    """Those that dpkg does not know as installed: the machine's own C library must not be doubled."""
-    answer = subprocess.run(
-        ["dpkg-query", "--show", "--showformat=${Package} ${db:Status-Status}\n"],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    installed = {line.split()[0] for line in answer.stdout.splitlines() if line.endswith(" installed")}
-    return [name for name in names if name not in installed]
-
-
-def _run(command: Sequence[str], *, timeout: float = 600, cwd: Path | None = None) -> str:
-    try:
-        answer = subprocess.run(
-            command, capture_output=True, text=True, timeout=timeout, check=False, cwd=cwd
-        )
-    except subprocess.TimeoutExpired:
-        raise SandboxError(f"{command[0]} {command[1]} did not end within {timeout:.0f} s") from None
-    if answer.returncode != 0:
-        raise SandboxError(
-            f"{Path(command[0]).name} failed: {(answer.stderr or answer.stdout)[-1500:].strip()}"
-        )
-    return answer.stdout

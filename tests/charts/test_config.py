@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -90,12 +91,9 @@ def test_a_host_override_of_an_endpoint_reaches_catalogue_and_clients() -> None:
     }
     given = nest("endpoints.image", {**public, "port": {"api": {"public": 443}}})
     job = the(objects("glance", given), "Job", "glance-ks-endpoints")
-    urls = {
-        env["value"]
-        for container in job["spec"]["template"]["spec"]["containers"]
-        for env in container["env"]
-        if env["name"] == "OS_SERVICE_ENDPOINT"
-    }
+    (container,) = job["spec"]["template"]["spec"]["containers"]
+    wanted = json.loads({env["name"]: env["value"] for env in container["env"]}["WANTED"])
+    urls = {one["url"] for one in wanted}
     internal = "http://glance-api.openstack.svc.cluster.local:9292"
     assert urls == {"https://image.it.just.works", internal}
 

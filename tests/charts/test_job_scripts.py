@@ -138,49 +138,6 @@ def test_a_database_name_that_is_no_name_is_refused(monkeypatch: pytest.MonkeyPa
     assert (code, database.statements) == (1, [])
 
 
-OPENSTACK = """#!/bin/bash
-echo "$*" >> "${LOG}"
-case "$1 $2" in
-  "token issue") [ "${TOKEN:-}" = works ] ;;
-  "user show") if [ "${USER_EXISTS:-}" = yes ]; then echo id; else exit 1; fi ;;
-  *) echo id ;;
-esac
-"""
-
-
-def ks_user(directory: Path, **more: str) -> list[str]:
-    """What the client was asked, one call a line."""
-    commands = program(directory / "bin", "openstack", OPENSTACK).parent
-    service = {
-        "SERVICE_OS_USERNAME": "glance",
-        "SERVICE_OS_PASSWORD": "pass word",
-        "SERVICE_OS_PROJECT_NAME": "service",
-        "SERVICE_OS_USER_DOMAIN_NAME": "service",
-        "SERVICE_OS_PROJECT_DOMAIN_NAME": "service",
-        "SERVICE_OS_ROLES": "admin,service",
-    }
-    script = program(directory, "ks-user.sh", scripts("glance")["ks-user.sh"])
-    done = run(script, commands, LOG=f"{directory}/log", **service, **more)
-    assert done.returncode == 0, done.stderr
-    return (directory / "log").read_text().splitlines()
-
-
-def test_a_user_of_a_service_is_made_with_its_roles(tmp_path: Path) -> None:
-    said = ks_user(tmp_path, TOKEN="works")
-    assert any(line.startswith("user create") for line in said)
-    assert [line.split()[-1] for line in said if line.startswith("role add")] == ["admin", "service"]
-
-
-def test_a_password_that_still_serves_is_left_alone(tmp_path: Path) -> None:
-    said = ks_user(tmp_path, USER_EXISTS="yes", TOKEN="works")
-    assert [line for line in said if line.startswith(("user set", "user create"))] == []
-
-
-def test_a_password_that_serves_no_more_is_set(tmp_path: Path) -> None:
-    said = ks_user(tmp_path, USER_EXISTS="yes")
-    assert [line.split()[:2] for line in said if line.startswith("user set")] == [["user", "set"]]
-
-
 class KeyRepository:
     """keys.py with a Secret in memory and a keystone-manage that makes and drops files."""
 
@@ -253,4 +210,21 @@ def test_credentials_move_to_the_new_key_after_a_rotation(
 ) -> None:
     repository = KeyRepository(tmp_path, encoded({"0": "staged", "1": "primary"}), monkeypatch)
     repository.run("credential", "rotate")
-    assert repository.commands == ["credential_rotate", "credential_migrate"]
+    assert repository.commands[1:] == ["credential_rotate", "credential_migrate"]
+
+
+def test_a_rotation_first_ends_what_a_killed_one_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Keystone refuses to rotate while a credential is not yet encrypted with the newest key."""
+    repository = KeyRepository(tmp_path, encoded({"0": "staged", "1": "primary"}), monkeypatch)
+    repository.run("credential", "rotate")
+    assert repository.commands[0] == "credential_migrate"
+
+
+def test_a_rotation_knows_no_keys_but_the_secrets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    repository = KeyRepository(tmp_path, encoded({"0": "staged", "1": "primary"}), monkeypatch)
+    repository.keys.REPOSITORY.mkdir()
+    (repository.keys.REPOSITORY / "7").write_text("of a rotation that was not written back")
+    repository.run("fernet", "rotate")
+    assert "7" not in repository.patches[0]["data"]

@@ -3,55 +3,14 @@
 from __future__ import annotations
 
 import json
-import socket
-import subprocess
-import sys
 import types
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.charts.running import module, program, run
-from tests.charts.test_scripts import scripts
+from tests.charts.running import module
 
 pytestmark = pytest.mark.slow
-
-
-@pytest.fixture
-def connected(tmp_path: Path) -> Iterator[tuple[Path, int]]:
-    """The probe, and a port that a process called `some-worker` is connected to."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port = server.getsockname()[1]
-        hold = (
-            f"#!{sys.executable}\nimport socket, sys\ns = socket.create_connection(('127.0.0.1', {port}))\n"
-        )
-        worker = program(tmp_path, "some-worker", hold + "print('up', flush=True)\nsys.stdin.read()\n")
-        with subprocess.Popen([str(worker)], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
-            assert process.stdout and process.stdout.readline() == b"up\n"
-            yield program(tmp_path, "connected.py", scripts("nova")["connected.py"]), port
-            process.kill()
-
-
-def probe(file: Path, *arguments: str) -> int:
-    done = subprocess.run([str(file), *arguments], capture_output=True, check=False, timeout=120)
-    return done.returncode
-
-
-def test_the_probe_sees_the_connection_of_a_worker(connected: tuple[Path, int]) -> None:
-    file, port = connected
-    assert probe(file, "some-worker", str(port)) == 0
-
-
-def test_the_probe_fails_without_one_of_the_connections(connected: tuple[Path, int]) -> None:
-    file, port = connected
-    assert probe(file, "some-worker", str(port), "1") == 1
-
-
-def test_the_probe_takes_no_other_process_for_the_worker(connected: tuple[Path, int]) -> None:
-    file, port = connected
-    assert probe(file, "worker", str(port)) == 1
 
 
 def server(
@@ -164,74 +123,3 @@ def test_one_ready_server_is_the_primary(
     monkeypatch.setattr(loaded, "call", call)
     loaded.settle()
     assert said == changes
-
-
-IP = """#!/bin/bash
-echo "ip $*" >> "${LOG:-/dev/null}"
-case "$*" in
-  "-4 route list default") echo "default via 192.0.2.1 dev eth0 proto dhcp" ;;
-  *"show dev eth0"*) echo "2: eth0    inet 192.0.2.10/24 brd 192.0.2.255 scope global eth0" ;;
-  *"show dev bond7"*) echo "3: bond7    inet 198.51.100.7/24 scope global bond7" ;;
-esac
-"""
-
-
-def compute_init(directory: Path, **more: str) -> subprocess.CompletedProcess[str]:
-    commands = directory / "bin"
-    program(commands, "ip", IP)
-    program(commands, "hostname", "#!/bin/sh\necho node1.example.org\n")
-    program(commands, "chown", "#!/bin/sh\n")
-    text = scripts("nova")["nova-compute-init.sh"]
-    text = text.replace("/tmp/host", f"{directory}/host").replace("/var/lib/nova", f"{directory}/nova")
-    env = {
-        "NOVA_USER": "42424",
-        "SELF_PROVISIONED_ID": "true",
-        "NODE_NAME": "node1",
-        "HOSTNAME_IS_FQDN": "true",
-    }
-    for address in ("MY_IP", "MIGRATION", "CONSOLE"):
-        env |= {f"{address}_INTERFACE": "", f"{address}_NETWORK": "0/0"}
-    return run(program(directory, "init.sh", text), commands, **{**env, **more})
-
-
-def test_a_compute_host_finds_its_addresses_name_and_identity(tmp_path: Path) -> None:
-    done = compute_init(tmp_path, MIGRATION_INTERFACE="bond7", CONSOLE_NETWORK="")
-    assert done.returncode == 0, done.stderr
-    assert {file.name: file.read_text() for file in (tmp_path / "host").iterdir()} == {
-        "hypervisor.conf": "[DEFAULT]\nmy_ip = 192.0.2.10\n",
-        "libvirt.conf": "[libvirt]\nlive_migration_inbound_addr = 198.51.100.7\n",
-        "name.conf": "[DEFAULT]\nhost = node1.example.org\n",
-    }
-
-
-def test_a_compute_host_is_the_same_again_after_its_disk_was_wiped(tmp_path: Path) -> None:
-    identities = []
-    for disk in ("first", "second"):
-        assert compute_init(tmp_path / disk).returncode == 0
-        identities.append((tmp_path / disk / "nova" / "compute_id").read_text())
-    assert identities[0] == identities[1] != ""
-
-
-def test_an_interface_without_address_fails_and_is_named(tmp_path: Path) -> None:
-    done = compute_init(tmp_path, MY_IP_INTERFACE="bond9")
-    assert done.returncode != 0
-    assert "bond9" in done.stderr
-
-
-def test_bridges_are_made_and_the_tunnel_end_is_found(tmp_path: Path) -> None:
-    commands = tmp_path / "bin"
-    program(commands, "ip", IP)
-    program(commands, "ovs-vsctl", '#!/bin/bash\necho "$*" >> "${LOG}"\n')
-    etc = tmp_path / "etc"
-    (etc / "plugins" / "ml2").mkdir(parents=True)
-    (etc / "plugins" / "ml2" / "openvswitch_agent.ini").write_text("[ovs]\nbridge_mappings = public:br-ex\n")
-    (etc / "auto_bridge_add.json").write_text(json.dumps({"br-ex": "eth1", "br-dc": None}))
-    text = scripts("neutron")["ovs-agent-init.sh"]
-    text = text.replace("/etc/neutron", str(etc)).replace("/tmp/tunnel.ini", f"{tmp_path}/tunnel.ini")
-    settings = {"LOG": f"{tmp_path}/log", "TUNNEL_INTERFACE": "", "TUNNEL_NETWORK": "0/0"}
-    done = run(program(tmp_path, "init.sh", text), commands, **settings)
-    assert done.returncode == 0, done.stderr
-    said = (tmp_path / "log").read_text().splitlines()
-    added = [line.split("--may-exist ")[1] for line in said if "--may-exist" in line]
-    assert added == ["add-br br-int", "add-br br-ex", "add-br br-ex", "add-port br-ex eth1", "add-br br-dc"]
-    assert (tmp_path / "tunnel.ini").read_text() == "[ovs]\nlocal_ip = 192.0.2.10\n"

@@ -2,12 +2,20 @@
 # Upload the images of bootstrap.structured.images that do not exist yet, then run bootstrap.script.
 set -euo pipefail
 upload() { # NAME URL, then arguments of "openstack image create"
-  local name=$1 url=$2 file
+  local name=$1 url=$2 file found id status
   shift 2
-  if openstack image show "${name}" -f value -c id >/dev/null 2>&1; then
-    echo "${name} exists"
-    return
-  fi
+  found=$(openstack image list --name "${name}" -f value -c ID -c Status)
+  while read -r id status; do
+    case "${status}" in
+      "") ;;
+      # Left where an upload was cut short.
+      queued | saving | uploading | importing) openstack image delete "${id}" ;;
+      *)
+        echo "${name} exists"
+        return
+        ;;
+    esac
+  done <<< "${found}"
   file=$(mktemp /tmp/image.XXXXXX)
   curl --fail --silent --show-error --location --retry 5 --output "${file}" "${url}"
   openstack image create "$@" --file "${file}" "${name}"

@@ -34,7 +34,7 @@ config:
           http-socket: "0.0.0.0:{{ $port }}"
           processes: {{ $v.conf.glance.DEFAULT.workers }}
 
-scripts: [db-init.py, http.sh, rabbit-init.sh, ks-service.sh, ks-endpoints.sh, ks-user.sh, ceph-keyring.sh]
+scripts: [db-init.py, http.sh, rabbit-init.sh, ks.py, ceph-keyring.sh]
 
 components:
   - kind: Deployment

@@ -54,6 +54,8 @@ def owned(command: str) -> None:
 
 def unpack(data: dict[str, str]) -> None:
     REPOSITORY.mkdir(parents=True, exist_ok=True)
+    for left in [key for key in REPOSITORY.iterdir() if key.name.isdigit()]:
+        left.unlink()  # of a rotation in this pod that could not write back
     for name, value in data.items():
         key = REPOSITORY / name
         key.touch(mode=0o600)
@@ -83,6 +85,10 @@ def main() -> int:
         write_back(secret)
         return 0
     unpack(secret.get("data") or {})
+    if kind == "credential":
+        # Keystone rotates only when every credential is encrypted with the newest key. Where the last rotation was
+        # killed while it waited below, that is still to be done.
+        owned("credential_migrate")
     owned(f"{kind}_rotate")
     write_back(secret)
     if kind == "credential":

@@ -40,6 +40,7 @@ components:
     dependencies: api
     security: keystone
     slot: keystone_api
+    volumesForUser: true
     volumes: {{ include "keystone.key_volumes" . }}
     containers:
       - name: keystone-api
@@ -63,6 +64,7 @@ standardJobs:
   db_sync:
     weight: -4
     image: keystone_db_sync
+    volumesForUser: true
     env:
       OS_BOOTSTRAP_USERNAME: {secretKeyRef: {name: {{ .Values.secrets.identity.admin }}, key: OS_USERNAME}}
       OS_BOOTSTRAP_PASSWORD: {secretKeyRef: {name: {{ .Values.secrets.identity.admin }}, key: OS_PASSWORD}}
@@ -71,7 +73,7 @@ standardJobs:
       OS_BOOTSTRAP_SERVICE_NAME: {{ .Values.endpoints.identity.name }}
       OS_BOOTSTRAP_ROLE_NAME: admin
       {{- range list "admin" "internal" "public" }}
-      OS_BOOTSTRAP_{{ upper . }}_URL: {{ include "openstack-lib.endpoint.uri" (list $ "identity" . "api") }}
+      OS_BOOTSTRAP_{{ upper . }}_URL: {{ include "keystone.url" (list $ .) }}
       {{- end }}
     volumes: {{ include "keystone.key_volumes" . }}
     volumeMounts: {{ include "keystone.key_mounts" . }}
@@ -120,7 +122,7 @@ jobs:
         envFrom: [{secretRef: {name: {{ .Values.secrets.identity.admin }}}}]
         env:
           {{- range list "admin" "internal" "public" }}
-          IDENTITY_{{ upper . }}_URL: {{ include "openstack-lib.endpoint.uri" (list $ "identity" . "api") }}
+          IDENTITY_{{ upper . }}_URL: {{ include "keystone.url" (list $ .) }}
           {{- end }}
 
 services:
@@ -149,3 +151,15 @@ secrets:
       helm.sh/resource-policy: keep
   {{- end }}
 {{- end }}
+
+{{/*
+The URL of Keystone at an interface. The name that all others fall back to is the public one, which is made elsewhere;
+clients at the admin interface are inside the region. List: root, interface.
+*/}}
+{{- define "keystone.url" -}}
+{{- $root := index . 0 -}}
+{{- $interface := index . 1 -}}
+{{- $entry := $root.Values.endpoints.identity -}}
+{{- if and (eq $interface "admin") (not (or $entry.hosts.admin $entry.host_fqdn_override.admin)) -}}{{- $interface = "internal" -}}{{- end -}}
+{{- include "openstack-lib.endpoint.uri" (list $root "identity" $interface "api") -}}
+{{- end -}}

@@ -1,9 +1,11 @@
 {{/* The key repositories: Secrets that the setup Jobs fill and the rotation CronJobs renew. */}}
 
+{{/* Not for the world to read, where it is known who reads them (see volumesForUser in _pod.tpl). */}}
 {{- define "keystone.key_volumes" -}}
+{{- $mode := ternary 0440 0444 (not (empty .Values.pod.security_context.keystone.pod.runAsUser)) -}}
 {{- $volumes := list -}}
 {{- range list "fernet" "credential" -}}
-{{- $volumes = append $volumes (dict "name" (printf "%s-keys" .) "secret" (dict "secretName" (printf "keystone-%s-keys" .) "defaultMode" 0444)) -}}
+{{- $volumes = append $volumes (dict "name" (printf "%s-keys" .) "secret" (dict "secretName" (printf "keystone-%s-keys" .) "defaultMode" $mode)) -}}
 {{- end -}}
 {{- toJson $volumes -}}
 {{- end -}}

@@ -8,7 +8,8 @@ for file in "$@"; do
   arguments+=(--config-file "${file}")
 done
 {{- if .Values.pod.use_fqdn.neutron_agent }}
-printf '[DEFAULT]\nhost = %s\n' "$(hostname --fqdn)" > /tmp/host.ini
+host=$(hostname --fqdn)
+printf '[DEFAULT]\nhost = %s\n' "${host}" > /tmp/host.ini
 arguments+=(--config-file /tmp/host.ini)
 {{- end }}
 if [ -e /tmp/tunnel.ini ]; then

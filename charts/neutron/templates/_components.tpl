@@ -3,7 +3,7 @@
 {{- $conf := $v.conf }}
 {{- $api := int (include "openstack-lib.endpoint.port" (list . "network" "service" "api")) }}
 {{- $amqp := include "openstack-lib.endpoint.port" (list . "oslo_messaging" "internal" "amqp") }}
-{{- $sql := include "openstack-lib.endpoint.port" (list . "oslo_db" "internal" "mysql") }}
+{{- $broker := include "openstack-lib.endpoint.host" (list . "oslo_messaging" "internal") }}
 {{- $ovs := has "openvswitch" $v.network.backend }}
 {{- $agents := list "neutron_ovs_agent" "neutron_l3_agent" "neutron_dhcp_agent" "neutron_metadata_agent" "neutron_netns_cleanup_cron" }}
 {{- $servers := list "neutron_server" "neutron_rpc_server" "neutron_db_sync" }}
@@ -70,7 +70,7 @@ config:
       only: {{ include "neutron.slots" $filter.pods }}
     {{- end }}
 
-scripts: [db-init.py, http.sh, rabbit-init.sh, ks-service.sh, ks-endpoints.sh, ks-user.sh, bootstrap.sh, connected.py]
+scripts: [db-init.py, http.sh, rabbit-init.sh, ks.py, bootstrap.sh, connected.py]
 
 components:
   - kind: Deployment
@@ -112,9 +112,9 @@ components:
         command: [neutron-rpc-server, --config-file, /etc/neutron/neutron.conf, --config-file, /etc/neutron/plugins/ml2/ml2_conf.ini]
         probes:
           values: rpc_server.rpc_server
-          {{- range list "readiness" "liveness" }}
-          {{ . }}: {exec: {command: [/scripts/connected.py, neutron-rpc-server, {{ $amqp | quote }}, {{ $sql | quote }}]}}
-          {{- end }}
+          # The broker alone: an RPC server that nobody asks holds no connection to the database.
+          readiness: {exec: {command: [/scripts/connected.py, neutron-rpc-server, {{ $amqp | quote }}]}}
+          liveness: {exec: {command: [/scripts/connected.py, neutron-rpc-server, {{ $amqp | quote }}, --unless-away, {{ $broker }}]}}
         scratch: [/var/lock, /var/lib/neutron]
   {{- if $ovs }}
   - kind: DaemonSet
@@ -146,7 +146,7 @@ components:
         image: neutron_openvswitch_agent
         resources: agent.ovs
         command: [/scripts/agent.sh, neutron-openvswitch-agent, /etc/neutron/plugins/ml2/ml2_conf.ini, /etc/neutron/plugins/ml2/openvswitch_agent.ini]
-        probes: {{ include "neutron.agent_probes" (list "ovs_agent.ovs_agent" "neutron-openvswitch-agent" $amqp) }}
+        probes: {{ include "neutron.agent_probes" (list "ovs_agent.ovs_agent" "neutron-openvswitch-agent" $amqp $broker) }}
         scratch: [/var/lock, /var/lib/neutron]
         volumeMounts:
           - {name: run, mountPath: /run}
@@ -181,7 +181,7 @@ components:
         image: neutron_{{ $agent }}
         resources: agent.{{ $agent }}
         command: [/scripts/agent.sh, neutron-{{ $agent }}-agent, /etc/neutron/{{ $agent }}_agent.ini]
-        probes: {{ include "neutron.agent_probes" (list (printf "%s_agent.%s_agent" $agent $agent) (printf "neutron-%s-agent" $agent) $amqp) }}
+        probes: {{ include "neutron.agent_probes" (list (printf "%s_agent.%s_agent" $agent $agent) (printf "neutron-%s-agent" $agent) $amqp $broker) }}
         scratch: [/var/lock, /var/lib/neutron]
         volumeMounts:
           - {name: run, mountPath: /run}
@@ -262,8 +262,9 @@ credentials:
 {{- toJson $slots -}}
 {{- end -}}
 
-{{/* An agent serves while it is connected to the broker. List: path in pod.probes, process, port. */}}
+{{/* An agent serves while it is connected to the broker. List: path in pod.probes, process, the broker's port and host. */}}
 {{- define "neutron.agent_probes" -}}
-{{- $connected := dict "exec" (dict "command" (list "/scripts/connected.py" (index . 1) (index . 2))) -}}
-{{- dict "values" (index . 0) "readiness" $connected "liveness" $connected | toJson -}}
+{{- $connected := list "/scripts/connected.py" (index . 1) (index . 2) -}}
+{{- $living := concat $connected (list "--unless-away" (index . 3)) -}}
+{{- dict "values" (index . 0) "readiness" (dict "exec" (dict "command" $connected)) "liveness" (dict "exec" (dict "command" $living)) | toJson -}}
 {{- end -}}

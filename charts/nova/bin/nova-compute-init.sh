@@ -4,7 +4,7 @@
 set -euo pipefail
 shared=/tmp/host
 mkdir -p "${shared}" /var/lib/nova/instances
-chown "${NOVA_USER}:" "${shared}" /var/lib/nova /var/lib/nova/instances
+chown "${NOVA_USER}:${NOVA_USER}" "${shared}" /var/lib/nova /var/lib/nova/instances
 
 write() { printf '[%s]\n%s = %s\n' "$2" "$3" "$4" > "${shared}/$1"; } # FILE SECTION OPTION VALUE
 write_address() { # FILE SECTION OPTION INTERFACE NETWORK: of the interface, else of the one on the route to the network
@@ -24,11 +24,12 @@ write_address hypervisor.conf DEFAULT my_ip "${MY_IP_INTERFACE}" "${MY_IP_NETWOR
 write_address libvirt.conf libvirt live_migration_inbound_addr "${MIGRATION_INTERFACE}" "${MIGRATION_NETWORK}"
 write_address console.conf vnc server_proxyclient_address "${CONSOLE_INTERFACE}" "${CONSOLE_NETWORK}"
 if [ "${HOSTNAME_IS_FQDN}" = true ]; then
-  write name.conf DEFAULT host "$(hostname --fqdn)"
+  name=$(hostname --fqdn)
+  write name.conf DEFAULT host "${name}"
 fi
 if [ "${SELF_PROVISIONED_ID}" = true ] && [ ! -s /var/lib/nova/compute_id ]; then
   # The same node gets the same id again, also after its disk was wiped.
-  python3 -c 'import os, uuid; print(uuid.uuid5(uuid.NAMESPACE_DNS, os.environ["NODE_NAME"]))' \
-    > /var/lib/nova/compute_id
-  chown "${NOVA_USER}:" /var/lib/nova/compute_id
+  identity=$(python3 -c 'import os, uuid; print(uuid.uuid5(uuid.NAMESPACE_DNS, os.environ["NODE_NAME"]))')
+  echo "${identity}" > /var/lib/nova/compute_id
+  chown "${NOVA_USER}:${NOVA_USER}" /var/lib/nova/compute_id
 fi

@@ -6,6 +6,7 @@
 {{- $metadata := int (include "openstack-lib.endpoint.port" (list . "compute_metadata" "internal" "metadata")) }}
 {{- $novnc := int (include "openstack-lib.endpoint.port" (list . "compute_novnc_proxy" "internal" "novnc_proxy")) }}
 {{- $amqp := include "openstack-lib.endpoint.port" (list . "oslo_messaging" "internal" "amqp") }}
+{{- $broker := include "openstack-lib.endpoint.host" (list . "oslo_messaging" "internal") }}
 {{- $sql := include "openstack-lib.endpoint.port" (list . "oslo_db" "internal" "mysql") }}
 {{- $internal := dict "valid_interfaces" "internal" }}
 {{- $shared := dict "metadata_proxy_shared_secret" (include "openstack-lib.secret" (list . "conf.nova.neutron.metadata_proxy_shared_secret")) }}
@@ -55,7 +56,7 @@ config:
     {{- end }}
     {{- end }}
 
-scripts: [db-init.py, http.sh, rabbit-init.sh, ks-service.sh, ks-endpoints.sh, ks-user.sh, connected.py, ceph-keyring.sh]
+scripts: [db-init.py, http.sh, rabbit-init.sh, ks.py, connected.py, ceph-keyring.sh]
 
 components:
   - kind: Deployment
@@ -114,9 +115,8 @@ components:
         command: [nova-{{ $worker }}, --config-file, /etc/nova/nova.conf]
         probes:
           values: {{ $worker }}.default
-          {{- range list "readiness" "liveness" }}
-          {{ . }}: {exec: {command: [/scripts/connected.py, nova-{{ $worker }}, {{ $amqp | quote }}, {{ $sql | quote }}]}}
-          {{- end }}
+          readiness: {exec: {command: [/scripts/connected.py, nova-{{ $worker }}, {{ $amqp | quote }}, {{ $sql | quote }}]}}
+          liveness: {exec: {command: [/scripts/connected.py, nova-{{ $worker }}, {{ $amqp | quote }}, --unless-away, {{ $broker }}]}}
         scratch: [/var/lock, /var/lib/nova]
   {{- end }}
   {{- if eq $v.console.console_kind "novnc" }}
@@ -185,9 +185,10 @@ components:
           LIBVIRT_CEPH_CINDER_SECRET_UUID: {{ ternary $v.conf.ceph.cinder.secret_uuid "" $ceph }}
         probes:
           values: compute.default
-          {{- range list "startup" "readiness" "liveness" }}
+          {{- range list "startup" "readiness" }}
           {{ . }}: {exec: {command: [/scripts/connected.py, nova-compute, {{ $amqp | quote }}]}}
           {{- end }}
+          liveness: {exec: {command: [/scripts/connected.py, nova-compute, {{ $amqp | quote }}, --unless-away, {{ $broker }}]}}
         scratch: [/var/lock{{ if $ceph }}, /etc/ceph{{ end }}]
         volumeMounts:
           - {name: nova, mountPath: /var/lib/nova, mountPropagation: Bidirectional}

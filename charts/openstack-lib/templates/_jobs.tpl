@@ -4,6 +4,7 @@ Jobs and CronJobs, in the pod's context (see _pod.tpl). In x:
   hook    other hook events                     deletePolicy  when Helm removes it (default: before the next)
   schedule, history                             make it a CronJob
   backoffLimit, activeDeadlineSeconds, ttl      as in a Job
+  finishes  what it does should not be cut short: it may use its grace period after SIGTERM
 */}}
 
 {{- define "openstack-lib.job_spec" -}}
@@ -17,6 +18,11 @@ template:
       {{- include "openstack-lib.labels" . | nindent 6 }}
   spec:
     restartPolicy: {{ .x.restartPolicy | default "OnFailure" }}
+    {{- if not .x.finishes }}
+    # A first process ignores SIGTERM unless it asks for it, which neither shells nor Python do: deleting such a Job
+    # would take the whole grace period. In a shared namespace the first process is Kubernetes' own.
+    shareProcessNamespace: true
+    {{- end }}
     {{- include "openstack-lib.pod_spec" . | nindent 4 }}
 {{- end -}}
 

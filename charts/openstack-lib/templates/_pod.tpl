@@ -2,6 +2,7 @@
 Pods. Every template takes one dict, the pod's context:
   root   the chart's root context             chart  its description, as read
   x      the component: what the pod is       etc    name of the Secret with its configuration files
+With `volumesForUser` in x the volumes are of the group of the pod's user: modes need not open them to the world.
 */}}
 
 {{/* Labels of a pod, and of what belongs to it. The first three select pods: upstream's, immutable. */}}
@@ -101,7 +102,9 @@ serviceAccountName: {{ include "openstack-lib.account" . }}
 automountServiceAccountToken: false
 {{- end }}
 enableServiceLinks: false
-{{- with $security.pod }}
+{{- $context := $security.pod | default dict -}}
+{{- if and .x.volumesForUser $context.runAsUser -}}{{- $context = merge (deepCopy $context) (dict "fsGroup" $context.runAsUser) -}}{{- end -}}
+{{- with $context }}
 securityContext:
   {{- toYaml . | nindent 2 }}
 {{- end }}

@@ -46,70 +46,154 @@ if __name__ == "__main__":
     sys.exit(main())
 {{- end }}
 
-{{- define "openstack-lib.script.ks-service.sh" -}}
-#!/bin/bash
-# Register OS_SERVICE_NAME of OS_SERVICE_TYPE in the catalogue, once, and leave no second service of that type.
-set -euo pipefail
-service_of_type() {
-  openstack service list -f value -c ID -c Type | awk -v type="${OS_SERVICE_TYPE}" '$2 == type {print $1}'
-}
-mapfile -t services < <(service_of_type)
-if [ "${#services[@]}" -eq 0 ]; then
-  openstack service create --name "${OS_SERVICE_NAME}" \
-    --description "${OS_SERVICE_NAME}: ${OS_SERVICE_TYPE} service" "${OS_SERVICE_TYPE}"
-  exit 0
-fi
-openstack service set --name "${OS_SERVICE_NAME}" "${services[0]}"
-for surplus in "${services[@]:1}"; do
-  openstack service delete "${surplus}"
-done
-{{- end }}
+{{- define "openstack-lib.script.ks.py" -}}
+#!/usr/bin/env python3
+"""ks.py services|endpoints|users: make Keystone hold what WANTED says (JSON), and nothing twice.
 
-{{- define "openstack-lib.script.ks-endpoints.sh" -}}
-#!/bin/bash
-# Give the service of OS_SERVICE_TYPE exactly one endpoint of the interface OS_SVC_ENDPOINT in this region.
-set -euo pipefail
-mapfile -t endpoints < <(openstack endpoint list --service "${OS_SERVICE_TYPE}" \
-  --interface "${OS_SVC_ENDPOINT}" --region "${OS_REGION_NAME}" -f value -c ID)
-if [ "${#endpoints[@]}" -eq 0 ]; then
-  openstack endpoint create --region "${OS_REGION_NAME}" "${OS_SERVICE_TYPE}" \
-    "${OS_SVC_ENDPOINT}" "${OS_SERVICE_ENDPOINT}"
-  exit 0
-fi
-if [ "$(openstack endpoint show "${endpoints[0]}" -f value -c url)" != "${OS_SERVICE_ENDPOINT}" ]; then
-  openstack endpoint set --url "${OS_SERVICE_ENDPOINT}" "${endpoints[0]}"
-fi
-for surplus in "${endpoints[@]:1}"; do
-  openstack endpoint delete "${surplus}"
-done
-{{- end }}
+  services   [{"name", "type"}]
+  endpoints  [{"type", "interface", "url"}], in the region OS_REGION_NAME
+  users      [{"login": prefix of the variables with its login, "roles": [name, ...]}]
 
-{{- define "openstack-lib.script.ks-user.sh" -}}
-#!/bin/bash
-# Make the user SERVICE_OS_USERNAME with the roles SERVICE_OS_ROLES (comma separated) in its project.
-# A password that still serves is not set again: that would revoke the tokens of the running service.
-set -euo pipefail
-domain=$(openstack domain create --or-show --enable -f value -c id "${SERVICE_OS_USER_DOMAIN_NAME}")
-project_domain=$(openstack domain create --or-show --enable -f value -c id "${SERVICE_OS_PROJECT_DOMAIN_NAME}")
-project=$(openstack project create --or-show --enable -f value -c id \
-  --domain "${project_domain}" "${SERVICE_OS_PROJECT_NAME}")
-token_with_service_password() {
-  OS_USERNAME="${SERVICE_OS_USERNAME}" OS_PASSWORD="${SERVICE_OS_PASSWORD}" \
-  OS_USER_DOMAIN_NAME="${SERVICE_OS_USER_DOMAIN_NAME}" OS_PROJECT_NAME="${SERVICE_OS_PROJECT_NAME}" \
-  OS_PROJECT_DOMAIN_NAME="${SERVICE_OS_PROJECT_DOMAIN_NAME}" openstack token issue -f value -c id >/dev/null 2>&1
-}
-if ! user=$(openstack user show --domain "${domain}" -f value -c id "${SERVICE_OS_USERNAME}" 2>/dev/null); then
-  user=$(openstack user create --or-show --enable --domain "${domain}" --project-domain "${project_domain}" \
-    --project "${project}" --password "${SERVICE_OS_PASSWORD}" -f value -c id "${SERVICE_OS_USERNAME}")
-fi
-IFS=',' read -ra roles <<< "${SERVICE_OS_ROLES}"
-for role in "${roles[@]}"; do
-  openstack role create --or-show "${role}" >/dev/null
-  openstack role add --user "${user}" --project "${project}" "${role}"
-done
-if ! token_with_service_password; then
-  openstack user set --enable --password "${SERVICE_OS_PASSWORD}" "${user}"
-fi
+Safe to repeat and to end anywhere: what is there is found again. While Keystone does not answer, or somebody else
+makes the same at the same time, it starts over, for DEADLINE_SECONDS in all.
+"""
+import itertools
+import json
+import os
+import signal
+import sys
+import time
+
+import openstack
+from keystoneauth1 import exceptions, session
+from keystoneauth1.identity import v3
+
+DEADLINE_SECONDS = 300.0
+CALL_SECONDS = 60.0
+PAUSES = (1, 2, 5, 10)
+# What passes: no answer, that of a server in trouble, and that of one that somebody else is changing.
+PASSING = (exceptions.ConnectionError, exceptions.DiscoveryFailure, exceptions.EndpointNotFound)
+PASSING_STATUS = {404, 409, 429, 500, 502, 503, 504}
+
+
+def passes(error):
+    # The first of openstacksdk's errors, the second of keystoneauth's.
+    status = getattr(error, "status_code", None) or getattr(error, "http_status", None)
+    return isinstance(error, PASSING) or status in PASSING_STATUS
+
+
+def ensure_service(identity, name, type):
+    found = sorted(identity.services(type=type), key=lambda one: one.id)
+    if not found:
+        identity.create_service(name=name, type=type, description=f"{name}: {type} service")
+    elif found[0].name != name:
+        identity.update_service(found[0], name=name)
+    for surplus in found[1:]:
+        identity.delete_service(surplus)
+    print(f"service {name} of type {type} is there")
+
+
+def ensure_endpoint(identity, type, interface, url):
+    region = os.environ["OS_REGION_NAME"]
+    service = min(identity.services(type=type), key=lambda one: one.id, default=None)
+    if service is None:
+        raise SystemExit(f"there is no service of type {type} to give an endpoint to")
+    found = sorted(
+        identity.endpoints(service_id=service.id, interface=interface, region_id=region), key=lambda one: one.id
+    )
+    if not found:
+        identity.create_endpoint(service_id=service.id, interface=interface, region_id=region, url=url)
+    elif found[0].url != url:
+        identity.update_endpoint(found[0], url=url)
+    for surplus in found[1:]:
+        identity.delete_endpoint(surplus)
+    print(f"endpoint {interface} of {type} is {url}")
+
+
+def ensure_domain(identity, name):
+    # Also by id: Keystone's own domain is "default" by id and "Default" by name.
+    domain = identity.find_domain(name) or identity.create_domain(name=name, is_enabled=True)
+    return domain if domain.is_enabled else identity.update_domain(domain, is_enabled=True)
+
+
+def ensure_project(identity, name, domain):
+    found = next(identity.projects(name=name, domain_id=domain.id), None)
+    project = found or identity.create_project(name=name, domain_id=domain.id, is_enabled=True)
+    return project if project.is_enabled else identity.update_project(project, is_enabled=True)
+
+
+def ensure_user(identity, login, roles):
+    """A password that serves is not set again: that would revoke the tokens of the running service."""
+    domain = ensure_domain(identity, login["USER_DOMAIN_NAME"])
+    project = ensure_project(identity, login["PROJECT_NAME"], ensure_domain(identity, login["PROJECT_DOMAIN_NAME"]))
+    user = next(identity.users(name=login["USERNAME"], domain_id=domain.id), None)
+    if user is None:
+        user = identity.create_user(
+            name=login["USERNAME"], domain_id=domain.id, default_project_id=project.id,
+            password=login["PASSWORD"], is_enabled=True,
+        )
+    elif not (user.is_enabled and password_serves(user, login)):
+        identity.update_user(user, password=login["PASSWORD"], is_enabled=True)
+    for name in roles:
+        role = next(identity.roles(name=name), None) or identity.create_role(name=name)
+        identity.assign_project_role_to_user(project, user, role)
+    print(f"user {user.name} has {', '.join(roles)} in {project.name}")
+
+
+def password_serves(user, login):
+    """Without a project: the user's roles may not be there yet. Raises what is no answer about the password."""
+    asked = v3.Password(
+        auth_url=os.environ["OS_AUTH_URL"], user_id=user.id, password=login["PASSWORD"], unscoped=True
+    )
+    verify = os.environ.get("OS_CACERT") or True
+    try:
+        asked.get_access(session.Session(auth=asked, timeout=CALL_SECONDS, verify=verify))
+    except exceptions.Unauthorized:
+        return False
+    return True
+
+
+def login_of(prefix):
+    start = f"{prefix}OS_"
+    return {name.removeprefix(start): value for name, value in os.environ.items() if name.startswith(start)}
+
+
+def ensure_all(kind, wanted):
+    identity = openstack.connect(load_yaml_config=False, api_timeout=CALL_SECONDS).identity
+    for one in wanted:
+        if kind == "services":
+            ensure_service(identity, one["name"], one["type"])
+        elif kind == "endpoints":
+            ensure_endpoint(identity, one["type"], one["interface"], one["url"])
+        else:
+            ensure_user(identity, login_of(one["login"]), one["roles"])
+
+
+def without_secrets(text):
+    for name, value in os.environ.items():
+        if name.endswith("PASSWORD") and value:
+            text = text.replace(value, "***")
+    return text
+
+
+def main():
+    # As the first process of a container it would otherwise not heed this signal.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    kind, wanted = sys.argv[1], json.loads(os.environ["WANTED"])
+    end = time.monotonic() + DEADLINE_SECONDS
+    for pause in itertools.chain(PAUSES, itertools.repeat(PAUSES[-1])):
+        try:
+            return ensure_all(kind, wanted)
+        except Exception as error:
+            told = without_secrets(f"{type(error).__name__}: {error}")
+            if not passes(error) or time.monotonic() + pause > end:
+                return told
+        print(f"{told}; once more in {pause} s", file=sys.stderr, flush=True)
+        time.sleep(pause)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
 {{- end }}
 
 {{- define "openstack-lib.script.http.sh" -}}
@@ -170,26 +254,40 @@ printf '[client.%s]\n  key = %s\n' "${RBD_USER}" "${RBD_KEY}" > "/etc/ceph/ceph.
 
 {{- define "openstack-lib.script.connected.py" -}}
 #!/usr/bin/env python3
-"""connected.py NAME PORT...: succeed when a process NAME of this pod holds a TCP connection to each port.
+"""connected.py NAME PORT... [--unless-away HOST]: succeed when a process NAME holds a TCP connection to each port.
 
 A worker without its broker or database runs on without serving; its open connections tell. They are found by
 the process's own sockets, since a pod on the host's network sees the connections of the whole node.
+With --unless-away also while nobody answers at a port of HOST: a worker connects again by itself as soon as
+somebody does, and to kill it before that would end what it is doing and help nobody.
 """
+import os
 import pathlib
+import re
+import socket
 import sys
 
 ESTABLISHED = "01"
+ANSWER_SECONDS = 3.0
+
+
+def runs(command: bytes, name: str) -> bool:
+    """Whether a command line is of NAME: its program, its script, or named in the title that it gave itself.
+
+    Such a title is one text: "neutron-server: rpc worker (/usr/bin/python3 /usr/bin/neutron-rpc-server --…)".
+    """
+    words = [pathlib.PurePath(word).name for word in re.split(r"[\0\s():]+", command.decode(errors="replace"))]
+    return name in words and "connected.py" not in words
 
 
 def sockets_of(name: str) -> set[str]:
     found = set()
     for process in pathlib.Path("/proc").glob("[0-9]*"):
         try:
-            command = (process / "cmdline").read_bytes().decode(errors="replace").split("\0")
-            if not any(pathlib.PurePath(word).name == name for word in command[:3]):
+            if not runs((process / "cmdline").read_bytes(), name):
                 continue
-            for descriptor in (process / "fd").iterdir():
-                target = str(descriptor.readlink())
+            for descriptor in os.listdir(process / "fd"):
+                target = os.readlink(process / "fd" / descriptor)
                 if target.startswith("socket:["):
                     found.add(target[8:-1])
         except OSError:
@@ -200,19 +298,38 @@ def sockets_of(name: str) -> set[str]:
 def remote_ports(inodes: set[str]) -> set[int]:
     ports = set()
     for table in ("/proc/net/tcp", "/proc/net/tcp6"):
-        for line in pathlib.Path(table).read_text().splitlines()[1:]:
+        try:
+            lines = pathlib.Path(table).read_text().splitlines()[1:]
+        except FileNotFoundError:  # a kernel without IPv6
+            continue
+        for line in lines:
             fields = line.split()
             if fields[3] == ESTABLISHED and fields[9] in inodes:
                 ports.add(int(fields[2].rsplit(":", 1)[1], 16))
     return ports
 
 
+def answers(host: str, port: int) -> bool:
+    try:
+        socket.create_connection((host, port), timeout=ANSWER_SECONDS).close()
+    except OSError:
+        return False
+    return True
+
+
 def main() -> int:
-    name, wanted = sys.argv[1], {int(port) for port in sys.argv[2:]}
-    missing = wanted - remote_ports(sockets_of(name))
-    if missing:
-        print(f"{name} has no connection to port {sorted(missing)}", file=sys.stderr)
-    return 1 if missing else 0
+    name, *ports = sys.argv[1:]
+    host = ""
+    if "--unless-away" in ports:
+        *ports, _, host = ports
+    missing = {int(port) for port in ports} - remote_ports(sockets_of(name))
+    if not missing:
+        return 0
+    print(f"{name} has no connection to port {sorted(missing)}", file=sys.stderr)
+    if host and not any(answers(host, port) for port in missing):
+        print(f"nobody answers there at {host}", file=sys.stderr)
+        return 0
+    return 1
 
 
 if __name__ == "__main__":

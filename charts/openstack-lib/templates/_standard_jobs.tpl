@@ -45,8 +45,11 @@ Given: dict of root and chart. Keys of standardJobs, all optional:
   component: db-sync
   dependencies: db_sync
   slot: {{ $service }}_db_sync
+  # A schema that is half migrated is mended by hand.
+  finishes: true
   security: {{ $service }}
   {{- include "openstack-lib.standard_weight" . | nindent 2 }}
+  volumesForUser: {{ .volumesForUser | default false }}
   volumes: {{ .volumes | default list | toJson }}
   containers:
     - name: {{ $service }}-db-sync
@@ -85,15 +88,18 @@ Given: dict of root and chart. Keys of standardJobs, all optional:
   slot: {{ $service }}_ks_service
   {{- include "openstack-lib.standard_weight" . | nindent 2 }}
   containers:
-    {{- range .services }}
-    - name: {{ .type }}-ks-service-registration
-      {{- include "openstack-lib.keystone_client" (dict "root" $root "chart" $chart "image" "ks_service" "script" "ks-service.sh") | nindent 6 }}
+    - name: ks-service
+      {{- include "openstack-lib.keystone_client" (dict "root" $root "chart" $chart "image" "ks_service" "script" "ks.py" "arguments" (list "services")) | nindent 6 }}
       env:
-        OS_SERVICE_NAME: {{ .name }}
-        OS_SERVICE_TYPE: {{ .type }}
-    {{- end }}
+        WANTED: {{ .services | toJson | quote }}
 {{- end }}
 {{- with $chart.standardJobs.ks_endpoints }}
+{{- $wanted := list }}
+{{- range $entry := .services }}
+{{- range list "admin" "internal" "public" }}
+{{- $wanted = append $wanted (dict "type" $entry.type "interface" . "url" (include "openstack-lib.endpoint.uri" (list $root $entry.endpoint . "api"))) }}
+{{- end }}
+{{- end }}
 - name: {{ $service }}-ks-endpoints
   manifest: job_ks_endpoints
   component: ks-endpoints
@@ -101,19 +107,20 @@ Given: dict of root and chart. Keys of standardJobs, all optional:
   slot: {{ $service }}_ks_endpoints
   {{- include "openstack-lib.standard_weight" . | nindent 2 }}
   containers:
-    {{- range $entry := .services }}
-    {{- range list "admin" "internal" "public" }}
-    - name: {{ $entry.type }}-ks-endpoints-{{ . }}
-      {{- include "openstack-lib.keystone_client" (dict "root" $root "chart" $chart "image" "ks_endpoints" "script" "ks-endpoints.sh") | nindent 6 }}
+    - name: ks-endpoints
+      {{- include "openstack-lib.keystone_client" (dict "root" $root "chart" $chart "image" "ks_endpoints" "script" "ks.py" "arguments" (list "endpoints")) | nindent 6 }}
       env:
-        OS_SVC_ENDPOINT: {{ . }}
-        OS_SERVICE_NAME: {{ $entry.name }}
-        OS_SERVICE_TYPE: {{ $entry.type }}
-        OS_SERVICE_ENDPOINT: {{ include "openstack-lib.endpoint.uri" (list $root $entry.endpoint . "api") }}
-    {{- end }}
-    {{- end }}
+        WANTED: {{ $wanted | toJson | quote }}
 {{- end }}
 {{- with $chart.standardJobs.ks_user }}
+{{- $wanted := list }}
+{{- range $i, $user := .users }}
+{{- with get $v.endpoints.identity.auth $user }}
+{{- if .password }}
+{{- $wanted = append $wanted (dict "user" $user "login" (printf "USER%d_" $i) "roles" (.role | splitList "," )) }}
+{{- end }}
+{{- end }}
+{{- end }}
 - name: {{ $service }}-ks-user
   manifest: job_ks_user
   component: ks-user
@@ -121,18 +128,14 @@ Given: dict of root and chart. Keys of standardJobs, all optional:
   slot: {{ $service }}_ks_user
   {{- include "openstack-lib.standard_weight" . | nindent 2 }}
   containers:
-    {{- range $user := .users }}
-    {{- with get $v.endpoints.identity.auth $user }}
-    {{- if .password }}
-    - name: {{ .username | replace "_" "-" }}-ks-user
-      {{- include "openstack-lib.keystone_client" (dict "root" $root "chart" $chart "image" "ks_user" "script" "ks-user.sh") | nindent 6 }}
-        - prefix: SERVICE_
-          secretRef: {name: {{ get $v.secrets.identity $user }}}
+    - name: ks-user
+      {{- include "openstack-lib.keystone_client" (dict "root" $root "chart" $chart "image" "ks_user" "script" "ks.py" "arguments" (list "users")) | nindent 6 }}
+      {{- range $wanted }}
+        - prefix: {{ .login }}
+          secretRef: {name: {{ get $v.secrets.identity .user }}}
+      {{- end }}
       env:
-        SERVICE_OS_ROLES: {{ .role }}
-    {{- end }}
-    {{- end }}
-    {{- end }}
+        WANTED: {{ $wanted | toJson | quote }}
 {{- end }}
 {{- if hasKey $chart.standardJobs "bootstrap" }}
 {{- if $v.bootstrap.enabled }}
@@ -160,7 +163,7 @@ weight: {{ .weight }}
 {{- define "openstack-lib.keystone_client" -}}
 image: {{ .image }}
 resources: jobs.{{ .image }}
-command: [/scripts/{{ .script }}]
+command: {{ prepend (.arguments | default list) (printf "/scripts/%s" .script) | toJson }}
 config: false
 securityDefault: {{ include "openstack-lib.unprivileged" . }}
 envFrom:

@@ -4,7 +4,10 @@ set -euo pipefail
 run=/run/openvswitch
 database=${run}/conf.db
 if [ ! -e "${database}" ]; then
-  ovsdb-tool create "${database}" /usr/share/openvswitch/vswitch.ovsschema
+  # In its place when it is whole: half a database would be taken for one at the next start.
+  rm -f "${database}.new"
+  ovsdb-tool create "${database}.new" /usr/share/openvswitch/vswitch.ovsschema
+  mv "${database}.new" "${database}"
 elif [ "$(ovsdb-tool needs-conversion "${database}" /usr/share/openvswitch/vswitch.ovsschema)" = yes ]; then
   ovsdb-tool convert "${database}" /usr/share/openvswitch/vswitch.ovsschema
 fi

@@ -2,27 +2,30 @@
 # Run the switch against the database beside it.
 set -euo pipefail
 run=/run/openvswitch
+# The first process of a container heeds only signals that it asks for.
+trap 'exit 143' TERM
 until [ -S "${run}/db.sock" ] && ovs-vsctl --timeout=5 --no-wait show >/dev/null; do
   echo "waiting for the database"
   sleep 1
 done
-ovs-vsctl --no-wait init
+ovs-vsctl --timeout=30 --no-wait init
 # The system id names this host in OVN and in agents; it must outlive restarts.
-ovs-vsctl --no-wait set Open_vSwitch . external_ids:hostname="$(hostname --fqdn)"
+host=$(hostname --fqdn)
+ovs-vsctl --timeout=30 --no-wait set Open_vSwitch . external_ids:hostname="${host}"
 {{- range $option, $key := dict "n-handler-threads" "handler_threads" "n-revalidator-threads" "revalidator_threads" }}
 {{- with get $.Values.conf.ovs_other_config $key }}
-ovs-vsctl --no-wait set Open_vSwitch . other_config:{{ $option }}={{ . | int }}
+ovs-vsctl --timeout=30 --no-wait set Open_vSwitch . other_config:{{ $option }}={{ . | int }}
 {{- end }}
 {{- end }}
 {{- if .Values.conf.ovs_hw_offload.enabled }}
-ovs-vsctl --no-wait set Open_vSwitch . other_config:hw-offload=true
+ovs-vsctl --timeout=30 --no-wait set Open_vSwitch . other_config:hw-offload=true
 {{- end }}
 {{- with .Values.conf.ovs_dpdk }}
 {{- if .enabled }}
-ovs-vsctl --no-wait set Open_vSwitch . other_config:dpdk-init=true
+ovs-vsctl --timeout=30 --no-wait set Open_vSwitch . other_config:dpdk-init=true
 {{- range $option, $value := omit . "enabled" }}
 {{- if not (kindIs "map" $value) }}
-ovs-vsctl --no-wait set Open_vSwitch . other_config:{{ $option | replace "_" "-" }}={{ $value }}
+ovs-vsctl --timeout=30 --no-wait set Open_vSwitch . other_config:{{ $option | replace "_" "-" }}={{ $value }}
 {{- end }}
 {{- end }}
 {{- end }}

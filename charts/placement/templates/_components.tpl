@@ -16,7 +16,7 @@ config:
       ini: placement_api_uwsgi
       derived: {uwsgi: {http-socket: "0.0.0.0:{{ $port }}"}}
 
-scripts: [db-init.py, ks-service.sh, ks-endpoints.sh, ks-user.sh]
+scripts: [db-init.py, ks.py]
 
 components:
   - kind: Deployment

@@ -1,0 +1,90 @@
+"""What services of a region tell each other and Kubernetes of themselves: URLs, keys, probes."""
+
+from __future__ import annotations
+
+import json
+from urllib.parse import urlsplit
+
+import pytest
+
+from tests.charts.lean import decoded, nest, objects, options, pod_specs, the
+
+pytestmark = pytest.mark.slow
+
+
+def registered(name: str) -> dict[str, str]:
+    """The URLs that a chart writes into the catalogue, by interface."""
+    if name == "keystone":
+        job = the(objects(name), "Job", "keystone-domain-manage")
+        (container,) = job["spec"]["template"]["spec"]["containers"]
+        return {
+            one["name"].split("_")[1].lower(): one["value"]
+            for one in container["env"]
+            if one["name"].startswith("IDENTITY_")
+        }
+    job = the(objects(name), "Job", f"{name}-ks-endpoints")
+    (container,) = job["spec"]["template"]["spec"]["containers"]
+    wanted = json.loads({one["name"]: one["value"] for one in container["env"]}["WANTED"])
+    return {one["interface"]: one["url"] for one in wanted}
+
+
+@pytest.mark.parametrize("interface", ["internal", "admin"])
+@pytest.mark.parametrize("name", ["keystone", "placement", "glance", "nova", "neutron"])
+def test_a_url_inside_the_region_names_a_service_of_its_chart_with_its_port(
+    name: str, interface: str
+) -> None:
+    url = urlsplit(registered(name)[interface])
+    service = the(objects(name), "Service", str(url.hostname).split(".")[0])
+    assert url.port in [port["port"] for port in service["spec"]["ports"]]
+
+
+def test_an_admin_endpoint_that_values_name_stays_theirs() -> None:
+    job = the(
+        objects("keystone", nest("endpoints.identity.hosts.admin", "keystone-admin")),
+        "Job",
+        "keystone-db-sync",
+    )
+    env = job["spec"]["template"]["spec"]["containers"][0]["env"]
+    (url,) = [one["value"] for one in env if one["name"] == "OS_BOOTSTRAP_ADMIN_URL"]
+    assert urlsplit(url).hostname == "keystone-admin.openstack.svc.cluster.local"
+
+
+@pytest.mark.parametrize("workload", ["Deployment/keystone-api", "Job/keystone-db-sync"])
+def test_keystones_keys_are_for_its_user_and_nobody_else(workload: str) -> None:
+    spec = dict(pod_specs(objects("keystone")))[workload]
+    modes = [one["secret"]["defaultMode"] for one in spec["volumes"] if one["name"].endswith("-keys")]
+    assert modes == [0o440, 0o440]
+    assert spec["securityContext"]["fsGroup"] == spec["securityContext"]["runAsUser"] == 42424
+
+
+def test_networks_can_be_made_before_an_agent_has_reported() -> None:
+    text = decoded(the(objects("neutron"), "Secret", "neutron-etc"))["neutron.conf"]
+    assert "default_availability_zones" not in options(text)["DEFAULT"]
+
+
+@pytest.mark.parametrize("name", ["nova", "neutron"])
+def test_no_worker_is_killed_because_its_broker_or_database_is_away(name: str) -> None:
+    for workload, spec in pod_specs(objects(name)):
+        for container in spec["containers"]:
+            probe = container.get("livenessProbe", {}).get("exec", {}).get("command", [])
+            if probe:
+                assert probe[2:] == ["5672", "--unless-away", "rabbitmq.openstack.svc.cluster.local"], (
+                    workload
+                )
+
+
+def test_an_idle_rpc_server_is_ready() -> None:
+    """It holds a connection to the broker only."""
+    spec = dict(pod_specs(objects("neutron")))["Deployment/neutron-rpc-server"]
+    probe = spec["containers"][0]["readinessProbe"]["exec"]["command"]
+    assert probe == ["/scripts/connected.py", "neutron-rpc-server", "5672"]
+
+
+@pytest.mark.parametrize("name", ["keystone", "placement", "glance", "nova", "neutron"])
+def test_a_job_heeds_sigterm_unless_it_changes_a_schema(name: str) -> None:
+    deaf = [
+        workload
+        for workload, spec in pod_specs(objects(name))
+        if "Job/" in workload and not spec.get("shareProcessNamespace")
+    ]
+    assert deaf == [f"Job/{name}-db-sync"]

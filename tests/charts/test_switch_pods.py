@@ -1,0 +1,82 @@
+"""The switch of a node in its pod: Open vSwitch's own programs, and Neutron's init container beside them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.charts.node import FULL_NAME, Node, Pod, Running, a_node
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def node() -> Iterator[Node]:
+    with a_node() as made:
+        yield made
+
+
+def probe(pod: Pod, running: Running, kind: str) -> int:
+    command = pod.container(running.name)[f"{kind}Probe"]["exec"]["command"]
+    return running.exec(command).returncode
+
+
+def started(pod: Pod) -> tuple[Running, Running]:
+    """The database and the switch, both ready, after what the pod does before and beside them."""
+    code, said = pod.run("openvswitch-db-perms")
+    assert code == 0, said
+    database, switch = pod.start("openvswitch-db"), pod.start("openvswitch-vswitchd")
+    hook = switch.exec(pod.container(switch.name)["lifecycle"]["postStart"]["exec"]["command"])
+    assert hook.returncode == 0, hook.stderr + switch.said()
+    for running in (database, switch):
+        running.until(*pod.container(running.name)["readinessProbe"]["exec"]["command"])
+    return database, switch
+
+
+def switch_pod(node: Node, values: dict[str, Any] | None = None) -> Pod:
+    return Pod(node, "openvswitch", "DaemonSet/openvswitch", values)
+
+
+def test_the_switch_runs_and_its_probes_pass(node: Node) -> None:
+    pod = switch_pod(node)
+    database, switch = started(pod)
+    assert [probe(pod, one, "liveness") for one in (database, switch)] == [0, 0]
+    named = switch.exec(["ovs-vsctl", "get", "Open_vSwitch", ".", "external_ids:hostname"])
+    assert named.stdout == f"{FULL_NAME}\n"
+
+
+def test_the_sockets_of_the_switch_are_the_agents_users(node: Node) -> None:
+    started(switch_pod(node))
+    run = node.host / "run/openvswitch"
+    owners = {file.name: file.stat().st_uid for file in run.iterdir() if file.is_socket()}
+    assert owners == dict.fromkeys(["db.sock", "ovsdb-server.1.ctl", "ovs-vswitchd.1.ctl"], 42424) | owners
+
+
+def test_a_switch_that_was_killed_starts_again_with_what_it_knew(node: Node) -> None:
+    first = switch_pod(node)
+    database, switch = started(first)
+    added = switch.exec(["ovs-vsctl", "--no-wait", "add-br", "br-kept"])
+    assert added.returncode == 0, added.stderr
+    for running in (switch, database):
+        running.kill()
+    _, switch = started(switch_pod(node))
+    assert switch.exec(["ovs-vsctl", "list-br"]).stdout == "br-kept\n"
+
+
+def test_sigterm_ends_the_switch_and_its_database(node: Node) -> None:
+    database, switch = started(switch_pod(node))
+    for running in (switch, database):
+        running.terminate(within=10)
+
+
+def test_sigterm_ends_a_switch_that_waits_for_its_database(node: Node) -> None:
+    pod = switch_pod(node)
+    assert pod.run("openvswitch-db-perms")[0] == 0
+    switch = pod.start("openvswitch-vswitchd")
+    while "waiting for the database" not in switch.said():
+        assert switch.running(), switch.said()
+        time.sleep(0.05)
+    switch.terminate(within=10)
