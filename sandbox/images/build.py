@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import tempfile
-from dataclasses import asdict
 from pathlib import Path
 
 from sandbox.go_modules import GoModule, Report, ensure_module
+from sandbox.image import dockerfile
+from sandbox.image.debian import ensure_base
 from sandbox.images.oci import Image, ImageConfig, Layer, write_layer
 from sandbox.images.recipes import Recipe
-from sandbox.images.stages import Tell, ensure_stage, read_layer
+from sandbox.images.stages import Tell, debian_release, ensure_layer, ensure_stage
 from sandbox.paths import SOURCE, cache_root
 
+ROOT = SOURCE.parent
 PAUSE_MODULE = GoModule("pause", SOURCE / "images" / "pause", ("osctl.dev/sandbox/pause",))
 
 
@@ -22,25 +23,33 @@ def ensure_image(recipe: Recipe, tell: Tell) -> Image:
     return Image(tuple(ensure_stage(stage, tell) for stage in recipe.stages), recipe.config)
 
 
+def ensure_controller_image(tell: Tell, suite: str = "") -> Image:
+    """The controller's own image: the steps of its Dockerfile on a Debian suite (this machine's by default).
+
+    Raises SandboxError.
+    """
+    made = dockerfile.build(ROOT / "Dockerfile", ensure_base(suite or debian_release(), tell), tell)
+    config = ImageConfig(
+        made.command, environment=made.environment, user=made.user, working_directory=made.directory
+    )
+    return Image(tuple(_layer_of_tree(tree) for tree in made.layers), config)
+
+
+def _layer_of_tree(tree: Path) -> Layer:
+    """The layer of a directory whose name stands for what is in it."""
+    place = cache_root() / "images" / f"tree-{tree.name}"
+    return ensure_layer(place, lambda file: write_layer(tree, file))
+
+
 def ensure_pause_image(report: Report) -> Image:
     """The image of the process that keeps a pod's namespaces: one program without libraries."""
     program = ensure_module(PAUSE_MODULE, report) / "bin" / "pause"
     place = cache_root() / "images" / f"pause-{PAUSE_MODULE.digest()}"
-    layer = read_layer(place) or _layer_of_program(program, place)
+    layer = ensure_layer(place, lambda file: _layer_of_program(program, file))
     return Image((layer,), ImageConfig(("/pause",), user="65535:65535"))
 
 
-def _layer_of_program(program: Path, place: Path) -> Layer:
-    place.parent.mkdir(parents=True, exist_ok=True)
-    draft = Path(tempfile.mkdtemp(prefix=f".draft-{place.name}-", dir=place.parent))
-    try:
-        (draft / "root").mkdir()
-        shutil.copy(program, draft / "root" / program.name)
-        layer = write_layer(draft / "root", draft / "layer.tar", owner=(0, 0))
-        (draft / "layer.json").write_text(json.dumps({**asdict(layer), "file": ""}))
-        shutil.rmtree(place, ignore_errors=True)
-        draft.rename(place)
-    except BaseException:
-        shutil.rmtree(draft, ignore_errors=True)
-        raise
-    return Layer(place / "layer.tar", layer.digest, layer.size, layer.diff_id)
+def _layer_of_program(program: Path, file: Path) -> Layer:
+    with tempfile.TemporaryDirectory() as place:
+        shutil.copy(program, place)
+        return write_layer(Path(place), file, owner=(0, 0))

@@ -184,13 +184,22 @@ def _write_tar(tree: Path, stream: BinaryIO, keep: tuple[str, ...], owner: tuple
             entry.uname = entry.gname = ""
             if owner is not None:
                 entry.uid, entry.gid = owner
-            if entry.isreg():
+            if entry.isreg() and path.suffix == ".pyc":
+                tar.addfile(entry, io.BytesIO(_timeless(path.read_bytes())))
+            elif entry.isreg():
                 with path.open("rb") as content:
                     tar.addfile(entry, content)
             else:
                 tar.addfile(entry)
             if entry.isdir() and _is_opaque(path):
                 tar.addfile(_marker(f"{name}/{OPAQUE}"))
+
+
+def _timeless(bytecode: bytes) -> bytes:
+    """Bytecode of Python that tells the time of its source (PEP 552) tells the one of the layer."""
+    if len(bytecode) < 16 or bytecode[4:8] != bytes(4):
+        return bytecode
+    return bytecode[:8] + EPOCH.to_bytes(4, "little") + bytecode[12:]
 
 
 def _entries(directory: Path, name: str, keep: tuple[str, ...]) -> Iterator[tuple[Path, str]]:

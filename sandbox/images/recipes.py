@@ -23,8 +23,8 @@ class Recipe:
     repositories: tuple[str, ...] = ()
 
 
-BASE = Stage("base", packages=("ca-certificates", "python3", "procps", "iproute2"))
-NODE = Stage("node", (BASE,), packages=("nftables", "kmod", "ethtool", "conntrack"))
+BASE = Stage("base")
+NODE = Stage("node", (BASE,), packages=("iproute2", "procps", "nftables", "kmod", "ethtool", "conntrack"))
 """What the node itself runs on."""
 
 _TOOLS = Stage(
@@ -32,7 +32,7 @@ _TOOLS = Stage(
     (BASE,),
     packages=(
         *("apache2", "libapache2-mod-wsgi-py3", "libpython3-stdlib", "libxml2", "libpcre2-8-0"),
-        *("qemu-utils", "ethtool", "nftables", "ipset", "sudo", "openssh-client"),
+        *("iproute2", "procps", "qemu-utils", "ethtool", "nftables", "ipset", "sudo", "openssh-client"),
     ),
     script="openstack-tools.sh",
 )

@@ -12,10 +12,13 @@ mount --make-rprivate /
 mount -t overlay overlay -o "lowerdir=$lower,upperdir=$upper,workdir=$work/overlay" "$root"
 mount -t proc proc "$root/proc"
 mount --rbind /dev "$root/dev"
-for place in tmp run var/cache/apt var/lib/apt/lists mnt; do mount -t tmpfs tmpfs "$root/$place"; done
+for place in tmp run var/cache/apt var/lib/apt/lists mnt; do
+  mkdir -p "$root/$place"
+  mount -t tmpfs tmpfs "$root/$place"
+done
 mount --bind "$inputs" "$root/mnt"
 # Archives that were fetched once are not fetched again.
-mkdir -p "$cache/apt/partial" "$cache/pip" "$root/tmp/pip" "$root/var/cache/apt/archives"
+mkdir -p "$cache/apt/partial" "$cache/pip" "$root/tmp/pip" "$root/var/cache/apt/archives" "$root/usr/share/keyrings"
 mount --bind "$cache/apt" "$root/var/cache/apt/archives"
 mount --bind "$cache/pip" "$root/tmp/pip"
 mount -t tmpfs tmpfs "$root/etc/apt"

@@ -9,26 +9,25 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from sandbox.errors import SandboxError
+from sandbox.image.debian import base_directory, ensure_base
 from sandbox.images.oci import Layer, write_layer
 from sandbox.locks import locked
-from sandbox.packages import run, unpack_packages
 from sandbox.paths import SOURCE, cache_root
 
 SCRIPTS = SOURCE / "images" / "scripts"
 DRIVER = SOURCE / "images" / "stage.sh"
 STAGE_SECONDS = 3600.0
-_ALWAYS = ("ca-certificates", "python3")
 
 Tell = Callable[[str], None]
 
 
 @dataclass(frozen=True)
 class Stage:
-    """One step over those in `below` (the lowest first; the root file system of Debian where empty).
+    """One step over those in `below` (the lowest first); without any, the root file system of Debian.
 
     `packages` of Debian; `script`: a file of `scripts`, run after them; `inputs`: files that it finds beside
     itself in /mnt. `keep`: paths that alone become the layer. What the stage writes besides is thrown away.
@@ -44,6 +43,8 @@ class Stage:
     def digest(self) -> str:
         """What the stage is made of, its packages' versions apart: those are of the day it was made."""
         digest = hashlib.sha256()
+        if not self.below:
+            return base_directory(debian_release()).name
         told = [self.name, debian_release(), platform.machine(), *self.packages, "--", *self.keep]
         digest.update(json.dumps([told, [stage.digest() for stage in self.below]]).encode())
         for path in (DRIVER, *((SCRIPTS / self.script,) if self.script else ()), *_files(self.inputs)):
@@ -58,7 +59,7 @@ class Stage:
     @property
     def tree(self) -> Path:
         """What it wrote over the stages below."""
-        return self.directory / "root"
+        return self.directory / "root" if self.below else base_directory(debian_release())
 
 
 def _files(inputs: tuple[Path, ...]) -> list[Path]:
@@ -84,16 +85,9 @@ def debian_release() -> str:
 
 def ensure_stage(stage: Stage, tell: Tell) -> Layer:
     """The layer of the stage, made first (with those below) if the cache lacks it. Raises SandboxError."""
-    found = read_layer(stage.directory)
-    if found is not None:
-        return found
     for one in stage.below:
         ensure_stage(one, tell)
-    lock = stage.directory.with_name(f".{stage.directory.name}.lock")
-    with locked(
-        lock, timeout=STAGE_SECONDS, on_wait=lambda: tell(f"waiting for another build of {stage.name}")
-    ):
-        return read_layer(stage.directory) or _make(stage, tell)
+    return ensure_layer(stage.directory, lambda file: _make(stage, file, tell), tell)
 
 
 def read_layer(directory: Path) -> Layer | None:
@@ -105,31 +99,47 @@ def read_layer(directory: Path) -> Layer | None:
     return Layer(**{**noted, "file": directory / "layer.tar"})
 
 
-def _make(stage: Stage, tell: Tell) -> Layer:
+def _make(stage: Stage, file: Path, tell: Tell) -> Layer:
     tell(f"building the layer {stage.name}")
-    parent = stage.directory.parent
-    for leftover in parent.glob(f".draft-{stage.name}-*"):
+    draft = file.parent
+    if not stage.below:
+        return write_layer(ensure_base(debian_release(), tell), file)
+    tree = draft / "root"
+    tree.mkdir()
+    _run_stage(stage, tree, draft)
+    layer = write_layer(tree, file, keep=stage.keep)
+    shutil.rmtree(draft / "work", ignore_errors=True)
+    return layer
+
+
+def ensure_layer(place: Path, write: Callable[[Path], Layer], tell: Tell = lambda _: None) -> Layer:
+    """The layer in that place of the cache; if there is none, `write` makes it, as a file.
+
+    It is published with all that lies beside it by one rename. Safe with other processes that do the same.
+    """
+    found = read_layer(place)
+    if found is not None:
+        return found
+    lock = place.with_name(f".{place.name}.lock")
+    with locked(
+        lock, timeout=STAGE_SECONDS, on_wait=lambda: tell(f"waiting for another build of {place.name}")
+    ):
+        return read_layer(place) or _publish(place, write)
+
+
+def _publish(place: Path, write: Callable[[Path], Layer]) -> Layer:
+    for leftover in place.parent.glob(f".draft-{place.name}-*"):
         shutil.rmtree(leftover, ignore_errors=True)
-    draft = Path(tempfile.mkdtemp(prefix=f".draft-{stage.name}-", dir=parent))
+    draft = Path(tempfile.mkdtemp(prefix=f".draft-{place.name}-", dir=place.parent))
     try:
-        tree = draft / "root"
-        tree.mkdir()
-        if stage.below or not stage.packages:
-            _run_stage(stage, tree, draft)
-        else:
-            _bootstrap(stage, tree, draft, tell)
-        layer = write_layer(tree, draft / "layer.tar", keep=stage.keep)
+        layer = write(draft / "layer.tar")
         (draft / "layer.json").write_text(json.dumps({**asdict(layer), "file": ""}))
-        shutil.rmtree(draft / "work", ignore_errors=True)
-        shutil.rmtree(stage.directory, ignore_errors=True)
-        draft.rename(stage.directory)
+        shutil.rmtree(place, ignore_errors=True)
+        draft.rename(place)
     except BaseException:
         shutil.rmtree(draft, ignore_errors=True)
         raise
-    made = read_layer(stage.directory)
-    if made is None:
-        raise SandboxError(f"the layer in {stage.directory} changed while it was published; run it again")
-    return made
+    return replace(layer, file=place / "layer.tar")
 
 
 def _run_stage(stage: Stage, tree: Path, draft: Path) -> None:
@@ -166,35 +176,3 @@ def _downloads() -> Path:
     place = cache_root() / "images" / "downloads"
     place.mkdir(parents=True, exist_ok=True)
     return place
-
-
-def _bootstrap(stage: Stage, tree: Path, draft: Path, tell: Tell) -> None:
-    """A root file system of Debian from the machine's own mirror."""
-    tools = cache_root() / "packages" / "debootstrap"
-    unpack_packages(("debootstrap",), tools, tell)
-    release = debian_release()
-    command = ["sh", str(tools / "usr/sbin/debootstrap"), "--variant=minbase", "--merged-usr"]
-    command += [f"--include={','.join(stage.packages)}", f"--cache-dir={_downloads() / 'debootstrap'}"]
-    (_downloads() / "debootstrap").mkdir(exist_ok=True)
-    environment = {"DEBOOTSTRAP_DIR": str(tools / "usr/share/debootstrap"), "LC_ALL": "C.UTF-8"}
-    run([*command, release, str(tree), _mirror(release)], timeout=STAGE_SECONDS, environment=environment)
-    for place in ("var/cache/apt", "var/lib/apt/lists", "usr/share/doc", "usr/share/man", "usr/share/locale"):
-        for entry in (tree / place).iterdir():
-            shutil.rmtree(entry) if entry.is_dir() and not entry.is_symlink() else entry.unlink()
-    for name in ("etc/resolv.conf", "etc/hostname"):
-        (tree / name).write_text("")
-    # The pages above are made anew by no package; a bytecode file by its content is valid at any time.
-    compile_all = ["python3", "-m", "compileall", "-q", "-f", "--invalidation-mode", "unchecked-hash"]
-    run(["chroot", str(tree), *compile_all, "/usr/lib/python3"], timeout=600)
-    (library,) = (tree / "usr/lib").glob("python3.*")
-    run(["chroot", str(tree), *compile_all, f"/usr/lib/{library.name}"], timeout=600)
-
-
-def _mirror(release: str) -> str:
-    """Where apt has the packages of this release from."""
-    listed = run(["apt-get", "indextargets", "--format", "$(RELEASE) $(REPO_URI)", "Created-By: Packages"])
-    for line in listed.splitlines():
-        name, _, address = line.partition(" ")
-        if name == release:
-            return address
-    raise SandboxError(f"apt knows no source of Debian {release}: see its sources.list")

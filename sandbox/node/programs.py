@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sandbox.build import LINKER_FLAGS
+from sandbox.debian import unpack_packages
 from sandbox.errors import SandboxError
-from sandbox.go_modules import GoModule, Report, ensure_module
-from sandbox.packages import unpack_packages
+from sandbox.go_modules import LOCK_SECONDS, GoModule, Report, ensure_module
+from sandbox.locks import locked
 from sandbox.paths import SOURCE, cache_root
 
 MODULES = SOURCE / "node" / "programs"
@@ -69,15 +70,27 @@ def _runc(libraries: Path) -> GoModule:
 
 def ensure_node_programs(report: Report, tell: Tell) -> NodePrograms:
     """The programs, built first where the cache lacks them (minutes, once). Raises SandboxError."""
-    libraries = cache_root() / "packages" / SECCOMP_PACKAGE
     if shutil.which("cc") is None and shutil.which("gcc") is None:
-        raise SandboxError(
-            "runc is C in part, and there is no C compiler: install gcc and the C library's headers"
-        )
-    unpack_packages((SECCOMP_PACKAGE,), libraries, tell)
+        raise SandboxError("runc is C in part, and there is no C compiler: install gcc and libc6-dev")
+    libraries = _ensure_seccomp(tell)
     return NodePrograms(
         containers=ensure_module(CONTAINERS, report) / "bin",
         runc=ensure_module(_runc(libraries), report) / "bin",
         kubernetes=ensure_module(KUBERNETES, report) / "bin",
         coredns=ensure_module(COREDNS, report) / "bin",
     )
+
+
+def _ensure_seccomp(tell: Tell) -> Path:
+    """A directory with libseccomp to link against; empty where the machine has installed it."""
+    target = cache_root() / "packages" / SECCOMP_PACKAGE
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with locked(target.with_name(f".{target.name}.lock"), timeout=LOCK_SECONDS):
+        if not target.exists():
+            tell(f"fetching {SECCOMP_PACKAGE} with apt (once; nothing is installed)")
+            draft = target.with_name(f".{target.name}.draft")
+            shutil.rmtree(draft, ignore_errors=True)
+            draft.mkdir()
+            unpack_packages((SECCOMP_PACKAGE,), lambda name: name == SECCOMP_PACKAGE, draft)
+            draft.rename(target)
+    return target

@@ -7,6 +7,9 @@ import hashlib
 import io
 import json
 import os
+import py_compile
+import subprocess
+import sys
 import tarfile
 from pathlib import Path
 from typing import Any
@@ -160,3 +163,27 @@ def test_a_layer_that_is_there_twice_is_stored_once(tree: Path, tmp_path: Path) 
     with tarfile.open(fileobj=io.BytesIO(stream.getvalue())) as tar:
         names = tar.getnames()
     assert len(names) == len(set(names))
+
+
+def test_bytecode_is_valid_for_its_source_as_it_is_in_the_layer(tree: Path, tmp_path: Path) -> None:
+    source = tree / "usr/lib/module.py"
+    source.parent.mkdir()
+    source.write_text("VALUE = 7\n")
+    compiled = source.parent / "__pycache__" / f"module.{sys.implementation.cache_tag}.pyc"
+    timed = py_compile.PycInvalidationMode.TIMESTAMP
+    py_compile.compile(str(source), cfile=str(compiled), invalidation_mode=timed)
+    layer = layer_of(tree, tmp_path / "layer.tar")
+    with tarfile.open(layer.file) as tar:
+        tar.extractall(tmp_path / "image", filter="tar")
+    code = "import sys; sys.path.insert(0, sys.argv[1]); import module; print(module.VALUE)"
+    shown = subprocess.run(
+        [sys.executable, "-v", "-c", code, str(tmp_path / "image/usr/lib")],
+        env={"PYTHONDONTWRITEBYTECODE": "1"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    assert shown.stdout == "7\n"
+    assert "code object from" in shown.stderr
+    assert f"matches {tmp_path / 'image/usr/lib/module.py'}" in shown.stderr

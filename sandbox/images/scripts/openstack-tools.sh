@@ -15,4 +15,3 @@ install -d /var/www/cgi-bin/keystone
 for name in keystone-wsgi-public keystone-wsgi-admin; do
   ln -s /var/lib/openstack/bin/keystone-wsgi-public "/var/www/cgi-bin/keystone/$name"
 done
-python3 -m compileall -q -f --invalidation-mode unchecked-hash /usr/lib/python3 /usr/lib/python3.* || true

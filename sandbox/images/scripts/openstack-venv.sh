@@ -17,4 +17,4 @@ rm -rf {nova,neutron,keystone,glance,cinder,placement,glance_store,os_brick,oslo
   pip pip-* ./*/locale/* networkx/*/tests
 find . -name '*.pyi' -delete
 find . \( -name '*.so' -o -name '*.so.*' \) -exec strip --strip-unneeded {} + 2>/dev/null || true
-"$venv/bin/python" -m compileall -q -f -j 2 --invalidation-mode unchecked-hash . || true
+"$venv/bin/python" -m compileall -q -j 2 . || true

@@ -1,0 +1,84 @@
+"""The demo with real pods: our controller from its own image deploys a region whose pods run on a real node."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+from sandbox.cluster import Sandbox, take_down
+from sandbox.demo import CHART, NAMESPACE, RELEASE, ROOT, Tell, apply_region, install_chart
+from sandbox.errors import SandboxError
+from sandbox.images.build import ensure_controller_image, ensure_image
+from sandbox.images.names import names_of_recipes, whole_name
+from sandbox.images.recipes import recipes
+from sandbox.kubectl import PATIENCE
+
+NAME = "real"
+EXAMPLE = CHART / "examples" / "core-real.yaml"
+SERIES = "2025.1"
+IMAGES_SECONDS = 120
+READY_SECONDS = 2400
+
+
+def region_images(example: Path) -> tuple[str, ...]:
+    """Every image that the region runs, as osctl tells it. Raises SandboxError."""
+    command = [sys.executable, "-P", "-m", "controller.cli.main", "images", str(example), "--output", "json"]
+    answer = subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=IMAGES_SECONDS,
+        env={"PYTHONPATH": str(ROOT), "PATH": ""},
+    )
+    if answer.returncode != 0:
+        raise SandboxError(f"osctl images {example}: {answer.stderr.strip()}")
+    return tuple(row["image"] for row in json.loads(answer.stdout))
+
+
+def load_region_images(box: Sandbox, example: Path, tell: Tell) -> None:
+    """Puts every image of the region into the real node, built first where the cache lacks it."""
+    named = names_of_recipes(region_images(example), recipes(SERIES))
+    for recipe in recipes(SERIES):
+        image = ensure_image(recipe, tell)
+        if box.images().load(image, named.get(recipe.name, ())):
+            tell(f"the node has the image {recipe.name}, {image.size / 1e6:.0f} MB")
+
+
+def controller_image_name(box: Sandbox) -> str:
+    """The name by which our chart asks for the controller's image, by its defaults."""
+    rendered = subprocess.run(
+        [str(box.helm), "template", RELEASE, str(CHART), "--show-only", "templates/deployment.yaml"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=IMAGES_SECONDS,
+        env={"HOME": str(box.layout.directory), "PATH": ""},
+    )
+    named = {
+        line.split("image:")[1].strip(" \"'") for line in rendered.stdout.splitlines() if " image:" in line
+    }
+    if len(named) != 1:
+        raise SandboxError(f"helm does not say which image {CHART} runs: {rendered.stderr.strip()}")
+    return whole_name(named.pop())
+
+
+def run_real_demo(box: Sandbox, tell: Tell) -> None:
+    """From a running sandbox with a real node to a Ready region. Raises SandboxError."""
+    load_region_images(box, EXAMPLE, tell)
+    tell("building the controller's image as its Dockerfile says")
+    if box.images().load(ensure_controller_image(tell), [controller_image_name(box)]):
+        tell("the node has the controller's image")
+    tell(f"installing the chart {CHART.relative_to(ROOT)} with Helm")
+    install_chart(box)
+    wanted = f"--timeout={PATIENCE:.0f}s"
+    box.kubectl("rollout", "status", f"deployment/{RELEASE}", "--namespace", NAMESPACE, wanted, timeout=600)
+    tell(f"osctl apply -f {EXAMPLE.relative_to(ROOT)} --wait")
+    apply_region(box, EXAMPLE, READY_SECONDS)
+
+
+def remove_real_demo() -> bool:
+    """Ends the sandbox of the demo, node and region with it; False when there was none."""
+    return take_down(NAME)

@@ -1,0 +1,57 @@
+"""The images of a region by the names that its charts have for them."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from sandbox.errors import SandboxError
+from sandbox.images.names import names_of_recipes, repository, whole_name
+from sandbox.images.recipes import recipes
+
+ROOT = Path(__file__).resolve().parents[2]
+EXAMPLE = ROOT / "charts/openstack-controller/examples/core-real.yaml"
+
+
+@pytest.mark.parametrize(
+    ("image", "expected"),
+    [
+        ("openstack-controller:0.1.0", "docker.io/library/openstack-controller:0.1.0"),
+        ("group/tool:1", "docker.io/group/tool:1"),
+        ("sandbox.local/rabbitmq:3.13", "sandbox.local/rabbitmq:3.13"),
+        ("localhost/tool", "localhost/tool"),
+        ("registry:5000/tool:1", "registry:5000/tool:1"),
+    ],
+)
+def test_a_name_is_whole_as_containerd_has_it(image: str, expected: str) -> None:
+    assert whole_name(image) == expected
+
+
+def test_a_repository_is_the_last_part_without_tag_and_digest() -> None:
+    assert repository("registry:5000/airshipit/nova:2025.1-ubuntu_noble") == "nova"
+    assert repository("sandbox.local/rabbitmq@sha256:abc") == "rabbitmq"
+
+
+def test_images_of_another_registry_and_unknown_ones_are_told_together() -> None:
+    with pytest.raises(SandboxError) as told:
+        names_of_recipes(["quay.io/airshipit/nova:1", "sandbox.local/airshipit/horizon:1"], recipes("2025.1"))
+    assert "quay.io/airshipit/nova:1 is not of the registry sandbox.local" in str(told.value)
+    assert "sandbox.local/airshipit/horizon:1: there is no recipe for it" in str(told.value)
+
+
+def test_every_image_of_the_real_region_has_a_recipe() -> None:
+    shown = subprocess.run(
+        [sys.executable, "-P", "-m", "controller.cli.main", "images", str(EXAMPLE), "--output", "json"],
+        env={"PYTHONPATH": str(ROOT), "PATH": ""},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    images = [row["image"] for row in json.loads(shown.stdout)]
+    named = names_of_recipes(images, recipes("2025.1"))
+    assert set(named) == {recipe.name for recipe in recipes("2025.1")}
