@@ -13,7 +13,7 @@ export PYTHONPYCACHEPREFIX = $(abspath $(VENV))/pycache
 # seconds in each process of pytest. Empty is off.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: help setup demo demo-down test test-fast test-cluster test-sample test-openstack test-exhaustive lint lock rbac bench soak clean
+.PHONY: help setup demo demo-down test test-fast test-cluster test-sample test-openstack test-image test-exhaustive lint lock rbac bench soak clean
 
 help: ## what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -41,7 +41,7 @@ test-fast: setup ## those that need no servers
 
 test-cluster: setup ## with a real Kubernetes control plane on loopback
 	@$(BIN)/python -m sandbox build
-	@$(BIN)/python -m pytest -q -n 3 --dist loadgroup -m "(cluster or slow) and not exhaustive and not openstack"
+	@$(BIN)/python -m pytest -q -n 3 --dist loadgroup -m "(cluster or slow) and not exhaustive and not openstack and not image"
 
 test-sample: setup ## a cordon and a maintenance with a real OpenStack on loopback, where this machine can have one
 	@$(BIN)/python -m sandbox build
@@ -54,6 +54,12 @@ test-openstack: setup ## more of that, with faults and kills (needs Debian's Mar
 	@# Minutes, once: not to count in a test's own time.
 	@$(BIN)/python -m sandbox openstack prepare
 	@$(BIN)/python -m pytest -q -m "openstack and not exhaustive" tests/openstack
+
+test-image: setup ## the image as the Dockerfile says, on Debian 12 and 13 (root): a region Ready by its processes
+	@$(BIN)/python -m sandbox build
+	@# Minutes, once: not to count in a test's own time.
+	@$(BIN)/python -m sandbox image
+	@$(BIN)/python -m pytest -q -m image tests/image
 
 test-exhaustive: setup ## the long sweeps
 	@$(BIN)/python -m sandbox build

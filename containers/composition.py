@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import os
+import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -45,6 +47,12 @@ class Parts:
     queue: WorkQueue[Key]
 
 
+def ensure_home() -> None:
+    """Gives libraries a home directory where there is none: openstacksdk cannot even be imported without."""
+    if not os.environ.get("HOME"):
+        os.environ["HOME"] = tempfile.gettempdir()
+
+
 def run(name: str, compose: Callable[[Parts], Container]) -> None:
     """Starts a container and does not return: the process ends with its exit code.
 
@@ -52,6 +60,7 @@ def run(name: str, compose: Callable[[Parts], Container]) -> None:
     API server in the kubeconfig) ends it with one clear line and code 78.
     """
     log_secrets = configure_logs(name)
+    ensure_home()
     try:
         settings = read_settings()
         set_level(settings.log_level)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from containers.charts import chart_store
+from containers.charts import LOOK_EVERY, chart_lookout, chart_store
 from containers.composition import Parts, run
 from containers.keys import owner_key, region_key
 from controller.adapters.crd_files import load_schema
@@ -64,6 +64,7 @@ def compose(parts: Parts) -> Container:
         asked.add((namespace, name))
         return reconciler.reconcile((namespace, name))
 
+    parts.queue.add(("charts", settings.region_namespace, "directories"), after=LOOK_EVERY)
     parts.queue.add(("containers", settings.pod_namespace, "leases"))
     return Container(
         name="core",
@@ -73,6 +74,7 @@ def compose(parts: Parts) -> Container:
         ),
         reconcilers={
             "region": reconcile,
+            "charts": chart_lookout(charts, look_at_regions),
             "containers": lambda namespace, name: others.look(),
         },
         queue=parts.queue,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from containers.charts import chart_store
+from containers.charts import LOOK_EVERY, chart_lookout, chart_store
 from containers.composition import Parts, run
 from containers.keys import owner_key, region_key
 from controller.adapters.helm_sdk import SdkClient
@@ -47,6 +47,7 @@ def compose(parts: Parts) -> Container:
     slots = ActionSlots(settings.concurrency, parts.metrics, waiters=settings.hook_waiters)
     hook_news = HookNews(jobs, slots, lambda bundle, after: queue.add(("bundle", *bundle), after=after))
 
+    charts = chart_store(parts)
     changes, measured = BundleChanges(), measured_bundle(parts.metrics)
 
     def bundle_seen(event: str | None, obj: Mapping[str, Any]) -> None:
@@ -71,7 +72,7 @@ def compose(parts: Parts) -> Container:
         kube=parts.kube,
         helm=helm,
         records=records,
-        charts=chart_store(parts),
+        charts=charts,
         clock=parts.clock,
         events=parts.events,
         slots=slots,
@@ -87,6 +88,12 @@ def compose(parts: Parts) -> Container:
         retry_cap=settings.retry_cap,
         measures=parts.metrics,
     )
+
+    def look_at_bundles() -> None:
+        for bundle in changes.known():
+            queue.add(("bundle", *bundle))
+
+    queue.add(("charts", settings.region_namespace, "directories"), after=LOOK_EVERY)
     children = ChildrenReporter(parts.kube, parts.clock)
     return Container(
         name="helmbundle",
@@ -97,6 +104,7 @@ def compose(parts: Parts) -> Container:
         ),
         reconcilers={
             "bundle": lambda namespace, name: bundles.reconcile((namespace, name)),
+            "charts": chart_lookout(charts, look_at_bundles),
             "drift": lambda *_: drift.reconcile(),
             "region": lambda namespace, name: children.reconcile((namespace, name)),
         },

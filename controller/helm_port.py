@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from controller.domain.bundle import ChartRef, Values
+from controller.domain.volume_claims import VolumeId
 from controller.ports import KubeObject
 
 
@@ -270,11 +271,10 @@ class ReleaseRecords(Protocol):
         """
         ...
 
-    def retain_claims(self, release: str, namespace: str) -> tuple[str, ...]:
-        """Makes the coming uninstall leave the release's claims, and gives their names as `claims`.
+    def keep_volumes(self, release: str, namespace: str, version: int, volumes: Collection[VolumeId]) -> None:
+        """Notes in that revision's record that Helm is to leave these volumes. Idempotent.
 
-        Edits the newest revision's record (upstream charts do not ask Helm to keep their claims), and
-        takes the claims from a StatefulSet that would delete them with itself. Idempotent.
+        Upstream charts do not ask for that. Does nothing where the record is gone.
         """
         ...
 

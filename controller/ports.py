@@ -29,6 +29,7 @@ SECRET = Resource("v1", "Secret", "secrets")
 CONFIGMAP = Resource("v1", "ConfigMap", "configmaps")
 POD = Resource("v1", "Pod", "pods")
 PVC = Resource("v1", "PersistentVolumeClaim", "persistentvolumeclaims")
+PV = Resource("v1", "PersistentVolume", "persistentvolumes", namespaced=False)
 EVENT = Resource("v1", "Event", "events")
 NODE = Resource("v1", "Node", "nodes", namespaced=False)
 NAMESPACE = Resource("v1", "Namespace", "namespaces", namespaced=False)
@@ -154,9 +155,19 @@ class Kube(Protocol):
         taken its name, that is a Conflict. `grace` in seconds: 0 removes a pod whose node is gone."""
         ...
 
-    def pod_log(self, name: str, namespace: str, *, container: str = "", tail_lines: int = 20) -> str:
-        """Last lines of a container's log, empty when there is none. Asked once, for seconds at the most:
-        a node that is gone has its kubelet not answer."""
+    def pod_log(
+        self,
+        name: str,
+        namespace: str,
+        *,
+        container: str = "",
+        tail_lines: int = 20,
+        previous: bool = False,
+    ) -> str:
+        """Last lines of a container's log, empty when there is none; `previous`: of the run before this one.
+
+        Asked once, for seconds at the most: a node that is gone has its kubelet not answer.
+        """
         ...
 
 

@@ -40,6 +40,7 @@ class _Known:
     """What one chart holds, as of `stamp`. Its values are read when first asked for."""
 
     path: Path
+    root: Path
     stamp: object
     digest: str
     metadata: Mapping[str, Any]
@@ -80,6 +81,17 @@ class ChartStore:
         path, root = self._find(chart)
         self._checked(chart, path, root)
         return dict(_files_of(path, walk(path, root)) if path.is_dir() else _members_of(path))
+
+    def changed(self) -> bool:
+        """Whether a chart that was read is another by now, in its files or their times; told once of each."""
+        with self._lock:
+            known = list(self._known.values())
+        outdated = [one for one in known if _stamp_now(one.path, one.root) != one.stamp]
+        with self._lock:
+            for one in outdated:
+                if self._known.get(one.path) is one:
+                    del self._known[one.path]
+        return bool(outdated)
 
     def _find(self, chart: ChartRef) -> tuple[Path, Path]:
         """The chart's path, and the directory that its files may not lead out of."""
@@ -141,7 +153,7 @@ class ChartStore:
             known = self._known.get(path)
         if known is not None and known.stamp == stamp:
             return known
-        known = _read(path, stamp, _files_of(path, files) if files else _members_of(path))
+        known = _read(path, root, stamp, _files_of(path, files) if files else _members_of(path))
         with self._lock:
             while len(self._known) >= _MOST_KNOWN:
                 self._known.pop(next(iter(self._known)))
@@ -210,7 +222,14 @@ def _members_of(path: Path) -> Iterable[tuple[str, bytes]]:
         raise ChartInvalid(f"chart {path} is not an archive of a chart ({type(error).__name__})") from None
 
 
-def _read(path: Path, stamp: object, files: Iterable[tuple[str, bytes]]) -> _Known:
+def _stamp_now(path: Path, root: Path) -> object:
+    try:
+        return walk(path, root).stamp if path.is_dir() else stamp_of(path)
+    except ChartInvalid:
+        return None
+
+
+def _read(path: Path, root: Path, stamp: object, files: Iterable[tuple[str, bytes]]) -> _Known:
     digest = hashlib.sha256()
     texts: dict[str, bytes] = {}
     for name, content in files:
@@ -223,7 +242,7 @@ def _read(path: Path, stamp: object, files: Iterable[tuple[str, bytes]]) -> _Kno
     if "Chart.yaml" not in texts:
         raise ChartInvalid(f"chart {path} has no Chart.yaml")
     metadata = _mapping(path, "Chart.yaml", texts["Chart.yaml"])
-    return _Known(path, stamp, f"sha256:{digest.hexdigest()}", metadata, texts.get("values.yaml", b""))
+    return _Known(path, root, stamp, f"sha256:{digest.hexdigest()}", metadata, texts.get("values.yaml", b""))
 
 
 def _mapping(path: Path, name: str, content: bytes) -> Mapping[str, Any]:

@@ -297,6 +297,7 @@ def _service(one: Mapping[str, Any]) -> ComputeService:
         forced_down=bool(one.get("forced_down")),
         reason=one.get("disabled_reason") or "",
         zone=one.get("zone") or "",
+        updated=str(one.get("updated_at") or ""),
     )
 
 

@@ -20,12 +20,20 @@ MOST_BYTES = 65_536
 
 
 class HttpFencing:
-    """POSTs {node, uid, since}; only 200 with {"fenced": true} confirms."""
+    """POSTs {node, uid, bootID, since}; only 200 with {"fenced": true} confirms."""
 
     def confirm(
-        self, url: str, *, node: str, uid: str, since: float, token: str = "", authority: bytes = b""
+        self,
+        url: str,
+        *,
+        node: str,
+        uid: str,
+        boot: str,
+        since: float,
+        token: str = "",
+        authority: bytes = b"",
     ) -> bool:
-        body = {"node": node, "uid": uid, "since": timestamp(since)}
+        body = {"node": node, "uid": uid, "bootID": boot, "since": timestamp(since)}
         headers = {"Authorization": f"Bearer {token}"} if token else {}
         try:
             context = _trusting(authority) if authority else None

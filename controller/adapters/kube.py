@@ -139,8 +139,16 @@ class PykubeClient:
         url = resource_url(resource, namespace, name)
         return self._call("DELETE", url, body=options, missing_ok=True) is not None
 
-    def pod_log(self, name: str, namespace: str, *, container: str = "", tail_lines: int = 20) -> str:
-        query = {"tailLines": str(tail_lines)}
+    def pod_log(
+        self,
+        name: str,
+        namespace: str,
+        *,
+        container: str = "",
+        tail_lines: int = 20,
+        previous: bool = False,
+    ) -> str:
+        query = {"tailLines": str(tail_lines), **({"previous": "true"} if previous else {})}
         if container:
             query["container"] = container
         target = f"{resource_url(POD, namespace, name, 'log')}?{urlencode(query)}"

@@ -1,55 +1,57 @@
-"""Claims as a release's record tells of them: those in its manifest, and those its StatefulSets make."""
+"""Volumes in a release's record, marked as Helm's to keep."""
 
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Iterable
+from collections.abc import Collection
 from typing import Any
 
-from controller.adapters.manifests import KEEP_ANNOTATION, annotations_of, parse_document, split_documents
+from controller.adapters.manifests import annotations_of, parse_document, split_documents
+from controller.domain.volume_claims import (
+    KEEP,
+    KEEP_ANNOTATION,
+    VOLUME_KINDS,
+    VolumeId,
+    identify,
+    is_kept,
+)
 from controller.errors import ChartInvalid
-from controller.helm_port import RenderedRelease
-from controller.ports import KubeObject
 
 
-def keep_claims(record: dict[str, Any]) -> bool:
-    """Marks the claims in the manifest as Helm's to keep; every other document stays as it is."""
+def keep_volumes(record: dict[str, Any], namespace: str, volumes: Collection[VolumeId]) -> bool:
+    """Marks these volumes in the manifest as Helm's to keep; every other document stays as it is."""
     documents = split_documents(str(record.get("manifest", "")))
-    kept = [_kept(document) for document in documents]
+    kept = [_kept(document, namespace, volumes) for document in documents]
     if kept == list(documents):
         return False
     record["manifest"] = "".join(f"---\n{document.strip()}\n" for document in kept)
     return True
 
 
-def _kept(document: str) -> str:
-    if "PersistentVolumeClaim" not in document:
+def _kept(document: str, namespace: str, volumes: Collection[VolumeId]) -> str:
+    if not any(kind in document for kind in VOLUME_KINDS):
         return document
     try:
         obj = parse_document(document)
     except ChartInvalid:
         return document
-    if not isinstance(obj, dict) or obj.get("kind") != "PersistentVolumeClaim":
+    if not isinstance(obj, dict):
         return document
-    if annotations_of(obj).get(KEEP_ANNOTATION) == "keep":
+    objects = (obj.get("items") or []) if obj.get("kind") == "List" else [obj]
+    marked = [_mark(one, namespace, volumes) for one in objects]
+    if marked == objects:
         return document
-    obj.setdefault("metadata", {})["annotations"] = {**annotations_of(obj), KEEP_ANNOTATION: "keep"}
     comments = [line for line in document.strip().splitlines() if line.startswith("# Source:")]
-    # JSON is YAML that Go and Python read alike: no plain `y` that turns into true.
-    return "\n".join([*comments, json.dumps(obj, ensure_ascii=False)])
+    # JSON is YAML that Go and Python read alike: no plain `y` that turns into true. Of a list, Helm looks at
+    # nothing but the list when it asks what to keep: its objects are documents of their own from now on.
+    texts = ["\n".join([*comments, json.dumps(one, ensure_ascii=False)]) for one in marked]
+    return "\n---\n".join(texts)
 
 
-def statefulsets(objects: RenderedRelease, namespace: str) -> Iterable[KubeObject]:
-    return [obj for obj in objects.manifest if obj["kind"] == "StatefulSet" and belongs(obj, namespace)]
-
-
-def belongs(obj: KubeObject, namespace: str) -> bool:
-    return str(obj.get("metadata", {}).get("namespace") or namespace) == namespace
-
-
-def claim_patterns(statefulset: KubeObject) -> list[re.Pattern[str]]:
-    """Names of its claims: `<template>-<set>-<ordinal>` (Kubernetes: StatefulSet, Stable Storage)."""
-    name = re.escape(str(statefulset["metadata"]["name"]))
-    templates = statefulset.get("spec", {}).get("volumeClaimTemplates") or []
-    return [re.compile(rf"{re.escape(str(one['metadata']['name']))}-{name}-[0-9]+") for one in templates]
+def _mark(obj: Any, namespace: str, volumes: Collection[VolumeId]) -> Any:
+    if not isinstance(obj, dict) or obj.get("kind") not in VOLUME_KINDS:
+        return obj
+    if identify(obj, namespace) not in volumes or is_kept(obj.get("metadata") or {}):
+        return obj
+    notes = {**annotations_of(obj), KEEP_ANNOTATION: KEEP}
+    return {**obj, "metadata": {**obj["metadata"], "annotations": notes}}

@@ -18,7 +18,7 @@ from dataclasses import replace
 from typing import Any
 
 from controller.adapters.manifests import parse_manifests, split_documents
-from controller.adapters.recorded_claims import belongs, claim_patterns, keep_claims, statefulsets
+from controller.adapters.recorded_claims import keep_volumes
 from controller.adapters.recorded_hooks import (
     deletable_objects,
     ended_the_uninstall_badly,
@@ -40,6 +40,7 @@ from controller.domain.names import (
     SPEC_DIGEST_LABEL,
 )
 from controller.domain.times import seconds_of
+from controller.domain.volume_claims import CLAIM, VolumeId, statefulsets, volume_names
 from controller.errors import Conflict, HelmFailed, ReleaseMissing
 from controller.helm_port import RemovalState, RenderedRelease, Revision
 from controller.ports import (
@@ -183,36 +184,29 @@ class SecretRecords:
         objects = [obj for text in texts for obj in parse_manifests(text)]
         return tuple(obj for obj in objects if names is None or str(obj["metadata"]["name"]) in names)
 
-    def retain_claims(self, release: str, namespace: str) -> tuple[str, ...]:
-        self._release_claims_of_statefulsets(release, namespace)
+    def keep_volumes(self, release: str, namespace: str, version: int, volumes: Collection[VolumeId]) -> None:
         for _ in range(_ATTEMPTS):
-            version = self._newest(release, namespace)
-            if version is None:
-                return ()
             try:
-                self._rewrite(release, namespace, version, keep_claims)
-            except (Conflict, ReleaseMissing):
+                self._rewrite(
+                    release, namespace, version, lambda record: keep_volumes(record, namespace, volumes)
+                )
+            except Conflict:
                 continue  # Helm wrote in between: what counts is what the record says now
-            return self.claims(release, namespace)
+            except ReleaseMissing:
+                return
+            return
         raise Conflict(f"the record of release {release} changes faster than it can be read")
 
     def claims(self, release: str, namespace: str) -> tuple[str, ...]:
         version = self._newest(release, namespace)
         if version is None:
             return ()
-        objects = self.manifest(release, namespace, version)
-        named = {
-            str(obj["metadata"]["name"])
-            for obj in (*objects.manifest, *objects.hooks)
-            if obj["kind"] == "PersistentVolumeClaim" and belongs(obj, namespace)
-        }
-        patterns = [pattern for obj in statefulsets(objects, namespace) for pattern in claim_patterns(obj)]
-        if not named and not patterns:
+        recorded = self.manifest(release, namespace, version)
+        names = volume_names((*recorded.manifest, *recorded.hooks), namespace)
+        if not names.named and not names.patterns:
             return ()
         present = [str(one["metadata"]["name"]) for one in self._kube.list_metadata(PVC, namespace)]
-        return tuple(
-            sorted(name for name in present if name in named or any(p.fullmatch(name) for p in patterns))
-        )
+        return tuple(sorted(name for name in present if (CLAIM, namespace, name) in names))
 
     def removal(self, release: str, namespace: str) -> RemovalState:
         version = self._newest(release, namespace)
@@ -248,7 +242,7 @@ class SecretRecords:
         if version is None:
             return ()
         # A StatefulSet makes claims anew that are deleted before it.
-        for obj in statefulsets(self.manifest(release, namespace, version), namespace):
+        for obj in statefulsets(self.manifest(release, namespace, version).manifest, namespace):
             self._delete_statefulset(str(obj["metadata"]["name"]), namespace)
         deleted = self.claims(release, namespace)
         for name in deleted:
@@ -263,27 +257,6 @@ class SecretRecords:
                     f"StatefulSet {name} is still there {DELETION_SECONDS:g} s after its deletion"
                 )
             time.sleep(0.2)
-
-    def _release_claims_of_statefulsets(self, release: str, namespace: str) -> None:
-        """Frees claims that a StatefulSet would take along: its `whenDeleted: Delete` makes it an owner."""
-        version = self._newest(release, namespace)
-        if version is None:
-            return
-        for wanted in statefulsets(self.manifest(release, namespace, version), namespace):
-            policy = wanted.get("spec", {}).get("persistentVolumeClaimRetentionPolicy") or {}
-            if policy.get("whenDeleted") != "Delete":
-                continue
-            name = str(wanted["metadata"]["name"])
-            # First the policy: else the StatefulSet's controller makes itself the owner again.
-            patch = {"spec": {"persistentVolumeClaimRetentionPolicy": {"whenDeleted": "Retain"}}}
-            self._kube.merge_patch(STATEFULSET, name, namespace, patch)
-            patterns = claim_patterns(wanted)
-            for claim in self._kube.list_metadata(PVC, namespace):
-                metadata = claim["metadata"]
-                if metadata.get("ownerReferences") and any(p.fullmatch(metadata["name"]) for p in patterns):
-                    self._kube.merge_patch(
-                        PVC, metadata["name"], namespace, {"metadata": {"ownerReferences": None}}
-                    )
 
     def _newest(self, release: str, namespace: str) -> int | None:
         records = self._kube.list_metadata(

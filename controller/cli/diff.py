@@ -25,7 +25,10 @@ from controller.domain.values import format_path
 from controller.domain.values_diff import ValueChange
 
 MOST_VALUES = 40
-DELETES_LATER = "DELETES DATA: from now on a release or region that is removed takes its volumes with it"
+DELETES_LATER = (
+    "DELETES DATA: from now on volumes go with a release or region that is removed, and with a change that "
+    "drops them"
+)
 _MARKS = {Fate.INSTALLED: ("+", "green"), Fate.CHANGED: ("~", "yellow"), Fate.REMOVED: ("-", "red")}
 
 
@@ -155,6 +158,7 @@ def _print_release(console: Console, one: ReleaseDiff) -> None:
         lists = (
             ("creates", one.objects.created),
             ("changes", one.objects.changed),
+            ("keeps", one.objects.kept),
             ("deletes", one.objects.deleted),
             ("restarts", one.objects.restarts),
             ("runs jobs", one.objects.jobs),
@@ -242,6 +246,7 @@ def _objects(one: ReleaseDiff) -> dict[str, Any]:
         "created": list(one.objects.created),
         "changed": list(one.objects.changed),
         "deleted": list(one.objects.deleted),
+        **({"kept": list(one.objects.kept)} if one.objects.kept else {}),
         "restarts": list(one.objects.restarts),
         "pods": one.objects.pods,
         "jobs": list(one.objects.jobs),

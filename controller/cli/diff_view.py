@@ -109,8 +109,8 @@ def diff_regions(
     """The difference; `render` gives what Helm makes of a release, None leaves objects out. `size` tells what
     is to be said of the size of what was rendered."""
     before, after = _by_name(old), _by_name(new)
-    helm = _Helm(render, size)
     volumes = _kept(new).volumes
+    helm = _Helm(render, size, retain=volumes == "Retain")
     touched: list[ReleaseDiff] = []
     unchanged = 0
     for name, (service, release) in after.items():
@@ -153,6 +153,7 @@ class _Helm:
 
     render: Render | None
     size: Size | None
+    retain: bool = True
 
     def objects(self, old: ReleaseSpec | None, new: ReleaseSpec) -> tuple[ManifestDiff | None, str, bool]:
         """Objects of an install or upgrade, what is to be said of the size, and whether it is too large."""
@@ -161,7 +162,7 @@ class _Helm:
         becomes = self.render(new)
         was = self.render(old).manifest if old is not None else ()
         event = "upgrade" if old is not None else "install"
-        found = diff_manifests(was, becomes.manifest, becomes.hooks, event=event)
+        found = diff_manifests(was, becomes.manifest, becomes.hooks, event=event, retain=self.retain)
         return found, *(self.size(new, becomes) if self.size is not None else ("", False))
 
     def leaving(self, spec: ReleaseSpec, *, with_claims: bool) -> ManifestDiff | None:
@@ -169,7 +170,7 @@ class _Helm:
         if self.render is None:
             return None
         gone = [obj for obj in self.render(spec).manifest if with_claims or obj.get("kind") != CLAIM]
-        return diff_manifests(gone, ())
+        return replace(diff_manifests(gone, (), retain=not with_claims), kept=())
 
 
 def _changed(service: str, old: RegionRelease, new: RegionRelease, helm: _Helm) -> ReleaseDiff | None:
@@ -190,6 +191,7 @@ def _changed(service: str, old: RegionRelease, new: RegionRelease, helm: _Helm) 
         chart,
         values,
         settings,
+        loses_data=bool(objects and objects.loses_data and not large and not objects.refused),
         objects=objects,
         renames=renames,
         size=said,

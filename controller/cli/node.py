@@ -19,6 +19,7 @@ from controller.cli.options import DEFAULT_TIMEOUT, Context, Kubeconfig, Namespa
 from controller.cli.output import Format, print_data, print_table, soft_wrapped, stderr, stdout
 from controller.domain.compute_node import is_plan
 from controller.domain.conditions import find, timestamp
+from controller.domain.fencing_confirmation import Confirmation, Machine, given_as, machine_of
 from controller.domain.maintenance_plan import Mode
 from controller.domain.names import API_VERSION, FENCED_ANNOTATION
 from controller.domain.node_maintenance import Phase
@@ -123,7 +124,10 @@ def maintain(
         typer.Option("--mode", help="What becomes of its servers: migrate.", case_sensitive=False),
     ] = None,
     fenced: Annotated[
-        bool, typer.Option("--fenced", help="With evacuate: your word that the node is off.")
+        bool,
+        typer.Option(
+            "--fenced", help="With evacuate: you have looked, and confirm that its machine is off now."
+        ),
     ] = False,
     wait: Annotated[bool, typer.Option("--wait", help="Wait until the node may be worked on.")] = False,
     timeout: Timeout = DEFAULT_TIMEOUT,
@@ -134,13 +138,14 @@ def maintain(
     cluster = open_cluster(kubeconfig, context, "")
     name = f"node-{node[:200]}"
     known = cluster.kube.get(NODE_MAINTENANCE, name)
+    word = _word_for(cluster, node, mode, known) if fenced else {}
     if known is None:
         if cluster.kube.get(NODE, node) is None and mode != _Mode.EVACUATE:
             raise ObjectMissing(f'there is no node "{node}"')
-        _make(cluster, name, node, mode or _Mode.MIGRATE, **({"fenced": True} if fenced else {}))
+        _make(cluster, name, node, mode or _Mode.MIGRATE, **word)
         stderr().print(f"nodemaintenance/{name} made")
     else:
-        stderr().print(f"nodemaintenance/{name} {_change(cluster, known, node, mode, fenced=fenced)}")
+        stderr().print(f"nodemaintenance/{name} {_change(cluster, known, node, mode, word)}")
     if not wait:
         return
     told: list[str] = []
@@ -170,17 +175,43 @@ def return_node(node: Node, *, kubeconfig: Kubeconfig = None, context: Context =
 
 @app.command()
 def fenced(node: Node, *, kubeconfig: Kubeconfig = None, context: Context = "") -> None:
-    """Confirm that a node which is not ready is off, so that its servers may be started elsewhere."""
+    """Confirm that a node which is not ready is off, so that its servers may be started elsewhere.
+
+    It holds for the machine as its Node shows it now, and is void once anything shows that it was on since.
+    """
     cluster = open_cluster(kubeconfig, context, "")
     live = cluster.kube.get(NODE, node)
     if live is None:
-        raise ObjectMissing(f'there is no node "{node}"')
-    ready = find((live.get("status") or {}).get("conditions") or (), "Ready")
-    if ready.get("status") == "True":
+        again = f"osctl node maintain {node} --mode evacuate --fenced"
+        raise ObjectMissing(f'there is no node "{node}" to note it on: {again}')
+    machine = _seen_off(node, live)
+    # Of the Node as it was read: what it shows a moment later is not confirmed.
+    meta = {
+        "annotations": {FENCED_ANNOTATION: Confirmation(machine).written()},
+        "resourceVersion": live["metadata"]["resourceVersion"],
+    }
+    cluster.kube.merge_patch(NODE, node, None, {"metadata": meta})
+    stderr().print(soft_wrapped(f"node/{node} is confirmed to be off, until it shows that it is on"))
+
+
+def _word_for(
+    cluster: Cluster, node: str, mode: _Mode | None, known: KubeObject | None
+) -> dict[str, dict[str, str]]:
+    """`spec.fenced`, for the machine as it is now. Raises ObjectMissing where that may not be said."""
+    wanted = _word(mode) if mode is not None else (known or {"spec": {}})["spec"].get("mode")
+    if wanted != Mode.EVACUATE:
+        raise ObjectMissing("--fenced goes with --mode evacuate: servers of a machine that runs are migrated")
+    machine = _seen_off(node, cluster.kube.get(NODE, node))
+    return {"fenced": given_as(machine, timestamp(SystemClock().now()))}
+
+
+def _seen_off(node: str, live: KubeObject | None) -> Machine:
+    """What is confirmed to be off, shown to who confirms it. Raises ObjectMissing for a Ready node."""
+    machine = machine_of(live)
+    if machine.ready == "True":
         raise ObjectMissing(f'the node "{node}" is Ready: it is not off')
-    notes = {FENCED_ANNOTATION: timestamp(SystemClock().now())}
-    cluster.kube.merge_patch(NODE, node, None, {"metadata": {"annotations": notes}})
-    stderr().print(f"node/{node} is taken to be off until it is Ready again")
+    stderr().print(soft_wrapped(f"you confirm that the machine of {node} is off: {machine.words}"))
+    return machine
 
 
 def _maintenances(cluster: Cluster, node: str) -> list[KubeObject]:
@@ -199,7 +230,9 @@ def _make(cluster: Cluster, name: str, node: str, mode: _Mode, **spec: Any) -> N
     )
 
 
-def _change(cluster: Cluster, known: KubeObject, node: str, mode: _Mode | None, *, fenced: bool) -> str:
+def _change(
+    cluster: Cluster, known: KubeObject, node: str, mode: _Mode | None, word: Mapping[str, Any]
+) -> str:
     """Gives a maintenance that is there what was asked for; what to say of it."""
     meta, spec = known["metadata"], known["spec"]
     if spec["nodeName"] != node:
@@ -209,13 +242,14 @@ def _change(cluster: Cluster, known: KubeObject, node: str, mode: _Mode | None, 
             f'the NodeMaintenance "{meta["name"]}" is being rolled back: ask again when it is gone'
         )
     wanted: dict[str, Any] = {"mode": _word(mode)} if mode is not None else {}
-    wanted |= {"fenced": True} if fenced else {}
+    wanted |= word
     changed = {key: value for key, value in wanted.items() if spec.get(key) != value}
     if not changed:
         return "is there already"
     patch = {"metadata": {"resourceVersion": meta["resourceVersion"]}, "spec": changed}
     cluster.kube.merge_patch(NODE_MAINTENANCE, meta["name"], None, patch)
-    return "is changed: " + ", ".join(f"{key} {str(value).lower()}" for key, value in changed.items())
+    told = [f"{key} {value.lower() if isinstance(value, str) else 'anew'}" for key, value in changed.items()]
+    return "is changed: " + ", ".join(told)
 
 
 def _word(mode: _Mode) -> str:

@@ -109,7 +109,8 @@ def _lists(entry: Mapping[str, Any], omitted: Mapping[str, Any]) -> Iterable[tup
     for text in entry.get("objects") or []:
         verb, _, title = str(text).partition(" ")
         by_verb.setdefault(verb, []).append(title)
-    for verb, title in (("create", "creates"), ("change", "changes"), ("delete", "deletes")):
+    for verb in ("create", "change", "keep", "delete"):
+        title = f"{verb}s"
         if by_verb.get(verb):
             yield title, grouped(by_verb[verb])
     if omitted.get("objects"):

@@ -27,6 +27,8 @@ class ReleaseState(StrEnum):
 
 # Characters that the messages and errors of all releases of a bundle share.
 MOST_TEXT = 300_000
+# Claims that the status of one release names.
+MOST_KEPT = 32
 
 
 @dataclass(frozen=True)
@@ -35,7 +37,8 @@ class ReleaseView:
 
     `last_attempt` is the status entry as written (time, duration, action, error, failures …), and so
     are the entries of `hooks` and `drift`. `octets` is the size of the revision's record, 0 while unknown.
-    `unlocks` is how often an action on the release was found cut off.
+    `unlocks` is how often an action on the release was found cut off. `kept` are claims that the release had
+    and has no longer.
     """
 
     name: str
@@ -51,6 +54,7 @@ class ReleaseView:
     unlocks: int = 0
     hooks: Sequence[Mapping[str, Any]] = ()
     drift: Sequence[Mapping[str, Any]] = ()
+    kept: Sequence[str] = ()
 
     def entry(self) -> dict[str, Any]:
         """The entry of `status.releases`; what is not known is left out."""
@@ -68,6 +72,7 @@ class ReleaseView:
             "lastAttempt": dict(self.last_attempt) or None,
             "hooks": [dict(hook) for hook in self.hooks] or None,
             "drift": [dict(one) for one in self.drift] or None,
+            "kept": list(self.kept[:MOST_KEPT]) or None,
         }
         return {key: value for key, value in entry.items() if value not in (None, "")}
 

@@ -72,7 +72,16 @@ def _floating(self: Mapping[str, Any]) -> bool:
     return not floating.get("enabled") or ("physicalNetwork" in floating and "subnet" in floating)
 
 
+_MACHINE = ("nodeUID", "bootID", "ready", "lastHeartbeatTime")
+
 RULES: Mapping[str, Rule] = {
+    # NodeMaintenance
+    "has(self.nodeUID) && has(self.bootID) && has(self.ready) && has(self.lastHeartbeatTime)": (
+        lambda self: all(name in self for name in _MACHINE)
+    ),
+    "!has(self.ready) || self.ready in ['Unknown', 'False', '']": (
+        lambda self: self.get("ready", "") in ("Unknown", "False", "")
+    ),
     # both kinds
     "self.metadata.name.size() <= 63": lambda self: len(self["metadata"]["name"]) <= 63,
     # HelmBundle

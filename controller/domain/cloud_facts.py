@@ -65,7 +65,10 @@ def let_up_reason(reason: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ComputeService:
-    """One nova-compute. `up` is what Nova believes; forced down counts as down."""
+    """One nova-compute. `up` is what Nova believes; forced down counts as down.
+
+    `updated`: when Nova last wrote anything of it, by its own clock: an opaque word.
+    """
 
     id: str
     host: str
@@ -74,6 +77,7 @@ class ComputeService:
     forced_down: bool = False
     reason: str = ""
     zone: str = ""
+    updated: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,8 +33,6 @@ MAP_AFTER = 60.0
 MAP_WITHIN = 900.0
 # So many losses of readiness within the window make a node flap; then it must be calm for a while.
 LOSSES, WINDOW, CALM = 3, 600.0, 300.0
-# A word that a node is off may come from a clock that is so many seconds ahead.
-SKEW = 5.0
 # So many looks in a row must find nothing of a host before that is believed.
 LOOKS = 3
 
@@ -62,8 +60,8 @@ PASSIVE = (Step.NOTHING, Step.WAIT, Step.BLOCKED, Step.FORGET)
 class ComputeNode:
     """The Kubernetes side of a host. Times in seconds since the epoch, 0.0 for never or not known.
 
-    `since`: when it came to be ready, or not ready. `fenced`: when it was confirmed to be powered off, by
-    the fencing service or by a person. `losses`: when it lost its readiness, as far as remembered.
+    `since`: when it came to be ready, or not ready. `fenced`: whether it is not ready, and a confirmation
+    that it is off holds. `losses`: when it lost its readiness, as far as remembered.
     """
 
     name: str
@@ -72,12 +70,8 @@ class ComputeNode:
     since: float
     created: float = 0.0
     cordoned: bool = False
-    fenced: float = 0.0
+    fenced: bool = False
     losses: tuple[float, ...] = ()
-
-    def is_fenced(self, now: float) -> bool:
-        """Whether it was confirmed to be off, in this absence, and not in times to come."""
-        return not self.ready and 0.0 < self.since <= self.fenced <= now + SKEW
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,7 +263,7 @@ def _not_ready(
     if service is None:
         return _unregistered(facts, node, now)
     # Our own evacuation may be of an absence before this one: then it waits for fencing, as a new one would.
-    if facts.maintenance and (not facts.automatic or node.is_fenced(now)):
+    if facts.maintenance and (not facts.automatic or node.fenced):
         return Decision(Step.NOTHING, Reason.IN_MAINTENANCE, f"in maintenance by {facts.maintenance}")
     if not node.since:
         return Decision(Step.WAIT, Reason.NODE_NOT_READY, "it is not known since when it is not ready")
@@ -290,7 +284,7 @@ def _not_ready(
     if service.up:
         text = "the node is not ready, but its compute service reports: its servers run, nothing is moved"
         return Decision(Step.BLOCKED, Reason.COMPUTE_STILL_REPORTS, text)
-    if not node.is_fenced(now):
+    if not node.fenced:
         text = (
             "servers are evacuated once it is certain that the node is off: by the fencing service, or "
             f"after looking, with osctl node fenced {node.name}"

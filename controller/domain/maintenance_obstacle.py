@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from controller.domain.cloud_facts import ComputeService
+from controller.domain.fencing_confirmation import Confirmation, Machine, ran_since, shown_since
 from controller.domain.maintenance_plan import Mode
 from controller.domain.network_move import MoveState, NetworkMove, Outlook
 from controller.domain.nodes import NodeFacts
-from controller.domain.off_word import OffWord, ran_as, runs_again
 from controller.domain.reasons import Reason
 
 Obstacle = tuple[Reason, str]
@@ -26,9 +26,9 @@ STILL_REPORTS: Obstacle = (
 class Ground:
     """A node and its host. `there`: whether the Node exists; one without a role has none in `node`.
 
-    `fenced`: the maintenance's word that the node is off; `word`: that, as it was noted when it was first
-    acted upon. `host`: as OpenStack calls it. `beside`: other Nodes that are the same host, as when the
-    machine joined again under another name.
+    `machine`: as its Node shows it. `word`: the confirmation of the maintenance itself, once it was taken up;
+    `void`: why that is void. `host`: as OpenStack calls it. `beside`: other Nodes that are the same host, as
+    when the machine joined again under another name.
     """
 
     name: str
@@ -36,20 +36,21 @@ class Ground:
     there: bool
     node: NodeFacts | None
     service: ComputeService | None
-    fenced: bool = False
-    word: OffWord | None = None
+    machine: Machine | None = None
+    word: Confirmation | None = None
+    void: str = ""
     beside: tuple[NodeFacts, ...] = ()
 
 
-def obstacle(mode: Mode, ground: Ground, now: float) -> Obstacle | None:
+def obstacle(mode: Mode, ground: Ground) -> Obstacle | None:
     """What stands in the way of moving servers, None where nothing does."""
-    return before_taking_out(mode, ground, now) or before_moving(mode, ground)
+    return before_taking_out(mode, ground) or before_moving(mode, ground)
 
 
-def before_taking_out(mode: Mode, ground: Ground, now: float) -> Obstacle | None:
+def before_taking_out(mode: Mode, ground: Ground) -> Obstacle | None:
     """Why the host may not even be taken out of service."""
     if mode == Mode.EVACUATE:
-        return _not_dead(ground, now)
+        return _not_dead(ground)
     if not ground.there:
         return Reason.NODE_REMOVED, f'there is no node "{ground.name}"'
     return None
@@ -85,7 +86,15 @@ def stranded(moves: Sequence[NetworkMove]) -> Obstacle | None:
     return (Reason.AGENTS_DOWN, text) if count else None
 
 
-def _not_dead(ground: Ground, now: float) -> Obstacle | None:
+def speaks_against(word: Confirmation, ground: Ground) -> str:
+    """What shows that the machine was on since a confirmation was taken up; empty for nothing."""
+    own = shown_since(word.machine, ground.machine)
+    if own or word.seen is None:
+        return own
+    return ran_since(word.seen, ground.service, [one.as_peer() for one in ground.beside])
+
+
+def _not_dead(ground: Ground) -> Obstacle | None:
     """Why nothing may be evacuated from this node, None where it is certain that it is off."""
     if ground.node is not None and ground.node.is_ready:
         return Reason.COMPUTE_STILL_REPORTS, "the node is ready: its servers run; migrate them instead"
@@ -95,34 +104,24 @@ def _not_dead(ground: Ground, now: float) -> Obstacle | None:
         return Reason.COMPUTE_STILL_REPORTS, text
     if ground.service is not None and ground.service.up:
         return STILL_REPORTS
-    text = f"it is not certain that the node is off: osctl node fenced {ground.name}, or spec.fenced"
-    if ground.fenced:
-        text = _against_spec(ground, now)
-        if not text:
+    why = ground.void
+    if ground.word is not None:
+        why = speaks_against(ground.word, ground)
+        if not why:
             return None
-    if ground.node is not None and ground.node.is_fenced(now):
-        ran = _ran_since(ground.node.fenced, ground.beside, now)
-        if not ran:
-            return None
-        text = f"its machine ran as the node {ran} since then: osctl node fenced {ran}, or spec.fenced"
+    nodes = [*([ground.node] if ground.node is not None else []), *ground.beside]
+    if any(_is_off(node, [one for one in nodes if one is not node], ground.service) for node in nodes):
+        return None
+    name = max(nodes, key=lambda one: one.created).name if nodes else ground.name
+    text = f"it is not certain that the node is off: osctl node fenced {name}, or spec.fenced"
+    if why:
+        again = f"osctl node maintain {ground.name} --mode evacuate --fenced, or osctl node fenced {name}"
+        text = f"spec.fenced is void for good: {why}; look again whether the machine is off, then {again}"
+    elif any(one.fenced and one.confirmation is None for one in nodes):
+        text += "; what stands on the Node as osctl.dev/fenced names no machine"
     return Reason.FENCING_AWAITED, text
 
 
-def _against_spec(ground: Ground, now: float) -> str:
-    """What speaks against the word of spec.fenced, empty for nothing."""
-    if ground.word is None:
-        return ""
-    again = "or take spec.fenced off and set it again"
-    if ground.node is not None and runs_again(ground.word, ground.node):
-        return f"its machine was on after spec.fenced was set: osctl node fenced {ground.name}, {again}"
-    ran = ran_as(ground.word, ground.beside, now)
-    return f"its machine ran as the node {ran} since then: osctl node fenced {ran}, {again}" if ran else ""
-
-
-def _ran_since(fenced: float, beside: Sequence[NodeFacts], now: float) -> str:
-    """A Node of the same host that may have run after the word that it is off; empty for none."""
-    for one in beside:
-        off_before = one.since > 0.0 and max(one.since, one.created) <= fenced
-        if not (off_before or one.is_fenced(now)):
-            return one.name
-    return ""
+def _is_off(node: NodeFacts, others: Sequence[NodeFacts], service: ComputeService | None) -> bool:
+    """Whether a confirmation on this Node of the machine holds."""
+    return node.is_fenced and not node.runs(service, others)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from controller.domain.fixed_fields import fixed_changes, way_out
+from controller.domain.volume_claims import CLAIM, VOLUME_KINDS, is_kept, takes_claims_along
 
 KubeObject = Mapping[str, Any]
 DAEMONSET = "DaemonSet"
@@ -23,7 +24,7 @@ class ManifestDiff:
     """Objects as `Kind name`. `restarts`: workloads whose pods are replaced, with `pods` of them in all,
     those of DaemonSets, one a node, not counted. `jobs`: Jobs that are replaced, or run as hooks. `refused`:
     what Kubernetes refuses to change, each with the fields and the way out; nothing of the release is
-    upgraded then."""
+    upgraded then. `kept` are volumes that are not in the release any more and stay; `loses_data`: some go."""
 
     created: tuple[str, ...]
     changed: tuple[str, ...]
@@ -32,6 +33,8 @@ class ManifestDiff:
     pods: int
     jobs: tuple[str, ...]
     refused: tuple[str, ...] = ()
+    kept: tuple[str, ...] = ()
+    loses_data: bool = False
 
 
 def diff_manifests(
@@ -40,8 +43,10 @@ def diff_manifests(
     new_hooks: Iterable[KubeObject] = (),
     *,
     event: str = "upgrade",
+    retain: bool = True,
 ) -> ManifestDiff:
-    """The difference between what a release consists of now, and then; `event` is which hooks run."""
+    """The difference between what a release consists of now, and then; `event` is which hooks run. `retain`:
+    its volumes are kept."""
     before = {_key(obj): obj for obj in old}
     after = {_key(obj): obj for obj in new}
     common = [key for key in after if key in before]
@@ -52,10 +57,13 @@ def diff_manifests(
     touched = bool(changed or before.keys() ^ after.keys())
     jobs = [key for key in changed if key[0] == "Job"]
     hooks = [_key(hook) for hook in new_hooks if event in _hook_events(hook) and hook.get("kind") == "Job"]
+    gone = sorted(before.keys() - after.keys())
+    kept = [key for key in gone if _is_volume(before[key]) and (retain or _says_keep(before[key]))]
+    lost = [key for key in gone if key not in kept and _holds_data(before[key])]
     return ManifestDiff(
         created=tuple(_title(key) for key in sorted(after.keys() - before.keys())),
         changed=tuple(_title(key) for key in changed),
-        deleted=tuple(_title(key) for key in sorted(before.keys() - after.keys())),
+        deleted=tuple(_title(key) for key in gone if key not in kept),
         restarts=tuple(_title(key) for key in restarted),
         pods=sum(_replicas(after[key]) for key in restarted),
         jobs=tuple(key[2] for key in [*jobs, *(hooks if touched else ())]),
@@ -64,7 +72,21 @@ def diff_manifests(
             for key in changed
             if (fixed := fixed_changes(before[key], after[key]))
         ),
+        kept=tuple(_title(key) for key in kept),
+        loses_data=bool(lost) and not retain,
     )
+
+
+def _is_volume(obj: KubeObject) -> bool:
+    return obj.get("kind") in VOLUME_KINDS
+
+
+def _says_keep(obj: KubeObject) -> bool:
+    return is_kept(obj.get("metadata") or {})
+
+
+def _holds_data(obj: KubeObject) -> bool:
+    return obj.get("kind") == CLAIM or (obj.get("kind") == "StatefulSet" and takes_claims_along(obj))
 
 
 def images(objects: Iterable[KubeObject]) -> frozenset[str]:

@@ -39,6 +39,9 @@ HELD_DIGEST_LABEL = f"{GROUP}/held-digest"
 # The revision that we have begun to take apart: a record may say `uninstalling` of someone else's doing.
 REMOVAL_LABEL = f"{GROUP}/removal"
 
+# On a volume that outlives what made it, with the name of that release. Gone once a release has it again.
+KEPT_LABEL = f"{GROUP}/kept"
+
 # Requests of an operator, on a HelmBundle for all its releases, or for one: `<prefix>/<release>`.
 RECONCILE_ANNOTATION = f"{GROUP}/reconcile-requested-at"
 FORCE_ANNOTATION = f"{GROUP}/force-upgrade-requested-at"
@@ -62,10 +65,12 @@ CLOUDS_KEY = "clouds.yaml"
 # Whom to trust, where Keystone is reached by https.
 CLOUDS_CA_KEY = "ca.crt"
 
-# On Nodes. The time at which a node was known to be off; it counts while the node stays not ready.
 # A NodeMaintenance that the controller made by itself.
 AUTOMATIC_LABEL = f"{GROUP}/automatic"
-FENCED_ANNOTATION = f"{GROUP}/fenced-at"
+# On Nodes. A confirmation that the machine is off (controller/domain/fencing_confirmation.py).
+FENCED_ANNOTATION = f"{GROUP}/fenced"
+# What Nova had last written of the compute service of a node that is not ready.
+REPORT_ANNOTATION = f"{GROUP}/last-compute-report"
 # By which maintenance it was cordoned, when it lost its readiness, which evacuation was taken back.
 CORDONED_BY_ANNOTATION = f"{GROUP}/cordoned-by"
 ABSENCE_ANNOTATION = f"{GROUP}/not-ready-since"

@@ -227,10 +227,13 @@ class Outlook:
         return found
 
 
-def given_lately(moves: Iterable[NetworkMove], now: float) -> dict[str, int]:
-    """How much each agent (by id) was given that its own count cannot have yet."""
+def given_lately(moves: Iterable[tuple[NetworkMove, float]]) -> dict[str, int]:
+    """How much each agent (by id) was given that its own count cannot have yet.
+
+    Each move with what is now for the maintenance that it is of.
+    """
     given: dict[str, int] = {}
-    for move in moves:
+    for move, now in moves:
         if move.target and move.requested > now - COUNTED_AFTER:
             given[move.target] = given.get(move.target, 0) + 1
     return given

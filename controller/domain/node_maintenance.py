@@ -18,6 +18,7 @@ from controller.domain import backoff
 from controller.domain.cloud_facts import Migration, Server
 from controller.domain.conditions import timestamp
 from controller.domain.durations import parse_duration
+from controller.domain.fencing_confirmation import Confirmation, read_given
 from controller.domain.maintenance_plan import Mode, Rules, ServerPlan, Unmovable, Way
 from controller.domain.times import seconds_of
 
@@ -71,7 +72,7 @@ class MaintenanceSpec:
     node: str
     mode: Mode
     dry_run: bool = False
-    fenced: bool = False
+    fenced: Confirmation | None = None
     per_host: int = 2
     per_region: int = 8
     most_unavailable: int = 1
@@ -90,7 +91,7 @@ def parse_spec(obj: Mapping[str, Any], *, shared_disks: bool = False) -> Mainten
         node=str(spec["nodeName"]),
         mode=Mode(spec.get("mode") or Mode.MIGRATE),
         dry_run=bool(spec.get("dryRun")),
-        fenced=bool(spec.get("fenced")),
+        fenced=read_given(given) if isinstance(given := spec.get("fenced"), dict) and given else None,
         per_host=int(budgets.get("serversPerNode") or 2),
         per_region=int(budgets.get("serversPerRegion") or 8),
         most_unavailable=int(budgets.get("nodesPerAggregate") or 1),

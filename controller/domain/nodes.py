@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
 from controller.domain.absence import began, noted_absence, words_of
+from controller.domain.cloud_facts import ComputeService
 from controller.domain.compute_node import ComputeNode
 from controller.domain.conditions import Condition, find, shorten, timestamp
+from controller.domain.fencing_confirmation import (
+    Confirmation,
+    Machine,
+    Peer,
+    machine_of,
+    parse_confirmation,
+    ran_since,
+    shown_since,
+)
 from controller.domain.host_names import hostname_of
 from controller.domain.names import (
     ABSENCE_ANNOTATION,
@@ -18,6 +28,7 @@ from controller.domain.names import (
     FENCED_ANNOTATION,
     LOSSES_ANNOTATION,
     NO_EVACUATION_ANNOTATION,
+    REPORT_ANNOTATION,
     ZONE_LABEL,
 )
 from controller.domain.reasons import Reason
@@ -56,7 +67,9 @@ class NodeFacts:
     same one. `absence`: what is noted of it, as `noted_absence` gives it; `boot`: the id of the machine's
     present boot; `condition`: its Ready condition in two words.
     `aggregates`: names of host aggregates that its labels ask for, with the availability zone
-    that each is, empty for none. `declined`: the absence whose evacuation was taken back.
+    that each is, empty for none. `declined`: the absence whose evacuation was taken back. `fenced`: what
+    stands on it as a confirmation that its machine is off; `report`: what was last
+    seen of its compute service while it is not ready (controller/domain/fencing_confirmation.py).
     """
 
     name: str
@@ -72,7 +85,9 @@ class NodeFacts:
     boot: str = ""
     condition: str = ""
     absence: str = ""
-    fenced: float = 0.0
+    fenced: str = ""
+    report: str = ""
+    machine: Machine = field(default_factory=Machine)
     losses: tuple[float, ...] = ()
     declined: float = 0.0
     aggregates: tuple[tuple[str, str], ...] = ()
@@ -85,12 +100,38 @@ class NodeFacts:
     def is_ready(self) -> bool:
         return self.state != NodeState.NOT_READY
 
-    def is_fenced(self, now: float) -> bool:
-        """Whether it is certain that the machine is off, in this very absence."""
-        return self.as_compute().is_fenced(now)
+    @property
+    def confirmation(self) -> Confirmation | None:
+        """That its machine is off; None where there is none, or it cannot be read."""
+        try:
+            return parse_confirmation(self.fenced) if self.fenced else None
+        except ValueError:
+            return None
 
-    def as_compute(self) -> ComputeNode:
-        """What decisions on its compute host need."""
+    @property
+    def void(self) -> str:
+        """Why its confirmation is void, as far as the Node itself shows; empty where it is not."""
+        return shown_since(found.machine, self.machine) if (found := self.confirmation) is not None else ""
+
+    @property
+    def is_fenced(self) -> bool:
+        """Whether a confirmation that its machine is off was taken up, and the Node shows nothing else."""
+        found = self.confirmation
+        return found is not None and found.seen is not None and not self.is_ready and not self.void
+
+    def runs(self, service: ComputeService | None, peers: Iterable[NodeFacts] = ()) -> str:
+        """What else shows that its machine was on since it was fenced; empty for nothing."""
+        found = self.confirmation
+        if found is None or found.seen is None:
+            return ""
+        return ran_since(found.seen, service, [one.as_peer() for one in peers])
+
+    def as_peer(self) -> Peer:
+        """As another Node of the same machine."""
+        return Peer(self.name, self.machine, self.created, self.is_fenced)
+
+    def as_compute(self, service: ComputeService | None = None) -> ComputeNode:
+        """What decisions on its compute host need; `service` as it is now, if that is known."""
         return ComputeNode(
             name=self.name,
             uid=self.uid,
@@ -98,7 +139,7 @@ class NodeFacts:
             since=self.since,
             created=self.created,
             cordoned=self.cordoned,
-            fenced=self.fenced,
+            fenced=self.is_fenced and not self.runs(service),
             losses=self.losses,
         )
 
@@ -168,7 +209,9 @@ def machine_facts(obj: Mapping[str, Any]) -> NodeFacts:
         boot=boot,
         condition=words_of(ready),
         absence=str(notes.get(ABSENCE_ANNOTATION) or ""),
-        fenced=seconds_of(notes.get(FENCED_ANNOTATION)),
+        fenced=str(notes.get(FENCED_ANNOTATION) or ""),
+        report=str(notes.get(REPORT_ANNOTATION) or ""),
+        machine=machine_of(obj),
         losses=_times(notes.get(LOSSES_ANNOTATION)),
         declined=seconds_of(notes.get(NO_EVACUATION_ANNOTATION)),
         aggregates=tuple((str(name), str(zone or "")) for name, zone in wanted if name),
@@ -178,20 +221,22 @@ def machine_facts(obj: Mapping[str, Any]) -> NodeFacts:
 def due_notes(node: NodeFacts, now: float, *, planned: bool) -> dict[str, str | None]:
     """What is to be changed in the annotations of a node, None for what is to go.
 
-    They remember what no condition tells: when an absence began, and how often there was one. A word that
-    the node is off holds for one absence, and goes with it. `planned`: it is in maintenance.
+    They remember what no condition tells: when an absence began, and how often there was one. A confirmation
+    that the machine is off goes once the Node shows that it was on since. `planned`: it is in maintenance.
     """
     notes: dict[str, str | None] = {}
     if node.is_ready:
         given = (
             (ABSENCE_ANNOTATION, node.absence),
             (FENCED_ANNOTATION, node.fenced),
+            (REPORT_ANNOTATION, node.report),
             (NO_EVACUATION_ANNOTATION, node.declined),
         )
         notes |= {name: None for name, value in given if value}
     else:
         absence = noted_absence(node.since or now, node.condition, node.boot)
         notes |= {ABSENCE_ANNOTATION: absence} if absence != node.absence else {}
+        notes |= {FENCED_ANNOTATION: None} if node.void else {}
         if node.is_compute and not planned and node.since and node.since not in node.losses:
             losses = [*node.losses, node.since][-LOSSES_KEPT:]
             notes[LOSSES_ANNOTATION] = " ".join(map(timestamp, losses))

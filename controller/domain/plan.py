@@ -37,8 +37,8 @@ class ReleaseEffects:
 
     `wanted` is the digest of chart content and values (secrets as references) that would be applied;
     `before` and `after` the keyed digests of what runs and of what would, empty where nothing runs.
-    `objects` are `create|change|delete Kind/name`, `restarts` workloads whose pods are replaced, `pods`
-    how many those are now, `jobs` Jobs that are replaced and run again, `hooks` those that Helm runs.
+    `objects` are `create|change|replace|delete|keep Kind/name`, `restarts` workloads whose pods are replaced,
+    `pods` how many those are now, `jobs` Jobs that are replaced and run again, `hooks` those that Helm runs.
     `octets` is the size of the release's record, 0 while unknown. `notes` deserve attention, `problem`
     says why the action would fail. Texts hold no secret.
     """
@@ -174,6 +174,8 @@ def plan_sentence(entries: Iterable[Mapping[str, Any]]) -> str:
     if pods:
         parts.append(f"restarts {_count(pods, 'pod')}")
     lost = [name for entry in entries for name in lost_claims(entry)]
+    kept = [text for entry in entries for text in entry.get("objects") or [] if text.startswith("keep ")]
+    parts += [f"keeps the data in {_count(len(kept), 'volume')} that no release has any more"] if kept else []
     parts.append(f"DELETES THE DATA in {_count(len(lost), 'volume')}" if lost else "loses no data")
     return ", ".join(parts)
 

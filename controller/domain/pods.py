@@ -189,7 +189,8 @@ def _cause(
         causes = (_init_cause(*container, namespace) for container in init_containers)
         if (met := next(filter(None, causes), None)) is not None:
             return met
-    found = next(filter(None, (_trouble(*container) for container in containers)), None)
+    goes_on = spec.get("restartPolicy") in (None, "Always")
+    found = next(filter(None, (_trouble(*one, goes_on=goes_on) for one in containers)), None)
     return found or _unready(spec, containers, ready)
 
 
@@ -245,8 +246,11 @@ def _being_created(state: Mapping[str, Any]) -> str:
     return f"is being created: {words}" if words else "is being created"
 
 
-def _trouble(spec: Mapping[str, Any], status: Mapping[str, Any]) -> PodCause | None:
-    """What keeps a container from running, or what it has just died of."""
+def _trouble(spec: Mapping[str, Any], status: Mapping[str, Any], *, goes_on: bool = False) -> PodCause | None:
+    """What keeps a container from running, or what it has just died of.
+
+    One that `goes_on` must not end, not with exit code 0 either: so ends what a liveness probe has stopped.
+    """
     name, image = str(spec.get("name")), str(spec.get("image"))
     state = status.get("state") or {}
     waiting = state.get("waiting") or {}
@@ -262,7 +266,7 @@ def _trouble(spec: Mapping[str, Any], status: Mapping[str, Any]) -> PodCause | N
     if "running" in state or word in BEING_CREATED:
         return None
     last = state.get("terminated") or (status.get("lastState") or {}).get("terminated") or {}
-    return _crash(name, last) if _died(status, last) else None
+    return _crash(name, last) if _died(status, last) or (last and goes_on) else None
 
 
 def _died(status: Mapping[str, Any], last: Mapping[str, Any]) -> bool:

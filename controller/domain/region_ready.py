@@ -77,6 +77,10 @@ def _objection(facts: RegionFacts, progress: Progress) -> Condition | None:
             continue  # Nothing may have been begun yet, and nothing will be: there is nothing to judge.
         if reason == Reason.RELEASES_PENDING and facts.paused and progress.suspended and not progress.moving:
             continue  # They wait for the end of the pause.
+        if reason == Reason.RELEASES_PENDING and (cause := _failing_workloads(facts)):
+            # A release waits for what fails: the Job that it names is not the cause.
+            text = f"{shorten(cause, MOST_TEXT // 2)}; meanwhile: {_words(type_, entry)}"
+            return _not_ready(facts, Reason.WORKLOADS_FAILING, text)
         if status != "True":
             return _not_ready(facts, known_reason(reason, Reason.APPLYING), _words(type_, entry))
         if waits:
@@ -89,6 +93,14 @@ def _objection(facts: RegionFacts, progress: Progress) -> Condition | None:
             text = "health has not seen yet what the newest releases have brought about"
             return _not_ready(facts, Reason.APPLYING, text)
     return None
+
+
+def _failing_workloads(facts: RegionFacts) -> str:
+    """What fails, in the words of health; empty where nothing does, or health does not live."""
+    entry = find(facts.before.get("conditions") or [], ANSWERED_BY["health"])
+    lives = "health" in facts.containers and "health" not in facts.silence.silent
+    failing = entry.get("status") == "False" and entry.get("reason") == Reason.WORKLOADS_FAILING
+    return str(entry.get("message") or "") if lives and failing else ""
 
 
 def _brought_about(facts: RegionFacts) -> str:

@@ -28,6 +28,7 @@ QUORUM_RELEASES = {
 JOB_DEADLINE = 1800.0
 
 _GRACE = {CauseKind.UNSCHEDULABLE: SCHEDULING_GRACE, CauseKind.TERMINATING: TERMINATING_GRACE}
+_PROBED = frozenset({CauseKind.CRASH, CauseKind.STARTING, CauseKind.UNREADY})
 _AT_ONCE = frozenset(
     {CauseKind.IMAGE, CauseKind.CONFIG, CauseKind.CRASH, CauseKind.FAILED, CauseKind.NODE, CauseKind.UNREADY}
 )
@@ -72,8 +73,9 @@ class Verdict:
     """One workload judged. `output` is what a container said, not yet redacted, to be put after `text`.
 
     `unseen`: its own controller has not taken up the newest spec. `silent` is the pod and container
-    that died without a word: what they last logged may tell why. `lacking` is kind and name of a
-    workload some of whose pods are not there, while none that is there tells why. `awaited`: its output
+    that died without a word: what they last logged may tell why. `probed` is pod, container and the moment
+    that the pod was made, where Events about it may tell why it does not serve. `lacking` is kind and name
+    of a workload some of whose pods are not there, while none that is there tells why. `awaited`: its output
     is being read. `bereft` begins what was said of pods that are gone, and still tells why.
     """
 
@@ -84,6 +86,7 @@ class Verdict:
     output: str = ""
     unseen: bool = False
     silent: tuple[str, str] | None = None
+    probed: tuple[str, str, float] | None = None
     lacking: tuple[str, str] | None = None
     awaited: bool = False
     bereft: str = ""
@@ -97,6 +100,7 @@ class _Worst:
     output: str
     hard: bool
     silent: tuple[str, str] | None
+    probed: tuple[str, str, float] | None
 
 
 def judge_workload(workload: Workload, pods: Iterable[PodFacts], around: Surroundings) -> Verdict:
@@ -111,8 +115,8 @@ def judge_workload(workload: Workload, pods: Iterable[PodFacts], around: Surroun
     def verdict(health: Health, text: str = "", *, why: bool = False, unseen: bool = False) -> Verdict:
         tail = worst if why else None
         whole = "; ".join(part for part in (text, tail.text if tail else "") if part)
-        output, silent = (tail.output, tail.silent) if tail else ("", None)
-        return Verdict(health, rollout.ready, rollout.desired, whole, output, unseen, silent)
+        output, silent, probed = (tail.output, tail.silent, tail.probed) if tail else ("", None, None)
+        return Verdict(health, rollout.ready, rollout.desired, whole, output, unseen, silent, probed)
 
     if workload.missing:
         text = f"{workload.kind} {workload.name} does not exist, although release {workload.release} has it"
@@ -313,7 +317,10 @@ def _worst(pods: Sequence[PodFacts], around: Surroundings) -> _Worst | None:
         text += f"; {same} more like it"
     died = cause.kind in (CauseKind.CRASH, CauseKind.FAILED) and cause.container and not cause.output
     silent = (pod.name, cause.container) if died else None
-    return _Worst(text, cause.output, _is_hard(cause, around.now), silent)
+    # The kubelet writes what a probe has said into Events, and nowhere else.
+    asked = cause.kind in _PROBED and cause.container
+    probed = (pod.name, cause.container, pod.created) if asked else None
+    return _Worst(text, cause.output, _is_hard(cause, around.now), silent, probed)
 
 
 def _is_hard(cause: PodCause, now: float) -> bool:

@@ -52,7 +52,7 @@ class AfterEvacuation:
 
         One that is refused holds up no other. Raises KubeError where the API server does not answer.
         """
-        due = {one.uid: one for one in (*self._evacuations(scene, view), *self._stuck(scene))}
+        due = {one.uid: one for one in (*self._evacuations(scene, view), *self._stuck(scene, view))}
         self._pauses.keep(due.keys())
         self._refused = {uid: why for uid, why in self._refused.items() if uid in due}
         for uid, one in due.items():
@@ -96,10 +96,11 @@ class AfterEvacuation:
             return node.is_ready
         return self._kube.get(NODE, name) is None
 
-    def _stuck(self, scene: HostScene) -> Iterator[_Due]:
+    def _stuck(self, scene: HostScene, view: CloudView) -> Iterator[_Due]:
         """What hangs on a node that is known to be off is freed."""
         now = self._clock.now()
         for name, node in scene.nodes.items():
-            if node.is_fenced(now):
+            service = view.service(scene.host(name, view)) if node.is_fenced else None
+            if node.is_fenced and not (service is not None and service.up):
                 for pod in stuck_pods(scene.pods, name, now):
                     yield _Due(name, POD, pod.name, pod.uid, self._namespace, grace=0)

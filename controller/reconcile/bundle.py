@@ -26,6 +26,7 @@ from controller.reconcile.bundle_report import BundleReport
 from controller.reconcile.drift import DriftLookout
 from controller.reconcile.drift_news import tell_drift
 from controller.reconcile.hook_progress import LASTS_AFTER, NO_HOOKS, HookProgress, HooksSeen
+from controller.reconcile.kept_claims import KeptClaims
 from controller.reconcile.observed_release import (
     ObservedRelease,
     as_recorded,
@@ -132,6 +133,7 @@ class BundleReconciler:
         self._waiting = WaitingBundles()
         self._names: dict[BundleKey, frozenset[str]] = {}
         self._histories = ReleaseHistories(records, clock)
+        self._kept = KeptClaims(kube, records, clock)
 
     def reconcile(self, key: BundleKey) -> float | None:
         """One look; the seconds until the next that nothing will announce, None when the bundle is gone."""
@@ -224,6 +226,8 @@ class BundleReconciler:
         if decision.again_after is not None:
             look.again.append(decision.again_after)
         look.waits_for.update(decision.waits_for)
+        last = release.revisions[-1] if release.revisions else None
+        look.kept[name] = self._kept.observe(look.bundle.namespace, name, last, decision)
         view = self._sizes.shown(look, release_view(look, release, decision, state, seen.hooks))
         if name in look.put_off:
             look.views.extend(as_before(look, view))
@@ -320,11 +324,13 @@ class BundleReconciler:
         # All of it while the slot is held: nobody else then acts on the release.
         key = (job.namespace, job.release)
         self._histories.acted_on(key, job.bundle)
+        self._kept.forget(job.namespace)
         self._hooks.begin(key)
         try:
             return self._actions.perform(job, cancellation)
         finally:
             self._hooks.end(key)
+            self._kept.forget(job.namespace)
             self._histories.acted_on(key, job.bundle)
 
     def _ended(self, look: BundleLook, job: Job) -> None:

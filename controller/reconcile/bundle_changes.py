@@ -9,13 +9,17 @@ from controller.reconcile.bundle_report import FINALIZER
 
 
 class BundleChanges:
-    """Remembers of each bundle what a look depends on. Not thread-safe: one watch feeds it.
+    """Remembers of each bundle what a look depends on. One watch feeds it.
 
     Without it each write of a status would be followed by a look that finds nothing.
     """
 
     def __init__(self) -> None:
         self._known: dict[tuple[str, str], tuple[list[Any], bool]] = {}
+
+    def known(self) -> tuple[tuple[str, str], ...]:
+        """Namespace and name of all bundles that there are."""
+        return tuple(self._known)
 
     def is_news(self, event: str | None, obj: Mapping[str, Any]) -> bool:
         """Whether the object differs in more than its status from what was last seen.

@@ -20,14 +20,14 @@ Histories = Mapping[str, tuple[Revision, ...]]
 
 @dataclass
 class BundleLook:
-    """Everything is read once, at the beginning; `views`, `again`, `left`, `drifts` and `put_off` grow
-    release by release.
+    """Everything is read once, at the beginning; `views`, `again`, `left`, `drifts`, `kept` and `put_off`
+    grow release by release.
 
     `again` holds the seconds after which a release wants to be looked at, `waits_for` the releases of any
     bundle that something here waits for, `left` says that something of the bundle is still installed or
     being worked on. `histories` are those of its own releases and of what they depend on.
-    `drifts` says by release what others have changed. `put_off` are those that something was to be begun
-    with, which the next run does, as this one is told to stop.
+    `drifts` says by release what others have changed, `kept` which claims it has left behind. `put_off` are
+    those that something was to be begun with, which the next run does, as this one is told to stop.
     """
 
     bundle: Bundle
@@ -40,6 +40,7 @@ class BundleLook:
     waits_for: set[str] = field(default_factory=set)
     left: bool = False
     drifts: dict[str, Drift] = field(default_factory=dict)
+    kept: dict[str, tuple[str, ...]] = field(default_factory=dict)
     put_off: set[str] = field(default_factory=set)
 
     def requests(self, release: str) -> Requests:

@@ -27,6 +27,7 @@ from controller.reconcile.bundle_look import BundleLook
 from controller.reconcile.observed_release import DIGEST_LENGTH
 from controller.reconcile.plan_effects import DryRun, ObjectEffects
 from controller.reconcile.release_sizes import ReleaseSizes
+from controller.reconcile.volume_keeper import VolumeKeeper
 
 PROBLEM_LIMIT = 2000
 # Seconds until a plan that would fail is made again.
@@ -84,6 +85,7 @@ class BundlePlanner:
         self._sizes = sizes
         self._digest_key = digest_key
         self._keep = keep
+        self._volumes = VolumeKeeper(kube, records)
         self._known: dict[tuple[str, str], tuple[object, float, tuple[ReleaseEffects, ...]]] = {}
 
     def plan(self, look: BundleLook) -> dict[str, Any] | None:
@@ -185,7 +187,11 @@ class BundlePlanner:
                 found = dry_run.remove(self._recorded(one, namespace), claims, delete_volumes=delete)
             elif not problem:
                 rendered = self._helm.render(self._request(one, namespace), server=True)
-                found = dry_run.apply(rendered, one.action, self._recorded(one, namespace).manifest)
+                before = self._recorded(one, namespace).manifest
+                dropped = self._volumes.dropped(one.name, namespace, rendered)
+                found = dry_run.apply(rendered, one.action, before, dropped, volumes=target.volumes)
+                if target.volumes == "Retain":
+                    found.problems += self._volumes.problems(rendered, namespace, str(one.action).lower())
                 if one.spec is not None and one.values is not None:
                     octets = self._sizes.of_rendered(one.spec, one.values, rendered)
                     problem = too_large(octets)

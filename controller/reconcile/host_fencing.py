@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from controller.cloud_port import Fencing
 from controller.domain.compute_node import Decision, HostFacts, Step
-from controller.domain.conditions import timestamp
+from controller.domain.fencing_confirmation import Confirmation
 from controller.domain.names import FENCED_ANNOTATION
 from controller.domain.node_policy import NodePolicy, SecretKey
 from controller.domain.nodes import parse_node
@@ -65,12 +65,13 @@ class HostFencing:
         node = parse_node(live) if live is not None else None
         if live is None or node is None or node.is_ready or not node.since:
             return decision
-        # The time before asking: what happens to the node after that is not confirmed.
-        noted = {FENCED_ANNOTATION: timestamp(self._clock.now())}
+        # As it was before asking: what happens to the node after that is not confirmed.
+        noted = {FENCED_ANNOTATION: Confirmation(node.machine).written()}
         confirmed = self._fencing.confirm(
             policy.fencing,
             node=node.name,
             uid=node.uid,
+            boot=node.boot,
             since=node.since,
             token=self._secret(policy.fencing_token).decode(errors="replace").strip(),
             authority=self._secret(policy.fencing_authority),

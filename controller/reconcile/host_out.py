@@ -13,6 +13,14 @@ from typing import Any
 from controller.cloud_port import Cloud
 from controller.domain.cloud_facts import CloudView, ComputeService, forced_reason
 from controller.domain.conditions import timestamp
+from controller.domain.fencing_confirmation import (
+    against_taking_up,
+    machine_of,
+    renewed,
+    reported_since,
+    seen_now,
+    shown_since,
+)
 from controller.domain.maintenance_marks import mark_of, marked, without_mark
 from controller.domain.maintenance_obstacle import (
     STILL_REPORTS,
@@ -21,14 +29,12 @@ from controller.domain.maintenance_obstacle import (
     before_moving,
     before_taking_out,
     obstacle,
+    speaks_against,
 )
 from controller.domain.maintenance_plan import Mode
 from controller.domain.names import CORDONED_BY_ANNOTATION, NO_EVACUATION_ANNOTATION
 from controller.domain.network_move import KINDS
-from controller.domain.node_maintenance import Phase
 from controller.domain.nodes import machine_facts, parse_node
-from controller.domain.off_word import read_word, word_on
-from controller.domain.reasons import Reason
 from controller.errors import CloudRefused, ObjectMissing
 from controller.ports import NODE, Clock, Kube, KubeObject
 from controller.reconcile.held_hosts import HeldHosts
@@ -47,22 +53,45 @@ class HostOut:
 
     def obstacle(self, work: Work, view: CloudView) -> Obstacle | None:
         """What would stand in the way, as far as the last look shows; nothing is done."""
-        return obstacle(work.spec.mode, _ground(work, view), self._clock.now())
+        return obstacle(work.spec.mode, _ground(work, view))
 
-    def note_word(self, work: Work, view: CloudView, status: StatusWriter) -> None:
-        """Notes what the node shows before the word of spec.fenced is acted upon. Raises KubeError."""
-        ground = _ground(work, view)
-        acted = work.spec.fenced and work.spec.mode == Mode.EVACUATE and ground.word is None
-        if not acted or self.obstacle(work, view) is not None:
+    @staticmethod
+    def note_word(work: Work, view: CloudView, status: StatusWriter) -> None:
+        """Takes up spec.fenced, or notes that it is void, before anything is done. Raises KubeError."""
+        given, ground = work.spec.fenced, _ground(work, view)
+        if given is None or ground.void:
             return
-        standing = work.standing(Phase.MOVING, Reason.MOVING_SERVERS, "the node is taken out of service")
-        word = word_on(ground.node, self._clock.now())
-        status.write(work, replace(standing, word=word.written()))
+        if ground.word is not None:
+            why = speaks_against(ground.word, ground)
+            word = ground.word if why else renewed(ground.word, ground.service)
+        else:
+            peers = [one.as_peer() for one in ground.beside]
+            node = ground.node
+            created, report = (node.created, node.report) if node is not None else (0.0, "")
+            why = shown_since(given.machine, ground.machine) or against_taking_up(
+                created, report, ground.service, peers
+            )
+            if not why and ground.service is None:
+                # Its report could not be told from one that comes later.
+                return
+            word = replace(given, seen=seen_now(ground.service, peers))
+        if why or word != ground.word:
+            status.note_word(work, word, why)
+
+    def note_void(self, work: Work, status: StatusWriter) -> None:
+        """As far as the Node shows it, while nothing is known of OpenStack. Raises KubeError."""
+        given = work.spec.fenced
+        if given is None or work.word_void:
+            return
+        live = self._kube.get(NODE, work.spec.node)
+        why = shown_since(given.machine, machine_of(live) if live is not None else None)
+        if why:
+            status.note_word(work, work.word or given, why)
 
     def take_out(self, work: Work, cloud: Cloud, view: CloudView) -> Obstacle | None:
         """The host takes nothing new from here on; what stands in the way of moving its servers, or None."""
         live, mode, ground = work.node, work.spec.mode, _ground(work, view)
-        forbidden = before_taking_out(mode, ground, self._clock.now())
+        forbidden = before_taking_out(mode, ground)
         if forbidden is not None:
             return forbidden
         if mode != Mode.EVACUATE and live is not None:
@@ -72,7 +101,7 @@ class HostOut:
         if service is not None and (service.enabled or holds):
             # What somebody else did since the look stays theirs.
             service = cloud.compute_service(work.host)
-        if holds and service is not None and service.up:
+        if holds and service is not None and (service.up or _reported(ground, service)):
             return STILL_REPORTS
         if service is not None and service.enabled and not holds:
             held = service.forced_down and self._held.holds(work.host, service)
@@ -154,6 +183,12 @@ class HostOut:
                 return
 
 
+def _reported(ground: Ground, service: ComputeService) -> bool:
+    """Whether the compute has reported since the look, while it was taken to be off."""
+    word = ground.word
+    return word is not None and word.seen is not None and bool(reported_since(word.seen.report, service))
+
+
 def _ground(work: Work, view: CloudView) -> Ground:
     return Ground(
         name=work.spec.node,
@@ -161,7 +196,8 @@ def _ground(work: Work, view: CloudView) -> Ground:
         there=work.node is not None,
         node=machine_facts(work.node) if work.node is not None else None,
         service=view.service(work.host),
-        fenced=work.spec.fenced,
-        word=read_word(work.obj.get("status") or {}),
+        machine=machine_of(work.node) if work.node is not None else None,
+        word=None if work.word_void else work.word,
+        void=work.word_void,
         beside=work.beside,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -63,13 +63,16 @@ class HostScene:
 
     def ready_as(self, name: str, view: CloudView) -> str:
         """Another Node that is the same host as `name` and is ready; empty for none."""
+        return next((one.name for one in self.peers(name, view) if one.is_ready), "")
+
+    def peers(self, name: str, view: CloudView) -> Iterator[NodeFacts]:
+        """Other Nodes that are the same host as `name`."""
         host = self.host(name, view)
         for one in self.nodes.values():
             # Asking OpenStack's lists is dear in a large region: only where its names speak for it.
             named = (one.name, one.hostname, self.known.get(one.name, KnownHost()).host)
-            if one.is_ready and one.name != name and host in named and self.host(one.name, view) == host:
-                return one.name
-        return ""
+            if one.name != name and host in named and self.host(one.name, view) == host:
+                yield one
 
     def is_compute(self, name: str) -> bool:
         """Whether a Node is one for computes by its label."""

@@ -105,10 +105,10 @@ class HostTurns:
         """
         fresh = self._kube.get(NODE, host.name)
         node = parse_node(fresh) if fresh is not None else None
-        compute = node.as_compute() if node is not None and node.is_compute else None
         seen = host
         try:
             service = cloud.compute_service(host.host) if host.was_compute else None
+            compute = node.as_compute(service) if node is not None and node.is_compute else None
             seen = replace(host, node=compute, service=service)
             again = decide_host(seen, scene.policy, braked, self._clock.now())
             if again.step != decision.step:

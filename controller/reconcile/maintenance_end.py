@@ -12,7 +12,6 @@ from controller.domain.maintenance_return import Ending, may_be_open, wind_up
 from controller.domain.network_move import MoveState, NetworkMove, between_agents, refused_move, rests
 from controller.domain.node_maintenance import Phase
 from controller.domain.reasons import Reason
-from controller.domain.times import seconds_of
 from controller.errors import CloudRefused, KubeError, is_refusal
 from controller.ports import NODE, NODE_MAINTENANCE, Clock, Events, Kube
 from controller.reconcile.fair_order import FairOrder
@@ -51,8 +50,7 @@ class MaintenanceEnd:
         """Ends what is under way, puts back what is ours to put back, and lets the object go."""
         if not work.held:
             return IDLE_EVERY
-        late = self._clock.now() - seconds_of(work.obj["metadata"]["deletionTimestamp"])
-        overdue = late > work.spec.server_deadline
+        overdue = bool(work.ending) and work.now - work.ending > work.spec.server_deadline
         work, open_, whole = self._end_moves(work, cloud, overdue=overdue)
         if not overdue and (open_ or not whole):
             text = f"{len(open_)} servers are still under way; they are waited for"
@@ -67,7 +65,7 @@ class MaintenanceEnd:
                 raise
             # Such as the uncordon, which comes last: routers that are on no agent do not wait for that.
             refused = error
-        outlook = agents.outlook(work.host, deadline=work.spec.server_deadline)
+        outlook = agents.outlook(work.host, deadline=work.spec.server_deadline, now=work.now)
         lost, held = between_agents(work.network, outlook)
         if lost or held is not None:
             work = replace(work, network=[(held or {}).get(one.key, one) for one in work.network])
@@ -106,7 +104,7 @@ class MaintenanceEnd:
                 whole = False
                 break
             order.reached(entry.id)
-            ending = wind_up(entry, sight, work.host, work.spec, self._clock.now())
+            ending = wind_up(entry, sight, work.host, work.spec, work.now)
             known[entry.id] = ending.entry
             if ending.command is not None and asked.over((entry.id, ending.command)):
                 ask(ending.entry, ending.command, sight, cloud)
@@ -121,7 +119,7 @@ class MaintenanceEnd:
     def _give_back(self, work: Work, lost: Sequence[NetworkMove], cloud: Cloud, *, overdue: bool) -> None:
         """Routers that we took off one agent are put on another, or on the one that they came from."""
         found = {one.key: one for one in lost}
-        now = self._clock.now()
+        now = work.now
         for number, move in enumerate(one for one in lost if not rests(one, now)):
             if number and cloud.late:
                 break

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from controller.domain.conditions import Condition, entries, find, timestamp
+from controller.domain.fencing_confirmation import Confirmation, given_as, read_given, same_word
 from controller.domain.maintenance_plan import Way
 from controller.domain.maintenance_verdict import progress
 from controller.domain.names import field_manager, finalizer
@@ -30,6 +31,9 @@ log = logging.getLogger(__name__)
 
 MANAGER = field_manager("node")
 FINALIZER = finalizer("node")
+# Of a maintenance of which nothing else changes, its time is written every so many seconds while it works.
+TIME_EVERY = 15.0
+_WORKING = (Phase.MOVING, Phase.ROLLING_BACK)
 _TOO_LATE = "it goes on, and deleting it rolls it back"
 
 
@@ -38,7 +42,9 @@ class Work:
     """One maintenance in one look: its spec, and what its status said before.
 
     `entries` by server id. `node` is None where there is none; `host` is what OpenStack calls it; `beside`:
-    the other Nodes that are this host, one of which may be what the machine is called now.
+    the other Nodes that are this host, one of which may be what the machine is called now. `elapsed`: seconds
+    since it began, as they were counted; `now`: that, after `started`, which is no clock's time. All that is
+    noted of moves is in it. `ending`: when it was first rolled back, 0.0 for not yet.
     """
 
     obj: KubeObject
@@ -48,6 +54,9 @@ class Work:
     volumes: int
     created: float
     started: float
+    elapsed: float = 0.0
+    now: float = 0.0
+    ending: float = 0.0
     node: KubeObject | None = None
     host: str = ""
     beside: tuple[NodeFacts, ...] = ()
@@ -81,6 +90,20 @@ class Work:
         return str(find((self.obj.get("status") or {}).get("conditions") or (), "Ready").get("reason", ""))
 
     @property
+    def word(self) -> Confirmation | None:
+        """spec.fenced as it was taken up; None until then, and once there is another."""
+        noted = (self.obj.get("status") or {}).get("fenced")
+        found = read_given(noted) if noted else None
+        given = self.spec.fenced
+        return found if found is not None and given is not None and same_word(found, given) else None
+
+    @property
+    def word_void(self) -> str:
+        """Why spec.fenced is void; empty where it is not."""
+        noted = (self.obj.get("status") or {}).get("fenced") or {}
+        return str(noted.get("void") or "") if self.word is not None else ""
+
+    @property
     def moving(self) -> int:
         return sum(one.under_way for one in self.entries.values())
 
@@ -109,12 +132,14 @@ def read_work(obj: KubeObject, *, shared_disks: bool) -> Work | None:
         volumes=int(status.get("volumes") or 0),
         created=seconds_of(obj["metadata"].get("creationTimestamp")),
         started=seconds_of(status.get("startedAt")),
+        elapsed=float(status.get("elapsedSeconds") or 0),
+        ending=seconds_of(status.get("rollingBackSince")),
     )
 
 
 @dataclass(frozen=True)
 class Standing:
-    """What is to be written of a maintenance; `word`: the word of spec.fenced, when it is first noted."""
+    """What is to be written of a maintenance."""
 
     phase: Phase
     reason: Reason
@@ -123,7 +148,6 @@ class Standing:
     network: Sequence[NetworkMove] = ()
     started: float = 0.0
     volumes: int = 0
-    word: Mapping[str, str] | None = None
 
 
 class StatusWriter:
@@ -152,24 +176,44 @@ class StatusWriter:
         }
         if standing.started:
             status["startedAt"] = timestamp(standing.started)
-        word = standing.word or before.get("fenced")
-        if word and work.spec.fenced:
+        if work.word is not None:
             # Once it is taken back, another word counts anew.
-            status["fenced"] = dict(word)
+            status["fenced"] = before["fenced"]
+        if work.going:
+            status["rollingBackSince"] = timestamp(work.ending or work.now)
+        if before.get("elapsedSeconds"):
+            status["elapsedSeconds"] = before["elapsedSeconds"]
         if listed:
             status["servers"] = [one.written() for one in listed]
         if standing.network:
             status["network"] = [one.written() for one in standing.network]
         if standing.volumes:
             status["volumes"] = standing.volumes
-        if status == before:
+        due = work.elapsed - float(before.get("elapsedSeconds") or 0) >= TIME_EVERY
+        if status == before and not (due and standing.phase in _WORKING):
             return
-        live = apply_to_seen(self._kube, NODE_MAINTENANCE, work.obj, manager=MANAGER, status=status)
-        work.obj["status"] = live.get("status") or status
+        if work.elapsed >= 1.0:
+            status["elapsedSeconds"] = int(work.elapsed)
+        self._apply(work, status)
         if before.get("phase") != status["phase"]:
             kind = WARNING if standing.phase == Phase.BLOCKED else standing.reason.event
             self._events.emit(work.obj, type_=kind, reason=standing.reason, message=standing.message)
             log.info("maintenance %s: %s (%s)", work.name, standing.phase, standing.message)
+
+    def note_word(self, work: Work, word: Confirmation, void: str) -> None:
+        """Writes spec.fenced as it was taken up, or why it is void, beside all else as it stands."""
+        noted = given_as(word.machine, word.given)
+        noted |= {"seen": word.seen.written()} if word.seen is not None else {}
+        noted |= {"void": void} if void else {}
+        self._apply(work, {**(work.obj.get("status") or {}), "fenced": noted})
+        if void:
+            text = f"spec.fenced is void: {void}"
+            self._events.emit(work.obj, type_=WARNING, reason=Reason.FENCING_AWAITED, message=text)
+            log.info("maintenance %s: %s", work.name, text)
+
+    def _apply(self, work: Work, status: Mapping[str, Any]) -> None:
+        live = apply_to_seen(self._kube, NODE_MAINTENANCE, work.obj, manager=MANAGER, status=status)
+        work.obj["status"] = live.get("status") or status
 
 
 def plan_text(plan: Sequence[Entry], stops: Sequence[tuple[Reason, str]] = ()) -> str:

@@ -59,6 +59,7 @@ class MaintenanceTrouble:
         if work.going and work.held and not work.started:
             self._end.release(work)
         else:
+            self._out.note_void(work, self._status)
             text = f"waits for OpenStack: {error}"
             phase = Phase.ROLLING_BACK if work.going and work.held else work.phase
             self._say(work, work.standing(phase, Reason.CLOUD_UNKNOWN, text))

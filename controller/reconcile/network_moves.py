@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 
 from controller.cloud_port import Cloud
 from controller.domain.cloud_facts import CloudView
@@ -14,7 +15,6 @@ from controller.domain.network_move import (
     MoveState,
     NetworkMove,
     Outlook,
-    given_lately,
     refused_move,
 )
 from controller.errors import CloudRefused, CloudUnavailable
@@ -32,8 +32,8 @@ class NotTaken(CloudRefused):
 class AskedAgents:
     """What Neutron says of agents in one look: each question is asked once, for all maintenances together.
 
-    `moves`: what stands in the status of all of them, so that they do not all choose the same agent, nor one
-    on a host that is `leaving`.
+    `given`: what all of them gave to each agent lately, so that they do not all choose the same agent, nor
+    one on a host that is `leaving`.
     """
 
     def __init__(
@@ -41,27 +41,25 @@ class AskedAgents:
         cloud: Cloud,
         view: CloudView,
         *,
-        moves: Iterable[NetworkMove] = (),
+        given: Mapping[str, int] = MappingProxyType({}),
         leaving: Iterable[str] = (),
-        now: float,
     ) -> None:
         self._cloud = cloud
         self._agents = view.agents
         self._ids = frozenset(one.id for one in view.agents)
         self._served: dict[str, Sequence[str]] = {}
         self._holders: dict[tuple[str, Kind], Sequence[str]] = {}
-        self._given = given_lately(moves, now)
+        self._given = dict(given)
         self._leaving = frozenset(leaving)
-        self._now = now
 
-    def outlook(self, host: str, *, deadline: float) -> Outlook:
-        """For the maintenance of a host; asks when it is asked."""
+    def outlook(self, host: str, *, deadline: float, now: float) -> Outlook:
+        """For the maintenance of a host, with what is now for it; asks when it is asked."""
         return Outlook(
             self._agents,
             host,
             self._ask_agent,
             self._ask_item,
-            self._now,
+            now,
             deadline,
             self._given,
             self._leaving,

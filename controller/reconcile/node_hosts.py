@@ -26,6 +26,7 @@ from controller.reconcile.after_evacuation import AfterEvacuation
 from controller.reconcile.cloud_access import CloudAccess
 from controller.reconcile.drain_guard import DrainGuard
 from controller.reconcile.drain_lock import DrainLocks, LockedNodes
+from controller.reconcile.fenced_nodes import FencedNodes
 from controller.reconcile.host_board import BoardContent, HostBoard
 from controller.reconcile.host_fencing import HostFencing
 from controller.reconcile.host_places import HostPlaces
@@ -88,6 +89,7 @@ class HostsReconciler:
         self._fencing = HostFencing(
             kube=kube, clock=clock, fencing=fencing, notes=self._notes, namespace=namespace
         )
+        self._fenced = FencedNodes(kube, events, self._notes)
         self._told: dict[str, tuple[str, str]] = {}
         self._turns = HostTurns(kube, clock, namespace)
         self._after = AfterEvacuation(kube, clock, namespace)
@@ -130,6 +132,7 @@ class HostsReconciler:
 
     def _care(self, scene: HostScene, cloud: Cloud, view: CloudView) -> bool:
         """Decides on every host and takes the steps; whether any changed something."""
+        scene = self._fenced.look(scene, view)
         hosts = self._scenes.facts(scene, view)
         braked = brake(hosts, scene.policy)
         now = self._clock.now()

@@ -26,12 +26,14 @@ from controller.domain.maintenance_plan import (
     waits_for_slots,
 )
 from controller.domain.maintenance_verdict import Progress, stopped_text, verdict
+from controller.domain.network_move import given_lately
 from controller.domain.node_maintenance import Phase, may_begin
 from controller.domain.node_policy import parse_policy
 from controller.domain.reasons import Reason
 from controller.errors import CloudRefused, CloudUnavailable, KubeError, is_refusal
 from controller.ports import NODE_MAINTENANCE, OSDPL, Clock, Events, Kube, KubeObject
 from controller.reconcile.cloud_access import CloudAccess
+from controller.reconcile.elapsed_times import ElapsedTimes
 from controller.reconcile.fair_order import FairOrder
 from controller.reconcile.host_board import HostBoard
 from controller.reconcile.host_out import HostOut
@@ -97,6 +99,7 @@ class MaintenancesReconciler:
         self._status = StatusWriter(kube, clock, events)
         self._order = FairOrder()
         self._walks = Walks()
+        self._times = ElapsedTimes(clock)
         self._end = MaintenanceEnd(kube=kube, clock=clock, events=events, out=self._out, status=self._status)
         self._trouble = MaintenanceTrouble(out=self._out, end=self._end, status=self._status)
 
@@ -107,7 +110,8 @@ class MaintenancesReconciler:
             return None
         osdpl = self._region()
         shared = parse_policy(osdpl["spec"]).shared_disks if osdpl is not None else False
-        works = [work for obj in listed if (work := read_work(obj, shared_disks=shared)) is not None]
+        read = (read_work(obj, shared_disks=shared) for obj in listed)
+        works = self._times.brought_up(work for work in read if work is not None)
         if osdpl is None:
             for work in works:
                 self._trouble.without_region(work, self._namespace)
@@ -124,9 +128,9 @@ class MaintenancesReconciler:
         claims = [self._claim(work, view, turns) for work in works]
         slots = share_slots(claims)
         waits = waits_for_slots(claims, slots)
-        moves = [move for work in works for move in work.network]
+        moves = given_lately((move, work.now) for work in works for move in work.network)
         leaving = [work.host for work in works if not work.going and not work.planning]
-        self._agents = AskedAgents(cloud, view, moves=moves, leaving=leaving, now=self._clock.now())
+        self._agents = AskedAgents(cloud, view, given=moves, leaving=leaving)
         self._walks.keep(works)
         pauses: list[float] = []
         for work in self._order.of(works, lambda one: (one.created, one.name)):
@@ -170,7 +174,7 @@ class MaintenancesReconciler:
 
     def _claim(self, work: Work, view: CloudView, turns: Mapping[str, str]) -> Claim:
         """What begins nothing leaves the slots to others."""
-        now = self._clock.now()
+        now = work.now
         idle = (
             work.planning
             or work.going
@@ -198,6 +202,7 @@ class MaintenancesReconciler:
     def _serve(self, work: Work, cloud: Cloud, view: CloudView, share: Share) -> float:
         if work.going:
             return self._end.roll_back(work, cloud, view, self._agents)
+        self._out.note_word(work, view, self._status)
         missing = _missing(work, view)
         if missing is not None and not work.started:
             self._status.write(work, work.standing(Phase.BLOCKED, Reason.NODE_REMOVED, missing))
@@ -218,7 +223,6 @@ class MaintenancesReconciler:
             standing = work.standing(Phase.MOVING, Reason.MOVING_SERVERS, text)
             self._status.write(work, replace(standing, started=self._clock.now()))
             return 0.0
-        self._out.note_word(work, view, self._status)
         if stopped:
             # What is under way ends; nothing is begun, and what a person does to the host meanwhile stays.
             return self._move(work, cloud, view, share, (Reason.AUTOMATION_BRAKED, stopped))
@@ -238,7 +242,7 @@ class MaintenancesReconciler:
     def _plan(self, work: Work, cloud: Cloud, view: CloudView, turn: str) -> None:
         servers = cloud.servers_on(work.host)
         plan = {one.id: planned(one, work, cloud, hurried=cloud.late) for one in servers}
-        outlook = self._agents.outlook(work.host, deadline=work.spec.server_deadline)
+        outlook = self._agents.outlook(work.host, deadline=work.spec.server_deadline, now=work.now)
         network = planned_moves(outlook) if work.spec.mode == Mode.MIGRATE else []
         turned = (Reason.WAITING_FOR_TURN, turn) if turn else None
         met = (turned, self._out.obstacle(work, view), stranded(network))
@@ -263,9 +267,9 @@ class MaintenancesReconciler:
         self, work: Work, cloud: Cloud, view: CloudView, share: Share, obstacle: Obstacle | None
     ) -> float:
         """With an obstacle nothing is begun; what is under way is followed, or its slots never came free."""
-        now, spec = self._clock.now(), work.spec
+        now, spec = work.now, work.spec
         over = now - work.started > spec.deadline
-        outlook = self._agents.outlook(work.host, deadline=spec.server_deadline)
+        outlook = self._agents.outlook(work.host, deadline=spec.server_deadline, now=now)
         slots = 0 if over or obstacle else share.slots
         moves = spec.mode == Mode.MIGRATE and not obstacle
         found = self._walks.of(work).follow(work, cloud, outlook, slots=slots, now=now, moves=moves)
@@ -314,7 +318,7 @@ class MaintenancesReconciler:
                 network=network,
                 remaining=remaining(work, commands, cloud) if ended and whole else (),
                 over=over,
-                settled=self._clock.now() - last > SETTLED_AFTER,
+                settled=work.now - last > SETTLED_AFTER,
                 unseen=not whole,
             )
         )

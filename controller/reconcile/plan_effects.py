@@ -6,18 +6,19 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from controller.domain.bundle import VolumePolicy
 from controller.domain.fixed_fields import fixed_changes
 from controller.domain.manifest_diff import HOOK, WORKLOADS
 from controller.domain.names import HELM_FIELD_MANAGER
 from controller.domain.plan import PlanAction
+from controller.domain.volume_claims import CLAIM, VOLUME_KINDS, is_kept
 from controller.errors import Conflict, Forbidden, ObjectMissing, ObjectRefused
 from controller.helm_port import RenderedRelease
 from controller.ports import Kube, KubeObject, resource_of
 from controller.reconcile.drift_check import as_sent, cause_of
 from controller.reconcile.fixed_objects import fixed_problem, is_fixed
+from controller.reconcile.volume_keeper import DroppedVolume
 
-KEEP = "helm.sh/resource-policy"
-CLAIM = "PersistentVolumeClaim"
 MOST_PROBLEMS = 3
 _RUNNING_KINDS = ("Job", "Pod")
 # What the API server writes by itself at every write, and what controllers write.
@@ -51,15 +52,28 @@ class DryRun:
         self._namespace = namespace
 
     def apply(
-        self, rendered: RenderedRelease, action: PlanAction, before: Iterable[KubeObject]
+        self,
+        rendered: RenderedRelease,
+        action: PlanAction,
+        before: Iterable[KubeObject],
+        dropped: Iterable[DroppedVolume],
+        *,
+        volumes: VolumePolicy,
     ) -> ObjectEffects:
-        """Effects of an install or upgrade; `before` are the objects of the revision deployed now."""
+        """Effects of an install or upgrade; `before` are the objects of the revision deployed now, `dropped`
+        the volumes that it would lose."""
         effects = ObjectEffects()
         for obj in rendered.manifest:
             self._apply_one(obj, effects)
-        kept = {self._key(obj) for obj in rendered.manifest}
-        effects.objects += self._deletions(obj for obj in before if self._key(obj) not in kept)
+        stays = {self._key(obj) for obj in rendered.manifest}
+        gone = [obj for obj in before if self._key(obj) not in stays and obj.get("kind") not in VOLUME_KINDS]
+        effects.objects += self._deletions(gone)
         effects.objects.sort()
+        fates = [(one.lost and volumes == "Delete", one.title) for one in dropped if one.recorded]
+        # First what cannot be brought back: a list that is cut must still show it.
+        lost = [f"delete {title}" for goes, title in fates if goes]
+        kept = [f"keep {title}" for goes, title in fates if not goes]
+        effects.objects = [*lost, *kept, *effects.objects]
         effects.hooks += _running_hooks(
             rendered.hooks, "install" if action == PlanAction.INSTALL else "upgrade"
         )
@@ -70,7 +84,8 @@ class DryRun:
     ) -> ObjectEffects:
         """Effects of an uninstall; `claims` are those that the release has now."""
         effects = ObjectEffects()
-        gone = [obj for obj in (*recorded.manifest, *recorded.hooks) if obj.get("kind") != CLAIM]
+        kept = (CLAIM,) if delete_volumes else VOLUME_KINDS
+        gone = [obj for obj in (*recorded.manifest, *recorded.hooks) if obj.get("kind") not in kept]
         lost = [f"delete {CLAIM}/{name}" for name in sorted(claims)] if delete_volumes else []
         # First what cannot be brought back: a list that is cut must still show it.
         effects.objects += [*lost, *sorted(set(self._deletions(gone)))]
@@ -134,7 +149,7 @@ class DryRun:
         return [
             f"delete {self._title(obj)}"
             for obj in objects
-            if _annotations(obj).get(KEEP) != "keep" and self._live(obj) is not None
+            if not is_kept(obj["metadata"]) and self._live(obj) is not None
         ]
 
     def _live(self, obj: KubeObject) -> KubeObject | None:

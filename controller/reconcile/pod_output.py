@@ -1,4 +1,4 @@
-"""What tells more than the status of a workload or a pod: ends of logs, and Events of refused pods."""
+"""What tells more than the status of a workload or a pod: ends of logs, and Events of pods."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import logging
 import threading
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from enum import Enum
 from typing import Any, TypeVar
 
 from controller.domain.conditions import timestamp
@@ -22,24 +23,37 @@ READ_AT_ONCE = 5
 LINES = 10
 # Pods are made within seconds: where there are none after so many, the cluster may have said why.
 LACKING_FOR = 15.0
+# A container that is starting may take so long until somebody wonders what its probe says.
+UNREADY_FOR = 15.0
 # A workload's controller that is refused tries again within 1000 s: an older word is about the past.
 WORD_KEPT = 1200.0
 
 Key = TypeVar("Key", bound=Hashable)
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class _Source:
-    """Where to read: the log of a container of a pod, or the Events of a workload by kind and name."""
+class _Place(Enum):
+    """Where it is read, and for how many seconds it must have been wanted before."""
 
-    events: bool
-    first: str
-    second: str
+    LOG = "log", 0.0
+    # What says of a workload why its pods cannot be made.
+    WORKLOAD = "events of a workload", LACKING_FOR
+    # What probes have said, and why a container cannot be started.
+    POD = "events of a pod", UNREADY_FOR
 
     @property
     def after(self) -> float:
-        """For how many seconds it must have been wanted before it is read."""
-        return LACKING_FOR if self.events else 0.0
+        return self.value[1]
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """What to read: of a pod and a container, or of a workload by kind and name. Words from before `since`
+    (seconds since the epoch) are of another of that name."""
+
+    place: _Place
+    first: str
+    second: str
+    since: float = 0.0
 
 
 def in_thread(work: Callable[[], None]) -> None:
@@ -84,9 +98,9 @@ class PodOutput:
         self._reading = False
 
     def added(self, components: Mapping[Key, ComponentHealth]) -> dict[Key, ComponentHealth]:
-        """The components, with what is known of those whose worst pod died silently, or lack pods."""
-        sources = {key: _source(one.verdict) for key, one in components.items()}
-        due = self._due(frozenset(one for one in sources.values() if one is not None))
+        """The components, with what is known of those whose worst pod does not say why, or lack pods."""
+        sources = {key: _sources(one.verdict) for key, one in components.items()}
+        due = self._due(frozenset().union(*sources.values()))
         if due:
             self._have_read(due)
         with self._lock:
@@ -110,11 +124,14 @@ class PodOutput:
             for gone in self._known.keys() - every:
                 del self._known[gone]
             self._wanted = {one: self._wanted.get(one, now) for one in every}
-            wanted = [one for one, since in self._wanted.items() if now - since >= one.after]
+            wanted = [one for one, since in self._wanted.items() if now - since >= one.place.after]
             # The oldest first, so that each has its turn however many there are.
             ages = {one: self._known[one][0] if one in self._known else -KEPT for one in wanted}
-            stale = sorted((read, one) for one, read in ages.items() if now - read >= KEPT)
-            due = [] if self._reading else [one for _, one in stale[:READ_AT_ONCE]]
+            stale = sorted(
+                (one for one, read in ages.items() if now - read >= KEPT),
+                key=lambda one: (ages[one], one.place.value, one.first, one.second),
+            )
+            due = [] if self._reading else stale[:READ_AT_ONCE]
             self._reading = self._reading or bool(due)
             return due
 
@@ -123,7 +140,7 @@ class PodOutput:
         try:
             for source in due:
                 try:
-                    text, away = self._events(source) if source.events else self._log(source), False
+                    text, away = self._read(source), False
                 except ApiUnavailable as error:
                     log.debug("%s %s: %s", source.first, source.second, error)
                     text, away = "", True
@@ -142,42 +159,75 @@ class PodOutput:
         if news:
             self._told()
 
-    def _log(self, source: _Source) -> str:
-        text = self._kube.pod_log(source.first, self._namespace, container=source.second, tail_lines=LINES)
-        return text.strip()
+    def _read(self, source: _Source) -> str:
+        match source.place:
+            case _Place.LOG:
+                return self._log(source)
+            case _Place.WORKLOAD:
+                about = f"involvedObject.kind={source.first},involvedObject.name={source.second}"
+                return self._events(source, f"{about},reason=FailedCreate")
+            case _Place.POD:
+                about = f"involvedObject.kind=Pod,involvedObject.name={source.first}"
+                return self._events(source, f"{about},type=Warning")
 
-    def _events(self, source: _Source) -> str:
-        """The newest word of the workload's controller on why it could not make a pod."""
-        about = f"involvedObject.kind={source.first},involvedObject.name={source.second}"
+    def _log(self, source: _Source) -> str:
+        """Of the run that has ended: where the container runs again, that is the one before."""
+        for previous in (True, False):
+            text = self._kube.pod_log(
+                source.first, self._namespace, container=source.second, tail_lines=LINES, previous=previous
+            ).strip()
+            if text:
+                return text
+        return ""
+
+    def _events(self, source: _Source, fields: str) -> str:
+        """The newest word of the workload's controller, or of the kubelet on the container."""
         try:
-            found = self._kube.list(EVENT, self._namespace, fields=f"{about},reason=FailedCreate")
+            found = self._kube.list(EVENT, self._namespace, fields=fields)
         except ApiUnavailable:
             raise
         except KubeError as error:
             log.debug("events of %s %s: %s", source.first, source.second, error)
             return ""
+        if source.place is _Place.POD:
+            found = [one for one in found if _explains(one, source.second)]
         newest = max(found, key=_moment, default=None)
-        if newest is None or _moment(newest) < timestamp(self._clock.now() - WORD_KEPT):
+        oldest = max(self._clock.now() - WORD_KEPT, source.since)
+        if newest is None or _moment(newest) < timestamp(oldest):
             return ""
         return str(newest.get("message") or "")
 
 
-def _source(verdict: Verdict) -> _Source | None:
+def _sources(verdict: Verdict) -> frozenset[_Source]:
+    found = []
     if verdict.silent is not None:
-        return _Source(False, *verdict.silent)
+        found.append(_Source(_Place.LOG, *verdict.silent))
     if verdict.lacking is not None:
-        return _Source(True, *verdict.lacking)
-    return None
+        found.append(_Source(_Place.WORKLOAD, *verdict.lacking))
+    if verdict.probed is not None:
+        found.append(_Source(_Place.POD, *verdict.probed))
+    return frozenset(found)
 
 
 def _with_output(
-    component: ComponentHealth, source: _Source | None, known: Mapping[_Source, tuple[float, str]]
+    component: ComponentHealth, sources: frozenset[_Source], known: Mapping[_Source, tuple[float, str]]
 ) -> ComponentHealth:
-    if source is None:
+    """What the kubelet says of it comes first, then what it has said itself."""
+    if not sources:
         return component
-    output = known[source][1] if source in known else ""
-    verdict = replace(component.verdict, output=output, awaited=source not in known)
-    return replace(component, verdict=verdict)
+    verdict = component.verdict
+    read = {one.place: known[one][1] for one in sources if one in known}
+    # Of probes there may never be a word: nothing waits for it.
+    awaited = any(one not in known for one in sources if one.place is not _Place.POD)
+    own = read.get(_Place.LOG) or read.get(_Place.WORKLOAD) or verdict.output
+    words = [text for text in (read.get(_Place.POD), own) if text]
+    return replace(component, verdict=replace(verdict, output="; ".join(words), awaited=awaited))
+
+
+def _explains(event: Mapping[str, Any], container: str) -> bool:
+    """Whether an Event of a pod tells of this container, or of the pod, more than that it is tried again."""
+    place = str((event.get("involvedObject") or {}).get("fieldPath") or "")
+    return event.get("reason") != "BackOff" and (not place or place.endswith(f"{{{container}}}"))
 
 
 def _moment(event: Mapping[str, Any]) -> str:

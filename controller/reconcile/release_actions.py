@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from controller.domain.bundle import ReleaseSpec, Values, VolumePolicy
@@ -51,6 +51,7 @@ from controller.reconcile.immutable_jobs import replace_immutable_jobs
 from controller.reconcile.last_runs import delete_last_runs
 from controller.reconcile.recorded_secrets import RecordedSecrets
 from controller.reconcile.release_removal import ReleaseRemoval, Removal
+from controller.reconcile.volume_keeper import VolumeKeeper
 
 log = logging.getLogger(__name__)
 
@@ -58,6 +59,8 @@ log = logging.getLogger(__name__)
 ERROR_LIMIT = 1000
 # How long an uninstall and its hooks may take; nothing is left that could say otherwise.
 UNINSTALL_SECONDS = 600
+# Names of kept volumes in an Event.
+MOST_KEPT = 10
 
 
 @dataclass(frozen=True)
@@ -124,6 +127,7 @@ class ReleaseActions:
         self._clock = clock
         self._drift = drift
         self._removal = ReleaseRemoval(kube, helm, records)
+        self._volumes = VolumeKeeper(kube, records)
         self._history = history
         self._causes = FailureCauses(helm, hooks)
         self._secrets = RecordedSecrets(kube, records)
@@ -164,23 +168,27 @@ class ReleaseActions:
         _log_end(job, error, duration, superseded=superseded)
         return Outcome(attempt, started, duration, error, cause.hooks, superseded, done)
 
-    def _install(self, job: Job, cancellation: Cancellation) -> None:
+    def _install(self, job: Job, cancellation: Cancellation) -> str:
         request = self._request(job)
+        rendered = self._helm.render(request)
+        kept = self._keep_volumes(job, rendered, request)
         # A release whose records are lost may have left runs of its hooks.
-        self._delete_last_runs(job, self._helm.render(request), cancellation)
+        self._delete_last_runs(job, rendered, cancellation)
         self._helm.install(request, cancellation)
+        return kept
 
-    def _upgrade(self, job: Job, cancellation: Cancellation) -> None:
+    def _upgrade(self, job: Job, cancellation: Cancellation) -> str:
         request = self._request(job)
-        self._make_way(job, self._helm.render(request), cancellation)
+        kept = self._make_way(job, self._helm.render(request), cancellation, request)
         self._helm.upgrade(request, cancellation)
+        return kept
 
-    def _rollback(self, job: Job, cancellation: Cancellation) -> None:
+    def _rollback(self, job: Job, cancellation: Cancellation) -> str:
         """Goes back, and notes in the new revision that it did: killed in between, the note is made then."""
-        target = job.requests.rollback_revision
+        target, kept = job.requests.rollback_revision, ""
         if not self._is_back(job, target):
             before = self._records.manifest(job.release, job.namespace, target)
-            self._make_way(job, before, cancellation)
+            kept = self._make_way(job, before, cancellation)
             try:
                 self._helm.rollback(
                     job.release, job.namespace, target, timeout=job.timeout, cancellation=cancellation
@@ -200,12 +208,31 @@ class ReleaseActions:
             **_request_labels(job),
         }
         self._records.relabel(job.release, job.namespace, newest.version, labels)
+        return kept
 
-    def _make_way(self, job: Job, rendered: RenderedRelease, cancellation: Cancellation) -> None:
-        """Before an action of Helm's that would fail at objects that cannot be changed."""
+    def _make_way(
+        self,
+        job: Job,
+        rendered: RenderedRelease,
+        cancellation: Cancellation,
+        request: HelmRequest | None = None,
+    ) -> str:
+        """Before an action of Helm's that would fail at objects that cannot be changed, or delete volumes;
+        which it keeps."""
         refuse_fixed_changes(self._kube, rendered, job.release, job.namespace)
+        kept = self._keep_volumes(job, rendered, request)
         replace_immutable_jobs(self._kube, rendered, job.release, job.namespace)
         self._delete_last_runs(job, rendered, cancellation)
+        return kept
+
+    def _keep_volumes(self, job: Job, rendered: RenderedRelease, request: HelmRequest | None) -> str:
+        """Has Helm leave what the release will not have any more; the same in words."""
+        if request is not None and self._volumes.has_volumes(job.release, job.namespace):
+            # A chart may ask the cluster whether to make a claim: what counts is what Helm will send.
+            rendered = self._helm.render(request, server=True)
+        if job.volumes == "Retain":
+            self._volumes.refuse(rendered, job.namespace, str(job.action).lower())
+        return keeps(self._volumes.keep(job.release, job.namespace, rendered, job.volumes))
 
     def _delete_last_runs(self, job: Job, rendered: RenderedRelease, cancellation: Cancellation) -> None:
         delete_last_runs(
@@ -240,7 +267,7 @@ class ReleaseActions:
         del cancellation  # one conditional write: over before it could be cancelled
         self._records.mark_failed(job.release, job.namespace, job.version, "its writer ended while at work")
 
-    def _uninstall(self, job: Job, cancellation: Cancellation) -> None:
+    def _uninstall(self, job: Job, cancellation: Cancellation) -> str:
         removal = Removal(
             job.release,
             job.namespace,
@@ -250,7 +277,7 @@ class ReleaseActions:
             hooks=not job.skip_hooks,
             volumes=job.volumes,
         )
-        self._removal.remove(removal, cancellation)
+        return keeps(self._removal.remove(removal, cancellation))
 
     def _correct(self, job: Job, cancellation: Cancellation) -> str:
         """Puts objects right that others have changed; gives which."""
@@ -317,6 +344,12 @@ class ReleaseActions:
             way_out = f"kubectl annotate hb {job.bundle} {SKIP_HOOKS_RELEASE_PREFIX}/{job.release}=true"
             text = f"{text}; to remove it without its hooks: {way_out}"
         return replace(cause, text=text)
+
+
+def keeps(volumes: Sequence[str]) -> str:
+    """`keeps PersistentVolumeClaim/a, …`, empty for none."""
+    more = f" and {len(volumes) - MOST_KEPT} more" if len(volumes) > MOST_KEPT else ""
+    return f"keeps {', '.join(volumes[:MOST_KEPT])}{more}" if volumes else ""
 
 
 def _request_labels(job: Job) -> Mapping[str, str]:

@@ -14,6 +14,7 @@ from controller.errors import HelmCancelled, ReleaseMissing
 from controller.helm_port import Cancellation, HelmClient, ReleaseRecords
 from controller.ports import NAMESPACE, SECRET, Kube
 from controller.reconcile.last_runs import delete_last_runs
+from controller.reconcile.volume_keeper import NOTHING, VolumeKeeper
 
 
 @dataclass(frozen=True)
@@ -40,9 +41,13 @@ class ReleaseRemoval:
         self._kube = kube
         self._helm = helm
         self._records = records
+        self._volumes = VolumeKeeper(kube, records)
 
-    def remove(self, removal: Removal, cancellation: Cancellation) -> None:
-        """Raises HelmFailed, also as HelmCancelled, and KubeError."""
+    def remove(self, removal: Removal, cancellation: Cancellation) -> tuple[str, ...]:
+        """Gives the volumes that it has kept, as `Kind/name`.
+
+        Raises HelmFailed, also as HelmCancelled, and KubeError.
+        """
         # First what Helm would leave, then the release: a kill in between leaves the release, so that
         # this is done again. The other order would forget what there was. And before either the
         # record, so that a release that is wanted again is not taken for whole.
@@ -51,13 +56,14 @@ class ReleaseRemoval:
             self._records.mark_uninstalling(release, namespace, removal.version)
             state = self._records.removal(release, namespace)
         except ReleaseMissing:
-            return
+            return ()
+        kept: tuple[str, ...] = ()
         self._records.delete_hooks(release, namespace)
         if removal.volumes == "Delete" and removal.for_good:
             self._delete_kept_secrets(removal)
             self._records.delete_claims(release, namespace)
         else:
-            self._records.retain_claims(release, namespace)
+            kept = self._volumes.keep(release, namespace, NOTHING)
         # A release that is wanted again is installed anew right away: what its deletion would clean up,
         # or wait for, is nobody's wish any more.
         hooks = removal.hooks and removal.for_good and state.runs_hooks and not self._is_ending(namespace)
@@ -81,6 +87,7 @@ class ReleaseRemoval:
         if hooks:
             self._records.delete_hooks(release, namespace, of_the_uninstall=True)
         self._uninstall(removal, cancellation, hooks=False)
+        return kept
 
     def _uninstall(
         self, removal: Removal, cancellation: Cancellation, *, hooks: bool, keep_history: bool = False

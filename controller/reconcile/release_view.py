@@ -74,6 +74,7 @@ def release_view(
         unlocks=release.attempt.unlocks if release.attempt else 0,
         hooks=[hook.entry() for hook in hooks] or release.hook_entries,
         drift=look.drifts[release.name].entries() if release.name in look.drifts else (),
+        kept=look.kept.get(release.name, ()),
     )
 
 

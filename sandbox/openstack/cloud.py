@@ -23,7 +23,7 @@ from sandbox.openstack.configuration import (
     SERVICE_USERS,
     Configuration,
 )
-from sandbox.openstack.provision import Tell, ensure_provisions
+from sandbox.openstack.provision import ensure_provisions
 from sandbox.openstack.schema import (
     create_databases,
     install_database,
@@ -32,6 +32,7 @@ from sandbox.openstack.schema import (
     run_inside,
 )
 from sandbox.openstack.series import HOST, Places, Series, places_of
+from sandbox.openstack.servers import Tell
 from sandbox.openstack.services import (
     Process,
     infrastructure,

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sandbox.openstack.provision import Programs
 from sandbox.openstack.series import HOST, Places
+from sandbox.openstack.servers import Programs
 
 REGION = "RegionOne"
 # The cloud's own accounts: it holds nothing and listens on loopback.

@@ -82,11 +82,6 @@ class Places:
         return self.root / "venv"
 
     @property
-    def system(self) -> Path:
-        """The unpacked Debian packages, where the machine has not installed them; all series share them."""
-        return self.root.parent / f"system-{platform.machine()}"
-
-    @property
     def golden(self) -> Path:
         """A stopped cloud that was set up and never used."""
         return self.root / f"golden-{self.setup}"

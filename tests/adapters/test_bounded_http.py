@@ -88,7 +88,7 @@ def test_the_fencing_service_confirms_nothing_by_dripping(
     monkeypatch.setattr(fencing, "WHOLE", SOON)
     monkeypatch.setattr(fencing, "TIMEOUT", (LATE, LATE))
     with pytest.raises(CloudUnavailable):
-        HttpFencing().confirm(f"http://{dripping.address}/", node="cmp1", uid="u", since=1.0)
+        HttpFencing().confirm(f"http://{dripping.address}/", node="cmp1", uid="u", boot="b", since=1.0)
 
 
 class _Trust:

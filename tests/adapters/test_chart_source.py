@@ -11,6 +11,7 @@ from typing import cast
 
 import pytest
 
+from containers.charts import chart_lookout
 from controller.adapters.chart_source import ChartStore
 from controller.adapters.pulled_charts import PulledCharts
 from controller.domain.bundle import ChartRef
@@ -283,3 +284,32 @@ class NeverAsked:
 
 def _refuse(path: Path) -> bytes:
     raise AssertionError(f"{path} was read again")
+
+
+def test_an_edited_chart_of_a_directory_is_told_once(tmp_path: Path) -> None:
+    chart, store = write_chart(tmp_path), ChartStore(tmp_path)
+    assert not store.changed(), "nothing was read yet"
+    before = store.digest(WEB)
+    assert not store.changed()
+    (chart / "templates" / "a.yaml").write_text("kind: Secret\n")
+    assert store.changed()
+    assert not store.changed()
+    assert store.digest(WEB) != before
+
+
+def test_a_chart_that_goes_is_told_once(tmp_path: Path) -> None:
+    chart, store = write_chart(tmp_path), ChartStore(tmp_path)
+    store.digest(WEB)
+    shutil.rmtree(chart)
+    assert store.changed()
+    assert not store.changed()
+
+
+def test_who_looks_out_for_edits_is_told_of_them_within_a_minute(tmp_path: Path) -> None:
+    chart, store, told = write_chart(tmp_path), ChartStore(tmp_path), list[str]()
+    look = chart_lookout(store, lambda: told.append("changed"))
+    store.digest(WEB)
+    assert (look("", "") or 0) < 60 and told == []
+    (chart / "values.yaml").write_text("size: 2\n")
+    look("", "")
+    assert told == ["changed"]

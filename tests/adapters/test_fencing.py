@@ -52,12 +52,12 @@ def service(monkeypatch: pytest.MonkeyPatch) -> Iterator[Service]:
 
 
 def confirm(url: str) -> bool:
-    return HttpFencing().confirm(url, node="cmp1", uid="u", since=1_780_000_000.0)
+    return HttpFencing().confirm(url, node="cmp1", uid="u", boot="b", since=1_780_000_000.0)
 
 
 def test_it_is_told_which_node_and_since_when(service: Service) -> None:
     assert confirm(service.url)
-    assert service.asked == [{"node": "cmp1", "uid": "u", "since": "2026-05-28T20:26:40Z"}]
+    assert service.asked == [{"node": "cmp1", "uid": "u", "bootID": "b", "since": "2026-05-28T20:26:40Z"}]
 
 
 @pytest.mark.parametrize(
@@ -90,10 +90,12 @@ def test_no_answer_is_none(service: Service) -> None:
 
 def test_a_token_is_given_where_there_is_one(service: Service) -> None:
     assert confirm(service.url)
-    assert HttpFencing().confirm(service.url, node="cmp1", uid="u", since=1.0, token="s3")
+    assert HttpFencing().confirm(service.url, node="cmp1", uid="u", boot="b", since=1.0, token="s3")
     assert service.tokens == [None, "Bearer s3"]
 
 
 def test_an_authority_that_cannot_be_read_confirms_nothing(service: Service) -> None:
     with pytest.raises(CloudUnavailable):
-        HttpFencing().confirm(service.url, node="cmp1", uid="u", since=1.0, authority=b"no certificate")
+        HttpFencing().confirm(
+            service.url, node="cmp1", uid="u", boot="b", since=1.0, authority=b"no certificate"
+        )

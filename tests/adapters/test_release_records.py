@@ -8,6 +8,7 @@ import json
 from typing import Any
 
 import pytest
+import yaml
 
 from controller.adapters.release_records import RECORD_TYPE, SecretRecords, decode_record, encode_record
 from controller.domain.names import (
@@ -280,16 +281,14 @@ def test_claims_are_those_of_the_manifest_and_of_stateful_sets() -> None:
 
 def test_a_release_without_records_has_no_claims() -> None:
     assert SecretRecords(FakeKube()).claims("web", SPACE) == ()
-    assert SecretRecords(FakeKube()).retain_claims("web", SPACE) == ()
 
 
-def test_retaining_marks_the_claims_of_the_newest_revision_and_nothing_else() -> None:
+def test_keeping_a_volume_changes_its_document_and_nothing_else() -> None:
     kube = FakeKube()
     kube.create(record(1, manifest=f"---\n{CLAIM}"))
     kube.create(record(2, manifest=f"---\n{CONFIG}---\n# Source: web/templates/b.yaml\n{CLAIM}"))
-    kube.create(claim("web-data"))
+    SecretRecords(kube).keep_volumes("web", SPACE, 2, {("PersistentVolumeClaim", SPACE, "web-data")})
 
-    assert SecretRecords(kube).retain_claims("web", SPACE) == ("web-data",)
     manifest = stored(kube, 2)["manifest"]
     assert CONFIG.strip() in manifest  # to the letter, comments included
     assert "# Source: web/templates/b.yaml" in manifest
@@ -300,36 +299,39 @@ def test_retaining_marks_the_claims_of_the_newest_revision_and_nothing_else() ->
     assert "keep" not in stored(kube, 1)["manifest"]
 
 
-def test_retaining_twice_writes_once() -> None:
+@pytest.mark.parametrize("volumes", [set(), {("PersistentVolumeClaim", "other", "web-data")}])
+def test_volumes_that_are_not_named_stay_as_they_are(volumes: set[tuple[str, str, str]]) -> None:
     kube = FakeKube()
     kube.create(record(manifest=f"---\n{CLAIM}"))
-    SecretRecords(kube).retain_claims("web", SPACE)
     kube.forget_requests()
-    SecretRecords(kube).retain_claims("web", SPACE)
-
+    SecretRecords(kube).keep_volumes("web", SPACE, 1, volumes)
     assert kube.writes == []
 
 
-def test_retaining_takes_claims_from_a_set_that_would_delete_them() -> None:
+def test_a_volume_in_a_list_is_kept_as_a_document_of_its_own() -> None:
+    """Of a List, Helm asks the List itself whether to keep it."""
     kube = FakeKube()
-    workload = {
-        "apiVersion": "apps/v1",
-        "kind": "StatefulSet",
-        "metadata": {"name": "db", "namespace": SPACE},
-        "spec": {
-            "persistentVolumeClaimRetentionPolicy": {"whenDeleted": "Delete", "whenScaled": "Delete"},
-            "volumeClaimTemplates": [{"metadata": {"name": "data"}}],
-        },
-    }
-    made = kube.create(workload)
-    owner = {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "db", "uid": made["metadata"]["uid"]}
-    kube.create(claim("data-db-0", ownerReferences=[owner]))
-    kube.create(record(manifest=f"---\n{json.dumps(workload)}\n"))
+    data = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "data"}}
+    rest = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "rest"}}
+    both = {"apiVersion": "v1", "kind": "List", "items": [data, rest]}
+    kube.create(record(manifest=f"---\n{json.dumps(both)}\n"))
+    records = SecretRecords(kube)
+    records.keep_volumes("web", SPACE, 1, {("PersistentVolumeClaim", SPACE, "data")})
 
-    assert SecretRecords(kube).retain_claims("web", SPACE) == ("data-db-0",)
-    policy = (kube.get(STATEFULSET, "db", SPACE) or {})["spec"]["persistentVolumeClaimRetentionPolicy"]
-    assert policy == {"whenDeleted": "Retain", "whenScaled": "Delete"}
-    assert not (kube.get(PVC, "data-db-0", SPACE) or {})["metadata"].get("ownerReferences")
+    kept, other = (yaml.safe_load(text) for text in stored(kube, 1)["manifest"].split("---") if text.strip())
+    assert kept["metadata"]["annotations"] == {"helm.sh/resource-policy": "keep"}
+    assert other == rest
+
+
+def test_keeping_volumes_twice_writes_once() -> None:
+    kube = FakeKube()
+    kube.create(record(manifest=f"---\n{CLAIM}"))
+    volumes = {("PersistentVolumeClaim", SPACE, "web-data")}
+    SecretRecords(kube).keep_volumes("web", SPACE, 1, volumes)
+    kube.forget_requests()
+    SecretRecords(kube).keep_volumes("web", SPACE, 1, volumes)
+    SecretRecords(kube).keep_volumes("web", SPACE, 7, volumes)
+    assert kube.writes == []
 
 
 def test_deleting_claims_takes_the_sets_that_would_make_them_anew() -> None:

@@ -45,6 +45,14 @@ def bundle(bundle_name: str = "identity", **release: Any) -> dict[str, Any]:
     )
 
 
+def evacuation(**fenced: str) -> dict[str, Any]:
+    """A NodeMaintenance that only plans to evacuate a machine, confirmed to be off as `fenced` says."""
+    spec = {"nodeName": "cmp1", "mode": "Evacuate", "dryRun": True, "fenced": fenced}
+    obj = _obj("NodeMaintenance", "plan", "", spec)
+    del obj["metadata"]["namespace"]
+    return obj
+
+
 def features(**given: Any) -> dict[str, Any]:
     """An OpenStackDeployment with these features."""
     return osdpl(features=given)

@@ -9,10 +9,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tests.api.definitions import bundle, features, osdpl
+from tests.api.definitions import bundle, evacuation, features, osdpl
 
 SECRET = {"name": "vault", "key": "id"}
 VAULT = {"url": "https://vault.example.org", "roleID": SECRET, "secretID": SECRET}
+MACHINE = {
+    "nodeUID": "6f1c2a40-0000-4000-8000-000000000001",
+    "bootID": "0b2d3c51-0000-4000-8000-000000000002",
+    "ready": "Unknown",
+    "lastHeartbeatTime": "2026-11-22T07:01:10Z",
+}
 EXTERNAL = {"name": "public", "bridge": "br-ex"}
 SUBNET = {"range": "203.0.113.0/24"}
 
@@ -49,6 +55,22 @@ def _address(**subnet: Any) -> dict[str, Any]:
 REPOSITORY = "https://charts.example.org"
 
 CASES: Sequence[RuleCase] = (
+    RuleCase(
+        "fenced names the machine that is off: nodeUID, bootID, ready and lastHeartbeatTime, as its Node "
+        "shows them; osctl node maintain NODE --mode evacuate --fenced writes them",
+        [
+            evacuation(**MACHINE),
+            evacuation(**MACHINE, givenAt="2026-11-22T07:05:00Z"),
+            evacuation(**dict.fromkeys(MACHINE, "")),
+        ],
+        [evacuation(), *(evacuation(**{k: v for k, v in MACHINE.items() if k != one}) for one in MACHINE)],
+    ),
+    RuleCase(
+        "ready is the status of the Node's condition Ready: Unknown, False, or empty where there is no Node; "
+        "a machine whose node is Ready is not off",
+        [evacuation(**{**MACHINE, "ready": "False"})],
+        [evacuation(**{**MACHINE, "ready": "True"})],
+    ),
     RuleCase(
         "the name must have at most 63 characters",
         [osdpl(name="r" * 63), bundle(bundle_name="b" * 63)],

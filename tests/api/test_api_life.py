@@ -14,7 +14,7 @@ from controller.domain.deployment import parse_deployment
 from sandbox.cluster import Sandbox
 from sandbox.errors import SandboxError
 from tests.api.conftest import Api
-from tests.api.definitions import CRDS, SCHEMAS, bundle, osdpl
+from tests.api.definitions import CRDS, SCHEMAS, bundle, evacuation, osdpl
 
 pytestmark = pytest.mark.cluster
 EXAMPLES = sorted((CRDS.parents[1] / "examples").glob("*.yaml"))
@@ -82,6 +82,14 @@ def test_a_plan_of_a_maintenance_may_begin_and_one_that_began_is_no_plan_again(
     refused = api.patch(plan, {"spec": {"dryRun": True}})
     assert refused.status == 422 and "does not become a plan again" in refused.message
     assert api.patch(plan, {"spec": {"retries": 2}}).accepted
+
+
+def test_a_bare_word_that_a_machine_is_off_is_refused(asked: Api) -> None:
+    """By its type: no rule of ours is asked about that."""
+    bare = evacuation()
+    bare["spec"]["fenced"] = True
+    refused = asked.create(bare)
+    assert refused.status == 422 and "spec.fenced in body must be of type object" in refused.message
 
 
 def test_what_the_server_stores_is_what_we_compute(api: Api) -> None:

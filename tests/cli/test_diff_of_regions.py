@@ -94,6 +94,19 @@ def test_a_release_that_goes_keeps_its_volumes_or_not(written: Written):
     assert "DELETES THE DATA of rabbitmq-compute" in result.stdout
 
 
+@pytest.mark.parametrize(("volumes", "lost"), [("Retain", False), ("Delete", True)])
+def test_a_claim_that_a_change_drops_is_kept_or_not(written: Written, volumes: str, lost: bool):
+    def images(**values: Any) -> dict[str, Any]:
+        return {"image": {"glance": {"values": {"keep_pvc": False, **values}}}}
+
+    before = written("before", volumes=volumes, services=images())
+    after = written(volumes=volumes, services=images(manifests={"pvc_images": False}))
+    result = osctl("diff", before, after)
+    assert ("DELETES THE DATA of glance" in result.stdout) is lost
+    verb = "deletes" if lost else "keeps"
+    assert f"{verb:<10}PersistentVolumeClaim glance-images" in result.stdout
+
+
 def test_a_release_that_comes_tells_its_objects_and_one_that_goes_too(written: Written):
     features = {"messaging": {"dedicatedBrokers": ["compute"]}}
     _, found = compared(str(EXAMPLE), written(features=features))

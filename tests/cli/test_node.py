@@ -13,6 +13,7 @@ from controller.cli.cluster import Cluster
 from controller.cli.node_view import node_causes, node_rows, plan_rows, plan_summary
 from controller.cli.output import Cell
 from controller.domain.cloud_facts import Agent
+from controller.domain.fencing_confirmation import given_as, machine_of
 from controller.ports import NODE, NODE_MAINTENANCE
 from tests.cli.objects import osctl
 from tests.reconcile.node_world import NodeWorld, fail
@@ -135,10 +136,14 @@ def test_a_plan_for_a_node_that_is_nowhere_is_refused(world: NodeWorld) -> None:
 
 def test_maintain_gives_a_maintenance_that_is_there_mode_and_fenced(world: NodeWorld) -> None:
     assert osctl("node", "maintain", "cmp1").exit_code == 0
+    world.set_condition("cmp1", "Unknown", boot="boot-1")
     found = osctl("node", "maintain", "cmp1", "--mode", "evacuate", "--fenced")
-    assert found.exit_code == 0 and "mode evacuate, fenced true" in found.stderr
+    assert found.exit_code == 0 and "mode evacuate, fenced anew" in found.stderr
+    shown = machine_of(world.node("cmp1"))
+    assert f"Node {shown.uid}, boot boot-1, last word of its kubelet {shown.heartbeat}" in found.stderr
     live = world.kube.get(NODE_MAINTENANCE, "node-cmp1")
-    assert live is not None and (live["spec"]["mode"], live["spec"]["fenced"]) == ("Evacuate", True)
+    assert live is not None and live["spec"]["mode"] == "Evacuate"
+    assert live["spec"]["fenced"] == given_as(shown, live["spec"]["fenced"]["givenAt"])
     assert "is there already" in osctl("node", "maintain", "cmp1").stderr
     again = world.kube.get(NODE_MAINTENANCE, "node-cmp1")
     assert again is not None and again["spec"]["mode"] == "Evacuate"
@@ -162,5 +167,26 @@ def test_only_a_node_that_is_not_ready_can_be_said_to_be_off(world: NodeWorld) -
     assert osctl("node", "fenced", "cmp1").exit_code == 6
     world.set_ready("cmp1", False)
     assert osctl("node", "fenced", "cmp1").exit_code == 0
-    live = world.kube.get(NODE, "cmp1")
-    assert live is not None and live["metadata"]["annotations"]["osctl.dev/fenced-at"]
+    shown = machine_of(world.node("cmp1"))
+    assert world.notes("cmp1")["fenced"] == f"{shown.uid}//Unknown/{shown.heartbeat}"
+
+
+def test_a_machine_that_is_ready_is_not_said_to_be_off_by_a_maintenance(world: NodeWorld) -> None:
+    found = osctl("node", "maintain", "cmp1", "--mode", "evacuate", "--fenced")
+    assert found.exit_code == 6 and "is Ready: it is not off" in found.stderr
+    assert world.kube.list(NODE_MAINTENANCE) == []
+
+
+def test_only_an_evacuation_needs_a_machine_to_be_off(world: NodeWorld) -> None:
+    world.set_ready("cmp1", False)
+    found = osctl("node", "maintain", "cmp1", "--fenced")
+    assert found.exit_code == 6 and "--mode evacuate" in found.stderr
+    assert world.kube.list(NODE_MAINTENANCE) == []
+
+
+def test_a_machine_whose_node_is_gone_is_confirmed_as_such(world: NodeWorld) -> None:
+    world.kube.delete(NODE, "cmp1")
+    found = osctl("node", "maintain", "cmp1", "--mode", "evacuate", "--fenced")
+    assert found.exit_code == 0 and "there was no Node of that name" in found.stderr
+    live = world.kube.get(NODE_MAINTENANCE, "node-cmp1")
+    assert live is not None and live["spec"]["fenced"]["nodeUID"] == ""

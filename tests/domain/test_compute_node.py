@@ -304,14 +304,9 @@ def test_what_follows_from_each_state(case: str) -> None:
     assert (found.step, found.reason) == (step, reason)
 
 
-FENCED = replace(LOST, fenced=NOW - 60)
+FENCED = replace(LOST, fenced=True)
 EVACUATION: dict[str, tuple[HostFacts, Step, Reason]] = {
     "not fenced": (replace(HOST, node=LOST, service=DEAD, servers=3), Step.BLOCKED, Reason.FENCING_AWAITED),
-    "fenced before an earlier loss": (
-        replace(HOST, node=replace(LOST, fenced=LOST.since - 1), service=DEAD, servers=3),
-        Step.BLOCKED,
-        Reason.FENCING_AWAITED,
-    ),
     "its evacuation began, and it is fenced": (
         replace(HOST, node=FENCED, service=HELD, servers=3, maintenance="evacuate-1", automatic=True),
         Step.NOTHING,
@@ -321,16 +316,6 @@ EVACUATION: dict[str, tuple[HostFacts, Step, Reason]] = {
         replace(HOST, node=LOST, service=HELD, servers=3, maintenance="evacuate-1", automatic=True),
         Step.BLOCKED,
         Reason.FENCING_AWAITED,
-    ),
-    "fenced in times to come": (
-        replace(HOST, node=replace(LOST, fenced=NOW + 60), service=DEAD, servers=3),
-        Step.BLOCKED,
-        Reason.FENCING_AWAITED,
-    ),
-    "fenced by a clock a little ahead": (
-        replace(HOST, node=replace(LOST, fenced=NOW + 2), service=DEAD, servers=3),
-        Step.EVACUATE,
-        Reason.EVACUATING,
     ),
     "fenced, nobody knows since when it is not ready": (
         replace(HOST, node=replace(FENCED, since=0.0), service=DEAD, servers=3),
@@ -397,7 +382,7 @@ def test_nothing_harmful_is_ever_done_on_what_is_not_known_or_runs_or_is_braked(
                     assert not (step == Step.REMOVE and facts.servers)
                 if step == Step.EVACUATE:
                     assert policy.evacuate and facts.node is not None and not facts.node.ready
-                    assert facts.node.is_fenced(NOW) and not braked
+                    assert facts.node.fenced and not braked
                 if braked:
                     assert step not in HARMFUL
                 if braked and facts.node is None and service is not None:

@@ -56,6 +56,29 @@ def test_objects_come_and_go():
     assert (found.created, found.deleted) == (("Secret new",), ("Secret old",))
 
 
+def claim(name: str, **annotations: str) -> dict[str, Any]:
+    found = obj("PersistentVolumeClaim", name)
+    found["metadata"]["annotations"] = annotations
+    return found
+
+
+@pytest.mark.parametrize("retain", [True, False])
+def test_a_claim_that_is_dropped_is_kept_or_deleted(retain: bool):
+    kept = claim("kept", **{"helm.sh/resource-policy": "keep"})
+    found = diff_manifests([claim("data"), kept, obj("Secret", "a")], [], retain=retain)
+    both = ("PersistentVolumeClaim data", "PersistentVolumeClaim kept")
+    assert found.kept == (both if retain else both[1:])
+    assert found.deleted == (("Secret a",) if retain else (both[0], "Secret a"))
+    assert found.loses_data is not retain
+
+
+@pytest.mark.parametrize("retain", [True, False])
+def test_a_set_that_takes_its_claims_along_loses_data(retain: bool):
+    spec = {"persistentVolumeClaimRetentionPolicy": {"whenDeleted": "Delete"}}
+    found = diff_manifests([obj("StatefulSet", "db", spec=spec)], [], retain=retain)
+    assert (found.deleted, found.loses_data) == (("StatefulSet db",), not retain)
+
+
 def test_objects_of_one_name_in_two_namespaces_are_two():
     here, there = obj("Role", "a"), obj("Role", "a")
     there["metadata"]["namespace"] = "kube-system"

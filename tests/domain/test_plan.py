@@ -118,6 +118,10 @@ def test_the_wish_is_the_same_once_the_api_server_has_stored_it() -> None:
             [{"action": "Uninstall", "objects": ["delete PersistentVolumeClaim/a", "delete Secret/b"]}],
             "uninstalls 1 release, DELETES THE DATA in 1 volume",
         ),
+        (
+            [{"action": "Upgrade", "objects": ["keep PersistentVolumeClaim/a"]}],
+            "upgrades 1 release, keeps the data in 1 volume that no release has any more, loses no data",
+        ),
         ([{"action": "Settings"}], "changes how 1 release is kept, loses no data"),
     ],
 )

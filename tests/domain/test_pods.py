@@ -51,6 +51,11 @@ CAUSES: dict[str, tuple[dict[str, Any], CauseKind, str]] = {
         CauseKind.CRASH,
         "CrashLoopBackOff: container api ended with exit code 1",
     ),
+    "ended without an error where it should go on": (
+        unready(container_status(state={"terminated": ended(0, reason="Completed")})),
+        CauseKind.CRASH,
+        "CrashLoopBackOff: container api ended with exit code 0",
+    ),
     "crash loop, running between two crashes": (
         unready(container_status(restarts=4, last=ended(1))),
         CauseKind.CRASH,

@@ -86,7 +86,7 @@ class FakeCloud:
         # For what is to end in time; without it nothing has to.
         self.clock: Clock | None = None
         self._under_way: list[_Move] = []
-        self._next = 0
+        self._next = self._updates = 0
         for host in hosts:
             self.add_host(host)
 
@@ -110,6 +110,16 @@ class FakeCloud:
             self.held[host].add(id_)
         return ids
 
+    def report(self, host: str) -> None:
+        """Its compute reports, which a service that is forced down does not show but by its last update."""
+        self.services[host] = replace(self.services[host], up=True)
+        self._written(host)
+
+    def _written(self, host: str) -> None:
+        """Nova writes down when a service was changed or reported last (updated_at)."""
+        self._updates += 1
+        self.services[host] = replace(self.services[host], updated=f"update {self._updates}")
+
     def die(self, host: str) -> None:
         self.services[host] = replace(self.services[host], up=False)
 
@@ -121,6 +131,7 @@ class FakeCloud:
         """The compute starts again, and cleans up what was evacuated."""
         service = self.services[host]
         self.services[host] = replace(service, up=not service.forced_down)
+        self._written(host)
         self.uncleaned.discard(host)
         self.held[host] = {id_ for id_ in self.held[host] if self.hosted[id_].host == host}
 
@@ -256,7 +267,10 @@ class FakeCloud:
     def set_compute_service(self, id_: str, *, enabled: bool, reason: str = "") -> None:
         service = self._service(id_)
         self._called("set_compute_service", service.host)
-        self.services[service.host] = replace(service, enabled=enabled, reason="" if enabled else reason)
+        changed = replace(service, enabled=enabled, reason="" if enabled else reason)
+        if changed != service:
+            self.services[service.host] = changed
+            self._written(service.host)
         self.after("set_compute_service", service.host)
 
     def force_down(self, id_: str, *, down: bool) -> None:
@@ -264,7 +278,9 @@ class FakeCloud:
         self._called("force_down" if down else "unforce", service.host)
         if not down and service.host in self.uncleaned:
             raise CloudRefused("`done` evacuation migration records remain", 400)
-        self.services[service.host] = replace(service, forced_down=down)
+        if service.forced_down != down:
+            self.services[service.host] = replace(service, forced_down=down)
+            self._written(service.host)
         self.after("force_down", service.host)
 
     def delete_compute_service(self, id_: str) -> None:
@@ -458,7 +474,15 @@ class FakeFencing:
         self.authorities: list[bytes] = []
 
     def confirm(
-        self, url: str, *, node: str, uid: str, since: float, token: str = "", authority: bytes = b""
+        self,
+        url: str,
+        *,
+        node: str,
+        uid: str,
+        boot: str,
+        since: float,
+        token: str = "",
+        authority: bytes = b"",
     ) -> bool:
         self.asked.append(node)
         self.tokens.append(token)

@@ -18,6 +18,7 @@ from controller.domain.bundle import Values
 from controller.domain.hooks import EVENTS
 from controller.domain.names import HELM_FIELD_MANAGER, REMOVAL_LABEL
 from controller.domain.values import copied
+from controller.domain.volume_claims import KEEP, KEEP_ANNOTATION, VOLUME_KINDS, VolumeId, identify, is_kept
 from controller.errors import ControllerError, HelmCancelled, HelmFailed, ReleaseMissing
 from controller.helm_port import (
     Cancellation,
@@ -27,7 +28,7 @@ from controller.helm_port import (
     RenderedRelease,
     Revision,
 )
-from controller.ports import JOB, POD, Resource
+from controller.ports import JOB, POD, Resource, resource_of
 from controller.reconcile.drift_check import as_sent
 from tests.fakes.kube import FakeKube
 from tests.fakes.world import FakeClock
@@ -231,8 +232,9 @@ class FakeHelm:
         self._find(release, version).labels.update(labels)
 
     def manifest(self, release: str, namespace: str, version: int) -> RenderedRelease:
-        self._find(release, version)
-        return self._rendered(release, namespace)
+        recorded = self._find(release, version)
+        objects = tuple(copied(dict(obj)) for obj in recorded.objects)
+        return RenderedRelease(objects, self._rendered(release, namespace).hooks)
 
     def given_values(self, release: str, namespace: str, version: int) -> Values:
         return self._find(release, version).values
@@ -270,8 +272,9 @@ class FakeHelm:
         self.calls.append(("DeleteClaims", release))
         return ()
 
-    def retain_claims(self, release: str, namespace: str) -> tuple[str, ...]:
-        return ()
+    def keep_volumes(self, release: str, namespace: str, version: int, volumes: Collection[VolumeId]) -> None:
+        record = self._find(release, version)
+        record.objects = [_as_kept(obj, namespace, volumes) for obj in record.objects]
 
     # -- inside
 
@@ -301,6 +304,7 @@ class FakeHelm:
         for obj in record.objects:
             sent = as_sent(dict(obj), request.release, request.namespace)
             self._kube.apply(sent, manager=HELM_FIELD_MANAGER)
+        self._delete_dropped(found[:-1], record, request.namespace)
         try:
             for event in EVENTS[action]:
                 self._run_hooks(event, request.release, request.namespace, record, cancellation)
@@ -314,6 +318,16 @@ class FakeHelm:
         record.status = "deployed"
         del found[: -request.max_history]
         return revision(version, "deployed", labels, self._clock.now())
+
+    def _delete_dropped(self, before: Sequence[_Record], record: _Record, namespace: str) -> None:
+        """What the revision deployed before had and this one has not goes, unless it says `keep` itself."""
+        deployed = [one for one in before if one.status == "deployed"] or list(before)
+        names = {(obj["kind"], obj["metadata"]["name"]) for obj in record.objects}
+        for obj in deployed[-1].objects if deployed else ():
+            kind, name = obj["kind"], obj["metadata"]["name"]
+            live = self._kube.get(resource_of(obj), name, namespace)
+            if (kind, name) not in names and live is not None and not is_kept(live["metadata"]):
+                self._kube.delete(resource_of(obj), name, namespace)
 
     def _run_hooks(
         self, event: str, release: str, namespace: str, record: _Record, cancellation: Cancellation | None
@@ -369,3 +383,13 @@ class FakeHelm:
             done = self._wake.wait_for(lambda: token.cancelled or job in self._ends, DEADLINE)
             assert done, f"no test ever ended Job {job}"
             return "cancelled" if token.cancelled else self._ends.pop(job)
+
+
+def _as_kept(obj: Mapping[str, Any], namespace: str, volumes: Collection[VolumeId]) -> Mapping[str, Any]:
+    if obj["kind"] not in VOLUME_KINDS or identify(obj, namespace) not in volumes:
+        return obj
+    meta = obj["metadata"]
+    return {
+        **obj,
+        "metadata": {**meta, "annotations": {**(meta.get("annotations") or {}), KEEP_ANNOTATION: KEEP}},
+    }

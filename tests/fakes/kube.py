@@ -80,6 +80,7 @@ class FakeKube:
         self._lock = threading.RLock()
         self.requests: list[Request] = []
         self.logs: dict[tuple[str, str, str], str] = {}
+        self.previous_logs: dict[tuple[str, str, str], str] = {}
         self.before_write: Callable[[Request], None] = _nothing
         self.after_write: Callable[[Request], None] = _nothing
 
@@ -246,8 +247,17 @@ class FakeKube:
             write.delete(stored)
             return True
 
-    def pod_log(self, name: str, namespace: str, *, container: str = "", tail_lines: int = 20) -> str:
-        lines = self.logs.get((namespace, name, container), "").splitlines()
+    def pod_log(
+        self,
+        name: str,
+        namespace: str,
+        *,
+        container: str = "",
+        tail_lines: int = 20,
+        previous: bool = False,
+    ) -> str:
+        logs = self.previous_logs if previous else self.logs
+        lines = logs.get((namespace, name, container), "").splitlines()
         return "\n".join(lines[-tail_lines:])
 
     # -- inside

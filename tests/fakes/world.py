@@ -22,6 +22,10 @@ class FakeClock:
         self._now += seconds
         self._monotonic += seconds
 
+    def jump(self, seconds: float) -> None:
+        """Somebody sets the clock; no time passes."""
+        self._now += seconds
+
 
 class FakeRandomness:
     """Repeats itself for the same seed, and never gives the same token twice by chance."""

@@ -20,7 +20,8 @@ from tests.cluster.region import CONTAINERS, ROOT, Region, wait_until
 pytestmark = [pytest.mark.cluster, pytest.mark.xdist_group("pod"), pytest.mark.timeout(1800)]
 
 # The checkout's own Python on this machine's files, or the image as the Dockerfile says on a base.
-BASES = ("checkout", *SUITES)
+IMAGES = tuple(pytest.param(suite, marks=pytest.mark.image) for suite in SUITES)
+BASES = ("checkout", *IMAGES)
 
 
 @pytest.fixture(scope="module", params=BASES)
@@ -89,7 +90,7 @@ def test_every_container_gets_ready_and_ends_when_it_is_told_to(pod: Pod) -> Non
     assert {name: pod.ended(name) for name in CONTAINERS} == dict.fromkeys(CONTAINERS, 0)
 
 
-@pytest.mark.parametrize("image", SUITES, indirect=True)
+@pytest.mark.parametrize("image", IMAGES, indirect=True)
 def test_the_demos_region_gets_ready_by_the_image(region: Region, pod: Pod) -> None:
     started(pod)
     region.apply()

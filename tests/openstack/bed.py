@@ -89,6 +89,14 @@ class Bed:
         patch = json.dumps({"status": {"conditions": [condition]}})
         self.kubectl("patch", "node", name, "--subresource=status", "--type=strategic", "-p", patch)
 
+    def fence(self, name: str) -> None:
+        """Confirms that its machine is off, as a person does without osctl (docs/nodes.md)."""
+        ready = '{range .status.conditions[?(@.type=="Ready")]}/{.status}/{.lastHeartbeatTime}{end}'
+        shown = self.kubectl(
+            "get", "node", name, "-o", f"jsonpath={{.metadata.uid}}/{{.status.nodeInfo.bootID}}{ready}"
+        )
+        self.kubectl("annotate", "node", name, f"osctl.dev/fenced={shown}", "--overwrite")
+
     def maintain(self, name: str, node: str, **spec: Any) -> None:
         obj = {
             "apiVersion": "osctl.dev/v1alpha1",

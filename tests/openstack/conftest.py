@@ -16,7 +16,7 @@ from tests.cluster.region import Region
 from tests.openstack.bed import Bed, spec_of
 
 NAMESPACE = "openstack"
-NOTES = ("not-ready-since", "readiness-losses", "fenced-at", "evacuation-declined", "cordoned-by")
+NOTES = ("not-ready-since", "readiness-losses", "fenced", "evacuation-declined", "cordoned-by")
 
 
 @pytest.fixture(scope="session")

@@ -13,7 +13,7 @@ import pytest
 
 from sandbox.openstack.services import compute_name
 from tests.cluster.region import wait_until
-from tests.openstack.bed import Bed, now, spec_of
+from tests.openstack.bed import Bed, spec_of
 from tests.openstack.proxy import Fault, Proxy, Rule, proxied
 
 pytestmark = [
@@ -151,7 +151,7 @@ def provoke(bed: Bed, proxy: Proxy, rule: Rule) -> None:
     bed.cloud.kill(compute_name("cmp3"))
     bed.set_ready("cmp3", False)
     time.sleep(1.1)
-    bed.kubectl("annotate", "node", "cmp3", f"osctl.dev/fenced-at={now()}", "--overwrite")
+    bed.fence("cmp3")
 
 
 def watch(bed: Bed, seconds: float) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from sandbox.openstack.services import compute_name
 from tests.cluster.region import wait_until
-from tests.openstack.bed import MARK, Bed, now, spec_of
+from tests.openstack.bed import MARK, Bed, spec_of
 
 pytestmark = [
     pytest.mark.cluster,
@@ -36,7 +36,7 @@ def test_the_servers_of_a_dead_node_are_evacuated_after_fencing_and_it_returns(b
     assert not bed.service("cmp3").is_forced_down
     assert {one.compute_host for one in bed.servers().values()} == {"cmp3"}
 
-    bed.kubectl("annotate", "node", "cmp3", f"osctl.dev/fenced-at={now()}")
+    bed.fence("cmp3")
     wait_until(
         "all are elsewhere", lambda: "cmp3" not in {s.compute_host for s in bed.servers().values()}, 120
     )
@@ -58,7 +58,7 @@ def test_a_node_whose_compute_still_reports_is_never_evacuated(bed: Bed) -> None
     bed.region.apply(spec_of(bed.region, evacuation="Auto"))
     bed.set_ready("cmp3", False)
     bed.wait_service("cmp3", status="disabled")
-    bed.kubectl("annotate", "node", "cmp3", f"osctl.dev/fenced-at={now()}")
+    bed.fence("cmp3")
     wait_until("it is told", lambda: reason(bed, "cmp3") == "ComputeStillReports", 120, bed.log)
     assert not bed.service("cmp3").is_forced_down
     assert {one.compute_host for one in bed.servers().values()} == {"cmp3"}

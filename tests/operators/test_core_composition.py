@@ -80,8 +80,9 @@ def test_a_silent_container_has_the_region_looked_at(
     for _ in range(int(SILENT_AFTER / LOOK_EVERY) + 2):
         clock.advance(LOOK_EVERY)
         core.reconcilers["containers"](*LEASES[1:])
-    assert core.queue.take() == LEASES
-    assert core.queue.take() == ("region", *KEY)
+    # The charts' files have their turn in between.
+    taken = [core.queue.take() for _ in range(3)]
+    assert (taken[0], taken[1] and taken[1][0], taken[2]) == (LEASES, "charts", ("region", *KEY))
     core.reconcilers["region"](*KEY)
     found = kube.get(OSDPL, KEY[1], KEY[0])
     assert found is not None

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Mapping
+from itertools import count
 from typing import Any
 
 from containers.node import REGION_PARSERS
 from controller.domain.conditions import timestamp
+from controller.domain.fencing_confirmation import Confirmation, given_as, machine_of
 from controller.domain.names import DRAIN_LOCK_LABEL
 from controller.errors import CloudUnavailable
 from controller.ports import NODE, NODE_MAINTENANCE, OSDPL, POD, SECRET, KubeObject
@@ -27,6 +29,8 @@ from tests.reconcile.watched import DEFINITIONS, NAME
 
 NAMESPACE = "openstack"
 COMPUTE = "openstack-compute-node"
+# For what tells one word from another.
+SERIAL = count(1)
 
 
 class NodeWorld:
@@ -85,13 +89,20 @@ class NodeWorld:
         """As a machine that is lost at once: Kubernetes hears nothing of it any more."""
         self.set_condition(name, "True" if ready else "Unknown")
 
-    def set_condition(self, name: str, ready: str, *, boot: str = "") -> None:
-        """`ready`: True, False (its kubelet says so) or Unknown; `boot`: id of the machine's boot."""
+    def set_condition(self, name: str, ready: str, *, boot: str | None = None) -> None:
+        """`ready`: True, False (its kubelet says so) or Unknown; `boot`: id of another boot of it."""
+        before = self.node(name).get("status") or {}
+        known = next(iter(before.get("conditions") or ()), {}).get("lastHeartbeatTime", "")
+        spoken = f"{timestamp(self.clock.now())[:-1]}.{next(SERIAL)}Z"
         condition = {
             "type": "Ready",
             "status": ready,
             "lastTransitionTime": timestamp(self.clock.now()),
+            # Whoever calls a silent node Unknown leaves what its kubelet said last.
+            "lastHeartbeatTime": known if ready == "Unknown" else spoken,
         }
+        if boot is None:
+            boot = (before.get("nodeInfo") or {}).get("bootID", "")
         status = {"conditions": [condition], "nodeInfo": {"bootID": boot}}
         self.kube.replace({**self.node(name), "status": status}, subresource="status")
 
@@ -116,12 +127,20 @@ class NodeWorld:
         self.edit_node(name, {"metadata": {"annotations": notes}})
 
     def fence(self, name: str) -> None:
-        self.annotate(name, fenced_at=timestamp(self.clock.now()))
+        """As `osctl node fenced`, which looks."""
+        self.annotate(name, fenced=Confirmation(machine_of(self.node(name))).written())
 
     def maintain(self, name: str, node: str, **spec: Any) -> None:
+        """`fenced=True`: a confirmation as osctl gives it for the Node as it is."""
+        if spec.get("fenced") is True:
+            spec["fenced"] = self.confirmed(node)
         meta = {"name": name}
         body = {"apiVersion": NODE_MAINTENANCE.api_version, "kind": NODE_MAINTENANCE.kind}
         self.kube.create({**body, "metadata": meta, "spec": {"nodeName": node, **spec}})
+
+    def confirmed(self, node: str) -> dict[str, str]:
+        """For spec.fenced; each is another one."""
+        return given_as(machine_of(self.kube.get(NODE, node)), timestamp(self.clock.now() + next(SERIAL)))
 
     def maintenance(self, name: str) -> dict[str, Any]:
         found = self.kube.get(NODE_MAINTENANCE, name)

@@ -12,7 +12,7 @@ import pytest
 from controller.domain.names import BUNDLE_LABEL, DIGEST_LABEL, REVISION_LABEL, ROLLBACK_RELEASE_PREFIX
 from controller.errors import ObjectRefused
 from controller.helm_port import HelmRequest, RenderedRelease
-from controller.ports import HELMBUNDLE, SECRET
+from controller.ports import HELMBUNDLE, PVC, SECRET
 from tests.fakes.helm import FakeHelm, Hook
 from tests.fakes.kube import Request
 from tests.reconcile.bundles import NAMESPACE, Bench
@@ -21,7 +21,8 @@ REPLICAS = {"replicas": 2}
 
 
 def rendered(release: str, values: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """A chart of a Deployment, a ConfigMap and a Job; `extra` adds a Service, `large` a text."""
+    """A chart of a Deployment, a ConfigMap and a Job; `extra` adds a Service, `claim` a claim, `large` a
+    text."""
 
     def obj(kind: str, version: str, name: str, **body: Any) -> dict[str, Any]:
         return {"apiVersion": version, "kind": kind, "metadata": {"name": name}, **body}
@@ -37,6 +38,8 @@ def rendered(release: str, values: Mapping[str, Any]) -> list[dict[str, Any]]:
         obj("ConfigMap", "v1", f"{release}-etc", data={"conf": str(values.get("conf"))}),
         obj("Job", "batch/v1", f"{release}-setup", spec={"template": {"image": values.get("image", "1")}}),
     ]
+    if values.get("claim"):
+        objects.append(obj("PersistentVolumeClaim", "v1", f"{release}-backup", spec={}))
     if values.get("extra"):
         objects.append(obj("Service", "v1", f"{release}-extra", spec={}))
     return objects
@@ -174,6 +177,34 @@ def test_objects_that_a_release_no_longer_has_are_deleted(bench: Bench) -> None:
     bench.bundle("identity", release(extra=True), mode="Plan", planned=spec_of(release()))
     bench.look()
     assert entries(bench)["keystone"]["objects"] == ["delete Service/keystone-extra"]
+
+
+@pytest.mark.parametrize(("volumes", "verb"), [("Retain", "keep"), ("Delete", "delete")])
+def test_a_claim_that_the_release_no_longer_has_is_kept_or_deleted(
+    bench: Bench, volumes: str, verb: str
+) -> None:
+    bench.bundle("identity", release(claim=True, extra=True))
+    bench.settle()
+    planned = spec_of(release(), volumes=volumes)
+    bench.bundle("identity", release(claim=True, extra=True), mode="Plan", planned=planned)
+    bench.kube.forget_requests()
+    bench.look()
+    assert entries(bench)["keystone"]["objects"] == [
+        f"{verb} PersistentVolumeClaim/keystone-backup",
+        "delete Service/keystone-extra",
+    ]
+    assert not [one for one in bench.kube.writes if one.kind == "PersistentVolumeClaim" and not one.dry_run]
+
+
+def test_what_helm_leaves_by_itself_is_never_told_as_lost(bench: Bench) -> None:
+    bench.bundle("identity", release(claim=True))
+    bench.settle()
+    note = {"metadata": {"annotations": {"helm.sh/resource-policy": "keep"}}}
+    bench.kube.merge_patch(PVC, "keystone-backup", NAMESPACE, note)
+    planned = spec_of(release(), volumes="Delete")
+    bench.bundle("identity", release(claim=True), mode="Plan", planned=planned)
+    bench.look()
+    assert entries(bench)["keystone"]["objects"] == ["keep PersistentVolumeClaim/keystone-backup"]
 
 
 def test_hooks_are_told_in_the_order_in_which_helm_runs_them(running: Bench) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from controller.domain.cloud_facts import MARK
-from controller.domain.conditions import timestamp
 from controller.ports import NODE_MAINTENANCE
 from tests.reconcile.node_world import NodeWorld
 
@@ -125,10 +124,21 @@ def test_the_hold_down_of_an_absence_after_one_that_nobody_saw_end_is_a_whole_on
     assert world.cloud.services["cmp1"].enabled
 
 
-def test_false_and_then_unknown_while_nobody_looked_is_another_absence(world: NodeWorld) -> None:
+def test_a_confirmation_holds_though_nobody_looked_while_false_became_unknown(world: NodeWorld) -> None:
+    """Its kubelet has said nothing since."""
     lose(world, "False")
     world.fence("cmp1")
     world.clock.advance(3600)
+    world.set_condition("cmp1", "Unknown")
+    world.look(20, after=10)
+    assert evacuated(world) == 4
+
+
+def test_a_kubelet_that_spoke_while_nobody_looked_was_not_off(world: NodeWorld) -> None:
+    lose(world, "False")
+    world.fence("cmp1")
+    world.clock.advance(3600)
+    world.set_condition("cmp1", "False")
     world.set_condition("cmp1", "Unknown")
     world.look(20, after=10)
     assert world.status("cmp1")["reason"] == "FencingAwaited"
@@ -153,9 +163,10 @@ def test_an_absence_is_the_same_one_after_a_restart(world: NodeWorld) -> None:
     assert evacuated(world) == 4
 
 
-def test_a_word_for_times_to_come_is_none(world: NodeWorld) -> None:
+@pytest.mark.parametrize("words", ["true", "2026-11-22T07:00:00Z", "uid/boot", "/boot/Unknown/then"])
+def test_what_names_no_machine_confirms_nothing(world: NodeWorld, words: str) -> None:
     lose(world)
-    world.annotate("cmp1", fenced_at=timestamp(world.clock.now() + 3600))
+    world.annotate("cmp1", fenced=words)
     world.look(20)
     assert world.status("cmp1")["reason"] == "FencingAwaited"
     assert evacuated(world) == 0
@@ -166,7 +177,7 @@ def test_a_word_goes_when_the_node_is_back(world: NodeWorld) -> None:
     world.fence("cmp1")
     world.set_ready("cmp1", True)
     world.look(2)
-    assert not {"fenced-at", "not-ready-since"} & world.notes("cmp1").keys()
+    assert not {"fenced", "not-ready-since"} & world.notes("cmp1").keys()
 
 
 def test_a_node_that_never_said_whether_it_is_ready_gets_its_hold_down(world: NodeWorld) -> None:

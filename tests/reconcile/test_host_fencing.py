@@ -62,7 +62,7 @@ def test_an_answer_to_an_absence_that_is_over_is_none() -> None:
     world.fencing.confirm = slow  # type: ignore[method-assign]
     world.fencing.off |= set(HOSTS)
     world.look(1)
-    assert all("fenced-at" not in world.notes(host) for host in HOSTS)
+    assert all("fenced" not in world.notes(host) for host in HOSTS)
 
 
 def put_secret(world: NodeWorld) -> None:

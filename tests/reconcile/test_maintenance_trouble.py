@@ -121,7 +121,7 @@ def test_a_router_that_no_agent_takes_keeps_its_maintenance_and_is_named(world: 
     world.cloud.before = failing("add_to_agent", CloudRefused("network POST: 409 no", 400))
     world.kube.delete(NODE_MAINTENANCE, "work")
     world.look(3)
-    world.look(2, after=LONG)
+    world.look(35, after=30)
     assert phase(world) == "Blocked" and "r1" in message(world)
     world.cloud.on_agents["L3 agent cmp2"] = ["r1"]  # by hand
     world.look(3)

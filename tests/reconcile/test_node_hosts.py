@@ -189,6 +189,9 @@ def test_pods_that_hang_on_a_fenced_node_are_freed(world: NodeWorld) -> None:
     world.look(20, after=10)
     assert deletions() == 1
     world.fence("cmp1")
+    world.look(2)
+    assert deletions() == 1, "its compute still reports"
+    world.cloud.die("cmp1")
     world.look(1)
     assert deletions() == 2
 

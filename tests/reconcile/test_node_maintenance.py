@@ -159,14 +159,17 @@ def test_deleting_it_midway_ends_what_is_under_way_and_moves_nothing_more(world:
 
 def test_an_evacuation_needs_certainty(world: NodeWorld) -> None:
     world.cloud.boot(1, "cmp1", local_disk=False)
-    world.maintain("work", "cmp1", mode="Evacuate", fenced=True)
+    world.maintain("work", "cmp1", mode="Evacuate")
     world.look(5)
     assert "ready" in world.maintenance("work")["conditions"][0]["message"]
     world.set_ready("cmp1", False)
     world.look(5)
     assert "reports" in world.maintenance("work")["conditions"][0]["message"]
-    assert not [name for name, _ in world.cloud.writes if name in ("force_down", "evacuate")]
     world.cloud.die("cmp1")
+    world.look(5)
+    assert "not certain" in world.maintenance("work")["conditions"][0]["message"]
+    assert not [name for name, _ in world.cloud.writes if name in ("force_down", "evacuate")]
+    world.kube.merge_patch(NODE_MAINTENANCE, "work", None, {"spec": {"fenced": world.confirmed("cmp1")}})
     until_done(world)
     names = [name for name, _ in world.cloud.writes]
     assert names.index("force_down") < names.index("evacuate")

@@ -117,7 +117,8 @@ def test_a_word_that_the_machine_is_off_ends_when_it_has_run_under_another_name(
     assert evacuations(world) == begun
     ready = world.maintenance("nm")["conditions"][0]
     assert ready["reason"] == "FencingAwaited"
-    assert "its machine ran as the node renamed1 since then" in ready["message"]
+    assert "osctl node fenced renamed1" in ready["message"]
+    assert "fenced" not in world.notes("cmp1")
     world.fence("renamed1")
     world.look(20)
     assert evacuations(world) > begun

@@ -11,7 +11,15 @@ from controller.domain.conditions import timestamp
 from controller.domain.health import ComponentHealth, ComponentKey
 from controller.domain.workload_health import Health, Verdict
 from controller.errors import ApiUnavailable, Forbidden
-from controller.reconcile.pod_output import KEPT, LACKING_FOR, READ_AT_ONCE, WORD_KEPT, PodOutput, in_thread
+from controller.reconcile.pod_output import (
+    KEPT,
+    LACKING_FOR,
+    READ_AT_ONCE,
+    UNREADY_FOR,
+    WORD_KEPT,
+    PodOutput,
+    in_thread,
+)
 from tests.fakes.kube import FakeKube
 from tests.fakes.world import FakeClock
 
@@ -197,3 +205,80 @@ def test_beside_is_another_thread() -> None:
     in_thread(work)
     assert ended.wait(60)
     assert done != [threading.get_ident()]
+
+
+class Unready(Reading):
+    """A container that ended without an error, was started again, and is not ready."""
+
+    def __init__(self) -> None:
+        super().__init__(0)
+        self.made = self.clock.now()
+        verdict = Verdict(
+            Health.UNHEALTHY, 0, 1, "crashes", silent=("rpc-0", "rpc"), probed=("rpc-0", "rpc", self.made)
+        )
+        self.components["neutron", "rpc-server"] = ComponentHealth(verdict, 1)
+
+    def event(
+        self, message: str, *, reason: str = "Unhealthy", container: str = "rpc", age: float = 0
+    ) -> None:
+        self.kube.create(
+            {
+                "apiVersion": "v1",
+                "kind": "Event",
+                "metadata": {"name": f"event-{len(message)}-{reason}", "namespace": "openstack"},
+                "involvedObject": {
+                    "kind": "Pod",
+                    "name": "rpc-0",
+                    "fieldPath": f"spec.containers{{{container}}}",
+                },
+                "type": "Warning",
+                "reason": reason,
+                "message": message,
+                "lastTimestamp": timestamp(self.clock.now() - age),
+            }
+        )
+
+    def words(self) -> str:
+        self.look()
+        self.clock.advance(UNREADY_FOR)
+        while self.work:
+            self.read()
+            self.look()
+        self.look()
+        while self.work:
+            self.read()
+        return self.look()["neutron", "rpc-server"].output
+
+
+def test_what_a_container_said_before_it_was_started_again_is_told_and_not_its_new_beginning() -> None:
+    unready = Unready()
+    unready.kube.logs["openstack", "rpc-0", "rpc"] = "starting"
+    unready.kube.previous_logs["openstack", "rpc-0", "rpc"] = "no connection to the broker"
+    assert unready.words() == "no connection to the broker"
+
+
+def test_what_a_probe_said_stands_before_the_log() -> None:
+    unready = Unready()
+    unready.kube.previous_logs["openstack", "rpc-0", "rpc"] = "told to stop"
+    unready.event("Readiness probe failed: too early", age=-1)
+    unready.clock.advance(5)
+    unready.event("Liveness probe failed: no connection to port 3306")
+    unready.event("Back-off restarting failed container", reason="BackOff")
+    assert unready.words() == "Liveness probe failed: no connection to port 3306; told to stop"
+
+
+def test_the_probe_of_another_container_and_of_an_earlier_pod_explains_nothing() -> None:
+    unready = Unready()
+    unready.event("Liveness probe failed: of another container", container="proxy")
+    unready.event("Liveness probe failed: of an earlier pod", age=60)
+    assert unready.words() == ""
+
+
+def test_events_of_a_pod_that_has_just_begun_to_start_are_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    unready = Unready()
+    verdict = Verdict(Health.PROGRESSING, 0, 1, "is not ready yet", probed=("rpc-0", "rpc", unready.made))
+    unready.components["neutron", "rpc-server"] = ComponentHealth(verdict, 1)
+    unready.look()
+    unready.clock.advance(UNREADY_FOR - 1)
+    assert not unready.look()["neutron", "rpc-server"].awaited
+    assert unready.work == []

@@ -4,6 +4,7 @@
 import json
 import os
 import pathlib
+import signal
 import ssl
 import sys
 import time
@@ -60,7 +61,13 @@ def settle() -> None:
             print(f"{pod['metadata']['name']} is {wanted}", flush=True)
 
 
+def end(*_: object) -> None:
+    sys.exit(143)
+
+
 def main() -> None:
+    # Process 1 of a container gets no signal that it does not handle.
+    signal.signal(signal.SIGTERM, end)
     while True:
         try:
             settle()

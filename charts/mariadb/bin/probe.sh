@@ -1,5 +1,6 @@
 #!/bin/bash
-# probe.sh alive: the server answers. probe.sh ready: it also takes part in the cluster.
+# probe.sh started: the server answers. probe.sh alive: it answers, or has a reason not to. probe.sh ready: it also
+# takes part in the cluster.
 set -euo pipefail
 if [ "$1" = alive ]; then
   # A server that waits for the others, or takes its data from one of them, does not answer and is well.

@@ -11,6 +11,7 @@ import os
 import pathlib
 import re
 import shutil
+import signal
 import socket
 import ssl
 import subprocess
@@ -157,7 +158,13 @@ def accounts() -> pathlib.Path:
     return file
 
 
+def end(*_: object) -> None:
+    sys.exit(143)
+
+
 def main() -> None:
+    # Process 1 of a container gets no signal that it does not handle; the server handles its own.
+    signal.signal(signal.SIGTERM, end)
     make_data_directory()
     arguments = [
         "mariadbd",

@@ -37,7 +37,7 @@ components:
         security: perms
         image: mariadb
         config: false
-        command: [chown, "-R", "mysql:mysql", /var/lib/mysql]
+        command: [chown, "-R", {{ $v.pod.security_context.server.pod.runAsUser | quote }}, /var/lib/mysql]
         volumeMounts: [{name: mysql-data, mountPath: /var/lib/mysql}]
     {{- end }}
     containers:
@@ -68,6 +68,8 @@ components:
         probes:
           values: server.mariadb
           readiness: {exec: {command: [/scripts/probe.sh, ready]}}
+          # New data, recovery after a crash and a copy from another server take as long as they take: a day at most.
+          startup: {exec: {command: [/scripts/probe.sh, started]}, periodSeconds: 10, timeoutSeconds: 15, failureThreshold: 8640}
           liveness: {exec: {command: [/scripts/probe.sh, alive]}}
         volumeMounts: [{name: mysql-data, mountPath: /var/lib/mysql}]
     {{- if $hostPath }}

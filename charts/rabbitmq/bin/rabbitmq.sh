@@ -5,11 +5,40 @@ home=/var/lib/rabbitmq
 install -m 0600 /run/erlang-cookie/erlang_cookie "${home}/.erlang.cookie"
 install -m 0600 /etc/rabbitmq/definitions.json "${home}/definitions.json"
 export HOME=${home}
-export RABBITMQ_NODENAME="rabbit@${MY_POD_NAME}${K8S_HOSTNAME_SUFFIX}"
+own=${MY_POD_NAME##*-}
+host() { echo "${MY_POD_NAME%-*}-$1${K8S_HOSTNAME_SUFFIX}"; } # of the pod of that number
+RABBITMQ_NODENAME=rabbit@$(host "${own}")
+export RABBITMQ_NODENAME
+data=${home}/mnesia/${RABBITMQ_NODENAME}
 if [ -z "${RABBITMQ_FEATURE_FLAGS}" ]; then
   unset RABBITMQ_FEATURE_FLAGS
 fi
-if [ "${RABBITMQ_FORCE_BOOT}" = true ] && [ -d "${home}/mnesia/${RABBITMQ_NODENAME}" ]; then
-  touch "${home}/mnesia/${RABBITMQ_NODENAME}/force_load"
+if [ "${RABBITMQ_FORCE_BOOT}" = true ] && [ -d "${data}" ]; then
+  touch "${data}/force_load"
 fi
+{{- if eq .Values.conf.rabbitmq.cluster_formation.peer_discovery_backend "rabbit_peer_discovery_k8s" }}
+# The first pod's node founds the cluster and the others join it, which needs nothing of Kubernetes' API.
+# RabbitMQ does so itself from 4.1 on. Before, it asks the API, and founds a second cluster where it finds nobody:
+# there a new node is told whom to join, and waits for it.
+version=${RABBITMQ_VERSION:-$(rabbitmqctl --quiet version)}
+if [ "$(printf '4.1\n%s\n' "${version}" | sort --version-sort | head -1)" != 4.1 ]; then
+  mkdir -p /tmp/conf.d
+  {
+    echo "cluster_formation.peer_discovery_backend = classic_config"
+    echo "cluster_formation.classic_config.nodes.1 = rabbit@$(host 0)"
+  } > /tmp/conf.d/50-first-node.conf
+  export RABBITMQ_CONFIG_FILES=/tmp/conf.d
+  port={{ include "openstack-lib.endpoint.port" (list . "oslo_messaging" "internal" "amqp") }}
+  serves() { timeout 5 bash -c ": < /dev/tcp/$(host "$1")/${port}" 2>/dev/null; }
+  if [ "${own}" != 0 ] && [ ! -e "${data}/schema.DAT" ]; then
+    trap 'exit 143' TERM
+    until serves 0; do
+      echo "waiting for $(host 0) to join its cluster"
+      sleep 2 &
+      wait "$!"
+    done
+    trap - TERM
+  fi
+fi
+{{- end }}
 exec rabbitmq-server

@@ -43,7 +43,7 @@ components:
       - name: rabbitmq-perms
         image: rabbitmq
         config: false
-        command: [chown, rabbitmq, /var/lib/rabbitmq]
+        command: [chown, -R, {{ $v.pod.security_context.server.pod.runAsUser | quote }}, /var/lib/rabbitmq]
         volumeMounts: [{name: rabbitmq-data, mountPath: /var/lib/rabbitmq}]
     {{- end }}
     containers:
@@ -67,10 +67,16 @@ components:
           RABBITMQ_ENABLED_PLUGINS_FILE: /etc/rabbitmq/enabled_plugins
           RABBITMQ_FEATURE_FLAGS: {{ ternary "" $v.conf.feature_flags (eq ($v.conf.feature_flags | default "") "default") | quote }}
           RABBITMQ_FORCE_BOOT: {{ $v.forceBoot.enabled | quote }}
+          RABBITMQ_LOGS: "-"
+          RABBITMQ_HTTP_PORT: {{ $http }}
+          RABBITMQ_ADMIN_CONNECTION: {secretKeyRef: {name: {{ .Release.Name }}-admin-user, key: RABBITMQ_ADMIN_CONNECTION}}
         probes:
           values: rabbitmq.rabbitmq
-          readiness: {exec: {command: [/scripts/probe.sh, ready]}}
-          liveness: {exec: {command: [/scripts/probe.sh, alive]}}
+          readiness: {exec: {command: [/scripts/probe.sh]}}
+          # The node's own port, which opens before the broker does: a node that waits for the others is well.
+          # Until then the first start may wait for the first pod, and a busy node be slow.
+          startup: {tcpSocket: {port: clustering}, periodSeconds: 5, failureThreshold: 240}
+          liveness: {tcpSocket: {port: clustering}}
         volumeMounts:
           - {name: rabbitmq-data, mountPath: /var/lib/rabbitmq}
           - {name: erlang-cookie, mountPath: /run/erlang-cookie, readOnly: true}

@@ -14,9 +14,11 @@
 {{- $conf := .Values.conf -}}
 {{- $amqp := include "openstack-lib.endpoint.port" (list . "oslo_messaging" "internal" "amqp") -}}
 {{- $http := include "openstack-lib.endpoint.port" (list . "oslo_messaging" "internal" "http") -}}
-{{- $address := ternary (printf "[%s]" $conf.bind_address) $conf.bind_address (contains ":" $conf.bind_address) -}}
-{{- printf "listeners.tcp.1 = %s:%s\n" $address $amqp -}}
-{{- include "rabbitmq.flat" (list "" (omit $conf.rabbitmq "listeners")) -}}
+{{- /* An address of IPv6 stands without brackets: ":::5672" is every address. */ -}}
+{{- printf "listeners.tcp.1 = %s:%s\n" $conf.bind_address $amqp -}}
+{{- $listeners := deepCopy ($conf.rabbitmq.listeners | default dict) -}}
+{{- if kindIs "map" $listeners.tcp -}}{{- $_ := unset $listeners.tcp "1" -}}{{- end -}}
+{{- include "rabbitmq.flat" (list "" (merge (dict "listeners" $listeners) (omit $conf.rabbitmq "listeners"))) -}}
 {{- $management := deepCopy $conf.rabbit_additonal_conf -}}
 {{- if not (get $management "management.listener.port") -}}{{- $_ := set $management "management.listener.port" $http -}}{{- end -}}
 {{- include "rabbitmq.flat" (list "" $management) -}}

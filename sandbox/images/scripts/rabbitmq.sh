@@ -7,7 +7,8 @@ usermod --uid 999 rabbitmq
 find / -xdev \( -uid "$old" -o -nouser \) -exec chown -h rabbitmq:rabbitmq {} +
 rm -rf /var/lib/rabbitmq/* /var/lib/rabbitmq/.erlang.cookie /etc/rabbitmq/*
 install -d -o rabbitmq -g rabbitmq /var/lib/rabbitmq /var/log/rabbitmq /etc/rabbitmq
-# As in the image that production has: the log goes to the container's output.
+# Debian's own commands change to the account first, which only root can: here the pod is that account.
 for command in rabbitmq-server rabbitmqctl rabbitmq-diagnostics rabbitmq-plugins; do
-  ln -sf "/usr/lib/rabbitmq/bin/$command" "/usr/local/bin/$command"
+  printf '#!/bin/sh\nexec /usr/lib/rabbitmq/bin/%s "$@"\n' "$command" > "/usr/local/bin/$command"
+  chmod 755 "/usr/local/bin/$command"
 done

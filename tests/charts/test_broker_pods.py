@@ -1,0 +1,123 @@
+"""The broker's pods with a real RabbitMQ: how a cluster comes about, what its probes say, and how it ends."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.charts.broker import image
+from tests.charts.lean import nest, objects, the
+from tests.charts.pods import Container, Network, Pod, network, refuse_without_namespaces, wait_until
+
+pytestmark = pytest.mark.slow
+
+SERVICE = "rabbitmq.openstack.svc.cluster.local"
+READY = ["/scripts/probe.sh"]
+
+
+class Broker:
+    """The pods of the StatefulSet, by their number."""
+
+    def __init__(self, directory: Path, net: Network) -> None:
+        self._directory, self._network, self._image = directory, net, image(directory)
+        self._pods: dict[int, Pod] = {}
+        self._running: dict[int, Container] = {}
+
+    def start(self, number: int) -> Container:
+        """Starts the pod of that number, with the volume that it had."""
+        found = objects("rabbitmq", VALUES)
+        name = f"rabbitmq-rabbitmq-{number}"
+        pod = self._pods.get(number)
+        if pod is None:
+            workload = the(found, "StatefulSet", "rabbitmq-rabbitmq")
+            pod = Pod(self._directory, name, workload, found, self._image, self._network, f"{name}.{SERVICE}")
+            self._pods[number] = pod
+        pod.initialize()
+        self._running[number] = pod.start("rabbitmq")
+        return self._running[number]
+
+    def stop(self, number: int) -> float:
+        """The seconds that it took."""
+        return self._running.pop(number).terminate()
+
+    def wait_ready(self, *numbers: int) -> None:
+        for number in numbers:
+            node = self._running[number]
+            wait_until(f"node {number} is ready", lambda n=node: ready(n), node.log)  # type: ignore[misc]
+
+    def members(self, number: int) -> int:
+        """Running nodes of the cluster, as this one sees them."""
+        answer = self._running[number].run(["bash", "-c", COUNT])
+        assert answer.returncode == 0, answer.stderr
+        return int(answer.stdout)
+
+    def close(self) -> None:
+        for pod in self._pods.values():
+            pod.close()
+
+
+COUNT = (
+    "source /scripts/http.sh; address=127.0.0.1:15672; broker GET nodes | grep -o '\"running\":true' | wc -l"
+)
+# One processor for each node: three of them shall not fill a machine.
+VALUES = nest("pod.env.rabbitmq.RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS", "+S 1:1 +sbwt none")
+
+
+def ready(node: Container) -> bool:
+    assert node.running, node.log()
+    return node.run(READY).returncode == 0
+
+
+@pytest.fixture
+def broker(tmp_path: Path) -> Iterator[Broker]:
+    refuse_without_namespaces()
+    with network(tmp_path) as net:
+        made = Broker(tmp_path, net)
+        yield made
+        made.close()
+
+
+def test_nodes_that_start_at_once_form_one_cluster(broker: Broker) -> None:
+    for number in (2, 1, 0):
+        broker.start(number)
+    broker.wait_ready(0, 1, 2)
+    assert [broker.members(number) for number in (0, 1, 2)] == [3, 3, 3]
+
+
+def test_a_cluster_of_one_grows(broker: Broker) -> None:
+    broker.start(0)
+    broker.wait_ready(0)
+    broker.start(1)
+    broker.wait_ready(1)
+    assert [broker.members(number) for number in (0, 1)] == [2, 2]
+
+
+def test_a_node_that_comes_back_with_its_volume_is_the_member_it_was(broker: Broker) -> None:
+    for number in (0, 1):
+        broker.start(number)
+    broker.wait_ready(0, 1)
+    assert broker.stop(1) < 20
+    broker.start(1)
+    broker.wait_ready(1)
+    assert broker.members(0) == 2
+
+
+def test_a_cluster_that_was_stopped_starts_again_in_any_order(broker: Broker) -> None:
+    for number in (0, 1):
+        broker.start(number)
+    broker.wait_ready(0, 1)
+    broker.stop(0)
+    broker.stop(1)
+    # The one that does not know what the other did last waits for it.
+    broker.start(0)
+    broker.start(1)
+    broker.wait_ready(0, 1)
+    assert broker.members(1) == 2
+
+
+def test_a_new_node_that_waits_for_the_first_one_ends_at_once(broker: Broker) -> None:
+    node = broker.start(1)
+    wait_until("it waits", lambda: "waiting for" in node.log(), node.log)
+    assert broker.stop(1) < 10
