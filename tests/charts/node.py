@@ -45,7 +45,7 @@ CAPABILITIES |= {"net_bind_service", "sys_chroot", "mknod", "audit_write", "setf
 NODE = "node1"
 FULL_NAME = "node1.example.org"
 PATH = "/var/lib/openstack/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-# Beside the mounts of the pod: what an image has. No user but root and nobody.
+# Beside the mounts of the pod: what an image has. Users: root, nobody, nova and libvirt's.
 IMAGE = """
 set -e
 mount -t tmpfs -o mode=755 tmpfs {root}
@@ -57,7 +57,8 @@ mount -t overlay -o lowerdir={packages}/usr:/usr overlay usr
 cp -a {packages}/etc/. etc/ 2>/dev/null || true
 cp -a /etc/alternatives etc/ 2>/dev/null || true
 printf 'root:x:0:0:root:/root:/bin/bash\\nnobody:x:65534:65534:nobody:/:/bin/false\\n' > etc/passwd
-printf 'root:x:0:\\nkvm:x:107:\\nnogroup:x:65534:\\n' > etc/group
+printf 'libvirt-qemu:x:64055:107::/:/bin/false\\nnova:x:42424:42424::/:/bin/false\\n' >> etc/passwd
+printf 'root:x:0:\\nkvm:x:107:\\nlibvirt-qemu:x:64055:\\nnova:x:42424:\\nnogroup:x:65534:\\n' > etc/group
 printf '127.0.0.1 localhost\\n{addresses}\\n' > etc/hosts
 printf 'passwd: files\\ngroup: files\\nhosts: files\\n' > etc/nsswitch.conf
 mount -t proc proc proc
@@ -66,17 +67,14 @@ mkdir dev/shm; ln -s /proc/self/fd dev/fd
 for device in null zero full random urandom; do touch dev/$device; mount --bind /dev/$device dev/$device; done
 """
 
-START = f"""
-mount --make-rprivate /
-hostname {NODE}
+START = f"mount --make-rprivate /; hostname {NODE}"
+NETWORK = """
 ip link set lo up
 ip link add eth0 type veth peer switch
 ip address add 192.0.2.10/24 dev eth0
 ip link set eth0 up
 ip link set switch up
 ip route add default via 192.0.2.1
-echo up
-exec sleep infinity
 """
 
 
@@ -103,6 +101,7 @@ def commands_or_skip() -> Path:
                 if (draft / old).is_dir():
                     shutil.copytree(draft / old, draft / "usr" / old, symlinks=True, dirs_exist_ok=True)
                     shutil.rmtree(draft / old)
+            (draft / "usr/lib/modules").mkdir(parents=True, exist_ok=True)  # pods mount the node's here
             # What the package's installation would do: another build of it takes the name where it is there.
             if (draft / "usr/lib/openvswitch-switch/ovs-vswitchd").exists():
                 (draft / "usr/sbin/ovs-vswitchd").symlink_to("../lib/openvswitch-switch/ovs-vswitchd")
@@ -125,16 +124,21 @@ def _child(pid: int) -> int:
 
 
 class Node:
-    """Namespaces, a name, an address on eth0, and directories of a host. Its processes end with it."""
+    """Namespaces, a name, an address on eth0, and directories of a host. Its processes end with it.
 
-    def __init__(self, directory: Path, packages: Path) -> None:
+    `loopback`: on the network of this machine, for containers that call servers here.
+    """
+
+    def __init__(self, directory: Path, packages: Path, loopback: bool = False) -> None:
         self.directory = directory
         self.packages = packages
         self.host = directory / "host"
         self.host.mkdir()
         self.addresses = f"192.0.2.10 {FULL_NAME} {NODE}"
-        private = ["--mount", "--net", "--uts", "--ipc", "--pid", "--fork", "--kill-child", "--mount-proc"]
-        self._outer = subprocess.Popen(["unshare", *private, "bash", "-ec", START], stdout=subprocess.PIPE)
+        self._kinds = ["--mount", "--uts", "--ipc", "--pid", *([] if loopback else ["--net"])]
+        private = [*self._kinds, "--fork", "--kill-child", "--mount-proc"]
+        start = "\n".join([START, "" if loopback else NETWORK, "echo up; exec sleep infinity"])
+        self._outer = subprocess.Popen(["unshare", *private, "bash", "-ec", start], stdout=subprocess.PIPE)
         assert self._outer.stdout is not None
         assert self._outer.stdout.readline() == b"up\n", "this machine lets nobody make namespaces"
         self.pid = _child(self._outer.pid)
@@ -155,7 +159,7 @@ class Node:
         self.inside("ip", "link", "set", name, "up")
 
     def entrance(self) -> list[str]:
-        return ["nsenter", "--target", str(self.pid), "--mount", "--net", "--uts", "--ipc", "--pid", "--"]
+        return ["nsenter", "--target", str(self.pid), *self._kinds, "--"]
 
     def end(self) -> None:
         self._outer.kill()
@@ -163,10 +167,10 @@ class Node:
 
 
 @contextlib.contextmanager
-def a_node() -> Iterator[Node]:
+def a_node(loopback: bool = False) -> Iterator[Node]:
     packages = commands_or_skip()
     with tempfile.TemporaryDirectory(prefix="node-") as directory:
-        node = Node(Path(directory), packages)
+        node = Node(Path(directory), packages, loopback)
         try:
             yield node
         finally:
@@ -262,7 +266,8 @@ class Pod:
         root = self.directory / f"root-{self._count}"
         root.mkdir()
         log = self.directory / f"log-{self._count}"
-        first = not self.spec.get("hostPID")
+        # A shared namespace has a first process of its own; here it is the node's.
+        first = not (self.spec.get("hostPID") or self.spec.get("shareProcessNamespace"))
         script = [
             IMAGE.format(root=root, packages=self.node.packages, addresses=self.node.addresses),
             *(self._mounted(root, mount) for mount in spec["volumeMounts"]),
@@ -284,11 +289,11 @@ class Pod:
         return {**self.spec.get("securityContext", {}), **spec.get("securityContext", {})}
 
     def privileges(self, spec: Mapping[str, Any]) -> list[str]:
-        """The user and what it may do. One that the image does not know is of the group 0, as with runc."""
+        """The user and what it may do. One that the image knows is of its own group, as with runc."""
         security = self._security(spec)
         user = security.get("runAsUser", 0)
         groups = str(security["fsGroup"]) if "fsGroup" in security else ""
-        command = ["setpriv", "--reuid", str(user), "--regid", str(65534 if user == 65534 else 0)]
+        command = ["setpriv", "--reuid", str(user), "--regid", str(user)]
         command += ["--groups", groups] if groups else ["--clear-groups"]
         if not security.get("privileged"):
             asked = security.get("capabilities", {})

@@ -72,6 +72,13 @@ def test_an_interface_without_address_fails_and_is_named(node: Node) -> None:
     assert "bond9 has no IPv4 address for my_ip" in said
 
 
+def test_a_host_without_the_route_that_an_address_is_found_by_says_so(node: Node) -> None:
+    node.inside("ip", "route", "delete", "default")
+    code, said = compute_pod(node).run("nova-compute-init")
+    assert code != 0
+    assert "no route to 0/0, by which my_ip would be found" in said
+
+
 def test_a_host_without_a_full_name_gets_no_empty_one(node: Node) -> None:
     node.addresses = ""
     pod = compute_pod(node)

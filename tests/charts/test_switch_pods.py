@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.charts.lean import merged, nest
 from tests.charts.node import FULL_NAME, Node, Pod, Running, a_node
 
 pytestmark = pytest.mark.slow
@@ -80,3 +81,55 @@ def test_sigterm_ends_a_switch_that_waits_for_its_database(node: Node) -> None:
         assert switch.running(), switch.said()
         time.sleep(0.05)
     switch.terminate(within=10)
+
+
+def agent_pod(node: Node, bridges: dict[str, str | None]) -> Pod:
+    """The pod of Neutron's agent beside the switch.
+
+    Devices of bridges are made by the kernel's module, which not every machine has: they are put in by hand.
+    """
+    for bridge in bridges:
+        node.give_interface(bridge)
+    values = merged(
+        nest("conf.auto_bridge_add", bridges),
+        nest("conf.plugins.openvswitch_agent.ovs.bridge_mappings", "public:br-ex"),
+    )
+    return Pod(node, "neutron", "DaemonSet/neutron-ovs-agent", values)
+
+
+def test_bridges_are_made_and_the_tunnel_end_is_found_however_often_it_is_asked(node: Node) -> None:
+    _, switch = started(switch_pod(node))
+    node.give_interface("eth1")
+    pod = agent_pod(node, {"br-ex": "eth1", "br-dc": None})
+    for _ in range(2):
+        code, said = pod.run("neutron-ovs-agent-init")
+        assert code == 0, said
+        listed = [
+            switch.exec(["ovs-vsctl", *words]).stdout for words in (["list-br"], ["list-ports", "br-ex"])
+        ]
+        assert listed == ["br-dc\nbr-ex\nbr-int\n", "eth1\n"]
+    tunnel = pod.directory / "volumes/scratch/tmp/tunnel.ini"
+    assert tunnel.read_text() == "[ovs]\nlocal_ip = 192.0.2.10\n"
+
+
+def test_an_interface_of_a_bridge_that_is_not_there_fails_the_agents_start(node: Node) -> None:
+    started(switch_pod(node))
+    code, said = agent_pod(node, {"br-ex": "eth7"}).run("neutron-ovs-agent-init")
+    assert code != 0
+    assert "eth7" in said
+
+
+def test_a_host_without_the_route_that_tunnels_would_take_says_so(node: Node) -> None:
+    started(switch_pod(node))
+    node.inside("ip", "route", "delete", "default")
+    code, said = agent_pod(node, {}).run("neutron-ovs-agent-init")
+    assert code != 0
+    assert "no route to 0/0" in said
+
+
+def test_a_database_that_was_half_made_does_not_stop_the_switch(node: Node) -> None:
+    run = node.host / "run/openvswitch"
+    run.mkdir(parents=True)
+    (run / "conf.db.new").write_text("OVSDB")
+    started(switch_pod(node))
+    assert (run / "conf.db").exists() and not (run / "conf.db.new").exists()

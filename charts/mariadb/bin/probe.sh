@@ -4,7 +4,7 @@
 set -euo pipefail
 if [ "$1" = alive ]; then
   # A server that waits for the others, or takes its data from one of them, does not answer and is well.
-  if [ -n "$(find /tmp/waiting -mmin -1 2>/dev/null)" ] || [ -e /var/lib/mysql/sst_in_progress ]; then exit 0; fi
+  if [ -n "$(find /tmp/waiting -mmin -1 2>/dev/null || true)" ] || [ -e /var/lib/mysql/sst_in_progress ]; then exit 0; fi
 fi
 export MYSQL_PWD="${MYSQL_DBADMIN_PASSWORD}"
 client=(--user="${MYSQL_DBADMIN_USERNAME}" --host=127.0.0.1 --connect-timeout=5)

@@ -22,7 +22,12 @@ PYTHON
 done
 interface=${TUNNEL_INTERFACE}
 if [ -z "${interface}" ]; then
-  interface=$(ip -4 route list "${TUNNEL_NETWORK/#0\/0/default}" | grep -o 'dev [^ ]*' | head -1 | cut -d' ' -f2)
+  interface=$(ip -4 route list "${TUNNEL_NETWORK/#0\/0/default}" |
+    awk '{for (i = 1; i < NF; i++) if ($i == "dev") {print $(i + 1); exit}}')
+  if [ -z "${interface}" ]; then
+    echo "there is no route to ${TUNNEL_NETWORK}, by which the end of tunnels would be found" >&2
+    exit 1
+  fi
 fi
 address=$(ip -4 -o address show dev "${interface}" scope global | awk '{split($4, a, "/"); print a[1]; exit}')
 if [ -z "${address}" ]; then

@@ -11,7 +11,11 @@ write_address() { # FILE SECTION OPTION INTERFACE NETWORK: of the interface, els
   local interface=$4 address
   if [ -z "${interface}" ]; then
     if [ -z "$5" ]; then return; fi
-    interface=$(ip -4 route list "${5/#0\/0/default}" | grep -o 'dev [^ ]*' | head -1 | cut -d' ' -f2)
+    interface=$(ip -4 route list "${5/#0\/0/default}" | awk '{for (i = 1; i < NF; i++) if ($i == "dev") {print $(i + 1); exit}}')
+    if [ -z "${interface}" ]; then
+      echo "there is no route to $5, by which $3 would be found" >&2
+      return 1
+    fi
   fi
   address=$(ip -4 -o address show dev "${interface}" scope global | awk '{split($4, a, "/"); print a[1]; exit}')
   if [ -z "${address}" ]; then

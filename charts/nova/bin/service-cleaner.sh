@@ -3,12 +3,13 @@
 set -euo pipefail
 down() {
   openstack compute service list -f value -c ID -c Binary -c State |
-    awk '$3 == "down" && ($2 == "nova-conductor" || $2 == "nova-scheduler") {print $1}' | sort
+    awk '$3 == "down" && ($2 == "nova-conductor" || $2 == "nova-scheduler") {print $1}'
 }
 before=$(down)
 sleep {{ .Values.jobs.service_cleaner.sleep_time | int }}
-for service in $(comm -12 <(echo "${before}") <(down)); do
-  openstack compute service delete "${service}"
+after=$(down)
+for service in ${after}; do
+  if grep -qxF "${service}" <<< "${before}"; then openstack compute service delete "${service}"; fi
 done
 {{- with .Values.jobs.service_cleaner.extra_command }}
 {{ . }}

@@ -203,13 +203,15 @@ decoded() { printf '%b' "${1//%/\\x}"; }
 json_text() { local text=${1//\\/\\\\}; printf '"%s"' "${text//\"/\\\"}"; }
 login=${RABBITMQ_ADMIN_CONNECTION#*://}
 address=${login##*@}; address=${address%%/*}; login=${login%@*}
-authorization=$(printf '%s:%s' "$(decoded "${login%%:*}")" "$(decoded "${login#*:}")" | base64 -w0)
+login_name=$(decoded "${login%%:*}")
+login_password=$(decoded "${login#*:}")
+authorization=$(printf '%s:%s' "${login_name}" "${login_password}" | base64 -w0)
 # broker METHOD PATH [BODY]: prints the body of the answer; fails unless the answer is a 2xx.
 broker() {
-  local body=${3:-} status line
+  local body=${3:-} status line LC_ALL=C  # lengths in bytes
   exec 3<>"/dev/tcp/${address%%:*}/${address##*:}"
   printf '%s /api/%s HTTP/1.0\r\nHost: %s\r\nAuthorization: Basic %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s' \
-    "$1" "$2" "${address}" "${authorization}" "$(printf '%s' "${body}" | wc -c)" "${body}" >&3
+    "$1" "$2" "${address}" "${authorization}" "${#body}" "${body}" >&3
   IFS=' ' read -r _ status _ <&3
   while IFS= read -r line <&3 && [ -n "${line%$'\r'}" ]; do :; done
   cat <&3
@@ -230,7 +232,9 @@ source /scripts/http.sh
 user=${RABBITMQ_USER_CONNECTION#*://}
 virtual_host=${user##*@}; virtual_host=${virtual_host#*/}; user=${user%@*}
 broker PUT "vhosts/${virtual_host}" '{}'
-broker PUT "users/${user%%:*}" "{\"password\": $(json_text "$(decoded "${user#*:}")"), \"tags\": \"\"}"
+password=$(decoded "${user#*:}")
+password=$(json_text "${password}")
+broker PUT "users/${user%%:*}" "{\"password\": ${password}, \"tags\": \"\"}"
 broker PUT "permissions/${virtual_host}/${user%%:*}" '{"configure": ".*", "write": ".*", "read": ".*"}'
 while read -r policy definition; do
   if [ -n "${policy}" ]; then broker PUT "policies/${policy}" "${definition}"; fi

@@ -8,8 +8,9 @@ if [ ! -e "${database}" ]; then
   rm -f "${database}.new"
   ovsdb-tool create "${database}.new" /usr/share/openvswitch/vswitch.ovsschema
   mv "${database}.new" "${database}"
-elif [ "$(ovsdb-tool needs-conversion "${database}" /usr/share/openvswitch/vswitch.ovsschema)" = yes ]; then
-  ovsdb-tool convert "${database}" /usr/share/openvswitch/vswitch.ovsschema
+else
+  outdated=$(ovsdb-tool needs-conversion "${database}" /usr/share/openvswitch/vswitch.ovsschema)
+  if [ "${outdated}" = yes ]; then ovsdb-tool convert "${database}" /usr/share/openvswitch/vswitch.ovsschema; fi
 fi
 rm -f "${run}/ovsdb-server.pid"
 exec ovsdb-server "${database}" -vconsole:info -vfile:off -vsyslog:off \
