@@ -13,13 +13,14 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from sandbox import demo
+from sandbox import demo, demo_real
 from sandbox.build import BuildProgress, ensure_binaries, find_binaries
 from sandbox.cluster import ComponentStatus, Sandbox, list_sandboxes, take_down
 from sandbox.control_plane import COMPONENT_NAMES
 from sandbox.errors import SandboxError
 from sandbox.image.debian import SUITES, ensure_base
 from sandbox.image.dockerfile import build as build_image
+from sandbox.images.build import CONTROLLER_NAME, write_controller_archive
 from sandbox.node.plan import commands
 from sandbox.openstack.cli import app as openstack_app
 from sandbox.paths import SOURCE, Layout, sandbox_directory, state_root
@@ -106,14 +107,26 @@ def build() -> None:
 
 
 @app.command()
-def image() -> None:
-    """Make the controller's image as the Dockerfile says, without Docker, on each Debian (minutes, once)."""
+def image(
+    archive: Annotated[
+        Path | None,
+        typer.Option(help="Write it as an OCI archive into this file."),
+    ] = None,
+    suite: Annotated[
+        list[str] | None, typer.Option(help="The Debian below it, repeatable [all; trixie for an archive].")
+    ] = None,
+) -> None:
+    """Make the controller's image as the Dockerfile says, without Docker (minutes, once)."""
 
     def tell(step: str) -> None:
         print(f"image: {step}", file=sys.stderr, flush=True)
 
-    for suite in SUITES:
-        for layer in build_image(SOURCE.parent / "Dockerfile", ensure_base(suite, tell), tell).layers:
+    if archive is not None:
+        made = write_controller_archive(archive, (suite or ["trixie"])[0], tell)
+        print(f"{archive}  {CONTROLLER_NAME}  {made.digest}")
+        return
+    for one in suite or SUITES:
+        for layer in build_image(SOURCE.parent / "Dockerfile", ensure_base(one, tell), tell).layers:
             print(layer)
 
 
@@ -237,7 +250,11 @@ def kubeconfig(name: Name = DEFAULT_NAME, directory: Directory = None) -> None:
 
 
 @app.command("demo")
-def demo_command() -> None:
+def demo_command(
+    real: Annotated[
+        bool, typer.Option("--real", help="With pods that run, on a real node (Linux, root).")
+    ] = False,
+) -> None:
     """A region from one resource on a control plane of its own: shown coming up, and left running."""
     console = stderr_console()
     display = BuildDisplay(console)
@@ -249,18 +266,22 @@ def demo_command() -> None:
         )
 
     try:
-        box = Sandbox.up(demo.NAME, report=display, tell=tell)
+        box = Sandbox.up(demo_real.NAME if real else demo.NAME, real=real, report=display, tell=tell)
     finally:
         display.close()
-    demo.run_demo(box, tell)
+    if real:
+        demo_real.run_real_demo(box, tell)
+    else:
+        demo.run_demo(box, tell)
     tell("Ready")
-    print(f"\n{demo.next_steps(box)}", flush=True)
+    print(f"\n{demo_real.next_steps(box) if real else demo.next_steps(box)}", flush=True)
 
 
 @app.command("demo-down")
 def demo_down_command() -> None:
-    """Stop the demo: every process and file of it goes."""
-    print("the demo is gone" if demo.remove_demo() else "there is no demo")
+    """Stop the demo, and the one with real pods: every process and file of them goes."""
+    gone = [demo.remove_demo(), demo_real.remove_real_demo()]
+    print("the demo is gone" if any(gone) else "there is no demo")
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""The demo with real pods: our controller from its own image deploys a region whose pods run on a real node."""
+"""The demo with real pods: our controller, from its own image, deploys a region that runs on a real node."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from pathlib import Path
 from sandbox.cluster import Sandbox, take_down
 from sandbox.demo import CHART, NAMESPACE, RELEASE, ROOT, Tell, apply_region, install_chart
 from sandbox.errors import SandboxError
-from sandbox.images.build import ensure_controller_image, ensure_image
-from sandbox.images.names import names_of_recipes, whole_name
+from sandbox.images.build import CONTROLLER_NAME, ensure_controller_image, ensure_image
+from sandbox.images.names import names_of_recipes
 from sandbox.images.recipes import recipes
 from sandbox.kubectl import PATIENCE
 
@@ -47,29 +47,11 @@ def load_region_images(box: Sandbox, example: Path, tell: Tell) -> None:
             tell(f"the node has the image {recipe.name}, {image.size / 1e6:.0f} MB")
 
 
-def controller_image_name(box: Sandbox) -> str:
-    """The name by which our chart asks for the controller's image, by its defaults."""
-    rendered = subprocess.run(
-        [str(box.helm), "template", RELEASE, str(CHART), "--show-only", "templates/deployment.yaml"],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=IMAGES_SECONDS,
-        env={"HOME": str(box.layout.directory), "PATH": ""},
-    )
-    named = {
-        line.split("image:")[1].strip(" \"'") for line in rendered.stdout.splitlines() if " image:" in line
-    }
-    if len(named) != 1:
-        raise SandboxError(f"helm does not say which image {CHART} runs: {rendered.stderr.strip()}")
-    return whole_name(named.pop())
-
-
 def run_real_demo(box: Sandbox, tell: Tell) -> None:
     """From a running sandbox with a real node to a Ready region. Raises SandboxError."""
     load_region_images(box, EXAMPLE, tell)
     tell("building the controller's image as its Dockerfile says")
-    if box.images().load(ensure_controller_image(tell), [controller_image_name(box)]):
+    if box.images().load(ensure_controller_image(tell), [CONTROLLER_NAME]):
         tell("the node has the controller's image")
     tell(f"installing the chart {CHART.relative_to(ROOT)} with Helm")
     install_chart(box)
@@ -82,3 +64,24 @@ def run_real_demo(box: Sandbox, tell: Tell) -> None:
 def remove_real_demo() -> bool:
     """Ends the sandbox of the demo, node and region with it; False when there was none."""
     return take_down(NAME)
+
+
+def next_steps(box: Sandbox) -> str:
+    """What to try, as commands that work when they are copied."""
+    return f"""\
+The region runs, in real pods. In a shell:
+
+  export KUBECONFIG={box.kubeconfig}
+  export PATH={box.binaries.kubectl.parent}:{Path(sys.executable).parent}:$PATH
+
+See it
+  osctl status
+  kubectl -n {NAMESPACE} get osdpl,hb,pods
+  kubectl -n {NAMESPACE} logs deploy/{RELEASE} -c core
+
+Break it: what was there comes back
+  kubectl -n {NAMESPACE} delete pod mariadb-server-0
+  kubectl -n {NAMESPACE} delete deploy keystone-api
+
+Stop, and remove every process, mount, link and file
+  make demo-down"""

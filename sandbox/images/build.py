@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 from sandbox.go_modules import GoModule, Report, ensure_module
 from sandbox.image import dockerfile
 from sandbox.image.debian import ensure_base
-from sandbox.images.oci import Image, ImageConfig, Layer, write_layer
+from sandbox.images.oci import Image, ImageConfig, Layer, compress_layer, write_archive, write_layer
 from sandbox.images.recipes import Recipe
 from sandbox.images.stages import Tell, debian_release, ensure_layer, ensure_stage
 from sandbox.paths import SOURCE, cache_root
 
 ROOT = SOURCE.parent
+CONTROLLER_NAME = "docker.io/library/openstack-controller:0.1.0"
+"""As the chart asks for it by default."""
 PAUSE_MODULE = GoModule("pause", SOURCE / "images" / "pause", ("osctl.dev/sandbox/pause",))
 
 
@@ -33,6 +36,29 @@ def ensure_controller_image(tell: Tell, suite: str = "") -> Image:
         made.command, environment=made.environment, user=made.user, working_directory=made.directory
     )
     return Image(tuple(_layer_of_tree(tree) for tree in made.layers), config)
+
+
+def write_controller_archive(file: Path, suite: str, tell: Tell) -> Image:
+    """Writes the controller's image, compressed, as an OCI archive into `file`, in one step.
+
+    Raises SandboxError, and OSError where the file cannot be written.
+    """
+    plain = ensure_controller_image(tell, suite)
+    tell("compressing its layers")
+    image = replace(plain, layers=tuple(_compressed(layer) for layer in plain.layers))
+    draft = file.with_name(f".{file.name}.draft")
+    try:
+        with draft.open("wb") as stream:
+            write_archive(image, [CONTROLLER_NAME], stream)
+        draft.replace(file)
+    finally:
+        draft.unlink(missing_ok=True)
+    return image
+
+
+def _compressed(layer: Layer) -> Layer:
+    place = cache_root() / "images" / f"gzip-{layer.diff_id.removeprefix('sha256:')[:20]}"
+    return ensure_layer(place, lambda file: compress_layer(layer, file))
 
 
 def _layer_of_tree(tree: Path) -> Layer:

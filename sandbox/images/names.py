@@ -8,14 +8,6 @@ from sandbox.errors import SandboxError
 from sandbox.images.recipes import REGISTRY, Recipe
 
 
-def whole_name(image: str) -> str:
-    """A name as containerd knows it: with registry, and with the library of Docker Hub where none is told."""
-    first, slash, _ = image.partition("/")
-    if slash and ("." in first or ":" in first or first == "localhost"):
-        return image
-    return f"docker.io/{image}" if slash else f"docker.io/library/{image}"
-
-
 def repository(image: str) -> str:
     """The last part of an image's name, without tag and digest."""
     return image.partition("@")[0].rpartition("/")[2].partition(":")[0]

@@ -8,27 +8,23 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
 from sandbox.errors import SandboxError
-from sandbox.images.names import names_of_recipes, repository, whole_name
+from sandbox.images.build import CONTROLLER_NAME
+from sandbox.images.names import names_of_recipes, repository
 from sandbox.images.recipes import recipes
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLE = ROOT / "charts/openstack-controller/examples/core-real.yaml"
 
 
-@pytest.mark.parametrize(
-    ("image", "expected"),
-    [
-        ("openstack-controller:0.1.0", "docker.io/library/openstack-controller:0.1.0"),
-        ("group/tool:1", "docker.io/group/tool:1"),
-        ("sandbox.local/rabbitmq:3.13", "sandbox.local/rabbitmq:3.13"),
-        ("localhost/tool", "localhost/tool"),
-        ("registry:5000/tool:1", "registry:5000/tool:1"),
-    ],
-)
-def test_a_name_is_whole_as_containerd_has_it(image: str, expected: str) -> None:
-    assert whole_name(image) == expected
+def test_the_controllers_image_has_the_name_that_its_chart_asks_for_by_default() -> None:
+    chart = EXAMPLE.parents[1]
+    image = yaml.safe_load((chart / "values.yaml").read_text())["image"]
+    version = yaml.safe_load((chart / "Chart.yaml").read_text())["appVersion"]
+    assert (image["tag"], image["digest"]) == ("", "")
+    assert f"docker.io/library/{image['repository']}:{version}" == CONTROLLER_NAME
 
 
 def test_a_repository_is_the_last_part_without_tag_and_digest() -> None:

@@ -1,8 +1,8 @@
 #!/bin/bash
 # The accounts and the web server that the charts' pods expect in an image of a service.
 set -eu
-groupadd --gid 42424 openstack
 for name in keystone glance placement nova neutron cinder heat horizon; do
+  groupadd --non-unique --gid 42424 "$name"
   useradd --non-unique --uid 42424 --gid 42424 --no-create-home --home-dir "/var/lib/$name" --shell /usr/sbin/nologin "$name"
   install -d -o 42424 -g 42424 "/var/lib/$name" "/var/log/$name" "/etc/$name"
 done

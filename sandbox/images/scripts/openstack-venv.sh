@@ -14,7 +14,7 @@ printf '[neutron.ml2.mechanism_drivers]\nosctl_loopback = osctl_sandbox_ml2:Loop
 cd "$site"
 # What no server reads: tests, translations, sources of extensions.
 rm -rf {nova,neutron,keystone,glance,cinder,placement,glance_store,os_brick,oslo_db,os_ken,numpy}/tests numpy/*/tests \
-  pip pip-* ./*/locale/* networkx/*/tests
+  pip pip-* googleapiclient/discovery_cache ./*/locale/* networkx/*/tests
 find . -name '*.pyi' -delete
 find . \( -name '*.so' -o -name '*.so.*' \) -exec strip --strip-unneeded {} + 2>/dev/null || true
 "$venv/bin/python" -m compileall -q -j 2 . || true
