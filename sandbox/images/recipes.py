@@ -59,7 +59,6 @@ def _openstack(series: str) -> Stage:
             "libc6-dev",
             "python3-dev",
             "python3-venv",
-            "binutils",
             "libpcre2-dev",
             "libffi-dev",
         ),

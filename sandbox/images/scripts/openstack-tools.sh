@@ -15,3 +15,8 @@ install -d /var/www/cgi-bin/keystone
 for name in keystone-wsgi-public keystone-wsgi-admin; do
   ln -s /var/lib/openstack/bin/keystone-wsgi-public "/var/www/cgi-bin/keystone/$name"
 done
+# The pages of noVNC, without the proxy that its package would bring: that is Nova's.
+cd /tmp
+apt-get -qq download novnc
+dpkg-deb --extract novnc_*.deb /tmp/novnc
+cp -a /tmp/novnc/usr/share/novnc /usr/share/novnc

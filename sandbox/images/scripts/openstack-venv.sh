@@ -12,9 +12,8 @@ mkdir "$information"
 printf 'Metadata-Version: 2.1\nName: osctl-sandbox-ml2\nVersion: 1.0\n' > "$information/METADATA"
 printf '[neutron.ml2.mechanism_drivers]\nosctl_loopback = osctl_sandbox_ml2:LoopbackDriver\n' > "$information/entry_points.txt"
 cd "$site"
-# What no server reads: tests, translations, sources of extensions.
-rm -rf {nova,neutron,keystone,glance,cinder,placement,glance_store,os_brick,oslo_db,os_ken,numpy}/tests numpy/*/tests \
+# What no server reads: tests, translations, descriptions of other clouds.
+rm -rf {nova,neutron,keystone,glance,cinder,placement,glance_store,os_brick,oslo_db,os_ken}/tests \
   pip pip-* googleapiclient/discovery_cache ./*/locale/* networkx/*/tests
 find . -name '*.pyi' -delete
-find . \( -name '*.so' -o -name '*.so.*' \) -exec strip --strip-unneeded {} + 2>/dev/null || true
 "$venv/bin/python" -m compileall -q -j 2 . || true
