@@ -17,6 +17,7 @@ from sandbox.certificates import ensure_certificates
 from sandbox.control_plane import (
     COMPONENT_NAMES,
     POD_RANGE,
+    SERVICE_RANGE,
     Component,
     cluster_entry,
     components,
@@ -106,7 +107,7 @@ class Sandbox:
                 write_state(layout.state, state)
             box = cls(layout, replace(state, private=private), binaries)
             if state.real:
-                prepare_node(layout, POD_RANGE, report, tell)
+                prepare_node(layout, (POD_RANGE, SERVICE_RANGE), report, tell)
             box._ensure_up(time.monotonic() + timeout, tell)
             if state.real:
                 box.images().load(ensure_pause_image(report), [PAUSE_IMAGE])

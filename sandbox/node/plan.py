@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -88,7 +88,7 @@ def cgroup_name(directory: Path) -> str:
     return f"osctl-sandbox-{hashlib.sha256(str(directory).encode()).hexdigest()[:12]}"
 
 
-def configuration_files(cgroup: str, pod_range: str) -> dict[str, str]:
+def configuration_files(cgroup: str, pod_range: str, service_range: str) -> dict[str, str]:
     """Name and content of every configuration file; they are seen below `INSIDE`/configuration."""
     return {
         "containerd.toml": _containerd(),
@@ -98,7 +98,7 @@ def configuration_files(cgroup: str, pod_range: str) -> dict[str, str]:
         "Corefile": _dns(),
         "resolv.conf": f"nameserver {ADDRESS}\n",
         "hosts": f"127.0.0.1 localhost\n{ADDRESS} {NAME}.sandbox.local {NAME}\n",
-        "reject.nft": _reject(),
+        "reject.nft": _reject((pod_range, service_range)),
         **{f"{client}.kubeconfig": _kubeconfig(client) for client in ("kubelet", "kube-proxy", "coredns")},
     }
 
@@ -228,9 +228,14 @@ def _dns() -> str:
 """
 
 
-def _reject() -> str:
-    """Nothing leaves the node: who tries is told so at once, and does not wait for an answer."""
-    rule = 'oifname "eth0" reject with icmpx type admin-prohibited'
+def _reject(ranges: Sequence[str]) -> str:
+    """Nothing leaves the node: who tries is told so at once, and does not wait for an answer.
+
+    By address: what the node itself sends to a Service still has the link of its first route when it is looked
+    at here, although it goes to a pod.
+    """
+    inside = ", ".join((f"{ADDRESS}/30", *ranges))
+    rule = f'oifname "eth0" ip daddr != {{ {inside} }} reject with icmpx type admin-prohibited'
     chains = "".join(
         f"  chain {hook} {{\n    type filter hook {hook} priority 10; policy accept;\n    {rule}\n  }}\n"
         for hook in ("forward", "output")

@@ -73,8 +73,11 @@ def _command_path() -> str:
     return f"{os.environ.get('PATH', '')}:/usr/local/sbin:/usr/sbin:/sbin"
 
 
-def prepare_node(layout: Layout, pod_range: str, report: Report, tell: Tell) -> None:
-    """Builds what is not built, and writes all files that the node starts from. Raises SandboxError."""
+def prepare_node(layout: Layout, ranges: tuple[str, str], report: Report, tell: Tell) -> None:
+    """Builds what is not built, and writes all files that the node starts from.
+
+    `ranges`: the addresses of pods and of Services. Raises SandboxError.
+    """
     programs = ensure_node_programs(report, tell)
     for stage in (BASE, NODE):
         ensure_stage(stage, tell)
@@ -84,7 +87,7 @@ def prepare_node(layout: Layout, pod_range: str, report: Report, tell: Tell) -> 
     containerd = layout.node / "containerd"
     containerd.mkdir(exist_ok=True)
     cgroup = plan.cgroup_name(layout.directory)
-    for name, content in plan.configuration_files(cgroup, pod_range).items():
+    for name, content in plan.configuration_files(cgroup, *ranges).items():
         path = node.configuration / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(content)

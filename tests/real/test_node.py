@@ -68,6 +68,18 @@ def test_pods_reach_services_by_name_and_the_api_server_reaches_pods(
     assert '"GET / HTTP/1.1" 200' in logged
 
 
+def test_a_pod_on_the_nodes_network_reaches_services_too(node: Sandbox, namespace: str, apply: Apply) -> None:
+    near = deployment("near", "sleep", "100000", hostNetwork=True, dnsPolicy="ClusterFirstWithHostNet")
+    apply(web("web"), service("web"), near)
+    for name in ("web", "near"):
+        node.kubectl("rollout", "status", "--namespace", namespace, f"deploy/{name}", READY)
+    code = f"import urllib.request as r; print(r.urlopen('http://web.{namespace}.svc.cluster.local').status)"
+    assert run_python(node, namespace, "near", code) == "200"
+    # What every pod with a ServiceAccount asks.
+    code = "import socket; print(socket.create_connection(('kubernetes.default', 443), 10).getpeername()[1])"
+    assert run_python(node, namespace, "near", code) == "443"
+
+
 def test_nothing_leaves_the_node_and_who_tries_is_told_at_once(
     node: Sandbox, namespace: str, apply: Apply
 ) -> None:

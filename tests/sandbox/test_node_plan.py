@@ -18,7 +18,7 @@ from sandbox.paths import Layout
 
 
 def files() -> dict[str, str]:
-    return plan.configuration_files("osctl-sandbox-1", "10.244.0.0/16")
+    return plan.configuration_files("osctl-sandbox-1", "10.244.0.0/16", "10.0.0.0/16")
 
 
 def test_every_file_has_the_form_that_its_reader_expects() -> None:
@@ -27,6 +27,11 @@ def test_every_file_has_the_form_that_its_reader_expects() -> None:
     assert json.loads(written["cni/10-pods.conflist"])["plugins"][0]["type"] == "ptp"
     assert yaml.safe_load(written["kubelet.yaml"])["cgroupRoot"] == "/osctl-sandbox-1"
     assert yaml.safe_load(written["kube-proxy.yaml"])["clusterCIDR"] == "10.244.0.0/16"
+
+
+def test_what_is_sent_out_of_the_node_is_rejected_and_what_goes_to_services_is_not() -> None:
+    rule = 'oifname "eth0" ip daddr != { 10.200.0.2/30, 10.244.0.0/16, 10.0.0.0/16 } reject'
+    assert files()["reject.nft"].count(rule) == 2
 
 
 def test_kube_proxy_leaves_the_machines_connection_table_alone() -> None:
