@@ -231,8 +231,8 @@ def _dns() -> str:
 def _reject(ranges: Sequence[str]) -> str:
     """Nothing leaves the node: who tries is told so at once, and does not wait for an answer.
 
-    By address: what the node itself sends to a Service still has the link of its first route when it is looked
-    at here, although it goes to a pod.
+    By address: what the node itself sends to a Service still has the link of its first route here, although
+    it goes to a pod.
     """
     inside = ", ".join((f"{ADDRESS}/30", *ranges))
     rule = f'oifname "eth0" ip daddr != {{ {inside} }} reject with icmpx type admin-prohibited'
