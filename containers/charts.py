@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from containers.composition import Parts
-from controller.adapters.chart_cache import ChartCache
-from controller.adapters.chart_source import ChartStore
-from controller.adapters.pulled_charts import PulledCharts
-from controller.adapters.repository_access import Proxy
+from controller.adapters.charts.cache import ChartCache
+from controller.adapters.charts.pull import PulledCharts
+from controller.adapters.charts.repository_access import Proxy
+from controller.adapters.charts.source import ChartStore
 from controller.operator import Reconcile
-from controller.ports import OSDPL
-from controller.reconcile.managed_region import managed_region
-from controller.reconcile.secret_values import SecretValues
+from controller.ports.kubernetes import OSDPL
+from controller.reconcile.shared.managed_region import managed_region
+from controller.reconcile.shared.secret_values import SecretValues
 
-# Seconds that a look waits for a pull: a chart of 100 kB is there within one.
+# Seconds that a pass waits for a pull: a chart of 100 kB is there within one.
 PATIENCE = 5.0
 
 
-# Seconds between looks at the files of charts, of which no event tells. A look costs a few milliseconds.
+# Seconds between looks at the files of charts, of which no event tells. A pass costs a few milliseconds.
 LOOK_EVERY = 20.0
 
 

@@ -8,20 +8,21 @@ import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from controller.adapters.clock import SystemClock
-from controller.adapters.events import KubeEvents
-from controller.adapters.health_endpoint import EndpointUnavailable
-from controller.adapters.kube import PykubeClient
-from controller.adapters.kube_connection import Connection, connect
-from controller.adapters.logs import LogSecrets, configure_logs, set_level
-from controller.adapters.metrics import PrometheusMetrics
-from controller.adapters.randomness import SystemRandomness
-from controller.adapters.watches import Key
+from controller.adapters.http.health_endpoint import EndpointUnavailable
+from controller.adapters.kubernetes.client import PykubeClient
+from controller.adapters.kubernetes.connection import Connection, connect
+from controller.adapters.kubernetes.events import KubeEvents
+from controller.adapters.kubernetes.watches import Key
+from controller.adapters.system.clock import SystemClock
+from controller.adapters.system.logs import LogSecrets, configure_logs, set_level
+from controller.adapters.system.metrics import PrometheusMetrics
+from controller.adapters.system.randomness import SystemRandomness
 from controller.errors import ControllerError
 from controller.operator import Container, exit_container, run_container
-from controller.ports import Clock, Events, Kube, Randomness
-from controller.reconcile.lease import WriterLease, lease_name
-from controller.reconcile.work_queue import WorkQueue
+from controller.ports.kubernetes import Events, Kube
+from controller.ports.system import Clock, Randomness
+from controller.reconcile.shared.lease import WriterLease, lease_name
+from controller.reconcile.shared.work_queue import WorkQueue
 from controller.settings import Settings, read_settings
 
 log = logging.getLogger(__name__)

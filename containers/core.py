@@ -8,16 +8,17 @@ from typing import Any
 from containers.charts import LOOK_EVERY, chart_lookout, chart_store
 from containers.composition import Parts, run
 from containers.keys import owner_key, region_key
-from controller.adapters.crd_files import load_schema
-from controller.adapters.values_files import load_library
-from controller.adapters.watches import Watch
-from controller.domain.deployment import parse_deployment
+from controller.adapters.kubernetes.watches import Watch
+from controller.adapters.system.crd_files import load_schema
+from controller.adapters.system.values_files import load_library
+from controller.domain.api.keys import RegionKey
+from controller.domain.region.deployment import parse_deployment
 from controller.operator import Container
-from controller.ports import HELMBUNDLE, OSDPL
-from controller.reconcile.deployment import DeploymentReconciler, RegionKey
-from controller.reconcile.other_containers import OtherContainers
-from controller.reconcile.status_metrics import measured_region, region_series
-from controller.render import Region, render_region
+from controller.ports.kubernetes import HELMBUNDLE, OSDPL
+from controller.reconcile.region.deployment import DeploymentReconciler
+from controller.reconcile.region.other_containers import OtherContainers
+from controller.reconcile.shared.status_metrics import measured_region, region_series
+from controller.render.region import Region, render_region
 
 
 def main() -> None:
@@ -75,7 +76,7 @@ def compose(parts: Parts) -> Container:
         reconcilers={
             "region": reconcile,
             "charts": chart_lookout(charts, look_at_regions),
-            "containers": lambda namespace, name: others.look(),
+            "containers": lambda namespace, name: others.observe(),
         },
         queue=parts.queue,
     )

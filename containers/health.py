@@ -6,14 +6,14 @@ from collections.abc import Callable
 
 from containers.composition import Parts, run
 from containers.observing import observing_container
-from controller.adapters.release_records import SecretRecords
+from controller.adapters.helm.release_records import SecretRecords
+from controller.domain.api.keys import RegionKey
 from controller.operator import Container
-from controller.reconcile.cloud_access import CloudAccess
-from controller.reconcile.health import PARSERS, HealthReconciler
-from controller.reconcile.known_regions import RegionKey
-from controller.reconcile.object_store import ObjectStore
-from controller.reconcile.service_probes import ServiceProbes
-from controller.reconcile.status_metrics import component_series
+from controller.reconcile.health.probes import ServiceProbes
+from controller.reconcile.health.status import PARSERS, HealthReconciler
+from controller.reconcile.shared.cloud_access import CloudAccess
+from controller.reconcile.shared.object_store import ObjectStore
+from controller.reconcile.shared.status_metrics import component_series
 
 
 def main() -> None:
@@ -52,7 +52,7 @@ def compose(parts: Parts) -> Container:
 
 def _probes(parts: Parts, told: Callable[[], None]) -> ServiceProbes:
     """Probes of the region's own services, which cost the memory of openstacksdk."""
-    from controller.adapters.cloud import OpenStackClouds
+    from controller.adapters.openstack.client import OpenStackClouds
 
     settings = parts.settings
     clouds = OpenStackClouds(parts.clock, parts.randomness)

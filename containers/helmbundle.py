@@ -8,22 +8,22 @@ from typing import Any
 from containers.charts import LOOK_EVERY, chart_lookout, chart_store
 from containers.composition import Parts, run
 from containers.keys import owner_key, region_key
-from controller.adapters.helm_sdk import SdkClient
-from controller.adapters.metadata_watch import MetadataWatches
-from controller.adapters.release_records import SecretRecords
-from controller.adapters.watches import Watch
-from controller.domain.hooks import parse_hook_job
+from controller.adapters.helm.release_records import SecretRecords
+from controller.adapters.helm.sdk import SdkClient
+from controller.adapters.kubernetes.metadata_watch import MetadataWatches
+from controller.adapters.kubernetes.watches import Watch
+from controller.domain.releases.hooks import parse_hook_job
 from controller.operator import HELM_DETACHED, Container, exit_container
-from controller.ports import HELMBUNDLE, JOB, OSDPL
-from controller.reconcile.action_slots import ActionSlots
-from controller.reconcile.bundle import BundleReconciler
-from controller.reconcile.bundle_changes import BundleChanges
-from controller.reconcile.children import ChildrenReporter
-from controller.reconcile.drift import DriftLookout, Pace
-from controller.reconcile.hook_progress import HookNews, HookProgress
-from controller.reconcile.installation_key import InstallationKey
-from controller.reconcile.object_store import ObjectStore
-from controller.reconcile.status_metrics import measured_bundle
+from controller.ports.kubernetes import HELMBUNDLE, JOB, OSDPL
+from controller.reconcile.releases.action_slots import ActionSlots
+from controller.reconcile.releases.bundle import BundleReconciler
+from controller.reconcile.releases.bundle_event_filter import BundleEventFilter
+from controller.reconcile.releases.children_status import ChildrenReporter
+from controller.reconcile.releases.drift.watch import DriftRates, DriftWatch
+from controller.reconcile.releases.hooks.progress import HookEventFilter, HookProgress
+from controller.reconcile.shared.installation_key import InstallationKey
+from controller.reconcile.shared.object_store import ObjectStore
+from controller.reconcile.shared.status_metrics import measured_bundle
 
 
 def main() -> None:
@@ -45,20 +45,22 @@ def compose(parts: Parts) -> Container:
     records = SecretRecords(parts.kube)
     jobs = ObjectStore(parts.kube, parts.clock, settings.region_namespace, {JOB: parse_hook_job})
     slots = ActionSlots(settings.concurrency, parts.metrics, waiters=settings.hook_waiters)
-    hook_news = HookNews(jobs, slots, lambda bundle, after: queue.add(("bundle", *bundle), after=after))
+    hook_news = HookEventFilter(
+        jobs, slots, lambda bundle, after: queue.add(("bundle", *bundle), after=after)
+    )
 
     charts = chart_store(parts)
-    changes, measured = BundleChanges(), measured_bundle(parts.metrics)
+    changes, measured = BundleEventFilter(), measured_bundle(parts.metrics)
 
     def bundle_seen(event: str | None, obj: Mapping[str, Any]) -> None:
         measured(event, obj)
-        if changes.is_news(event, obj):
+        if changes.concerns_reconcile(event, obj):
             queue.add(("bundle", str(obj["metadata"]["namespace"]), str(obj["metadata"]["name"])))
 
     watches = MetadataWatches(
         parts.connection, parts.randomness, user_agent="openstack-controller/helmbundle"
     )
-    drift = DriftLookout(
+    drift = DriftWatch(
         kube=parts.kube,
         records=records,
         watch=watches,
@@ -66,7 +68,7 @@ def compose(parts: Parts) -> Container:
         measures=parts.metrics,
         look_again=lambda after: queue.add(("drift", settings.region_namespace, "objects"), after),
         changed_bundle=lambda bundle: queue.add(("bundle", *bundle)),
-        pace=Pace(settings.drift_qps, settings.drift_resync, settings.drift_settle),
+        pace=DriftRates(settings.drift_qps, settings.drift_resync, settings.drift_settle),
     )
     bundles = BundleReconciler(
         kube=parts.kube,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from controller.adapters.watches import Key
-from controller.domain.names import DEPLOYMENT_LABEL
+from controller.adapters.kubernetes.watches import Key
+from controller.domain.api.names import DEPLOYMENT_LABEL
 
 
 def region_key(osdpl: Mapping[str, Any]) -> Iterable[Key]:

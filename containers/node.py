@@ -9,30 +9,30 @@ from typing import Any
 
 from containers.composition import Parts, run
 from containers.observing import GATHERING
-from controller.adapters.cloud import OpenStackClouds
-from controller.adapters.fencing import HttpFencing
-from controller.adapters.watches import Key, Watch
-from controller.domain.node_pods import parse_node_pod
-from controller.domain.workloads import parse_workload
+from controller.adapters.http.fencing import HttpFencing
+from controller.adapters.kubernetes.watches import Key, Watch
+from controller.adapters.openstack.client import OpenStackClouds
+from controller.domain.health.workloads import parse_workload
+from controller.domain.hosts.node_pods import parse_node_pod
 from controller.operator import Container
-from controller.ports import NODE, NODE_MAINTENANCE, OSDPL, POD, STATEFULSET, Resource
-from controller.reconcile.cloud_access import CloudAccess
-from controller.reconcile.drain_lock import DrainLocks
-from controller.reconcile.edits import Edits
-from controller.reconcile.host_board import HostBoard
-from controller.reconcile.known_regions import KnownRegions
-from controller.reconcile.maintained_hosts import MaintainedHosts
-from controller.reconcile.node_hosts import HostsReconciler
-from controller.reconcile.node_maintenance import MaintenancesReconciler
-from controller.reconcile.nodes import PARSERS, NodesReconciler
-from controller.reconcile.object_store import ObjectStore, Parse
-from controller.reconcile.status_metrics import measured_maintenance, measured_region, node_series
+from controller.ports.kubernetes import NODE, NODE_MAINTENANCE, OSDPL, POD, STATEFULSET, Resource
+from controller.reconcile.hosts.compute_hosts import HostsReconciler
+from controller.reconcile.hosts.drain_locks import DrainLocks
+from controller.reconcile.hosts.last_report import LastHostFindings
+from controller.reconcile.hosts.nodes_status import PARSERS, NodesReconciler
+from controller.reconcile.maintenance.maintained_hosts import MaintainedHosts
+from controller.reconcile.maintenance.node_maintenance import MaintenancesReconciler
+from controller.reconcile.shared.cloud_access import CloudAccess
+from controller.reconcile.shared.edit_filter import EditFilter
+from controller.reconcile.shared.known_regions import KnownRegions
+from controller.reconcile.shared.object_store import ObjectStore, Parse
+from controller.reconcile.shared.status_metrics import measured_maintenance, measured_region, node_series
 
 # What of the region's own namespace bears on nodes.
 REGION_PARSERS: Mapping[Resource, Parse] = {POD: parse_node_pod, STATEFULSET: parse_workload}
 HOSTS: Key = ("hosts", "", "")
 MAINTENANCES: Key = ("maintenances", "", "")
-# Seconds from an edit of a maintenance to the next look.
+# Seconds from an edit of a maintenance to the next pass.
 AFTER_MAINTENANCES = 1.0
 
 
@@ -48,7 +48,7 @@ class _Shared:
     parts: Parts
     nodes: ObjectStore
     region: ObjectStore
-    board: HostBoard
+    board: LastHostFindings
     access: CloudAccess
 
 
@@ -64,7 +64,7 @@ def compose(parts: Parts) -> Container:
         parts=parts,
         nodes=ObjectStore(parts.kube, parts.clock, None, PARSERS),
         region=ObjectStore(parts.kube, parts.clock, settings.region_namespace, REGION_PARSERS),
-        board=HostBoard(),
+        board=LastHostFindings(),
         access=CloudAccess(parts.kube, clouds, parts.clock, settings.region_namespace),
     )
     status, hosts, maintenances = _status(shared), _hosts(shared), _maintenances(shared)
@@ -139,7 +139,7 @@ class _News:
         self._queue = shared.parts.queue
         self._shared = shared
         self._regions = KnownRegions()
-        self._edits = Edits()
+        self._edits = EditFilter()
         self._measure = measured_region(shared.parts.metrics, node_series)
         self._measure_maintenance = measured_maintenance(shared.parts.metrics)
 

@@ -7,12 +7,13 @@ from functools import partial
 from typing import Any
 
 from containers.composition import Parts
-from controller.adapters.watches import Watch
+from controller.adapters.kubernetes.watches import Watch
+from controller.domain.api.keys import RegionKey
 from controller.operator import Container
-from controller.ports import OSDPL, Resource
-from controller.reconcile.known_regions import KnownRegions, RegionKey
-from controller.reconcile.object_store import ObjectStore
-from controller.reconcile.status_metrics import Series, Status, measured_region
+from controller.ports.kubernetes import OSDPL, Resource
+from controller.reconcile.shared.known_regions import KnownRegions
+from controller.reconcile.shared.object_store import ObjectStore
+from controller.reconcile.shared.status_metrics import Series, Status, measured_region
 
 # Events of one change come in bursts: they are looked at together.
 GATHERING = 0.2

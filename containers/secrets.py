@@ -7,17 +7,17 @@ from typing import Any
 
 from containers.composition import Parts, run
 from containers.keys import owner_key, region_key
-from controller.adapters.crd_files import load_schema
-from controller.adapters.values_files import load_library
-from controller.adapters.watches import Watch
-from controller.domain.catalogue import CredentialSecret
-from controller.domain.deployment import parse_deployment
-from controller.domain.region_credentials import region_credentials
+from controller.adapters.kubernetes.watches import Watch
+from controller.adapters.system.crd_files import load_schema
+from controller.adapters.system.values_files import load_library
+from controller.domain.region.deployment import parse_deployment
+from controller.domain.region.required_credentials import region_credentials
+from controller.domain.values.catalogue import CredentialSecret
 from controller.operator import Container
-from controller.ports import HELMBUNDLE, OSDPL
-from controller.reconcile.installation_key import InstallationKey
-from controller.reconcile.secrets import SecretsReconciler
-from controller.reconcile.status_metrics import measured_region, secret_series
+from controller.ports.kubernetes import HELMBUNDLE, OSDPL
+from controller.reconcile.credentials.secrets import SecretsReconciler
+from controller.reconcile.shared.installation_key import InstallationKey
+from controller.reconcile.shared.status_metrics import measured_region, secret_series
 
 
 def main() -> None:

@@ -116,7 +116,7 @@ class ReleaseMissing(HelmFailed):
 
 
 class DriftRefused(ControllerError):
-    """Objects of a release differ from it and cannot be put right. The message names objects and paths."""
+    """Objects of a release differ from it and cannot be corrected. The message names objects and paths."""
 
 
 class FieldsFixed(ControllerError):

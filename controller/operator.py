@@ -14,16 +14,16 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Protocol
 
-from controller.adapters.health_endpoint import Endpoint, serve_endpoint
-from controller.adapters.kube_connection import Connection
-from controller.adapters.metrics import PrometheusMetrics
-from controller.adapters.watches import Key, SignsOfLife, Watch, run_watches
-from controller.domain import metrics
+from controller.adapters.http.health_endpoint import Endpoint, serve_endpoint
+from controller.adapters.kubernetes.connection import Connection
+from controller.adapters.kubernetes.watches import Key, SignsOfLife, Watch, run_watches
+from controller.adapters.system.metrics import PrometheusMetrics
+from controller.domain.shared import metrics
 from controller.errors import ApiUnavailable, ControllerError, ObjectReplaced
-from controller.metrics import Metrics
-from controller.ports import Clock
-from controller.reconcile.lease import RENEW_EVERY, RETRY_EVERY, WriterLease
-from controller.reconcile.work_queue import WorkQueue
+from controller.ports.metrics import Metrics
+from controller.ports.system import Clock
+from controller.reconcile.shared.lease import RENEW_EVERY, RETRY_EVERY, WriterLease
+from controller.reconcile.shared.work_queue import WorkQueue
 from controller.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -40,11 +40,11 @@ LEASE_BROKEN = 73
 # How often the end of a Lease is looked for.
 FENCE_EVERY = 0.5
 # How often the order to stop is looked for.
-TOLD_EVERY = 0.1
+STOP_CHECK_SECONDS = 0.1
 # A renewal of the Lease that is under way has so long to end before the Lease is given back.
 LEASE_ENDS_WITHIN = 5.0
-# What a look was about has gone meanwhile: so long until the next, should no event bring it earlier.
-LOOK_ANEW = 1.0
+# What a pass was about has gone meanwhile: so long until the next, should no event bring it earlier.
+REPLACED_RETRY_SECONDS = 1.0
 
 
 class Background(Protocol):
@@ -63,7 +63,7 @@ class Background(Protocol):
 class Container:
     """All that differs between containers. `reconcilers` maps the first part of a key to its reconciler.
 
-    `background` is what its looks begin and do not wait for.
+    `background` is what its passes begin and do not wait for.
     """
 
     name: str
@@ -82,11 +82,11 @@ class Container:
     def under_way(self) -> list[str]:
         """All that may still write once it winds down, in words.
 
-        The background is asked first: its looks begin nothing any more, and what ends there asks for one.
+        The background is asked first: its passes begin nothing any more, and what ends there asks for one.
         """
         background = [one for work in self.background for one in work.under_way()]
         keys = self.queue.unfinished()
-        return background + [f"a look at {kind} {namespace}/{name}" for kind, namespace, name in keys]
+        return background + [f"a pass at {kind} {namespace}/{name}" for kind, namespace, name in keys]
 
 
 @dataclass
@@ -173,14 +173,14 @@ def run_container(
             log.critical("the watches cannot go on: %s\n%s", type(error).__name__, _stack(error))
             raise
         finally:
-            # A dead watcher ends Kopf; without watches the container is blind, and starts anew.
+            # A dead watcher ends Kopf; without watches the container is blind, and starts again.
             codes.append(WATCHES_ENDED)
 
     # Not on the main thread: there Kopf would answer signals itself, and take seconds to wind down
     # what need not be wound down.
     threading.Thread(target=watch, name="watch", daemon=True).start()
     while not codes:
-        time.sleep(TOLD_EVERY)
+        time.sleep(STOP_CHECK_SECONDS)
     container.wind_down()
     if codes[0] == 0 and _comes_to_rest(container, settings.stop_within, codes):
         ended.set()
@@ -207,7 +207,7 @@ def _comes_to_rest(container: Container, seconds: float, codes: Sequence[int]) -
         if not told:
             log.info("told to stop; waiting %.0f s at most for what is under way: %s", seconds, named)
             told = True
-        time.sleep(TOLD_EVERY)
+        time.sleep(STOP_CHECK_SECONDS)
     return True
 
 
@@ -332,9 +332,9 @@ def _work(container: Container, measures: Metrics) -> None:
             again = container.reconcilers[kind](namespace, name)
         except ObjectReplaced as error:
             # Nothing has failed: what was found is of something that is no more.
-            queue.done(key, again_after=LOOK_ANEW)
+            queue.done(key, again_after=REPLACED_RETRY_SECONDS)
             result = "success"
-            log.debug("%s %s: %s; looking anew", kind, name, error, extra=extra)
+            log.debug("%s %s: %s; looking again", kind, name, error, extra=extra)
         except ControllerError as error:
             asked = error.retry_after if isinstance(error, ApiUnavailable) else None
             pause = queue.failed(key, not_before=asked or 0.0)

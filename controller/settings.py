@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
-from controller.domain import backoff
-from controller.domain.names import CONTAINERS
+from controller.domain.api.names import CONTAINERS
+from controller.domain.shared import backoff
 from controller.errors import ControllerError
 
 # Where a wheel puts them (setup.py).
@@ -31,7 +31,7 @@ class Settings:
     `concurrency`: Helm actions at a time; `hook_waiters`: those that only wait for their hooks, beside
     these. `qps`: Helm's requests per second to the API server. `history`: revisions kept of a release.
     `retry_cap`: the longest pause between tries of an action that fails, in seconds.
-    `chart_cache`: where charts pulled from repositories are kept. `resync`: seconds between looks
+    `chart_cache`: where charts pulled from repositories are kept. `resync`: seconds between passes
     without an event. `pod_image`: the image that we run, for pods of our own.
     `health_port`: liveness, readiness and metrics on this port, 0 for none, of `health_address`, empty for
     all addresses of the pod. `probe_seconds`: how often the region's own services are asked how they do,

@@ -7,7 +7,7 @@ import os
 from hypothesis import HealthCheck, settings
 
 # First of all: whoever loads Helm's library first decides under which name it writes.
-import controller.adapters.helm_library  # noqa: F401
+import controller.adapters.helm.library  # noqa: F401
 
 pytest_plugins = ["sandbox.pytest_plugin"]
 

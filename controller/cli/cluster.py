@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from controller.cli.exit_codes import NoCluster
-from controller.cli.hook_jobs import JOB_NAME
-from controller.domain.names import DEPLOYMENT_LABEL
+from controller.cli.views.hook_jobs import JOB_NAME
+from controller.domain.api.names import DEPLOYMENT_LABEL
 from controller.errors import Forbidden, KubeError, ObjectMissing, ObjectRefused
-from controller.ports import HELMBUNDLE, JOB, OSDPL, POD, Kube, KubeObject, KubeObjects
+from controller.ports.kubernetes import HELMBUNDLE, JOB, OSDPL, POD, Kube, KubeObject, KubeObjects
 
 
 @dataclass(frozen=True)
@@ -93,8 +93,8 @@ def _listing(regions: KubeObjects) -> str:
 def open_cluster(kubeconfig: Path | None, context: str, namespace: str) -> Cluster:
     """The cluster of the kubeconfig; nothing is sent yet. Raises NoCluster when there is none to use."""
     # Commands that work on files alone do not wait for the import of an HTTP client.
-    from controller.adapters.kube import PykubeClient
-    from controller.adapters.kube_connection import connect
+    from controller.adapters.kubernetes.client import PykubeClient
+    from controller.adapters.kubernetes.connection import connect
 
     named = kubeconfig or (Path(os.environ["KUBECONFIG"]) if os.environ.get("KUBECONFIG") else None)
     if kubeconfig is None and named is not None and os.pathsep in str(named):

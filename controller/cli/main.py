@@ -8,22 +8,22 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from controller.cli.apply import apply
-from controller.cli.diff import diff
+from controller.cli.commands.apply import apply
+from controller.cli.commands.diff import diff
+from controller.cli.commands.explain import explain
+from controller.cli.commands.history import history
+from controller.cli.commands.images import images
+from controller.cli.commands.node import app as node_commands
+from controller.cli.commands.plan import approve, plan
+from controller.cli.commands.reconcile import reconcile
+from controller.cli.commands.render import render
+from controller.cli.commands.rollback import rollback
+from controller.cli.commands.status import status
+from controller.cli.commands.suspend import resume, suspend
+from controller.cli.commands.validate import validate
+from controller.cli.commands.wait import wait
 from controller.cli.exit_codes import epilog, exit_code
-from controller.cli.explain import explain
-from controller.cli.history import history
-from controller.cli.images import images
-from controller.cli.node import app as node_commands
 from controller.cli.output import count, print_problems, soft_wrapped, stderr
-from controller.cli.plan import approve, plan
-from controller.cli.reconcile import reconcile
-from controller.cli.render import render
-from controller.cli.rollback import rollback
-from controller.cli.status import status
-from controller.cli.suspend import resume, suspend
-from controller.cli.validate import validate
-from controller.cli.wait import wait
 from controller.errors import ControllerError, SpecInvalid
 
 
@@ -54,7 +54,7 @@ app = typer.Typer(
 )
 
 
-def _tell_version(wanted: bool) -> None:
+def _print_version(wanted: bool) -> None:
     if wanted:
         typer.echo(f"osctl {version('openstack-controller')}")
         raise typer.Exit
@@ -64,7 +64,7 @@ def _tell_version(wanted: bool) -> None:
 def _options(
     _: Annotated[
         bool,
-        typer.Option("--version", callback=_tell_version, is_eager=True, help="Show the version and exit."),
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and exit."),
     ] = False,
 ) -> None:
     """Options of osctl itself."""

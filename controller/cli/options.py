@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from controller.cli.output import Format
-from controller.domain.durations import parse_duration
+from controller.domain.shared.durations import parse_duration
 
 Namespace = Annotated[
     str,

@@ -44,7 +44,7 @@ Row = Sequence[Cell | str]
 
 
 def stdout() -> Console:
-    """The console for results, made anew so that it follows a redirected sys.stdout."""
+    """The console for results, made again so that it follows a redirected sys.stdout."""
     return _console(stderr=False)
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from controller.cli.offline import OfflineRegion
-from controller.domain.crd_schema import nearest
+from controller.cli.offline.region import OfflineRegion
+from controller.domain.validation.crd_schema import nearest
 from controller.errors import Problem, SpecInvalid
-from controller.render import RegionRelease
+from controller.render.region import RegionRelease
 
 
 def choose(region: OfflineRegion, wanted: Sequence[str] | None) -> tuple[RegionRelease, ...]:

@@ -10,13 +10,14 @@ from controller.cli.cluster import Cluster
 from controller.cli.exit_codes import ExitCode
 from controller.cli.output import soft_wrapped, stderr, stdout
 from controller.cli.targets import Target
-from controller.domain.bundle_status import ReleaseState
-from controller.domain.conditions import timestamp
-from controller.domain.reasons import Reason
+from controller.domain.api.conditions import timestamp
+from controller.domain.api.reasons import Reason
+from controller.domain.releases.bundle_status import ReleaseState
 from controller.errors import ApiUnavailable
-from controller.ports import HELMBUNDLE, Clock
+from controller.ports.kubernetes import HELMBUNDLE
+from controller.ports.system import Clock
 
-LOOK_EVERY = 1.0
+POLL_SECONDS = 1.0
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,7 @@ def wait_for_releases(
             left = started + timeout - clock.monotonic()
             if not open_ or left <= 0:
                 break
-            sleep(min(LOOK_EVERY, left))
+            sleep(min(POLL_SECONDS, left))
     except KeyboardInterrupt:
         stderr().print("stopped waiting; the controller goes on")
         return ExitCode.INTERRUPTED

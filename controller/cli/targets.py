@@ -10,10 +10,11 @@ from typing import Annotated, Any
 import typer
 
 from controller.cli.cluster import Cluster
-from controller.domain.crd_schema import nearest
-from controller.domain.names import DEPLOYMENT_LABEL
+from controller.domain.api.names import DEPLOYMENT_LABEL
+from controller.domain.validation.crd_schema import nearest
 from controller.errors import ObjectMissing
-from controller.ports import HELMBUNDLE, Clock, KubeObject, KubeObjects, Resource
+from controller.ports.kubernetes import HELMBUNDLE, KubeObject, KubeObjects, Resource
+from controller.ports.system import Clock
 
 Bundles = Annotated[
     list[str] | None,

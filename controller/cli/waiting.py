@@ -10,17 +10,18 @@ from rich.padding import Padding
 
 from controller.cli.cluster import Cluster
 from controller.cli.exit_codes import ExitCode
-from controller.cli.hook_jobs import RunningJob, lasting, pod_trouble, running_jobs
 from controller.cli.output import soft_wrapped, stderr, stdout
-from controller.cli.progress_display import ProgressDisplay, progress_display
-from controller.cli.progress_text import reasons_against
-from controller.cli.region_progress import Progress, ProgressTracker
-from controller.cli.release_rows import ACTIVE, release_rows, short_duration
-from controller.cli.verdict import Standing, explain_silence
+from controller.cli.views.hook_jobs import RunningJob, lasting, pod_error, running_jobs
+from controller.cli.views.progress_display import ProgressDisplay, progress_display
+from controller.cli.views.progress_text import reasons_against
+from controller.cli.views.region_progress import ProgressSnapshot, ProgressTracker
+from controller.cli.views.release_rows import ACTIVE, release_rows, short_duration
+from controller.cli.views.verdict import RegionOutcome, explain_silence
 from controller.errors import ApiUnavailable
-from controller.ports import OSDPL, Clock, KubeObject, KubeObjects
+from controller.ports.kubernetes import OSDPL, KubeObject, KubeObjects
+from controller.ports.system import Clock
 
-LOOK_EVERY = 1.0
+POLL_SECONDS = 1.0
 
 
 class Goal(StrEnum):
@@ -49,10 +50,10 @@ def wait_for_region(
     started = clock.monotonic()
     tracker = ProgressTracker(meta["name"], meta["namespace"], int(meta.get("generation") or 0), started)
     display = progress_display(stderr(), clock)
-    progress: Progress | None = None
+    progress: ProgressSnapshot | None = None
     try:
         while True:
-            progress = _look(cluster, region, tracker, display, clock) or progress
+            progress = _observe(cluster, region, tracker, display, clock) or progress
             code = _decide(progress, goal)
             if code is not None:
                 break
@@ -60,7 +61,7 @@ def wait_for_region(
             if left <= 0:
                 code = ExitCode.NOT_READY
                 break
-            sleep(min(LOOK_EVERY, left))
+            sleep(min(POLL_SECONDS, left))
     except KeyboardInterrupt:
         code = ExitCode.INTERRUPTED
     finally:
@@ -69,9 +70,9 @@ def wait_for_region(
     return code
 
 
-def _look(
+def _observe(
     cluster: Cluster, region: KubeObject, tracker: ProgressTracker, display: ProgressDisplay, clock: Clock
-) -> Progress | None:
+) -> ProgressSnapshot | None:
     meta = region["metadata"]
     try:
         found = cluster.kube.get(OSDPL, meta["name"], meta["namespace"])
@@ -79,10 +80,10 @@ def _look(
             found = None  # another one of the same name
         bundles = cluster.bundles(region)
         jobs = _jobs(cluster, meta["namespace"], bundles, clock)
-        troubles = pod_trouble(cluster.pods_of_jobs(meta["namespace"], lasting(jobs)))
+        troubles = pod_error(cluster.pods_of_jobs(meta["namespace"], lasting(jobs)))
     except ApiUnavailable:
         return None
-    progress = tracker.look(found, bundles, clock.monotonic(), jobs=jobs, troubles=troubles)
+    progress = tracker.observe(found, bundles, clock.monotonic(), jobs=jobs, troubles=troubles)
     display.show(progress, explain_silence(found, progress.waited) if found is not None else "")
     return progress
 
@@ -94,22 +95,22 @@ def _jobs(cluster: Cluster, namespace: str, bundles: KubeObjects, clock: Clock) 
     return running_jobs(cluster.unfinished_jobs(namespace), clock.now())
 
 
-def _decide(progress: Progress | None, goal: Goal) -> ExitCode | None:
+def _decide(progress: ProgressSnapshot | None, goal: Goal) -> ExitCode | None:
     """The code to end with, None to go on."""
     if progress is None:
         return None
     standing = progress.verdict.standing
     if goal == Goal.DELETED:
-        return ExitCode.OK if standing == Standing.GONE and not progress.rows else None
-    if standing == Standing.READY or (goal == Goal.PLANNED and progress.verdict.planned):
+        return ExitCode.OK if standing == RegionOutcome.GONE and not progress.rows else None
+    if standing == RegionOutcome.READY or (goal == Goal.PLANNED and progress.verdict.planned):
         return ExitCode.OK
-    if standing == Standing.NEEDS_EDIT:
+    if standing == RegionOutcome.NEEDS_EDIT:
         return ExitCode.NEEDS_EDIT
-    return ExitCode.REFUSED if standing == Standing.GONE else None
+    return ExitCode.REFUSED if standing == RegionOutcome.GONE else None
 
 
 def _conclude(
-    meta: Mapping[str, Any], progress: Progress | None, code: ExitCode, goal: Goal, waited: float
+    meta: Mapping[str, Any], progress: ProgressSnapshot | None, code: ExitCode, goal: Goal, waited: float
 ) -> None:
     name, namespace = meta["name"], meta["namespace"]
     console = stdout()

@@ -5,9 +5,10 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+from sandbox.debian import run_program
 from sandbox.errors import SandboxError
 from sandbox.openstack.series import SOURCE, Places, Series, find_python
-from sandbox.openstack.servers import Programs, Tell, ensure_servers, run
+from sandbox.openstack.servers import Programs, Tell, ensure_servers
 
 DISTRIBUTION = "osctl_sandbox_ml2-1.0.dist-info"
 
@@ -37,13 +38,13 @@ def _make_venv(series: Series, places: Places, tell: Tell) -> None:
     try:
         uv = shutil.which("uv")
         if uv:
-            run([uv, "venv", "--quiet", "--python", str(python), str(draft)])
+            run_program([uv, "venv", "--quiet", "--python", str(python), str(draft)])
             install = [uv, "pip", "install", "--quiet", "--compile-bytecode"]
             install += ["--python", str(draft / "bin" / "python")]
         else:
-            run([str(python), "-m", "venv", str(draft)])
+            run_program([str(python), "-m", "venv", str(draft)])
             install = [str(draft / "bin" / "pip"), "install", "--quiet", "--disable-pip-version-check"]
-        run([*install, "--requirement", str(series.requirements)], timeout=1800)
+        run_program([*install, "--requirement", str(series.requirements)], timeout=1800)
         _install_driver(draft)
     except BaseException:
         shutil.rmtree(draft, ignore_errors=True)

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import platform
 import shutil
-import subprocess
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from sandbox.debian import unpack_packages
 from sandbox.errors import SandboxError
 from sandbox.locks import locked
 from sandbox.paths import cache_root
@@ -87,31 +87,11 @@ def _programs(root: Path, environment: Mapping[str, str]) -> Programs:
 
 
 def _unpack_packages(root: Path, tell: Tell) -> None:
-    for tool in ("apt-get", "apt-cache", "dpkg-deb"):
-        if shutil.which(tool) is None:
-            raise SandboxError(
-                "MariaDB and RabbitMQ are not installed, and without apt they cannot be fetched: install "
-                f"them as your system does it (Debian's names: {', '.join(DEBIAN_PACKAGES)})"
-            )
     tell("fetching MariaDB and RabbitMQ from Debian's mirror (once; nothing is installed)")
-    work = root.parent / "packages"
-    draft = work / "system"
-    shutil.rmtree(work, ignore_errors=True)
-    for directory in (work / "lists" / "partial", work / "archives" / "partial", draft):
-        directory.mkdir(parents=True)
-    # State of our own: neither the machine's lists nor its locks are touched.
-    own = ["-o", f"Dir::State::lists={work}/lists", "-o", f"Dir::Cache={work}"]
-    own += ["-o", "APT::Sandbox::User=", "-o", "Debug::NoLocking=1"]
-    run(["apt-get", *own, "-qq", "update"], timeout=300)
-    without = [
-        f"--no-{kind}" for kind in ("recommends", "suggests", "conflicts", "breaks", "replaces", "enhances")
-    ]
-    listed = run(["apt-cache", *own, "depends", "--recurse", *without, *DEBIAN_PACKAGES])
-    names = {line for line in listed.splitlines() if line and line[0] not in " <|"}
-    chosen = sorted(name for name in names if name.startswith(_WANTED) and not name.startswith(_UNWANTED))
-    run(["apt-get", *own, "-qq", "download", *_missing(chosen)], timeout=600, cwd=work / "archives")
-    for archive in sorted((work / "archives").glob("*.deb")):
-        run(["dpkg-deb", "--extract", str(archive), str(draft)])
+    draft = root.with_name(f"{root.name}-draft")
+    shutil.rmtree(draft, ignore_errors=True)
+    draft.mkdir(parents=True)
+    unpack_packages(DEBIAN_PACKAGES, _is_wanted, draft)
     if not _complete(draft):
         raise SandboxError("Debian's packages of MariaDB and RabbitMQ do not hold what was expected of them")
     # Debian's Erlang knows no other place than this one.
@@ -119,32 +99,7 @@ def _unpack_packages(root: Path, tell: Tell) -> None:
     launcher.write_text(launcher.read_text().replace("/usr/lib/erlang", f"{root}/usr/lib/erlang"))
     shutil.rmtree(root, ignore_errors=True)
     draft.rename(root)
-    shutil.rmtree(work)
 
 
-def _missing(names: Sequence[str]) -> list[str]:
-    """Those that dpkg does not know as installed: the machine's own C library must not be doubled."""
-    answer = subprocess.run(
-        ["dpkg-query", "--show", "--showformat=${Package} ${db:Status-Status}\n"],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    installed = {line.split()[0] for line in answer.stdout.splitlines() if line.endswith(" installed")}
-    return [name for name in names if name not in installed]
-
-
-def run(command: Sequence[str], *, timeout: float = 600, cwd: Path | None = None) -> str:
-    """The command's output. Raises SandboxError with the end of what it said."""
-    try:
-        answer = subprocess.run(
-            command, capture_output=True, text=True, timeout=timeout, check=False, cwd=cwd
-        )
-    except subprocess.TimeoutExpired:
-        raise SandboxError(f"{command[0]} {command[1]} did not end within {timeout:.0f} s") from None
-    if answer.returncode != 0:
-        raise SandboxError(
-            f"{Path(command[0]).name} failed: {(answer.stderr or answer.stdout)[-1500:].strip()}"
-        )
-    return answer.stdout
+def _is_wanted(package: str) -> bool:
+    return package.startswith(_WANTED) and not package.startswith(_UNWANTED)

@@ -10,7 +10,7 @@ from typing import Any
 import pykube
 import pytest
 
-from controller.adapters.kube_connection import connect
+from controller.adapters.kubernetes.connection import connect
 from sandbox.cluster import Sandbox
 from sandbox.errors import SandboxError
 from tests.api.definitions import CRDS, DEFINITIONS, PLURALS

@@ -9,8 +9,8 @@ from typing import Any
 
 import yaml
 
-from controller.adapters.crd_files import load_schema
-from controller.domain.crd_schema import ResourceSchema
+from controller.adapters.system.crd_files import load_schema
+from controller.domain.validation.crd_schema import ResourceSchema
 
 CRDS = Path(__file__).parents[2] / "charts" / "openstack-controller" / "files" / "crds"
 PLURALS = {

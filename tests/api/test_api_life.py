@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from controller.domain.deployment import parse_deployment
+from controller.domain.region.deployment import parse_deployment
 from sandbox.cluster import Sandbox
 from sandbox.errors import SandboxError
 from tests.api.conftest import Api

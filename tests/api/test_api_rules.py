@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from controller.domain.bundle_object import parse_bundle
+from controller.domain.releases.bundle_object import parse_bundle
 from controller.errors import SpecInvalid
 from tests.api.conftest import Api
 from tests.api.definitions import SCHEMAS

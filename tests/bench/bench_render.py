@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from controller.cli.manifests import offline_helm, render_release
-from controller.render import Region
+from controller.cli.offline.manifests import offline_helm, render_release
+from controller.render.region import Region
 from sandbox.build import ensure_binaries
 from tests.bench.render_once import ROOT, Renderer
 from tests.chart_repositories.upstream import upstream_charts

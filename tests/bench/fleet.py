@@ -15,10 +15,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from controller.adapters import helm_library
-from controller.adapters.kube import PykubeClient
-from controller.adapters.kube_connection import connect
-from controller.ports import HELMBUNDLE
+from controller.adapters.helm import library as helm_library
+from controller.adapters.kubernetes.client import PykubeClient
+from controller.adapters.kubernetes.connection import connect
+from controller.ports.kubernetes import HELMBUNDLE
 
 from helm_python import Config  # isort: skip - after helm_library, which loads it under Helm's name
 
@@ -154,7 +154,7 @@ class Fleet:
             time.sleep(pause)
 
     def restart_and_look_at_all(self) -> tuple[float, int]:
-        """Seconds from holding the Lease to the end of the first look at the last bundle, and the writes."""
+        """Seconds from holding the Lease to the end of the first pass at the last bundle, and the writes."""
         controllers = self.region.controllers
         self._peak = self.memory
         controllers.stop()

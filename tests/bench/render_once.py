@@ -9,11 +9,11 @@ import json
 import sys
 from pathlib import Path
 
-from controller.adapters.chart_source import ChartStore
-from controller.adapters.crd_files import load_schema
-from controller.adapters.values_files import load_library
-from controller.domain.deployment import parse_deployment
-from controller.render import Region, render_region
+from controller.adapters.charts.source import ChartStore
+from controller.adapters.system.crd_files import load_schema
+from controller.adapters.system.values_files import load_library
+from controller.domain.region.deployment import parse_deployment
+from controller.render.region import Region, render_region
 
 ROOT = Path(__file__).parents[2]
 

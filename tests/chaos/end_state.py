@@ -1,4 +1,4 @@
-"""What must be in the cluster when all is done, computed anew, against what is there."""
+"""What must be in the cluster when all is done, computed again, against what is there."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import contextlib
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from controller.adapters.chart_source import ChartStore
-from controller.adapters.helm_sdk import SdkClient
-from controller.adapters.randomness import SystemRandomness
-from controller.adapters.release_records import SecretRecords
-from controller.domain.bundle_object import parse_bundle
-from controller.helm_port import HelmRequest
-from controller.ports import (
+from controller.adapters.charts.source import ChartStore
+from controller.adapters.helm.release_records import SecretRecords
+from controller.adapters.helm.sdk import SdkClient
+from controller.adapters.system.randomness import SystemRandomness
+from controller.domain.releases.bundle_object import parse_bundle
+from controller.ports.helm import HelmRequest
+from controller.ports.kubernetes import (
     CONFIGMAP,
     DEPLOYMENT,
     HELMBUNDLE,
@@ -23,10 +23,10 @@ from controller.ports import (
     Resource,
     resource_of,
 )
-from controller.reconcile.installation_key import NAME as KEY_SECRET
-from controller.reconcile.installation_key import InstallationKey
-from controller.reconcile.observed_release import want_release
-from controller.reconcile.secret_values import SecretValues
+from controller.reconcile.releases.observe_release import want_release
+from controller.reconcile.shared.installation_key import NAME as KEY_SECRET
+from controller.reconcile.shared.installation_key import InstallationKey
+from controller.reconcile.shared.secret_values import SecretValues
 from tests.chaos.wishes import Wishes, every_stateful_name
 from tests.chaos.world import CHARTS, FINISHED, World, wait_for
 from tests.cluster.region import NeverHappened
@@ -56,7 +56,7 @@ def everything(world: World) -> Names:
 
 
 class EndState:
-    """Compares the cluster with the wishes, by ways of its own: Helm's rendering, a digest made anew.
+    """Compares the cluster with the wishes, by ways of its own: Helm's rendering, a digest made again.
 
     `before` is what was there before any bundle.
     """

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from controller.domain.names import KEPT_LABEL, ROLLBACK_RELEASE_PREFIX
-from controller.domain.volume_claims import is_kept
-from controller.ports import HELMBUNDLE, PVC
+from controller.domain.api.names import KEPT_LABEL, ROLLBACK_RELEASE_PREFIX
+from controller.domain.releases.volume_claims import is_kept
+from controller.ports.kubernetes import HELMBUNDLE, PVC
 from sandbox.cluster import Sandbox
 from tests.chaos.test_kills import killed
 from tests.chaos.world import BUNDLE, FIRST, World, chaos

@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from controller.adapters.kube import PykubeClient
-from controller.adapters.kube_connection import connect
-from controller.adapters.release_records import SecretRecords, decode_record
-from controller.domain.names import REVISION_LABEL
-from controller.ports import CONFIGMAP, HELMBUNDLE, JOB, PVC, SECRET
+from controller.adapters.helm.release_records import SecretRecords, decode_record
+from controller.adapters.kubernetes.client import PykubeClient
+from controller.adapters.kubernetes.connection import connect
+from controller.domain.api.names import REVISION_LABEL
+from controller.ports.kubernetes import CONFIGMAP, HELMBUNDLE, JOB, PVC, SECRET
 from sandbox.cluster import Sandbox
 from sandbox.controllers import Controllers
 from sandbox.fault_proxy import FaultProxy
@@ -101,7 +101,7 @@ class World:
             yield controllers
 
     def revive(self) -> None:
-        """Starts the container anew if it has ended by itself, as the kubelet would."""
+        """Starts the container again if it has ended by itself, as the kubelet would."""
         if not self.controllers.running():
             self.controllers.start()
 

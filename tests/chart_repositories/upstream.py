@@ -356,7 +356,7 @@ _SWITCHES: Mapping[str, Sequence[str]] = {
 
 
 def _random(values: Mapping[str, Any]) -> str:
-    """What is drawn anew at every render unless it is set."""
+    """What is drawn again at every render unless it is set."""
     auth = values.get("endpoints", {}).get("oslo_cache", {}).get("auth", {})
     if "memcache_secret_key" not in auth:
         return ""

@@ -36,7 +36,7 @@ def refuse_without_namespaces() -> None:
         pytest.skip("this machine gives no namespaces of its kernel")
 
 
-def wait_until(what: str, there: Callable[[], bool], show: Callable[[], str], timeout: float = 120.0) -> None:
+def wait_until(what: str, there: Callable[[], bool], show: Callable[[], str], timeout: float = 300.0) -> None:
     """Looks five times a second; fails with what `show` says at the deadline."""
     deadline = time.monotonic() + timeout
     while not there():
@@ -152,6 +152,10 @@ class Container:
         return time.monotonic() - began
 
     def kill(self) -> None:
+        # The first process of the namespace takes all others with it. It does not die with its parent: the
+        # kernel forgets that wish when a process takes another user (prctl(2), PR_SET_PDEATHSIG).
+        for first in _children(self.process.pid):
+            os.kill(first, signal.SIGKILL)
         self.process.kill()
         self.process.wait(30)
 
@@ -198,7 +202,7 @@ class Pod:
             assert run.process.wait(60) == 0, run.log()
 
     def start(self, name: str) -> Container:
-        """Starts a container anew: its file system is fresh, the volumes are as they were left."""
+        """Starts a container again: its file system is fresh, the volumes are as they were left."""
         self._runs += 1
         spec = self.container(name)
         place = self._directory / f"run-{self._runs}"

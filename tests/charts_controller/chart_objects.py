@@ -15,12 +15,12 @@ from typing import Any
 import yaml
 from helm_python import Chart
 
-from controller.adapters.crd_files import load_schema
-from controller.adapters.values_files import load_library
-from controller.domain.deployment import parse_deployment
-from controller.domain.rbac_union import granted, union
-from controller.domain.secret_refs import resolve
-from controller.render import Region, render_region
+from controller.adapters.system.crd_files import load_schema
+from controller.adapters.system.values_files import load_library
+from controller.domain.region.deployment import parse_deployment
+from controller.domain.validation.rbac_union import granted, union
+from controller.domain.values.secret_refs import resolve
+from controller.render.region import Region, render_region
 from tests.render.region import embedded
 
 ROOT = Path(__file__).parents[2]

@@ -236,7 +236,7 @@ def _one_to_one(
 
 
 def _increase(samples: list[tuple[float, float]], now: float, seconds: float) -> float | None:
-    """With Prometheus' extrapolation to the ends of the range; a fall is a counter that began anew."""
+    """With Prometheus' extrapolation to the ends of the range; a fall is a counter that began again."""
     if len(samples) < 2:
         return None
     (first_at, first), (last_at, last) = samples[0], samples[-1]

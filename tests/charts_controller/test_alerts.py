@@ -14,10 +14,10 @@ import yaml
 from prometheus_client.parser import text_string_to_metric_families
 from promql_parser import MatchOp
 
-from controller.adapters.metrics import PrometheusMetrics
-from controller.domain import metrics
-from controller.domain.names import CONTAINERS
-from controller.reconcile.status_metrics import measured_bundle
+from controller.adapters.system.metrics import PrometheusMetrics
+from controller.domain.api.names import CONTAINERS
+from controller.domain.shared import metrics
+from controller.reconcile.shared.status_metrics import measured_bundle
 from tests.charts_controller.promql import STEP, Series, Unsupported, evaluate, firing
 from tests.charts_controller.test_monitoring import ALERTS, DASHBOARD, KNOWN, PROCESS_METRICS, TARGET_LABELS
 

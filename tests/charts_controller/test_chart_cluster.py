@@ -13,12 +13,12 @@ import pykube
 import pytest
 import yaml
 
-from controller.adapters.clock import SystemClock
-from controller.adapters.kube import PykubeClient
-from controller.adapters.kube_connection import connect
-from controller.adapters.randomness import SystemRandomness
-from controller.reconcile.installation_key import InstallationKey
-from controller.reconcile.lease import WriterLease
+from controller.adapters.kubernetes.client import PykubeClient
+from controller.adapters.kubernetes.connection import connect
+from controller.adapters.system.clock import SystemClock
+from controller.adapters.system.randomness import SystemRandomness
+from controller.reconcile.shared.installation_key import InstallationKey
+from controller.reconcile.shared.lease import WriterLease
 from sandbox.cluster import Sandbox
 from sandbox.errors import SandboxError
 from tests.api.definitions import CRDS, osdpl

@@ -11,9 +11,9 @@ import yaml
 from helm_python import Chart
 from helm_python.errors import HelmError
 
-from controller.domain.names import CONTAINERS
-from controller.domain.rbac_union import granted, permissions
-from controller.ports import resource_of
+from controller.domain.api.names import CONTAINERS
+from controller.domain.validation.rbac_union import granted, permissions
+from controller.ports.kubernetes import resource_of
 from controller.settings import read_settings
 from tests.api.definitions import CRDS
 from tests.chart_repositories.upstream import shapes

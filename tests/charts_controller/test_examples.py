@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from controller.domain.bundle_object import parse_bundle
+from controller.domain.releases.bundle_object import parse_bundle
 from tests.charts_controller.chart_objects import CHARTS, CONTROLLER_CHART
 from tests.render.region import render
 

@@ -13,9 +13,9 @@ import promql_parser
 import pytest
 import yaml
 
-from controller.domain import metrics
-from controller.domain.metrics import Counter, Histogram, Metric
-from controller.domain.names import CONTAINERS
+from controller.domain.api.names import CONTAINERS
+from controller.domain.shared import metrics
+from controller.domain.shared.metrics import Counter, Histogram, Metric
 from tests.charts_controller.chart_objects import CONTROLLER_CHART
 from tests.charts_controller.test_chart_render import _of, _render
 

@@ -12,7 +12,7 @@ from click.testing import Result
 from typer.testing import CliRunner
 
 from controller.cli.main import app
-from controller.domain.names import API_VERSION, DEPLOYMENT_LABEL, SERVICE_LABEL
+from controller.domain.api.names import API_VERSION, DEPLOYMENT_LABEL, SERVICE_LABEL
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "charts" / "openstack-controller" / "examples" / "core-single.yaml"

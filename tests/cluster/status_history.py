@@ -14,10 +14,10 @@ from datetime import datetime
 from itertools import pairwise
 from typing import Any
 
-from controller.domain.conditions import WHILE_TRUE
-from controller.domain.names import CONTAINERS, field_manager
-from controller.domain.region_facts import ANSWERED_BY
-from controller.domain.region_summary import OWN_CONDITIONS, OWN_FIELDS
+from controller.domain.api.conditions import WHILE_TRUE
+from controller.domain.api.names import CONTAINERS, field_manager
+from controller.domain.region.facts import ANSWERED_BY
+from controller.domain.region.summary import OWN_CONDITIONS, OWN_FIELDS
 from tests.cluster.test_region_restarts import components, steps_back
 
 State = Mapping[str, Any]
@@ -89,7 +89,7 @@ def changed_parts(before: State, after: State) -> set[str]:
 def writers(before: State, after: State) -> set[str]:
     """The field managers whose claim, or the time of whose last write, differs between two states.
 
-    The time is told in seconds: two writes of one manager within one look alike.
+    The time is told in seconds: two writes of one manager within one pass alike.
     """
     was, is_ = claims(before), claims(after)
     return {name for name in was.keys() | is_.keys() if was.get(name) != is_.get(name)}

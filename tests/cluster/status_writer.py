@@ -15,17 +15,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from controller.adapters.clock import SystemClock
-from controller.adapters.kube import PykubeClient
-from controller.adapters.kube_connection import connect
-from controller.domain.conditions import WHILE_TRUE, Condition, entries, find
-from controller.domain.names import CONTAINERS, field_manager
-from controller.domain.reasons import Reason
-from controller.domain.region_facts import ANSWERED_BY, RegionFacts, Silence
-from controller.domain.region_plan import RegionPlan
-from controller.domain.region_summary import OWN_CONDITIONS, OWN_FIELDS, RegionSummary, summarize
-from controller.ports import OSDPL
-from controller.reconcile.region_status import apply_region_status
+from controller.adapters.kubernetes.client import PykubeClient
+from controller.adapters.kubernetes.connection import connect
+from controller.adapters.system.clock import SystemClock
+from controller.domain.api.conditions import WHILE_TRUE, Condition, entries, find
+from controller.domain.api.names import CONTAINERS, field_manager
+from controller.domain.api.reasons import Reason
+from controller.domain.region.facts import ANSWERED_BY, RegionFacts, SilentContainers
+from controller.domain.region.plan import RegionPlan
+from controller.domain.region.summary import OWN_CONDITIONS, OWN_FIELDS, RegionSummary, summarize
+from controller.ports.kubernetes import OSDPL
+from controller.reconcile.shared.region_status import apply_region_status
 
 
 @dataclass(frozen=True)
@@ -49,11 +49,11 @@ def core_round(number: int) -> RegionSummary:
         containers=CONTAINERS,
         before=_before(number),
         bundles=[_bundle("identity", deployed=turn != 1), *([_bundle("image")] if turn > 1 else [])],
-        wanted=frozenset(("identity", "image") if turn > 1 else ("identity",)),
+        desired=frozenset(("identity", "image") if turn > 1 else ("identity",)),
         problem=f"round {number} cannot be served" if turn == 0 else "",
         warnings=f"round {number}",
         plan=_plan(number) if turn == 3 else None,
-        silence=Silence(frozenset({"health"}) if number % 5 == 0 else frozenset()),
+        silence=SilentContainers(frozenset({"health"}) if number % 5 == 0 else frozenset()),
     )
     return summarize(facts)
 

@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
-from controller.adapters.kube import PykubeClient
-from controller.adapters.kube_connection import connect
-from controller.ports import HELMBUNDLE
+from controller.adapters.kubernetes.client import PykubeClient
+from controller.adapters.kubernetes.connection import connect
+from controller.ports.kubernetes import HELMBUNDLE
 from sandbox.cluster import Sandbox
 from tests.cluster.conftest import installed
 from tests.cluster.region import ROOT, Region, wait_until
@@ -115,7 +115,7 @@ def test_a_failed_hook_is_explained_and_an_edit_served_while_it_backs_off(bench:
     wait_ready(bench, "fails")
 
     def explained() -> bool:
-        """In one look: the next try is about to begin, and tells something else."""
+        """In one pass: the next try is about to begin, and tells something else."""
         one = entry(bench, "fails", "fails")
         error = (one.get("lastAttempt") or {}).get("error") or ""
         return (

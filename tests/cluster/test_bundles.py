@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 import yaml
 
-from controller.adapters.kube import PykubeClient
-from controller.adapters.kube_connection import connect
-from controller.adapters.release_records import SecretRecords
+from controller.adapters.helm.release_records import SecretRecords
+from controller.adapters.kubernetes.client import PykubeClient
+from controller.adapters.kubernetes.connection import connect
 from sandbox.cluster import Sandbox
 from tests.cluster.conftest import installed
 from tests.cluster.region import CHART, Region, wait_until

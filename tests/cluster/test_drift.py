@@ -58,7 +58,7 @@ def replicas(region: Region) -> int:
 
 
 def corrections(region: Region) -> list[str]:
-    """What events tell of drift that was put right."""
+    """What events tell of drift that was corrected."""
     events = region.get("events")["items"]
     return [event["message"] for event in events if event["reason"] == "CorrectSucceeded"]
 

@@ -20,13 +20,13 @@ from typing import Any
 
 import pytest
 
-from controller.adapters.kube import PykubeClient, resource_url
-from controller.adapters.kube_connection import connect
-from controller.domain.conditions import WHILE_TRUE, find
-from controller.domain.digests import fingerprint
-from controller.domain.names import API_VERSION, DEPLOYMENT_LABEL
-from controller.domain.nodes import ROLE_VALUE, ROLES
-from controller.ports import HELMBUNDLE, NODE, OSDPL, POD, SECRET
+from controller.adapters.kubernetes.client import PykubeClient, resource_url
+from controller.adapters.kubernetes.connection import connect
+from controller.domain.api.conditions import WHILE_TRUE, find
+from controller.domain.api.names import API_VERSION, DEPLOYMENT_LABEL
+from controller.domain.hosts.nodes import ROLE_VALUE, ROLES
+from controller.domain.releases.digests import fingerprint
+from controller.ports.kubernetes import HELMBUNDLE, NODE, OSDPL, POD, SECRET
 from tests.cluster.region import CONTAINERS, NAME, Region, wait_until
 from tests.cluster.status_history import SHOWN, read_history
 from tests.cluster.test_region_restarts import components
@@ -168,7 +168,7 @@ def recording(region: Region, path: Path) -> Iterator[None]:
             wait_until("the watch", newest_is_there)
             yield
             wait_until("the newest version", newest_is_there)
-            # One that was cut off and begun anew might have missed a version.
+            # One that was cut off and begun again might have missed a version.
             assert process.poll() is None
         finally:
             process.terminate()
@@ -247,7 +247,7 @@ def test_of_many_causes_at_once_none_is_lost_and_no_foreign_entry_is_touched(
     history = read_history(states(path))
     print(json.dumps(history.figures()))
     assert history.findings[:SHOWN] == []
-    # None of these moves without a cause of the container's own. How many causes one look takes up is a
+    # None of these moves without a cause of the container's own. How many causes one pass takes up is a
     # matter of the machine.
     assert {name for name in CONTAINERS if history.moves[name] < floor} == set(), history.figures()
     assert shared_region.revisions() == revisions

@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from controller.adapters.watches import INACTIVE_SECONDS, SILENT_AFTER
-from controller.domain.conditions import find
+from controller.adapters.kubernetes.watches import INACTIVE_SECONDS, SILENT_AFTER
+from controller.domain.api.conditions import find
 from sandbox.cluster import Sandbox
 from sandbox.controllers import Controllers
 from sandbox.errors import SandboxError

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from controller.domain.names import CLOUDS_SECRET
+from controller.domain.api.names import CLOUDS_SECRET
 from sandbox.cluster import Sandbox
 from tests.cluster.region import NAME, Region, wait_until
 from tests.fakes.identity import FakeIdentity, served_identity

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from controller.domain.names import KEPT_LABEL
+from controller.domain.api.names import KEPT_LABEL
 from sandbox.cluster import Sandbox
 from tests.chart_repositories.packing import packed
 from tests.chart_repositories.servers import archives, http_repository, serve

@@ -103,7 +103,7 @@ def test_apply_without_a_terminal_tells_each_change_in_a_line_of_utc(
     assert all(UTC_LINE.fullmatch(line) for line in lines), applied.stderr
     assert "\x1b" not in applied.stderr + applied.stdout
     told = {match[1] for line in lines if (match := re.search(r"Z (\S+): installed", line))}
-    # On a machine that stands still, between two looks or before the first.
+    # On a machine that stands still, between two passes or before the first.
     before = (match[1].split(", ") for line in lines if (match := re.search(r"installed before: (.+)", line)))
     assert told.union(*before) == RELEASES
 

@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 
-from controller.adapters.kube import PykubeClient
-from controller.adapters.kube_connection import connect
-from controller.domain.names import CLOUDS_SECRET
-from controller.ports import HELMBUNDLE, NODE, OSDPL, SECRET
+from controller.adapters.kubernetes.client import PykubeClient
+from controller.adapters.kubernetes.connection import connect
+from controller.domain.api.names import CLOUDS_SECRET
+from controller.ports.kubernetes import HELMBUNDLE, NODE, OSDPL, SECRET
 from sandbox.cluster import Sandbox
 from tests.cluster.conftest import installed
 from tests.cluster.region import CONTAINERS, NAME, Region, wait_until
@@ -107,7 +107,7 @@ def falls(states: list[dict[str, Any]]) -> list[str]:
 
 def backwards(region: Region, states: list[dict[str, Any]]) -> list[tuple[str, str, list[str]]]:
     """Each step back on the way through all states, with the resourceVersions before and after it."""
-    # Jobs come and go: an upgrade deletes them and makes them anew.
+    # Jobs come and go: an upgrade deletes them and makes them again.
     lasting = set(components(states[-1])) - jobs(region)
     assert lasting
     return [
@@ -180,7 +180,7 @@ class Changes:
         return at_work
 
     def secrets(self) -> AtWork:
-        """The administrator's clouds.yaml is written anew, and its digest not told yet."""
+        """The administrator's clouds.yaml is written again, and its digest not told yet."""
         region = {"region_name": f"Region{next(self._numbers)}"}
         values = {"endpoints": {"identity": {"auth": {"admin": region}}}}
         before = self._get(SECRET, CLOUDS_SECRET)["data"]
@@ -278,7 +278,7 @@ def private_region(private_sandbox: Sandbox, tmp_path: Path) -> Iterator[Region]
 
 
 def healed(region: Region) -> bool:
-    """Whether it is Ready; what supervisors and the kubelet would do for that is done before each look.
+    """Whether it is Ready; what supervisors and the kubelet would do for that is done before each pass.
 
     A component of the control plane may end, and a pod seem lost, long after the API server is back: the node
     was silent for as long as the API server was.

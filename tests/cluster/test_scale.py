@@ -23,8 +23,8 @@ from typing import Any
 
 import pytest
 
-from controller.adapters.kube import PykubeClient
-from controller.adapters.kube_connection import connect
+from controller.adapters.kubernetes.client import PykubeClient
+from controller.adapters.kubernetes.connection import connect
 from sandbox import audit
 from sandbox.cluster import Sandbox
 from sandbox.profiles import COMPUTE_LABELS, NodeShape, node_object
@@ -235,7 +235,8 @@ def test_two_thousand_nodes_and_five_thousand_pods(private_sandbox: Sandbox, tmp
         "latency": {
             "median": statistics.median(seconds),
             "most": max(seconds),
-            # Promised; that our own pauses leave room for it, tests/reconcile/test_health_latency.py shows.
+            # Promised; that our own pauses leave room for it, tests/reconcile/health/test_health_latency.py
+            # shows.
             f"within {TOLD_WITHIN:g} s": f"{sum(one <= TOLD_WITHIN for one in seconds)} of {len(seconds)}",
         },
         **{name: {who: asdict(cost) for who, cost in part.items()} for name, part in phases.items()},

@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from controller.adapters.helm_cli import CliClient
-from controller.adapters.helm_sdk import SdkClient
-from controller.adapters.kube import PykubeClient
-from controller.adapters.kube_connection import connect
-from controller.adapters.release_records import SecretRecords
-from controller.domain.names import BUNDLE_LABEL, DIGEST_LABEL, REVISION_LABEL
-from controller.helm_port import HelmClient, HelmRequest
-from controller.ports import Kube
+from controller.adapters.helm.cli import CliClient
+from controller.adapters.helm.release_records import SecretRecords
+from controller.adapters.helm.sdk import SdkClient
+from controller.adapters.kubernetes.client import PykubeClient
+from controller.adapters.kubernetes.connection import connect
+from controller.domain.api.names import BUNDLE_LABEL, DIGEST_LABEL, REVISION_LABEL
+from controller.ports.helm import HelmClient, HelmRequest
+from controller.ports.kubernetes import Kube
 from sandbox.cluster import Sandbox
 
 CHARTS = Path(__file__).parent / "charts"
@@ -71,7 +71,7 @@ class Bench:
 
 
 def kinds() -> dict[str, Any]:
-    from controller import ports
+    from controller.ports import kubernetes as ports
 
     return {
         "configmap": ports.CONFIGMAP,

@@ -5,11 +5,11 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from controller.adapters.helm_cli import CliClient
-from controller.adapters.helm_sdk import SdkClient
-from controller.adapters.kube import PykubeClient
-from controller.adapters.kube_connection import connect
-from controller.helm_port import HelmClient, HelmRequest
+from controller.adapters.helm.cli import CliClient
+from controller.adapters.helm.sdk import SdkClient
+from controller.adapters.kubernetes.client import PykubeClient
+from controller.adapters.kubernetes.connection import connect
+from controller.ports.helm import HelmClient, HelmRequest
 
 
 def main() -> None:

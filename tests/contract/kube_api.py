@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from controller.adapters.kube import PykubeClient
-from controller.adapters.kube_connection import connect
+from controller.adapters.kubernetes.client import PykubeClient
+from controller.adapters.kubernetes.connection import connect
 from controller.errors import ObjectMissing
-from controller.ports import Kube, KubeObject, Resource
+from controller.ports.kubernetes import Kube, KubeObject, Resource
 from tests.contract.conftest import wait_until
 from tests.fakes.kube import FakeKube
 

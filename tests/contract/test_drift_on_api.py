@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from controller.domain.bundle import DriftIgnore
-from controller.domain.drift import Change, Drifted
-from controller.ports import DEPLOYMENT, JOB, Resource
-from controller.reconcile.drift_check import compare, put_right
+from controller.domain.releases.bundle import DriftIgnore
+from controller.domain.releases.drift import Change, Drifted
+from controller.ports.kubernetes import DEPLOYMENT, JOB, Resource
+from controller.reconcile.releases.drift.compare import compare, correct
 from tests.contract.conftest import Bench, wait_until
 
 pytestmark = pytest.mark.cluster
@@ -36,7 +36,7 @@ def corrected(bench: Bench, version: int = 1) -> list[Drifted]:
     left = []
     for obj in bench.records.standing("web", bench.namespace, version):
         look = partial(compare, bench.kube, obj, "web", bench.namespace, ())
-        one = put_right(bench.kube, look).left
+        one = correct(bench.kube, look).remaining
         left += [one] if one is not None else []
     return left
 

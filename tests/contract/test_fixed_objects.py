@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from controller.errors import FieldsFixed
-from controller.helm_port import RenderedRelease
-from controller.ports import STATEFULSET
-from controller.reconcile.fixed_objects import refuse_fixed_changes
+from controller.ports.helm import RenderedRelease
+from controller.ports.kubernetes import STATEFULSET
+from controller.reconcile.releases.actions.immutable_objects import refuse_fixed_changes
 from tests.contract.conftest import Bench, wait_until
 
 pytestmark = [pytest.mark.cluster, pytest.mark.parametrize("bench", ["sdk"], indirect=True)]

@@ -7,9 +7,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from controller.domain.names import HELM_FIELD_MANAGER
+from controller.domain.api.names import HELM_FIELD_MANAGER
 from controller.errors import ChartInvalid, HelmCancelled, HelmFailed, ReleaseMissing
-from controller.ports import CONFIGMAP, JOB, SECRET
+from controller.ports.kubernetes import CONFIGMAP, JOB, SECRET
 from tests.contract.conftest import CHARTS, Bench, wait_until
 
 pytestmark = pytest.mark.cluster

@@ -10,11 +10,12 @@ from pathlib import Path
 import helm_python
 import pytest
 
-from controller.adapters import helm_library, helm_sdk
-from controller.adapters.helm_sdk import SdkClient
-from controller.domain.names import HELM_FIELD_MANAGER
+from controller.adapters.helm import library as helm_library
+from controller.adapters.helm import sdk as helm_sdk
+from controller.adapters.helm.sdk import SdkClient
+from controller.domain.api.names import HELM_FIELD_MANAGER
 from controller.errors import ApiUnavailable, HelmCancelled
-from controller.helm_port import HelmRequest
+from controller.ports.helm import HelmRequest
 from tests.contract.conftest import CHARTS
 from tests.fakes.kube import FakeKube
 
@@ -22,7 +23,8 @@ ROOT = Path(__file__).parents[2]
 PROGRAM = """
 from pathlib import Path
 before = Path("/proc/self/cmdline").read_bytes()
-from controller.adapters import helm_library, helm_sdk
+from controller.adapters.helm import library as helm_library
+from controller.adapters.helm import sdk as helm_sdk
 assert Path("/proc/self/cmdline").read_bytes() == before
 print(helm_library.FIELD_MANAGER)
 """

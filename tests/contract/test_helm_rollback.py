@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from controller.domain.names import HELD_DIGEST_LABEL, REVISION_LABEL, ROLLED_BACK_TO_LABEL
+from controller.domain.api.names import HELD_DIGEST_LABEL, REVISION_LABEL, ROLLED_BACK_TO_LABEL
 from controller.errors import HelmCancelled, HelmFailed, ReleaseMissing
 from tests.contract.conftest import Bench, wait_until
 

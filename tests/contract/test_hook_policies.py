@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from controller.errors import HelmCancelled, HelmFailed
-from controller.helm_port import Cancellation
-from controller.ports import JOB, SECRET
-from controller.reconcile.last_runs import delete_last_runs
-from controller.reconcile.release_removal import ReleaseRemoval, Removal
+from controller.ports.helm import Cancellation
+from controller.ports.kubernetes import JOB, SECRET
+from controller.reconcile.releases.actions.uninstall import ReleaseRemoval, Removal
+from controller.reconcile.releases.hooks.previous_runs import delete_last_runs
 from tests.contract.conftest import Bench, wait_until
 
 pytestmark = pytest.mark.cluster

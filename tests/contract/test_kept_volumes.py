@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from controller.domain.names import KEPT_LABEL
-from controller.domain.volume_claims import KEEP_ANNOTATION
+from controller.domain.api.names import KEPT_LABEL
+from controller.domain.releases.volume_claims import KEEP_ANNOTATION
 from controller.errors import FieldsFixed
-from controller.helm_port import HelmRequest
-from controller.ports import PV, PVC, SECRET, STATEFULSET
-from controller.reconcile.volume_keeper import NOTHING, VolumeKeeper
+from controller.ports.helm import HelmRequest
+from controller.ports.kubernetes import PV, PVC, SECRET, STATEFULSET
+from controller.reconcile.releases.actions.volume_keeper import NOTHING, VolumeKeeper
 from tests.contract.conftest import Bench, wait_until
 
 pytestmark = pytest.mark.cluster

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from controller.errors import Conflict, ObjectMissing, ObjectRefused
-from controller.ports import EVENT, POD, SECRET
+from controller.ports.kubernetes import EVENT, POD, SECRET
 from tests.contract.kube_api import PROBE, Api, api
 
 __all__ = ["api"]
@@ -86,7 +86,7 @@ def test_a_list_of_metadata_has_no_content(api: Api) -> None:
 
 
 def test_a_list_longer_than_a_page_is_whole(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("controller.adapters.kube.PAGE", 2)
+    monkeypatch.setattr("controller.adapters.kubernetes.client.PAGE", 2)
     names = [f"one-{number}" for number in range(5)]
     for name in names:
         api.kube.create(api.probe(name))

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from controller.adapters.kube_connection import connect
-from controller.adapters.metadata_watch import MetadataWatches
-from controller.adapters.randomness import SystemRandomness
-from controller.ports import CONFIGMAP, SECRET, Kube, Resource
+from controller.adapters.kubernetes.connection import connect
+from controller.adapters.kubernetes.metadata_watch import MetadataWatches
+from controller.adapters.system.randomness import SystemRandomness
+from controller.ports.kubernetes import CONFIGMAP, SECRET, Kube, Resource
 from sandbox.cluster import Sandbox
 from tests.contract.conftest import wait_until
 

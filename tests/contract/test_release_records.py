@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from controller.ports import PVC
+from controller.ports.kubernetes import PVC
 from tests.contract.conftest import Bench, wait_until
 
 pytestmark = pytest.mark.cluster
@@ -31,7 +31,7 @@ def test_the_recorded_manifest_is_what_was_put_there(bench: Bench) -> None:
 
 
 def test_claims_are_deleted_before_the_release(bench: Bench) -> None:
-    """A kill in between must forget none, and no StatefulSet may make one anew."""
+    """A kill in between must forget none, and no StatefulSet may make one again."""
     bench.helm.install(bench.request("web", chart="stateful"))
     wait_until(lambda: len(bench.records.claims("web", bench.namespace)) == 2, "both claims are there")
     bench.records.delete_claims("web", bench.namespace)

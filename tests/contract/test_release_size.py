@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from controller.adapters.chart_source import ChartStore
-from controller.domain.bundle import ChartRef
-from controller.domain.release_size import LIMIT, release_octets
+from controller.adapters.charts.source import ChartStore
+from controller.domain.releases.bundle import ChartRef
+from controller.domain.releases.release_size import LIMIT, release_octets
 from controller.errors import ControllerError
-from controller.helm_port import HelmRequest
-from controller.ports import SECRET
+from controller.ports.helm import HelmRequest
+from controller.ports.kubernetes import SECRET
 from tests.contract.conftest import CHARTS, Bench
 
 pytestmark = pytest.mark.cluster

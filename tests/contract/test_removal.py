@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from controller.adapters.helm_cancellation import CancellationToken
-from controller.ports import JOB, SECRET
-from controller.reconcile.release_removal import ReleaseRemoval, Removal
+from controller.adapters.helm.cancellation import CancellationToken
+from controller.ports.kubernetes import JOB, SECRET
+from controller.reconcile.releases.actions.uninstall import ReleaseRemoval, Removal
 from tests.contract.conftest import Bench, wait_until
 
 pytestmark = pytest.mark.cluster

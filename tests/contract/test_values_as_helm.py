@@ -13,7 +13,7 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from controller.domain.merge import Layer, merge_layers
+from controller.domain.values.merge import Layer, merge_layers
 from controller.errors import SpecInvalid
 
 pytestmark = pytest.mark.slow

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from controller.domain.yaml_reader import read_documents
+from controller.domain.values.yaml_reader import read_documents
 from controller.errors import SpecInvalid
 from sandbox.build import ensure_binaries
 

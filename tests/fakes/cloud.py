@@ -1,4 +1,4 @@
-"""An OpenStack in memory: `FakeCloud` implements `controller.cloud_port.Cloud`.
+"""An OpenStack in memory: `FakeCloud` implements `controller.ports.openstack.Cloud`.
 
 It keeps what the reconcilers rely on: a server has one task at a time (409 otherwise), a migration shows
 first as a task, then on another host, then as ended; an evacuation asks for no task, so that a second one
@@ -16,7 +16,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
-from controller.domain.cloud_facts import (
+from controller.domain.health.probes import CONTROL
+from controller.domain.shared.cloud_facts import (
     Agent,
     Aggregate,
     ComputeService,
@@ -26,9 +27,8 @@ from controller.domain.cloud_facts import (
     Server,
     VolumeService,
 )
-from controller.domain.probes import CONTROL
 from controller.errors import CloudRefused, CloudUnavailable
-from controller.ports import Clock
+from controller.ports.system import Clock
 
 READS = frozenset(
     (

@@ -17,7 +17,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 import yaml
 
-from controller.adapters.cloud import AGGREGATE_KEY
+from controller.adapters.openstack.client import AGGREGATE_KEY
 from controller.errors import CloudRefused
 from tests.fakes import cloud_shapes as shapes
 from tests.fakes.cloud import FakeCloud

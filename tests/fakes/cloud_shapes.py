@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from controller.domain.cloud_facts import (
+from controller.domain.shared.cloud_facts import (
     Agent,
     Aggregate,
     ComputeService,

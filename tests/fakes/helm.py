@@ -11,16 +11,22 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from controller.adapters.helm_cancellation import CancellationToken
-from controller.adapters.helm_failures import failure
-from controller.adapters.release_records import revision
-from controller.domain.bundle import Values
-from controller.domain.hooks import EVENTS
-from controller.domain.names import HELM_FIELD_MANAGER, REMOVAL_LABEL
-from controller.domain.values import copied
-from controller.domain.volume_claims import KEEP, KEEP_ANNOTATION, VOLUME_KINDS, VolumeId, identify, is_kept
+from controller.adapters.helm.cancellation import CancellationToken
+from controller.adapters.helm.failures import failure
+from controller.adapters.helm.release_records import revision
+from controller.domain.api.names import HELM_FIELD_MANAGER, REMOVAL_LABEL
+from controller.domain.releases.hooks import EVENTS
+from controller.domain.releases.volume_claims import (
+    KEEP,
+    KEEP_ANNOTATION,
+    VOLUME_KINDS,
+    VolumeId,
+    identify,
+    is_kept,
+)
+from controller.domain.values.chart_values import Values, copied
 from controller.errors import ControllerError, HelmCancelled, HelmFailed, ReleaseMissing
-from controller.helm_port import (
+from controller.ports.helm import (
     Cancellation,
     HelmRequest,
     HookRun,
@@ -28,8 +34,8 @@ from controller.helm_port import (
     RenderedRelease,
     Revision,
 )
-from controller.ports import JOB, POD, Resource, resource_of
-from controller.reconcile.drift_check import as_sent
+from controller.ports.kubernetes import JOB, POD, Resource, resource_of
+from controller.reconcile.releases.drift.compare import as_sent
 from tests.fakes.kube import FakeKube
 from tests.fakes.world import FakeClock
 

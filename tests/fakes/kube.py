@@ -1,4 +1,4 @@
-"""An API server in memory: `FakeKube` implements `controller.ports.Kube`.
+"""An API server in memory: `FakeKube` implements `controller.ports.kubernetes.Kube`.
 
 It keeps what reconcilers rely on: resourceVersions and conflicts, server-side apply with ownership of
 fields, the status subresource, generation, uids, finalizers and owner references. It passes
@@ -18,9 +18,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from controller.domain.values import copied
+from controller.domain.values.chart_values import copied
 from controller.errors import Conflict, ObjectMissing, ObjectRefused
-from controller.ports import Clock, KubeObject, KubeObjects, Resource
+from controller.ports.kubernetes import KubeObject, KubeObjects, Resource
+from controller.ports.system import Clock
 from tests.fakes import schema as shapes
 from tests.fakes.objects import (
     SYSTEM_FIELDS,

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
-from controller.domain.metrics import Counter, Gauge, Histogram, Metric
-from controller.metrics import Row
+from controller.domain.shared.metrics import Counter, Gauge, Histogram, Metric
+from controller.ports.metrics import Row
 
 
 class FakeMetrics:
-    """`controller.metrics.Metrics`. `values` by name and labels; a histogram's is what was observed."""
+    """`controller.ports.metrics.Metrics`. `values` by name and labels; a histogram's is what was observed."""
 
     def __init__(self) -> None:
         self.values: dict[str, dict[tuple[tuple[str, str], ...], float]] = defaultdict(dict)

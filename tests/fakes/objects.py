@@ -7,9 +7,9 @@ import binascii
 from collections.abc import Mapping
 from typing import Any
 
-from controller.domain.values import copied
+from controller.domain.values.chart_values import copied
 from controller.errors import Conflict, ObjectRefused
-from controller.ports import KubeObject, Resource
+from controller.ports.kubernetes import KubeObject, Resource
 
 Identity = tuple[str, str, str, str]  # api version, kind, namespace, name
 

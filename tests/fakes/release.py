@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from controller.domain.names import HELM_FIELD_MANAGER
-from controller.domain.values import copied
+from controller.domain.api.names import HELM_FIELD_MANAGER
+from controller.domain.values.chart_values import copied
 from controller.errors import HelmFailed, ReleaseMissing
-from controller.ports import KubeObject, Resource, WatchSink, resource_of
-from controller.reconcile.drift_check import as_sent
+from controller.ports.kubernetes import KubeObject, Resource, WatchSink, resource_of
+from controller.reconcile.releases.drift.compare import as_sent
 from tests.fakes.kube import FakeKube
 
 NAMESPACE = "openstack"
 
 
 class ReleasesOnFake:
-    """`standing` of `controller.helm_port.ReleaseRecords`, and what Helm does to the cluster."""
+    """`standing` of `controller.ports.helm.ReleaseRecords`, and what Helm does to the cluster."""
 
     def __init__(self, kube: FakeKube) -> None:
         self._kube = kube
@@ -43,7 +43,8 @@ class ReleasesOnFake:
 
 
 class FakeWatch:
-    """`controller.ports.MetadataWatch` on `FakeKube`; what has changed is told when the test says so."""
+    """`controller.ports.kubernetes.MetadataWatch` on `FakeKube`; what has changed is told when the test says
+    so."""
 
     def __init__(self, kube: FakeKube) -> None:
         self._kube = kube

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from controller.domain.values import copied
+from controller.domain.values.chart_values import copied
 from controller.errors import ObjectRefused
 
 Schema = Mapping[str, Any]

@@ -15,7 +15,7 @@ import yaml
 from dockerfile_parse import DockerfileParser  # type: ignore[import-untyped]
 from packaging.requirements import Requirement
 
-from controller.domain.names import CONTAINERS
+from controller.domain.api.names import CONTAINERS
 
 ROOT = Path(__file__).parents[2]
 LOCKS = ("requirements.lock", "requirements-dev.lock")

@@ -26,7 +26,7 @@ pytestmark = [
 LISTS = re.compile(r"/(os-services|os-hypervisors|servers|agents|os-aggregates)")
 ALL_LISTS = re.compile(r"/(os-services|os-hypervisors|servers|agents|allocations)")
 # The evacuation that the faults have to prevent takes less, as the first test shows. Of answers that hang a
-# single look takes half of that.
+# single pass takes half of that.
 WATCHED_FOR = 75.0
 WATCHED_LATE = 180.0
 # Of the tests with faults that one is run always.

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 import yaml
 
-from controller.adapters.clock import SystemClock
-from controller.adapters.cloud import OpenStackCloud, OpenStackClouds
-from controller.adapters.randomness import SystemRandomness
-from controller.domain.cloud_facts import Migration, Server
+from controller.adapters.openstack.client import OpenStackCloud, OpenStackClouds
+from controller.adapters.system.clock import SystemClock
+from controller.adapters.system.randomness import SystemRandomness
+from controller.domain.shared.cloud_facts import Migration, Server
 from controller.errors import CloudRefused, CloudUnavailable
 from sandbox.openstack.services import compute_name
 from tests.cluster.region import wait_until

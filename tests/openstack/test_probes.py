@@ -8,13 +8,13 @@ from collections.abc import Callable, Iterator
 import pytest
 import yaml
 
-from controller.adapters.clock import SystemClock
-from controller.adapters.cloud import OpenStackClouds
-from controller.adapters.randomness import SystemRandomness
-from controller.domain.probes import Probed
-from controller.domain.workload_health import Health, Verdict
-from controller.metrics import NoMetrics
-from controller.reconcile.service_probes import ServiceProbes
+from controller.adapters.openstack.client import OpenStackClouds
+from controller.adapters.system.clock import SystemClock
+from controller.adapters.system.randomness import SystemRandomness
+from controller.domain.health.probes import Probed
+from controller.domain.health.workload_health import Health, WorkloadVerdict
+from controller.ports.metrics import NoMetrics
+from controller.reconcile.health.probes import ServiceProbes
 from sandbox.openstack.cloud import Cloud
 from tests.cluster.region import wait_until
 
@@ -25,7 +25,7 @@ ASKED = Probed(dict.fromkeys(("endpoints", "compute-services", "network-agents",
 
 
 @pytest.fixture
-def look(cloud: Cloud) -> Iterator[Callable[[], dict[str, Verdict]]]:
+def look(cloud: Cloud) -> Iterator[Callable[[], dict[str, WorkloadVerdict]]]:
     """Gives what the probes say now; a round begins whenever one is due."""
     clouds = OpenStackClouds(SystemClock(), SystemRandomness())
     opened = clouds.open(yaml.safe_dump(cloud.clouds()).encode())
@@ -36,17 +36,17 @@ def look(cloud: Cloud) -> Iterator[Callable[[], dict[str, Verdict]]]:
     yield lambda: {name: one.verdict for (_, name), one in probes.components(ASKED, {}).items()}
 
 
-def all_ready(said: dict[str, Verdict]) -> bool:
+def all_ready(said: dict[str, WorkloadVerdict]) -> bool:
     return {verdict.health for verdict in said.values()} == {Health.READY}
 
 
-def test_a_region_that_is_well(look: Callable[[], dict[str, Verdict]]) -> None:
+def test_a_region_that_is_well(look: Callable[[], dict[str, WorkloadVerdict]]) -> None:
     wait_until("every probe is Ready", lambda: all_ready(look()), timeout=90, show=lambda: str(look()))
     assert {name: verdict.ready for name, verdict in look().items() if not verdict.ready} == {}
 
 
 def test_a_service_that_is_gone_is_named_and_heals(
-    look: Callable[[], dict[str, Verdict]], cloud: Cloud
+    look: Callable[[], dict[str, WorkloadVerdict]], cloud: Cloud
 ) -> None:
     wait_until("every probe is Ready", lambda: all_ready(look()), timeout=90)
     cloud.kill("placement")

@@ -9,13 +9,13 @@ from collections.abc import Callable
 import pytest
 
 from controller import operator
-from controller.adapters.metrics import PrometheusMetrics
-from controller.adapters.watches import SILENT_AFTER, Key, SignsOfLife
-from controller.domain import metrics
+from controller.adapters.kubernetes.watches import SILENT_AFTER, Key, SignsOfLife
+from controller.adapters.system.metrics import PrometheusMetrics
+from controller.domain.shared import metrics
 from controller.errors import ApiUnavailable, ObjectReplaced
 from controller.operator import STUCK_AFTER, Container
-from controller.ports import HELMBUNDLE, OSDPL
-from controller.reconcile.work_queue import WorkQueue
+from controller.ports.kubernetes import HELMBUNDLE, OSDPL
+from controller.reconcile.shared.work_queue import WorkQueue
 from tests.fakes.metrics import FakeMetrics
 from tests.fakes.world import FakeClock, FakeRandomness
 
@@ -144,7 +144,7 @@ def test_told_to_stop_it_is_not_ready_and_alive(running: _Running) -> None:
 
 
 def looked_at(look: Callable[[], float | None]) -> FakeMetrics:
-    """What is measured of one look, which `look` stands for."""
+    """What is measured of one pass, which `look` stands for."""
     measures, done = FakeMetrics(), threading.Event()
     queue: WorkQueue[Key] = WorkQueue(FakeClock(), FakeRandomness())
 

@@ -8,19 +8,19 @@ import pytest
 
 from containers.composition import Parts
 from containers.core import compose
-from controller.adapters.kube_connection import Connection
-from controller.adapters.logs import LogSecrets
-from controller.adapters.metrics import PrometheusMetrics
-from controller.adapters.watches import Key
-from controller.domain.conditions import find
+from controller.adapters.kubernetes.connection import Connection
+from controller.adapters.kubernetes.watches import Key
+from controller.adapters.system.logs import LogSecrets
+from controller.adapters.system.metrics import PrometheusMetrics
+from controller.domain.api.conditions import find
 from controller.operator import Container
-from controller.ports import OSDPL
-from controller.reconcile.other_containers import LOOK_EVERY, SILENT_AFTER
-from controller.reconcile.work_queue import WorkQueue
+from controller.ports.kubernetes import OSDPL
+from controller.reconcile.region.other_containers import CHECK_SECONDS, SILENT_AFTER
+from controller.reconcile.shared.work_queue import WorkQueue
 from controller.settings import read_settings
 from tests.fakes.kube import FakeKube
 from tests.fakes.world import FakeClock, FakeRandomness
-from tests.reconcile.test_deployment import KEY, SilentEvents, deploy_all, osdpl
+from tests.reconcile.region.test_deployment import KEY, SilentEvents, deploy_all, osdpl
 from tests.reconcile.watched import DEFINITIONS
 
 LEASES: Key = ("containers", "controller", "leases")
@@ -66,7 +66,7 @@ def test_it_reads_the_leases_of_the_other_deployed_containers_from_its_start(
     core: Container, kube: FakeKube
 ) -> None:
     assert core.queue.oldest_due() == LEASES
-    assert core.reconcilers["containers"](*LEASES[1:]) == LOOK_EVERY
+    assert core.reconcilers["containers"](*LEASES[1:]) == CHECK_SECONDS
     read = [(one.namespace, one.name) for one in kube.requests if one.kind == "Lease"]
     assert read == [("controller", "osctl-helmbundle")]
 
@@ -77,8 +77,8 @@ def test_a_silent_container_has_the_region_looked_at(
     kube.create(osdpl())
     core.reconcilers["region"](*KEY)
     deploy_all(kube)
-    for _ in range(int(SILENT_AFTER / LOOK_EVERY) + 2):
-        clock.advance(LOOK_EVERY)
+    for _ in range(int(SILENT_AFTER / CHECK_SECONDS) + 2):
+        clock.advance(CHECK_SECONDS)
         core.reconcilers["containers"](*LEASES[1:])
     # The charts' files have their turn in between.
     taken = [core.queue.take() for _ in range(3)]

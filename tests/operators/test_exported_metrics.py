@@ -15,24 +15,24 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from containers.composition import Parts
 from controller import operator
-from controller.adapters.health_endpoint import serve_endpoint
-from controller.adapters.logs import LogSecrets
-from controller.adapters.metrics import PrometheusMetrics
-from controller.adapters.watches import Key, SignsOfLife
-from controller.domain.certificates import ISSUED, TLS_TYPE
-from controller.domain.names import CONTAINERS
-from controller.ports import HELMBUNDLE, NODE, NODE_MAINTENANCE, OSDPL, SECRET
-from controller.reconcile.certificates import LOOK_EVERY
-from controller.reconcile.work_queue import WorkQueue
+from controller.adapters.http.health_endpoint import serve_endpoint
+from controller.adapters.kubernetes.watches import Key, SignsOfLife
+from controller.adapters.system.logs import LogSecrets
+from controller.adapters.system.metrics import PrometheusMetrics
+from controller.domain.api.names import CONTAINERS
+from controller.domain.credentials.certificates import ISSUED, TLS_TYPE
+from controller.ports.kubernetes import HELMBUNDLE, NODE, NODE_MAINTENANCE, OSDPL, SECRET
+from controller.reconcile.credentials.certificates import CHECK_SECONDS
+from controller.reconcile.shared.work_queue import WorkQueue
 from controller.settings import read_settings
 from tests.domain.health_objects import deployment
-from tests.domain.test_nodes import node
+from tests.domain.hosts.test_nodes import node
 from tests.fakes.helm import FakeHelm
 from tests.fakes.release import FakeWatch
 from tests.fakes.world import FakeClock, FakeRandomness
 from tests.reconcile.bundles import Charts
-from tests.reconcile.test_certificates import certificate
-from tests.reconcile.test_health import SilentEvents
+from tests.reconcile.credentials.test_certificates import certificate
+from tests.reconcile.health.test_health import SilentEvents
 from tests.reconcile.watched import NAME, WatchedCluster
 
 # Composing node loads openstacksdk.
@@ -256,7 +256,7 @@ def test_secrets_tells_of_ages_and_ends(run: Run) -> None:
     cluster.kube.create({**head, "stringData": texts})
     secrets = run("secrets", cluster)
     secrets.work(2)
-    cluster.clock.advance(LOOK_EVERY)
+    cluster.clock.advance(CHECK_SECONDS)
     secrets.work(2)
     found = secrets.scrape()
     moments = [value for _, value in found["osctl_secret_rotated_timestamp_seconds"]]

@@ -11,20 +11,20 @@ from typing import Any, cast
 import pytest
 
 from controller import operator
-from controller.adapters.kube_connection import Connection
-from controller.adapters.metrics import PrometheusMetrics
-from controller.adapters.watches import Key
+from controller.adapters.kubernetes.connection import Connection
+from controller.adapters.kubernetes.watches import Key
+from controller.adapters.system.metrics import PrometheusMetrics
 from controller.errors import ApiUnavailable
 from controller.operator import WATCHES_ENDED, Container
-from controller.ports import HELMBUNDLE, LEASE
-from controller.reconcile.lease import WriterLease
-from controller.reconcile.work_queue import WorkQueue
+from controller.ports.kubernetes import HELMBUNDLE, LEASE
+from controller.reconcile.shared.lease import WriterLease
+from controller.reconcile.shared.work_queue import WorkQueue
 from controller.settings import read_settings
 from tests.contract.conftest import wait_until
 from tests.fakes.helm import Hook
 from tests.fakes.world import FakeRandomness
 from tests.reconcile.bundles import NAMESPACE, Bench
-from tests.reconcile.test_action_slots import hold
+from tests.reconcile.releases.test_action_slots import hold
 
 DEADLINE = 60.0
 KEY: Key = ("bundle", "openstack", "compute")
@@ -71,7 +71,7 @@ class _Process:
             return self.bench.reconciler.reconcile((namespace, name))
         self.looking.set()
         self.go.wait(DEADLINE)
-        # What a look would begin while the container is already told to stop.
+        # What a pass would begin while the container is already told to stop.
         hold(self.slots, "compute", "placement", self.go)
         return None
 
@@ -99,7 +99,7 @@ def process(monkeypatch: pytest.MonkeyPatch) -> Iterator[_Process]:
     made, over = _Process(), threading.Event()
     monkeypatch.setattr(operator, "run_watches", lambda *_, **__: over.wait(DEADLINE))
     monkeypatch.setattr(signal, "signal", made.handlers.__setitem__)
-    monkeypatch.setattr(operator, "TOLD_EVERY", 0.01)
+    monkeypatch.setattr(operator, "STOP_CHECK_SECONDS", 0.01)
     monkeypatch.setattr(operator, "RENEW_EVERY", 0.01)
     yield made
     made.go.set()
@@ -145,7 +145,7 @@ def test_a_look_under_way_comes_to_its_end_and_begins_no_action(
     process.queue.add(KEY)
     assert process.looking.wait(DEADLINE)
     process.tell()
-    what = "for what is under way: a look at bundle openstack/compute"
+    what = "for what is under way: a pass at bundle openstack/compute"
     waiting = f"waiting {DEADLINE:.0f} s at most {what}"
     wait_until(lambda: waiting in caplog.text, "it tells what it waits for", DEADLINE)
     process.go.set()
@@ -177,7 +177,7 @@ def test_how_an_action_ended_while_it_was_waited_for_is_written_down(process: _P
     process.start()
     process.queue.add(("bundle", NAMESPACE, "pages"))
     bench.wait(lambda: bench.hook_runs("web-db-sync"), "the hook runs")
-    bench.wait(lambda: bench.release("pages", "web"), "the look is over")
+    bench.wait(lambda: bench.release("pages", "web"), "the pass is over")
     process.tell()
     wait_until(lambda: process.slots.closed, "the stop has begun", DEADLINE)
     bench.helm.finish("web-db-sync", "Failed")
@@ -201,7 +201,7 @@ def test_an_unlock_that_is_waited_for_is_counted_and_nothing_follows_it(process:
     bench.helm.mark_failed = lambda *of: go.wait(DEADLINE) and marked(*of)  # type: ignore[method-assign]
     process.start()
     process.queue.add(("bundle", NAMESPACE, "pages"))
-    bench.wait(lambda: bench.release("pages", "web").get("reason") == "Unlocking", "the look is over")
+    bench.wait(lambda: bench.release("pages", "web").get("reason") == "Unlocking", "the pass is over")
     process.tell()
     wait_until(lambda: process.slots.closed, "the stop has begun", DEADLINE)
     go.set()
@@ -221,7 +221,7 @@ def test_the_end_that_is_not_written_down_in_time_leaves_the_lease_to_end_by_its
     process.start(seconds=0.5)
     process.queue.add(("bundle", NAMESPACE, "pages"))
     bench.wait(lambda: bench.hook_runs("web-db-sync"), "the hook runs")
-    bench.wait(lambda: bench.release("pages", "web"), "the look is over")
+    bench.wait(lambda: bench.release("pages", "web"), "the pass is over")
     process.stuck = True
     process.tell()
     bench.helm.finish("web-db-sync")

@@ -11,18 +11,18 @@ import pytest
 
 from containers.composition import Parts
 from containers.health import compose
-from controller.adapters.clock import SystemClock
-from controller.adapters.kube_connection import Connection
-from controller.adapters.logs import LogSecrets
-from controller.adapters.metrics import PrometheusMetrics
-from controller.adapters.randomness import SystemRandomness
-from controller.domain.names import CLOUDS_SECRET
-from controller.ports import SECRET
-from controller.reconcile.work_queue import WorkQueue
+from controller.adapters.kubernetes.connection import Connection
+from controller.adapters.system.clock import SystemClock
+from controller.adapters.system.logs import LogSecrets
+from controller.adapters.system.metrics import PrometheusMetrics
+from controller.adapters.system.randomness import SystemRandomness
+from controller.domain.api.names import CLOUDS_SECRET
+from controller.ports.kubernetes import SECRET
+from controller.reconcile.shared.work_queue import WorkQueue
 from controller.settings import read_settings
 from tests.domain.health_objects import daemonset
 from tests.fakes.identity import FakeIdentity, served_identity
-from tests.reconcile.test_health import SilentEvents
+from tests.reconcile.health.test_health import SilentEvents
 from tests.reconcile.watched import NAME, WatchedCluster
 
 # It loads openstacksdk.

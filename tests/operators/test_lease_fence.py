@@ -10,13 +10,13 @@ from dataclasses import replace
 import pytest
 
 from controller import operator
-from controller.adapters.watches import Key
-from controller.domain.names import WORK_AGE_ANNOTATION
-from controller.metrics import NoMetrics
+from controller.adapters.kubernetes.watches import Key
+from controller.domain.api.names import WORK_AGE_ANNOTATION
 from controller.operator import LEASE_BROKEN, LEASE_LOST, STUCK_AFTER, Container
-from controller.ports import LEASE
-from controller.reconcile.lease import GIVE_UP_AFTER, RENEW_EVERY, WriterLease
-from controller.reconcile.work_queue import WorkQueue
+from controller.ports.kubernetes import LEASE
+from controller.ports.metrics import NoMetrics
+from controller.reconcile.shared.lease import GIVE_UP_AFTER, RENEW_EVERY, WriterLease
+from controller.reconcile.shared.work_queue import WorkQueue
 from tests.fakes.kube import FakeKube, Request
 from tests.fakes.world import FakeClock, FakeRandomness
 

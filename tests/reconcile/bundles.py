@@ -1,4 +1,4 @@
-"""helmbundle's reconciler on a cluster and a Helm in memory, one look at a time."""
+"""helmbundle's reconciler on a cluster and a Helm in memory, one pass at a time."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from controller.domain.bundle import ChartRef
-from controller.domain.hooks import JOB_NAME, parse_hook_job
-from controller.ports import HELMBUNDLE, JOB, POD
-from controller.reconcile.action_slots import ActionSlots
-from controller.reconcile.bundle import BundleReconciler
-from controller.reconcile.drift import DriftLookout, Pace
-from controller.reconcile.hook_progress import HookProgress
-from controller.reconcile.object_store import ObjectStore
+from controller.domain.releases.bundle import ChartRef
+from controller.domain.releases.hooks import JOB_NAME, parse_hook_job
+from controller.ports.kubernetes import HELMBUNDLE, JOB, POD
+from controller.reconcile.releases.action_slots import ActionSlots
+from controller.reconcile.releases.bundle import BundleReconciler
+from controller.reconcile.releases.drift.watch import DriftRates, DriftWatch
+from controller.reconcile.releases.hooks.progress import HookProgress
+from controller.reconcile.shared.object_store import ObjectStore
 from tests.fakes.helm import FakeHelm
 from tests.fakes.kube import FakeKube
 from tests.fakes.release import FakeWatch
@@ -70,14 +70,14 @@ class Bench:
         self.asked: set[tuple[str, str]] = set()
         self._lock = threading.Lock()
         self.watch = FakeWatch(self.kube)
-        self.drift = DriftLookout(
+        self.drift = DriftWatch(
             kube=self.kube,
             records=self.helm,
             watch=self.watch,
             clock=self.clock,
             look_again=lambda after: None,
             changed_bundle=self._requeue,
-            pace=Pace(),
+            pace=DriftRates(),
         )
         self.reconciler = BundleReconciler(
             kube=self.kube,
@@ -125,7 +125,7 @@ class Bench:
         self.kube.merge_patch(HELMBUNDLE, name, NAMESPACE, {"metadata": {"annotations": dict(annotations)}})
 
     def look(self, *names: str) -> None:
-        """One look at each bundle, all by default, with what the watch of Jobs has told until now."""
+        """One pass at each bundle, all by default, with what the watch of Jobs has told until now."""
         for obj in self.kube.list(JOB, NAMESPACE):
             self.jobs.feed(JOB, "MODIFIED", obj)
         for name in names or [one["metadata"]["name"] for one in self.kube.list(HELMBUNDLE, NAMESPACE)]:
@@ -151,7 +151,7 @@ class Bench:
             self.look()
 
     def wait(self, condition: Callable[[], Any], what: str) -> None:
-        """Until the condition holds, without a look."""
+        """Until the condition holds, without a pass."""
         deadline = time.monotonic() + DEADLINE
         while not condition():
             assert time.monotonic() < deadline, f"{what}: never"

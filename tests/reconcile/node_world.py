@@ -8,23 +8,23 @@ from itertools import count
 from typing import Any
 
 from containers.node import REGION_PARSERS
-from controller.domain.conditions import timestamp
-from controller.domain.fencing_confirmation import Confirmation, given_as, machine_of
-from controller.domain.names import DRAIN_LOCK_LABEL
+from controller.domain.api.conditions import timestamp
+from controller.domain.api.names import DRAIN_LOCK_LABEL
+from controller.domain.hosts.fencing_confirmation import Confirmation, given_as, machine_of
 from controller.errors import CloudUnavailable
-from controller.ports import NODE, NODE_MAINTENANCE, OSDPL, POD, SECRET, KubeObject
-from controller.reconcile.cloud_access import CloudAccess
-from controller.reconcile.drain_lock import DrainLocks
-from controller.reconcile.host_board import HostBoard
-from controller.reconcile.maintained_hosts import MaintainedHosts
-from controller.reconcile.node_hosts import HostsReconciler
-from controller.reconcile.node_maintenance import MaintenancesReconciler
-from controller.reconcile.nodes import PARSERS, NodesReconciler
-from controller.reconcile.object_store import ObjectStore
+from controller.ports.kubernetes import NODE, NODE_MAINTENANCE, OSDPL, POD, SECRET, KubeObject
+from controller.reconcile.hosts.compute_hosts import HostsReconciler
+from controller.reconcile.hosts.drain_locks import DrainLocks
+from controller.reconcile.hosts.last_report import LastHostFindings
+from controller.reconcile.hosts.nodes_status import PARSERS, NodesReconciler
+from controller.reconcile.maintenance.maintained_hosts import MaintainedHosts
+from controller.reconcile.maintenance.node_maintenance import MaintenancesReconciler
+from controller.reconcile.shared.cloud_access import CloudAccess
+from controller.reconcile.shared.object_store import ObjectStore
 from tests.fakes.cloud import FakeCloud, FakeClouds, FakeFencing
 from tests.fakes.kube import FakeKube
 from tests.fakes.world import FakeClock
-from tests.reconcile.test_health import SilentEvents
+from tests.reconcile.health.test_health import SilentEvents
 from tests.reconcile.watched import DEFINITIONS, NAME
 
 NAMESPACE = "openstack"
@@ -165,7 +165,7 @@ class NodeWorld:
         self.nodes = ObjectStore(kube, clock, None, PARSERS)
         self.region = ObjectStore(kube, clock, NAMESPACE, REGION_PARSERS)
         access = CloudAccess(kube, self.clouds, clock, NAMESPACE)
-        board = self.board = HostBoard()
+        board = self.board = LastHostFindings()
         self.reporter = NodesReconciler(
             kube=kube, clock=clock, events=self.events, store=self.nodes, resync=300, board=board
         )

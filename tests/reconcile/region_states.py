@@ -8,15 +8,15 @@ from typing import Any
 
 import yaml
 
-from controller.domain.bundle_status import ReleaseState, ReleaseView, bundle_conditions
-from controller.domain.conditions import Condition, entries
-from controller.domain.reasons import Reason
-from controller.ports import HELMBUNDLE, NODE_MAINTENANCE, OSDPL, KubeObject
-from controller.reconcile.deployment import DeploymentReconciler
+from controller.domain.api.conditions import Condition, entries
+from controller.domain.api.reasons import Reason
+from controller.domain.releases.bundle_status import ReleaseState, ReleaseView, bundle_conditions
+from controller.ports.kubernetes import HELMBUNDLE, NODE_MAINTENANCE, OSDPL, KubeObject
+from controller.reconcile.region.deployment import DeploymentReconciler
 from tests.fakes.kube import FakeKube
 from tests.fakes.world import FakeClock
 from tests.reconcile.node_world import NodeWorld
-from tests.reconcile.test_deployment import (
+from tests.reconcile.region.test_deployment import (
     CHARTS,
     CRDS,
     KEY,
@@ -27,7 +27,7 @@ from tests.reconcile.test_deployment import (
     osdpl,
     render,
 )
-from tests.reconcile.test_region_plan import DEBUG, REPLICAS, Helm, make_core, settle
+from tests.reconcile.region.test_region_plan import DEBUG, REPLICAS, Helm, make_core, settle
 
 
 class _Stage:

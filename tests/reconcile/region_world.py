@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, cast
 
-from controller.domain.conditions import find
-from controller.domain.names import CONTAINERS
-from controller.domain.region_facts import Silence
-from controller.helm_port import ReleaseRecords
-from controller.ports import HELMBUNDLE, OSDPL, KubeObject
-from controller.reconcile.children import ChildrenReporter
-from controller.reconcile.deployment import DeploymentReconciler
-from controller.reconcile.health import PARSERS, HealthReconciler
-from controller.reconcile.object_store import ObjectStore
-from controller.reconcile.pod_output import at_once
-from controller.render import Region
+from controller.domain.api.conditions import find
+from controller.domain.api.names import CONTAINERS
+from controller.domain.region.facts import SilentContainers
+from controller.ports.helm import ReleaseRecords
+from controller.ports.kubernetes import HELMBUNDLE, OSDPL, KubeObject
+from controller.reconcile.health.status import PARSERS, HealthReconciler
+from controller.reconcile.region.deployment import DeploymentReconciler
+from controller.reconcile.releases.children_status import ChildrenReporter
+from controller.reconcile.shared.object_store import ObjectStore
+from controller.reconcile.shared.pod_output import at_once
+from controller.render.region import Region
 from tests.fakes.world import FakeClock
 from tests.reconcile.bundles import Bench, NoEvents
-from tests.reconcile.test_deployment import KEY, edit, osdpl
-from tests.reconcile.test_region_plan import Charts, render
+from tests.reconcile.region.test_deployment import KEY, edit, osdpl
+from tests.reconcile.region.test_region_plan import Charts, render
 
 SECRETS = {"SecretsExchanged": "SecretsReady"}
 NODES = {"NodesReady": "NodesReady"}
@@ -31,7 +31,7 @@ class RegionWorld(Bench):
 
     def __init__(self, **spec: Any) -> None:
         self.region_events = NoEvents()
-        self.silence = Silence()
+        self.silence = SilentContainers()
         super().__init__()
         self.kube.create(osdpl(**spec))
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import yaml
 
-from controller.domain.names import MANAGED_BY, MANAGED_BY_US
+from controller.domain.api.names import MANAGED_BY, MANAGED_BY_US
 from controller.errors import HelmFailed, ReleaseMissing
-from controller.helm_port import RenderedRelease, Revision
-from controller.ports import (
+from controller.ports.helm import RenderedRelease, Revision
+from controller.ports.kubernetes import (
     DAEMONSET,
     DEPLOYMENT,
     HELMBUNDLE,
@@ -26,7 +26,7 @@ from controller.ports import (
     KubeObject,
     Resource,
 )
-from controller.reconcile.object_store import ObjectStore
+from controller.reconcile.shared.object_store import ObjectStore
 from tests.fakes.kube import FakeKube
 from tests.fakes.world import FakeClock
 
@@ -80,7 +80,7 @@ class WatchedCluster:
             self.store.feed(resource, event, obj)
 
     def relist(self, *resources: Resource) -> None:
-        """What a watch does that begins anew: all objects there are, and no word on those that are not."""
+        """What a watch does that begins again: all objects there are, and no word on those that are not."""
         self.cut = False
         for resource in resources:
             for obj in self.kube.list(resource):

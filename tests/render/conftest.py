@@ -1,4 +1,4 @@
-"""How golden files are made anew: `pytest tests/render --update-golden`, then read the diff."""
+"""How golden files are made again: `pytest tests/render --update-golden`, then read the diff."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ GOLDEN = ROOT / "tests" / "golden"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--update-golden", action="store_true", help="write golden files anew")
+    parser.addoption("--update-golden", action="store_true", help="write golden files again")
 
 
 @pytest.fixture

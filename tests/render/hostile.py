@@ -19,11 +19,11 @@ from typing import Any
 
 import yaml
 
-from controller.domain.deployment import parse_deployment
-from controller.domain.service_template import DEFECT
-from controller.domain.yaml_reader import read_documents
+from controller.domain.region.deployment import parse_deployment
+from controller.domain.values.service_template import DEFECT
+from controller.domain.values.yaml_reader import read_documents
 from controller.errors import SpecInvalid
-from controller.render import render_region
+from controller.render.region import render_region
 from tests.render.region import UpstreamCharts, core_spec, library, schema
 from tests.render.specs import FEATURES
 

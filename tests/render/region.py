@@ -9,15 +9,16 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from controller.adapters.chart_source import ChartStore
-from controller.adapters.crd_files import load_schema
-from controller.adapters.values_files import load_library
-from controller.domain.bundle import ChartRef, Values
-from controller.domain.crd_schema import ResourceSchema
-from controller.domain.deployment import OpenStackDeployment, parse_deployment
-from controller.domain.library import Library
+from controller.adapters.charts.source import ChartStore
+from controller.adapters.system.crd_files import load_schema
+from controller.adapters.system.values_files import load_library
+from controller.domain.region.deployment import OpenStackDeployment, parse_deployment
+from controller.domain.releases.bundle import ChartRef
+from controller.domain.validation.crd_schema import ResourceSchema
+from controller.domain.values.chart_values import Values
+from controller.domain.values.library import Library
 from controller.errors import ChartInvalid
-from controller.render import ChartDefaults, Region, render_region
+from controller.render.region import ChartDefaults, Region, render_region
 
 ROOT = Path(__file__).parents[2]
 UPSTREAM_KEYS = ROOT / "tests" / "data" / "upstream-keys"

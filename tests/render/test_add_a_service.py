@@ -6,10 +6,11 @@ import re
 import shutil
 from pathlib import Path
 
-from controller.adapters.values_files import load_library
-from controller.domain.bundle import ChartRef, Values
-from controller.domain.catalogue import UPSTREAM
-from controller.render import render_region
+from controller.adapters.system.values_files import load_library
+from controller.domain.releases.bundle import ChartRef
+from controller.domain.values.catalogue import UPSTREAM
+from controller.domain.values.chart_values import Values
+from controller.render.region import render_region
 from tests.render.region import ROOT, UPSTREAM_KEYS, core_spec, deployment, library, upstream_defaults
 
 MISTRAL = {

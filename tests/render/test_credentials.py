@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from controller.domain.credentials import KINDS
-from controller.domain.password_guard import literal_secrets
+from controller.domain.credentials.generate import KINDS
+from controller.domain.values.password_guard import literal_secrets
 from controller.errors import SpecInvalid
-from controller.render import Region
+from controller.render.region import Region
 from tests.render.region import core_spec, library, render
 from tests.render.specs import FEATURES
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from controller.domain.values import format_path, is_secret_ref, leaves
+from controller.domain.values.chart_values import format_path, is_secret_ref, leaves
 from tests.render.region import core_spec, render
 from tests.render.specs import FEATURES, PAIRS
 

@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from controller.domain.service_template import DEFECT
+from controller.domain.values.service_template import DEFECT
 from controller.errors import Problem, SpecInvalid
 from tests.render import hostile
 from tests.render.hostile import mutated, refusal, scrambled

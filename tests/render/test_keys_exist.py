@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from controller.domain.catalogue import UPSTREAM
-from controller.domain.values import Path, is_map
+from controller.domain.values.catalogue import UPSTREAM
+from controller.domain.values.chart_values import Path, is_map
 from controller.errors import SpecInvalid
 from tests.render.region import core_spec, library, render
 from tests.render.specs import EMBEDDED, FEATURES, PAIRS, UPSTREAM_ONLY

@@ -8,12 +8,13 @@ from typing import Any
 
 import pytest
 
-from controller.adapters.values_files import load_library
-from controller.cli.explain_view import explain_path, explain_set
-from controller.domain.bundle import ChartRef, Values
-from controller.domain.values_diff import ABSENT
+from controller.adapters.system.values_files import load_library
+from controller.cli.views.explain import explain_path, explain_set
+from controller.domain.releases.bundle import ChartRef
+from controller.domain.values.chart_values import Values
+from controller.domain.values.values_diff import ABSENT
 from controller.errors import SpecInvalid
-from controller.render import Region, render_region
+from controller.render.region import Region, render_region
 from tests.render.region import deployment
 
 LEAF = ("conf", "keystone", "DEFAULT", "leaf")

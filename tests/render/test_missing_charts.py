@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from controller.domain.bundle import ChartRef, Values
+from controller.domain.releases.bundle import ChartRef
+from controller.domain.values.chart_values import Values
 from controller.errors import ChartInvalid, ChartNotFound
-from controller.render import Region, render_region
+from controller.render.region import Region, render_region
 from tests.render.region import UpstreamCharts, core_spec, deployment, library, render
 
 

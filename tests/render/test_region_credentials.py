@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from controller.domain.region_credentials import region_credentials
+from controller.domain.region.required_credentials import region_credentials
 from controller.errors import SpecInvalid
 from tests.render.region import core_spec, deployment, library, render
 

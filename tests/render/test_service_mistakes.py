@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from controller.errors import Problem, SpecInvalid
-from controller.render import RegionRelease, render_region
+from controller.render.region import RegionRelease, render_region
 from tests.render.region import UpstreamCharts, core_spec, deployment, library
 
 GOOD = "releases:\n  placement:\n    chart: placement\n    dependsOn: [keystone]\n"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from controller.domain.values import format_path, leaves
+from controller.domain.values.chart_values import format_path, leaves
 from tests.render.region import core_spec, library, render
 
 # Keys under which charts have the size or class of a volume that they claim.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from controller.cli.diff_view import diff_regions
+from controller.cli.views.diff import diff_regions
 from controller.errors import Problem
 from tests.render.region import core_spec, render
 from tests.render.specs import FEATURES

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from controller.adapters.kube import PykubeClient
-from controller.adapters.kube_connection import connect
+from controller.adapters.kubernetes.client import PykubeClient
+from controller.adapters.kubernetes.connection import connect
 from controller.errors import ApiUnavailable
-from controller.ports import CONFIGMAP, LEASE
+from controller.ports.kubernetes import CONFIGMAP, LEASE
 from sandbox.cluster import Sandbox
 from sandbox.errors import SandboxError
 from sandbox.fault_proxy import FaultProxy

@@ -116,7 +116,7 @@ def founds() -> bool:
             return False
         said = {NAME: json.dumps({"position": position, "said": str(uuid.uuid4())})}
         for peer, text in state_map("PATCH", {"data": said}).items():
-            # What a peer said in an earlier life stays as it is: only one who says it anew waits as we do.
+            # What a peer said in an earlier life stays as it is: only one who says it again waits as we do.
             if peer in PEERS and text != first_seen.setdefault(peer, text):
                 present[peer] = json.loads(text)["position"]
         all_wait = len(present) == REPLICAS

@@ -4,5 +4,6 @@
 set -euo pipefail
 # shellcheck disable=SC1091
 source /scripts/http.sh
+# shellcheck disable=SC2034 # read by http.sh
 address=127.0.0.1:${RABBITMQ_HTTP_PORT}
 broker GET health/checks/local-alarms

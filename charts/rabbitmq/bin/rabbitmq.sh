@@ -6,8 +6,8 @@ install -m 0600 /run/erlang-cookie/erlang_cookie "${home}/.erlang.cookie"
 install -m 0600 /etc/rabbitmq/definitions.json "${home}/definitions.json"
 export HOME=${home}
 own=${MY_POD_NAME##*-}
-host() { echo "${MY_POD_NAME%-*}-$1${K8S_HOSTNAME_SUFFIX}"; } # of the pod of that number
-RABBITMQ_NODENAME=rabbit@$(host "${own}")
+first=${MY_POD_NAME%-*}-0${K8S_HOSTNAME_SUFFIX}
+RABBITMQ_NODENAME=rabbit@${MY_POD_NAME}${K8S_HOSTNAME_SUFFIX}
 export RABBITMQ_NODENAME
 data=${home}/mnesia/${RABBITMQ_NODENAME}
 if [ -z "${RABBITMQ_FEATURE_FLAGS}" ]; then
@@ -21,19 +21,20 @@ fi
 # RabbitMQ does so itself from 4.1 on. Before, it asks the API, and founds a second cluster where it finds nobody:
 # there a new node is told whom to join, and waits for it.
 version=${RABBITMQ_VERSION:-$(rabbitmqctl --quiet version)}
-if [ "$(printf '4.1\n%s\n' "${version}" | sort --version-sort | head -1)" != 4.1 ]; then
+older=$(printf '4.1\n%s\n' "${version}" | sort --version-sort)
+if [ "${older%%$'\n'*}" != 4.1 ]; then
   mkdir -p /tmp/conf.d
   {
     echo "cluster_formation.peer_discovery_backend = classic_config"
-    echo "cluster_formation.classic_config.nodes.1 = rabbit@$(host 0)"
+    echo "cluster_formation.classic_config.nodes.1 = rabbit@${first}"
   } > /tmp/conf.d/50-first-node.conf
   export RABBITMQ_CONFIG_FILES=/tmp/conf.d
   port={{ include "openstack-lib.endpoint.port" (list . "oslo_messaging" "internal" "amqp") }}
-  serves() { timeout 5 bash -c ": < /dev/tcp/$(host "$1")/${port}" 2>/dev/null; }
+  serves() { timeout 5 bash -c ": < /dev/tcp/${first}/${port}" 2>/dev/null; }
   if [ "${own}" != 0 ] && [ ! -e "${data}/schema.DAT" ]; then
     trap 'exit 143' TERM
-    until serves 0; do
-      echo "waiting for $(host 0) to join its cluster"
+    until serves; do
+      echo "waiting for ${first} to join its cluster"
       sleep 2 &
       wait "$!"
     done

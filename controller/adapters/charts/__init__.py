@@ -1,0 +1,1 @@
+"""Charts from the image, directories, HTTP repositories and OCI registries."""

@@ -1,0 +1,295 @@
+"""Charts of repositories on the network: each pulled once, beside the work of whoever asks for it.
+
+A repository may hang, and looks at other releases must go on: a pull runs in a thread of its own and its
+caller waits for it only for a while. A repository that fails is left alone for a while that grows, for all
+of its charts together; a chart that is not there, or not what it should be, is left alone by itself.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from controller.adapters.charts.cache import ChartCache
+from controller.adapters.charts.repository_access import PULL_SECONDS, Access, Proxy, RepositoryClient
+from controller.adapters.charts.repository_http import fetch_archive, fetch_index
+from controller.adapters.charts.repository_index import Index
+from controller.adapters.charts.repository_oci import fetch_oci
+from controller.adapters.charts.versions import choose_version
+from controller.domain.api.conditions import timestamp
+from controller.domain.releases.bundle import ChartRef
+from controller.domain.shared.backoff import delay
+from controller.errors import (
+    ChartInvalid,
+    ChartPending,
+    ControllerError,
+    RepositoryDenied,
+    RepositoryUnavailable,
+    RepositoryUntrusted,
+    SecretMissing,
+)
+from controller.ports.system import Clock, Randomness
+
+#: The text under a key of a Secret in the region's namespace, None when there is none.
+ReadSecret = Callable[[str, str], str | None]
+
+# How long one answer about Secrets and proxy serves: a pass at 500 releases asks for it 500 times.
+ACCESS_SECONDS = 5.0
+# One index serves the charts that are pulled together.
+INDEX_SECONDS = 60.0
+AT_A_TIME = 4
+# A thread that hangs in a server's answer is given up, and no further one begun while so many hang.
+MOST_HANGING = 8
+SOON = 1.0
+_MOST_REMEMBERED = 1000
+_OF_REPOSITORY = (RepositoryUnavailable, RepositoryUntrusted, RepositoryDenied)
+
+
+@dataclass(frozen=True)
+class _Rest:
+    """Why and until when (monotonic seconds) something is not tried again."""
+
+    error: ChartInvalid
+    until: float
+    failures: int
+
+
+@dataclass
+class _Pull:
+    """One pull under way, or ended."""
+
+    chart: ChartRef
+    began: float
+    done: threading.Event = field(default_factory=threading.Event)
+    error: ControllerError | None = None
+
+
+@dataclass
+class _Repository:
+    """What is known of one repository as it is opened with certain credentials."""
+
+    access: Access
+    checked: float
+    rest: _Rest | None = None
+    charts: dict[ChartRef, _Rest] = field(default_factory=dict)
+    pulls: dict[ChartRef, _Pull] = field(default_factory=dict)
+    hanging: int = 0
+    slow: bool = False
+    index: Index | None = None
+    index_read: float = 0.0
+
+
+class PulledCharts:
+    """Archives of charts in `https://`, `http://` and `oci://` repositories.
+
+    `patience`: seconds that a caller waits for a pull before it is told ChartPending. `learn` is told
+    the secrets that no log may show.
+    """
+
+    def __init__(
+        self,
+        cache: ChartCache,
+        clock: Clock,
+        randomness: Randomness,
+        *,
+        read_secret: ReadSecret,
+        read_proxy: Callable[[], Proxy] = Proxy.of_environment,
+        learn: Callable[[list[str]], None] = lambda _: None,
+        patience: float = PULL_SECONDS,
+    ) -> None:
+        self._cache = cache
+        self._clock = clock
+        self._randomness = randomness
+        self._read_secret = read_secret
+        self._read_proxy = read_proxy
+        self._learn = learn
+        self._patience = patience
+        self._repositories: dict[tuple[str, str, str], _Repository] = {}
+        self._missing: dict[tuple[str, str, str], tuple[float, SecretMissing]] = {}
+        self._lock = threading.Lock()
+
+    def archive(self, chart: ChartRef) -> Path:
+        """The chart's archive in the cache, pulled if it is not there.
+
+        Raises the errors of ChartInvalid's family, with `retry_after`, and SecretMissing.
+        """
+        found = self._cache.find(chart)
+        if found is not None:
+            return found
+        repository = self._repository(chart)
+        pull, patience = self._pull(repository, chart)
+        if not pull.done.wait(patience):
+            with self._lock:
+                repository.slow = True
+                rest = repository.rest
+            if rest is not None:
+                raise _again(rest, SOON)
+            raise ChartPending(
+                f'chart "{chart.name}" {chart.version} is being pulled from {chart.repository}', SOON
+            )
+        if pull.error is not None:
+            raise pull.error
+        found = self._cache.find(chart)
+        if found is None:
+            raise ChartPending(f'chart "{chart.name}" is gone from the cache again: it is pulled again', SOON)
+        return found
+
+    def _pull(self, repository: _Repository, chart: ChartRef) -> tuple[_Pull, float]:
+        """The pull to wait for, begun if need be, and for how long; raises what keeps it from beginning."""
+        with self._lock:
+            self._give_up(repository)
+            now = self._clock.monotonic()
+            rest = repository.rest or repository.charts.get(chart)
+            pull = repository.pulls.get(chart)
+            if pull is None:
+                if rest is not None and now < rest.until:
+                    raise _again(rest, rest.until - now)
+                if rest is not None and repository.rest is rest and repository.pulls:
+                    # One pull tries whether the repository is back; the others wait for it.
+                    raise _again(rest, SOON)
+                if len(repository.pulls) >= AT_A_TIME or repository.hanging >= MOST_HANGING:
+                    raise ChartPending(f'chart "{chart.name}" waits for other pulls to end', SOON)
+                pull = _Pull(chart, now)
+                repository.pulls[chart] = pull
+                threading.Thread(
+                    target=self._run, args=(repository, pull), name=f"pull: {chart.name}", daemon=True
+                ).start()
+            return pull, 0.0 if repository.slow else self._patience
+
+    def _run(self, repository: _Repository, pull: _Pull) -> None:
+        try:
+            self._fetch(repository, pull.chart)
+        except ControllerError as error:
+            pull.error = error
+        except BaseException as error:
+            pull.error = ChartInvalid(f'chart "{pull.chart.name}": internal error ({type(error).__name__})')
+            raise
+        finally:
+            with self._lock:
+                self._ended(repository, pull)
+            pull.done.set()
+
+    def _fetch(self, repository: _Repository, chart: ChartRef) -> None:
+        with self._cache.locked(chart, PULL_SECONDS):
+            if self._cache.find(chart) is not None:
+                return  # by another process, meanwhile
+            with RepositoryClient(f"repository {chart.repository}", repository.access) as client:
+                if chart.repository.startswith("oci://"):
+                    content = fetch_oci(chart.name, chart.version, chart.repository, client)
+                else:
+                    index = self._index(repository, chart, client)
+                    content = fetch_archive(chart.name, chart.version, chart.repository, index, client)
+            self._cache.store(chart, content)
+
+    def _index(self, repository: _Repository, chart: ChartRef, client: RepositoryClient) -> Index:
+        now = self._clock.monotonic()
+        with self._lock:
+            index, age = repository.index, now - repository.index_read
+        # What an old index lacks, a new one may have.
+        stale = index is None or age > INDEX_SECONDS
+        listed = (entry.version for entry in (index or {}).get(chart.name, ()))
+        if index is None or stale or choose_version(chart.version, listed) is None:
+            index = fetch_index(chart.repository, client)
+            with self._lock:
+                repository.index, repository.index_read = index, now
+        return index
+
+    def _ended(self, repository: _Repository, pull: _Pull) -> None:
+        if repository.pulls.get(pull.chart) is not pull:
+            repository.hanging -= 1  # it had been given up
+            return
+        del repository.pulls[pull.chart]
+        if pull.error is None:
+            repository.rest, repository.slow = None, False
+            repository.charts.pop(pull.chart, None)
+            return
+        self._note_failure(repository, pull, pull.error)
+
+    def _note_failure(self, repository: _Repository, pull: _Pull, error: ControllerError) -> None:
+        if isinstance(error, ChartPending) or not isinstance(error, ChartInvalid):
+            return
+        whole = isinstance(error, _OF_REPOSITORY)
+        before = repository.rest if whole else repository.charts.get(pull.chart)
+        now = self._clock.monotonic()
+        if before is not None and now < before.until:
+            pull.error = before.error  # several failed together: that counts once
+            return
+        failures = before.failures + 1 if before else 1
+        wait = max(delay(failures, self._randomness.jitter()), error.retry_after or 0.0)
+        again = timestamp(self._clock.now() + wait)
+        told = type(error)(f"{error}; tried again at {again}", wait)
+        rest = _Rest(told, now + wait, failures)
+        pull.error = told
+        if whole:
+            repository.rest = rest
+            return
+        repository.rest, repository.slow = None, False
+        if len(repository.charts) >= _MOST_REMEMBERED:
+            repository.charts.clear()
+        repository.charts[pull.chart] = rest
+
+    def _give_up(self, repository: _Repository) -> None:
+        """A server may keep a thread for as long as it likes, octet by octet; nobody waits for that one."""
+        now = self._clock.monotonic()
+        for chart, pull in list(repository.pulls.items()):
+            if now - pull.began > 2 * PULL_SECONDS:
+                pull.error = RepositoryUnavailable(f"repository {chart.repository} does not end its answer")
+                self._note_failure(repository, pull, pull.error)
+                del repository.pulls[chart]
+                repository.hanging += 1
+                pull.done.set()
+
+    def _repository(self, chart: ChartRef) -> _Repository:
+        key = (chart.repository, chart.credentials_secret, chart.ca_secret)
+        now = self._clock.monotonic()
+        with self._lock:
+            known = self._repositories.get(key)
+        if known is not None and now - known.checked < ACCESS_SECONDS:
+            return known
+        looked, missing = self._missing.get(key, (0.0, None))
+        if missing is not None and now - looked < ACCESS_SECONDS:
+            raise SecretMissing(missing.name, missing.key)
+        try:
+            access = self._access(chart)
+        except SecretMissing as error:
+            self._missing = {key: (now, error)}
+            raise
+        with self._lock:
+            current = self._repositories.get(key)
+            if current is None or _fingerprint(current.access) != _fingerprint(access):
+                # Other credentials, another CA: what failed with the former ones is tried at once.
+                if len(self._repositories) >= _MOST_REMEMBERED:
+                    self._repositories.clear()
+                current = self._repositories[key] = _Repository(access, now)
+            current.checked = now
+            return current
+
+    def _access(self, chart: ChartRef) -> Access:
+        username = password = ca = ""
+        if chart.credentials_secret:
+            username = self._secret(chart.credentials_secret, "username")
+            password = self._secret(chart.credentials_secret, "password")
+            self._learn([password])
+        if chart.ca_secret:
+            ca = self._secret(chart.ca_secret, "ca.crt")
+        proxy = self._read_proxy()
+        return Access(username, password, ca, chart.credentials_secret, chart.ca_secret, proxy)
+
+    def _secret(self, name: str, key: str) -> str:
+        found = self._read_secret(name, key)
+        if not found:
+            raise SecretMissing(name, key)
+        return found
+
+
+def _again(rest: _Rest, seconds: float) -> ChartInvalid:
+    return type(rest.error)(str(rest.error), seconds)
+
+
+def _fingerprint(access: Access) -> str:
+    proxy = access.proxy
+    parts = (access.username, access.password, access.ca, proxy.http, proxy.https, *proxy.no_proxy)
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()

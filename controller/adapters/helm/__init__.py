@@ -1,0 +1,1 @@
+"""Helm: its library, its command line, and its records."""

@@ -1,0 +1,51 @@
+"""Hooks as a release's record holds them: which ones an uninstall runs, and what they leave behind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from controller.adapters.helm.manifests import KEEP_ANNOTATION, annotations_of, parse_manifests
+from controller.ports.kubernetes import KubeObject
+
+RecordedHook = Mapping[str, Any]
+
+_OF_THE_UNINSTALL = frozenset(("pre-delete", "post-delete"))
+# Kinds whose deletion takes data or other people's objects along.
+_NEVER_DELETED = frozenset(
+    ("PersistentVolumeClaim", "PersistentVolume", "Namespace", "CustomResourceDefinition")
+)
+
+
+def is_of_the_uninstall(hook: RecordedHook) -> bool:
+    return bool(_OF_THE_UNINSTALL & set(hook.get("events") or ()))
+
+
+def is_of_both(hook: RecordedHook) -> bool:
+    """Whether the uninstall runs a hook that another action runs as well."""
+    return is_of_the_uninstall(hook) and not set(hook["events"]) <= _OF_THE_UNINSTALL
+
+
+def ended_the_uninstall_badly(hook: RecordedHook) -> bool:
+    """Whether a hook has failed that runs once all is gone, where Helm goes on as if it had not
+    (helm.sh/helm/v4/pkg/action, Uninstall)."""
+    failed = (hook.get("last_run") or {}).get("phase") == "Failed"
+    return failed and "post-delete" in (hook.get("events") or ())
+
+
+def outlives_its_success(hook: RecordedHook) -> bool:
+    """Whether Helm leaves the hook's object once it has succeeded."""
+    return "hook-succeeded" not in (hook.get("delete_policies") or ())
+
+
+def stays(hook: RecordedHook) -> bool:
+    """Whether a hook has run and left a Job that is meant to stay: pods wait for it at their start."""
+    ran = (hook.get("last_run") or {}).get("phase") == "Succeeded"
+    return ran and outlives_its_success(hook) and hook.get("kind") == "Job" and hook.get("events") != ["test"]
+
+
+def deletable_objects(hook: RecordedHook) -> Iterator[KubeObject]:
+    """What the hook makes, without what must outlive its release."""
+    for obj in parse_manifests(str(hook.get("manifest", ""))):
+        if obj["kind"] not in _NEVER_DELETED and annotations_of(obj).get(KEEP_ANNOTATION) != "keep":
+            yield obj

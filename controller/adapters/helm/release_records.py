@@ -1,0 +1,328 @@
+"""Helm's own storage, read and repaired without Helm.
+
+A revision is one Secret `sh.helm.release.v1.<release>.v<version>` of type `helm.sh/release.v1`. Its
+labels say name, version and status; `data.release` is JSON, gzipped, in base64, in the Secret's own
+base64 (helm.sh/helm/v4/pkg/storage/driver).
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import gzip
+import json
+import time
+import zlib
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
+from typing import Any
+
+from controller.adapters.helm.manifests import parse_manifests, split_documents
+from controller.adapters.helm.recorded_claims import keep_volumes
+from controller.adapters.helm.recorded_hooks import (
+    deletable_objects,
+    ended_the_uninstall_badly,
+    is_of_both,
+    is_of_the_uninstall,
+    stays,
+)
+from controller.domain.api.names import (
+    BUNDLE_LABEL,
+    CHART_VERSION_LABEL,
+    DIGEST_LABEL,
+    FORCE_LABEL,
+    HELD_DIGEST_LABEL,
+    REMOVAL_LABEL,
+    REVISION_LABEL,
+    ROLLBACK_LABEL,
+    ROLLED_BACK_TO_LABEL,
+    SPEC_DIGEST_LABEL,
+)
+from controller.domain.releases.volume_claims import CLAIM, VolumeId, statefulsets, volume_names
+from controller.domain.shared.times import seconds_of
+from controller.domain.values.chart_values import Values
+from controller.errors import Conflict, HelmFailed, ReleaseMissing
+from controller.ports.helm import RemovalState, RenderedRelease, Revision
+from controller.ports.kubernetes import PVC, SECRET, STATEFULSET, Kube, KubeObject, KubeObjects, resource_of
+
+RECORD_TYPE = "helm.sh/release.v1"
+# More than any Secret can hold once unpacked: the API server's limit is 1 MiB packed, and YAML packs
+# about 1:10. What grows beyond this is no release but a bomb.
+LARGEST_RECORD = 64 * 1024 * 1024
+_ATTEMPTS = 5
+# A list of more names than this is longer than the list of everything is worth, and its URL too long.
+_MOST_NAMED = 40
+DELETION_SECONDS = 30.0
+
+
+def revision(version: int, status: str, labels: Mapping[str, str], modified: float) -> Revision:
+    """A revision from what its record and the record's labels say."""
+    origin = labels.get(REVISION_LABEL, "")
+    # Helm copies labels from revision to revision: that of a rollback counts on the one it names only.
+    back_to, _, made = labels.get(ROLLED_BACK_TO_LABEL, "").partition(".")
+    rolled_back = made == str(version) and back_to.isdigit()
+    return Revision(
+        version=version,
+        status=status,
+        digest=labels.get(DIGEST_LABEL, ""),
+        spec_digest=labels.get(SPEC_DIGEST_LABEL, ""),
+        chart_version=labels.get(CHART_VERSION_LABEL, ""),
+        bundle=labels.get(BUNDLE_LABEL, ""),
+        modified=modified,
+        ours=origin == str(version),
+        origin=int(origin) if origin.isdigit() else 0,
+        forced=labels.get(FORCE_LABEL, ""),
+        asked=labels.get(ROLLBACK_LABEL, ""),
+        rolled_back_to=int(back_to) if rolled_back else 0,
+        held=labels.get(HELD_DIGEST_LABEL, "") if rolled_back else "",
+        removing=labels.get(REMOVAL_LABEL) == str(version),
+    )
+
+
+class SecretRecords:
+    """`controller.ports.helm.ReleaseRecords` on the Secrets in which Helm keeps releases."""
+
+    def __init__(self, kube: Kube) -> None:
+        self._kube = kube
+
+    def observe(
+        self, namespace: str, *, bundle: str = "", releases: Collection[str] = ()
+    ) -> Mapping[str, tuple[Revision, ...]]:
+        histories: dict[str, list[Revision]] = {}
+        for record in self._records_of(namespace, bundle, releases):
+            labels = record.get("metadata", {}).get("labels") or {}
+            name, version = labels.get("name", ""), labels.get("version", "")
+            if name and version.isdigit():
+                found = revision(int(version), labels.get("status", ""), labels, _modified(labels))
+                created = seconds_of(record["metadata"].get("creationTimestamp"))
+                histories.setdefault(name, []).append(replace(found, created=created))
+        return {name: tuple(sorted(found, key=lambda one: one.version)) for name, found in histories.items()}
+
+    def _records_of(self, namespace: str, bundle: str, releases: Collection[str]) -> KubeObjects:
+        names = set(releases)
+        if bundle:
+            made = self._list(namespace, f",{BUNDLE_LABEL}={bundle}")
+            # Only the names: what a bundle has made may be another's by now, and newer records tell so.
+            names |= {str(record["metadata"]["labels"].get("name", "")) for record in made}
+        if (bundle or releases) and not names:
+            return []
+        named = f",name in ({','.join(sorted(names))})" if 0 < len(names) <= _MOST_NAMED else ""
+        return self._list(namespace, named)
+
+    def _list(self, namespace: str, more: str) -> KubeObjects:
+        return self._kube.list_metadata(
+            SECRET, namespace, labels=f"owner=helm{more}", fields=f"type={RECORD_TYPE}"
+        )
+
+    def mark_failed(self, release: str, namespace: str, version: int, reason: str) -> bool:
+        def fail(record: dict[str, Any]) -> bool:
+            info = record.setdefault("info", {})
+            if not _cut_off(str(info.get("status", ""))):
+                return False
+            info["status"] = "failed"
+            info["description"] = reason
+            for hook in record.get("hooks") or []:
+                run = hook.get("last_run") or {}
+                if run.get("phase") == "Running":
+                    run["phase"] = "Unknown"
+            return True
+
+        try:
+            return self._rewrite(release, namespace, version, fail)
+        except (Conflict, ReleaseMissing):
+            return False
+
+    def mark_uninstalling(self, release: str, namespace: str, version: int) -> None:
+        def begin(record: dict[str, Any]) -> bool:
+            info = record.setdefault("info", {})
+            undone = any(ended_the_uninstall_badly(hook) for hook in record.get("hooks") or [])
+            if info.get("status") == "uninstalling" or (info.get("status") == "uninstalled" and not undone):
+                return False
+            info["status"] = "uninstalling"
+            info["description"] = "being uninstalled by openstack-controller"
+            return True
+
+        self._rewrite(release, namespace, version, begin, {REMOVAL_LABEL: str(version)})
+
+    def relabel(self, release: str, namespace: str, version: int, labels: Mapping[str, str]) -> None:
+        name = f"sh.helm.release.v1.{release}.v{version}"
+        patch = {"metadata": {"labels": dict(labels)}}
+        if self._kube.merge_patch(SECRET, name, namespace, patch) is None:
+            raise ReleaseMissing(f"release {release} has no revision {version} in namespace {namespace}")
+
+    def manifest(self, release: str, namespace: str, version: int) -> RenderedRelease:
+        _, record = self._read(release, namespace, version)
+        hooks = [
+            obj for hook in record.get("hooks") or [] for obj in parse_manifests(hook.get("manifest", ""))
+        ]
+        return RenderedRelease(parse_manifests(str(record.get("manifest", ""))), tuple(hooks))
+
+    def given_values(self, release: str, namespace: str, version: int) -> Values:
+        _, record = self._read(release, namespace, version)
+        return record.get("config") or {}
+
+    def standing(
+        self, release: str, namespace: str, version: int, *, names: Collection[str] | None = None
+    ) -> tuple[KubeObject, ...]:
+        _, record = self._read(release, namespace, version)
+        texts = list(split_documents(str(record.get("manifest", ""))))
+        hooks = [hook for hook in record.get("hooks") or [] if stays(hook)]
+        # Helm's own order: by weight, then by name.
+        hooks.sort(key=lambda hook: (int(hook.get("weight") or 0), str(hook.get("name"))))
+        texts += [str(hook.get("manifest", "")) for hook in hooks]
+        if names is not None:
+            # Parsing is what costs; a document that does not hold the name cannot be the object's.
+            texts = [text for text in texts if any(name in text for name in names)]
+        objects = [obj for text in texts for obj in parse_manifests(text)]
+        return tuple(obj for obj in objects if names is None or str(obj["metadata"]["name"]) in names)
+
+    def keep_volumes(self, release: str, namespace: str, version: int, volumes: Collection[VolumeId]) -> None:
+        for _ in range(_ATTEMPTS):
+            try:
+                self._rewrite(
+                    release, namespace, version, lambda record: keep_volumes(record, namespace, volumes)
+                )
+            except Conflict:
+                continue  # Helm wrote in between: what counts is what the record says now
+            except ReleaseMissing:
+                return
+            return
+        raise Conflict(f"the record of release {release} changes faster than it can be read")
+
+    def claims(self, release: str, namespace: str) -> tuple[str, ...]:
+        version = self._newest(release, namespace)
+        if version is None:
+            return ()
+        recorded = self.manifest(release, namespace, version)
+        names = volume_names((*recorded.manifest, *recorded.hooks), namespace)
+        if not names.named and not names.patterns:
+            return ()
+        present = [str(one["metadata"]["name"]) for one in self._kube.list_metadata(PVC, namespace)]
+        return tuple(sorted(name for name in present if (CLAIM, namespace, name) in names))
+
+    def removal(self, release: str, namespace: str) -> RemovalState:
+        version = self._newest(release, namespace)
+        if version is None:
+            raise ReleaseMissing(f"there is no release {release} in namespace {namespace}")
+        _, record = self._read(release, namespace, version)
+        hooks = [hook for hook in record.get("hooks") or [] if is_of_the_uninstall(hook)]
+        return RemovalState(
+            str((record.get("info") or {}).get("status", "")),
+            runs_hooks=bool(hooks),
+        )
+
+    def delete_hooks(
+        self, release: str, namespace: str, *, of_the_uninstall: bool = False
+    ) -> tuple[str, ...]:
+        version = self._newest(release, namespace)
+        if version is None:
+            return ()
+        _, record = self._read(release, namespace, version)
+        deleted: list[str] = []
+        for hook in record.get("hooks") or []:
+            if of_the_uninstall != is_of_the_uninstall(hook) and not is_of_both(hook):
+                continue
+            for obj in deletable_objects(hook):
+                resource, name = resource_of(obj), str(obj["metadata"]["name"])
+                where = str(obj["metadata"].get("namespace") or namespace) if resource.namespaced else None
+                if self._kube.delete(resource, name, where):
+                    deleted.append(f"{obj['kind']}/{name}")
+        return tuple(deleted)
+
+    def delete_claims(self, release: str, namespace: str) -> tuple[str, ...]:
+        version = self._newest(release, namespace)
+        if version is None:
+            return ()
+        # A StatefulSet makes claims again that are deleted before it.
+        for obj in statefulsets(self.manifest(release, namespace, version).manifest, namespace):
+            self._delete_statefulset(str(obj["metadata"]["name"]), namespace)
+        deleted = self.claims(release, namespace)
+        for name in deleted:
+            self._kube.delete(PVC, name, namespace)
+        return deleted
+
+    def _delete_statefulset(self, name: str, namespace: str) -> None:
+        until = time.monotonic() + DELETION_SECONDS
+        while self._kube.delete(STATEFULSET, name, namespace):
+            if time.monotonic() > until:
+                raise HelmFailed(
+                    f"StatefulSet {name} is still there {DELETION_SECONDS:g} s after its deletion"
+                )
+            time.sleep(0.2)
+
+    def _newest(self, release: str, namespace: str) -> int | None:
+        records = self._kube.list_metadata(
+            SECRET, namespace, labels=f"owner=helm,name={release}", fields=f"type={RECORD_TYPE}"
+        )
+        versions = [str(one["metadata"]["labels"].get("version", "")) for one in records]
+        return max((int(version) for version in versions if version.isdigit()), default=None)
+
+    def _read(self, release: str, namespace: str, version: int) -> tuple[KubeObject, dict[str, Any]]:
+        name = f"sh.helm.release.v1.{release}.v{version}"
+        secret = self._kube.get(SECRET, name, namespace)
+        if secret is None:
+            raise ReleaseMissing(f"release {release} has no revision {version} in namespace {namespace}")
+        return secret, decode_record(str((secret.get("data") or {}).get("release", "")), name)
+
+    def _rewrite(
+        self,
+        release: str,
+        namespace: str,
+        version: int,
+        change: Callable[[dict[str, Any]], bool],
+        marks: Mapping[str, str] | None = None,
+    ) -> bool:
+        """Changes a record if `change` says so, or if it lacks a label of `marks`, on condition that it is
+        still as it was read."""
+        secret, record = self._read(release, namespace, version)
+        labels = secret["metadata"].setdefault("labels", {})
+        marked = {**labels, **(marks or {})}
+        if not change(record) and marked == labels:
+            return False
+        secret["data"]["release"] = encode_record(record)
+        secret["metadata"]["labels"] = {**marked, "status": str(record["info"]["status"])}
+        secret["metadata"].pop("managedFields", None)
+        self._kube.replace({"apiVersion": "v1", "kind": "Secret", **secret})
+        return True
+
+
+def decode_record(data: str, name: str) -> dict[str, Any]:
+    """The release that a record holds. `data` as in the Secret. Raises HelmFailed when unreadable."""
+    try:
+        packed = base64.b64decode(base64.b64decode(data, validate=True), validate=True)
+        if packed[:2] == b"\x1f\x8b":
+            unpacking = zlib.decompressobj(wbits=31)
+            packed = unpacking.decompress(packed, LARGEST_RECORD)
+            if unpacking.unconsumed_tail:
+                raise ValueError("too large")
+        record = json.loads(packed)
+    except (binascii.Error, zlib.error, ValueError, RecursionError) as error:
+        # The error's text could quote the record, and the record holds secrets.
+        raise HelmFailed(f"Helm's record {name} cannot be read ({type(error).__name__})") from None
+    if not isinstance(record, dict) or not _is_a_release(record):
+        raise HelmFailed(f"Helm's record {name} holds no release")
+    return record
+
+
+def _is_a_release(record: dict[str, Any]) -> bool:
+    """Whether what is read of it has the types that Helm gives it (pkg/release/v1/release.go)."""
+    hooks = record.get("hooks") or []
+    if not isinstance(hooks, list) or not all(isinstance(hook, dict) for hook in hooks):
+        return False
+    texts = [record.get("manifest", ""), *(hook.get("manifest", "") for hook in hooks)]
+    return isinstance(record.get("info") or {}, dict) and all(isinstance(text, str) for text in texts)
+
+
+def encode_record(record: Mapping[str, Any]) -> str:
+    """The record as `data.release` of its Secret. The same record gives the same text."""
+    text = json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode()
+    return base64.b64encode(base64.b64encode(gzip.compress(text, mtime=0))).decode()
+
+
+def _modified(labels: Mapping[str, str]) -> float:
+    stamp = labels.get("modifiedAt") or labels.get("createdAt") or ""
+    return float(stamp) if stamp.isdigit() else 0.0
+
+
+def _cut_off(status: str) -> bool:
+    return status.startswith("pending-") or status == "uninstalling"

@@ -1,0 +1,1 @@
+"""HTTP of our own: bounded requests, the fencing service, the health endpoint."""

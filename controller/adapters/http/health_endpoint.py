@@ -1,0 +1,116 @@
+"""What a container answers over HTTP: `/healthz` whether it lives, `/readyz` whether it works, `/metrics`."""
+
+from __future__ import annotations
+
+import logging
+import socket
+import socketserver
+import sys
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+from controller.errors import ControllerError
+
+log = logging.getLogger(__name__)
+
+# What is wrong, empty when all is well.
+Check = Callable[[], str]
+# What was measured, for the Accept header of a scrape: body and content type.
+Exposition = Callable[[str], tuple[bytes, str]]
+
+PLAIN = "text/plain; charset=utf-8"
+# Seconds that a client may take to send its request.
+REQUEST_TIMEOUT = 10.0
+
+
+class EndpointUnavailable(ControllerError):
+    """The port cannot be listened on."""
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """What is asked and answered. `alive` failing has the container started again; `ready` includes it."""
+
+    alive: Mapping[str, Check] = field(default_factory=dict)
+    ready: Mapping[str, Check] = field(default_factory=dict)
+    exposition: Exposition | None = None
+
+    def answer(self, path: str, accept: str) -> tuple[int, bytes, str]:
+        """Status, body and content type; a check's text says what is wrong."""
+        if path == "/metrics" and self.exposition is not None:
+            body, content_type = self.exposition(accept)
+            return 200, body, content_type
+        if path == "/healthz":
+            return _verdict(self.alive)
+        if path == "/readyz":
+            return _verdict({**self.alive, **self.ready})
+        return 404, b"there are /healthz, /readyz and /metrics\n", PLAIN
+
+
+def serve_endpoint(endpoint: Endpoint, port: int, *, address: str = "") -> ThreadingHTTPServer:
+    """Answers on `port` (0: any free one) from a daemon thread until `shutdown()`.
+
+    `address` empty: every address of the machine, IPv6 and IPv4. Raises EndpointUnavailable.
+    """
+
+    class Handler(BaseHTTPRequestHandler):
+        timeout = REQUEST_TIMEOUT
+
+        def do_GET(self) -> None:
+            self._answer(with_body=True)
+
+        def do_HEAD(self) -> None:
+            self._answer(with_body=False)
+
+        def _answer(self, *, with_body: bool) -> None:
+            path = self.path.partition("?")[0]
+            status, body, content_type = endpoint.answer(path, self.headers.get("Accept") or "")
+            self.send_response(status)
+            self.send_header("Content-Type", content_type)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            if with_body:
+                self.wfile.write(body)
+
+        def log_message(self, format: str, *args: object) -> None:
+            """A probe every few seconds is no news."""
+
+    try:
+        server = _server_class(address)((address, port), Handler)
+    except OSError as error:
+        raise EndpointUnavailable(
+            f"HEALTH_PORT: cannot listen on port {port}: {error.strerror or type(error).__name__}"
+        ) from None
+    threading.Thread(target=server.serve_forever, args=(0.05,), name="endpoint", daemon=True).start()
+    return server
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def server_bind(self) -> None:
+        if self.address_family == socket.AF_INET6:
+            self.socket.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+        # Not HTTPServer's own: that asks the name service for this machine's name, which may take long.
+        socketserver.TCPServer.server_bind(self)
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Says what went wrong in one line; a client that went away in the middle is no news."""
+        error = sys.exc_info()[1]
+        if not isinstance(error, OSError):
+            log.error("a request to the endpoint failed: %s", type(error).__name__)
+
+
+class _DualStackServer(_Server):
+    address_family = socket.AF_INET6
+
+
+def _server_class(address: str) -> type[_Server]:
+    return _DualStackServer if ":" in address or (not address and socket.has_dualstack_ipv6()) else _Server
+
+
+def _verdict(checks: Mapping[str, Check]) -> tuple[int, bytes, str]:
+    wrong = [f"{name}: {text}" for name, check in checks.items() if (text := check())]
+    return 503 if wrong else 200, ("\n".join(wrong) or "ok").encode() + b"\n", PLAIN

@@ -1,0 +1,1 @@
+"""The region's OpenStack through openstacksdk."""

@@ -1,0 +1,102 @@
+"""An answer of an OpenStack service, read whole within a time."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+from urllib3.exceptions import HTTPError
+
+from controller.errors import CloudUnavailable
+
+_PART = 1 << 16
+# No service is left alone for longer than so many seconds, whatever it asks for.
+LONGEST_PAUSE = 300.0
+
+
+@dataclass(frozen=True)
+class CloudAnswer:
+    """Status, headers and body of an answer."""
+
+    code: int
+    headers: Mapping[str, str]
+    content: bytes
+
+
+def read_answer(response: Any, what: str, *, deadline: float, monotonic: Callable[[], float]) -> CloudAnswer:
+    """The answer whose body has not been read yet. Raises CloudUnavailable where it does not come in time.
+
+    A library's timeout is for each part of an answer: one that drips would take for ever.
+    """
+    raw, parts = response.raw, []
+    try:
+        # What is there, not so many bytes: for those it would wait.
+        while part := raw.read1(_PART, decode_content=True):
+            parts.append(part)
+            if monotonic() > deadline:
+                raise CloudUnavailable(f"{what}: the answer does not come to an end")
+    except (HTTPError, OSError, ValueError) as error:
+        raise CloudUnavailable(f"{what}: {type(error).__name__}") from None
+    finally:
+        response.close()
+    return CloudAnswer(int(response.status_code), response.headers, b"".join(parts))
+
+
+def retry_after(text: str | None, now: float) -> float | None:
+    """Seconds to wait, from a Retry-After: seconds, or a time (RFC 9110, 10.2.3). None for none."""
+    if not text:
+        return None
+    try:
+        asked = float(text)
+    except ValueError:
+        try:
+            asked = parsedate_to_datetime(text).timestamp() - now
+        except ValueError:
+            return None
+    return min(max(asked, 0.0), LONGEST_PAUSE) if math.isfinite(asked) else None
+
+
+def reports_absent(service: str, content: bytes) -> bool:
+    """Whether a 404 is the service's own word that there is no such thing.
+
+    An ingress without a backend, a proxy and a path that nobody serves answer 404, too, and know nothing.
+    Shapes: `Fault` in nova/api/openstack/wsgi.py and cinder/api/openstack/wsgi.py, `json_error_formatter` in
+    placement/util.py, pecan_wsgi/hooks/translation.py in Neutron.
+    """
+    try:
+        body = json.loads(content)
+    except ValueError:
+        return False
+    if not isinstance(body, dict):
+        return False
+    if service == "placement":
+        listed = body.get("errors")
+        return isinstance(listed, list) and any(
+            isinstance(one, dict) and one.get("status") == 404 for one in listed
+        )
+    if service == "network":
+        fault = body.get("NeutronError")
+        # That type is of a path which Neutron does not serve.
+        return isinstance(fault, dict) and fault.get("type") not in (None, "", "HTTPNotFound")
+    if service in ("compute", "block_storage"):
+        fault = body.get("itemNotFound")
+        return isinstance(fault, dict) and fault.get("code") == 404
+    return False
+
+
+def fault_of(content: bytes) -> str:
+    """The sentence in an error answer, in the shape of any service."""
+    try:
+        body = json.loads(content)
+    except ValueError:
+        return ""
+    for value in [body, *(body.values() if isinstance(body, dict) else ())]:
+        if isinstance(value, dict) and isinstance(value.get("message"), str):
+            return str(value["message"])[:500]
+        if isinstance(value, dict) and isinstance(value.get("detail"), str):
+            return str(value["detail"])[:500]
+    return ""

@@ -1,0 +1,380 @@
+"""One OpenStack's REST interfaces through openstacksdk: deadlines, retries, and what an answer is worth.
+
+Only what may be repeated is repeated: reads, with growing and jittered pauses inside one deadline. A POST
+is sent once. After a 429 or 503 that says when to come back nothing is asked of that service before.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import json
+import logging
+import math
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, TypeVar
+
+import requests
+from urllib3.exceptions import HTTPError
+
+from controller.adapters.http.bounded import BoundedAdapter
+from controller.adapters.openstack.answers import (
+    CloudAnswer,
+    fault_of,
+    read_answer,
+    reports_absent,
+    retry_after,
+)
+from controller.domain.api.conditions import timestamp
+from controller.domain.shared import backoff
+from controller.errors import CloudRefused, CloudUnavailable
+from controller.ports.system import Clock, Randomness
+
+Made = TypeVar("Made")
+
+# Seconds: until something comes, one request with all of its answer, a read with all its repetitions, and
+# a probe of an endpoint as a whole.
+REQUEST_TIMEOUT = 15.0
+ANSWER_WITHIN = 30.0
+READ_WITHIN = 20.0
+PROBE_TIMEOUT = 5.0
+# After a login for the sake of the catalogue there is no other one for so long, whatever the catalogue says.
+LOGIN_LASTS = 10.0
+PAGE = 500
+MOST_PAGES = 1000
+# Without these openstacksdk sends a request again that broke off, a POST too.
+_ONCE: Mapping[str, Any] = {"raise_exc": False, "connect_retries": 0, "status_code_retries": 0}
+_BUSY = frozenset((429, 502, 503, 504))
+# Of the answers that are a failure of the server and not of the request.
+_BROKEN = frozenset((408, 425, 500)) | _BUSY
+
+# What libraries make of what they did not expect: a value of another type, half an answer.
+_STUMBLED = (ValueError, LookupError, TypeError, AttributeError, RuntimeError, OSError)
+
+
+class _NoEndpoint(Exception):
+    """The catalogue of the login has no endpoint of the service."""
+
+
+class CloudCalls:
+    """Requests to the services of one cloud. One connection for each thread that asks."""
+
+    def __init__(
+        self,
+        cloud: Mapping[str, Any],
+        clock: Clock,
+        randomness: Randomness,
+        sleep: Callable[[float], None] = time.sleep,
+        authority: bytes = b"",
+    ) -> None:
+        self._cloud = dict(cloud)
+        if authority:
+            # What a library takes a file's name for; it is there as long as this object.
+            self._authority = tempfile.NamedTemporaryFile(prefix="authority-", suffix=".crt")  # noqa: SIM115
+            self._authority.write(authority)
+            self._authority.flush()
+            self._cloud["cacert"] = self._authority.name
+        self._clock = clock
+        self._randomness = randomness
+        self._sleep = sleep
+        self._local = threading.local()
+        # The library keeps a connection and its sockets alive after its thread is gone.
+        self._opened: list[Any] = []
+        self._quiet: dict[str, float] = {}
+        # Since when the catalogue has had no endpoint of a service, in seconds since the epoch.
+        self._missing: dict[str, float] = {}
+        self._begun_by = self._until = math.inf
+        self.count = 0
+
+    def until(self, deadline: float, *, grace: float = 0.0) -> CloudCalls:
+        """The same calls for work that has to end: `late` after `deadline`, nothing sent after the grace."""
+        bounded = copy.copy(self)
+        bounded._begun_by, bounded._until = deadline, deadline + grace
+        return bounded
+
+    def longer(self, seconds: float) -> CloudCalls:
+        """The same calls with so many seconds more of grace."""
+        bounded = copy.copy(self)
+        bounded._until += seconds
+        return bounded
+
+    @property
+    def late(self) -> bool:
+        """Whether nothing more is to be begun."""
+        return self._clock.monotonic() >= self._begun_by
+
+    def get(
+        self, service: str, path: str, params: Mapping[str, Any] | None = None, microversion: str = ""
+    ) -> Any:
+        """The parsed answer, None where the service says that there is none.
+
+        Raises CloudUnavailable, CloudRefused.
+        """
+        deadline = min(self._clock.monotonic() + READ_WITHIN, self._until)
+        attempt = 0
+        while True:
+            attempt += 1
+            try:
+                return self._ask("GET", service, path, params=params, microversion=microversion)
+            except CloudUnavailable as error:
+                pause = backoff.delay(attempt, self._randomness.jitter(), first=0.5, cap=8.0)
+                pause = max(pause, error.retry_after or 0.0)
+                if self._clock.monotonic() + pause > deadline:
+                    raise
+                self._sleep(pause)
+
+    def pages(
+        self,
+        service: str,
+        path: str,
+        name: str,
+        params: Mapping[str, Any],
+        microversion: str,
+        *,
+        key: str = "id",
+    ) -> Iterator[dict[str, Any]]:
+        """Every item of a list that comes in pages; CloudUnavailable where one of them does not come.
+
+        `key`: the field of an item that the next page is asked for with.
+        """
+        marker = ""
+        for _ in range(MOST_PAGES):
+            given = {**params, "limit": PAGE} | ({"marker": marker} if marker else {})
+            answer = self.get(service, path, given, microversion)
+            items = items_of(answer, name, path)
+            yield from items
+            more = any(link.get("rel") == "next" for link in answer.get(f"{name}_links") or ())
+            if not more:
+                return
+            last = str(items[-1].get(key) or "") if items else ""
+            if last in ("", marker):
+                raise CloudUnavailable(f"{path}: the list does not come to an end")
+            marker = last
+        raise CloudUnavailable(f"{path}: the list does not come to an end")
+
+    def send(
+        self, method: str, service: str, path: str, body: Mapping[str, Any] | None, microversion: str = ""
+    ) -> Any:
+        """One write, sent once. Raises CloudUnavailable where its outcome is not known, CloudRefused."""
+        return self._ask(method, service, path, body=body, microversion=microversion)
+
+    def status(self, url: str) -> int:
+        """The HTTP status of a GET of any URL, without credentials. Raises CloudUnavailable for none."""
+        trust = self._connection().session
+        with requests.Session() as session, contextlib.closing(BoundedAdapter(PROBE_TIMEOUT)) as bounded:
+            session.mount("https://", bounded)
+            session.mount("http://", bounded)
+            try:
+                response = session.get(
+                    url,
+                    verify=trust.verify,
+                    cert=trust.cert,
+                    allow_redirects=False,
+                    timeout=PROBE_TIMEOUT,
+                    # The status is enough.
+                    stream=True,
+                )
+            except (requests.RequestException, HTTPError, OSError, ValueError) as error:
+                kind = "Timeout" if bounded.cut else type(error).__name__
+                raise CloudUnavailable(kind) from None
+            response.close()
+            if bounded.cut:
+                raise CloudUnavailable("Timeout")
+            return int(response.status_code)
+
+    def close(self) -> None:
+        """Gives back every thread's connection; whoever still asks is answered."""
+        while self._opened:
+            self._opened.pop().close()
+
+    @property
+    def interface(self) -> str:
+        """The interface of the catalogue that the credentials name: public, internal or admin."""
+        return str(self._cloud.get("interface") or "public").removesuffix("URL")
+
+    @property
+    def region(self) -> str:
+        """The region of the catalogue that the credentials name; nothing where they name none."""
+        return str(self._cloud.get("region_name") or "")
+
+    def _ask(
+        self,
+        method: str,
+        service: str,
+        path: str,
+        *,
+        params: Mapping[str, Any] | None = None,
+        body: Mapping[str, Any] | None = None,
+        microversion: str = "",
+    ) -> Any:
+        if self._clock.monotonic() >= self._until:
+            raise CloudUnavailable(f"{service} {method} {path}: not asked, the time for this look is over")
+        wait = self._quiet.get(service, 0.0) - self._clock.monotonic()
+        if wait > 0:
+            raise CloudUnavailable(f"{service} asked to be left alone for a while", wait)
+        more: dict[str, Any] = {"microversion": microversion} if microversion else {}
+        if params:
+            more["params"] = dict(params)
+        if body is not None:
+            more["json"] = dict(body)
+        self.count += 1
+        try:
+            answer = self._answer(method, service, path, more)
+        except _NoEndpoint:
+            # Nothing was sent. A catalogue is as old as the login; services come later in a first install.
+            if not self._has_grown_old():
+                raise self._absent(service) from None
+            self._log_in_anew()
+            try:
+                answer = self._answer(method, service, path, more)
+            except _NoEndpoint:
+                raise self._absent(service) from None
+        self._missing.pop(service, None)
+        return self._judge(answer, method, service, path)
+
+    def _absent(self, service: str) -> CloudRefused:
+        since = timestamp(self._missing.setdefault(service, self._clock.now()))
+        place = self.region or "the cloud"
+        return CloudRefused(
+            f"the catalogue of {place} has no {self.interface} endpoint of {service} yet (since {since}); "
+            "it is read again at each pass",
+            404,
+        )
+
+    def _has_grown_old(self) -> bool:
+        """Whether Keystone's catalogue is another by now than the one that came with this thread's token.
+
+        One read that needs no login. False where it is not known, and for a while after a login that this
+        led to: the next pass asks again.
+        """
+        if self._clock.monotonic() < getattr(self._local, "login_lasts", 0.0):
+            return False
+        try:
+            session = self._connection().session
+            known = session.auth.get_access(session).service_catalog.catalog
+            answer = self._answer("GET", "identity", "/auth/catalog", {})
+            listed = items_of(self._judge(answer, "GET", "identity", "/auth/catalog"), "catalog", "")
+        except (_NoEndpoint, CloudRefused, CloudUnavailable, *_STUMBLED):
+            return False
+        return _endpoints(known) != _endpoints(listed)
+
+    def _log_in_anew(self) -> None:
+        """Gives back this thread's connection: the next one logs in and has the catalogue of that moment."""
+        found, self._local.connection = self._local.connection, None
+        with contextlib.suppress(ValueError):
+            self._opened.remove(found)
+        found.close()
+        self._local.login_lasts = self._clock.monotonic() + LOGIN_LASTS
+
+    def _answer(self, method: str, service: str, path: str, more: Mapping[str, Any]) -> CloudAnswer:
+        import keystoneauth1.exceptions as failures
+        from openstack.exceptions import SDKException, ServiceDisabledException
+
+        what = f"{service} {method} {path}"
+        deadline = self._clock.monotonic() + ANSWER_WITHIN
+        if method == "GET":
+            # Of a write that was cut off nobody would know the outcome.
+            deadline = min(deadline, self._until)
+        try:
+            proxy = getattr(self._connection(), service)
+            response = proxy.request(path, method, stream=True, **_ONCE, **more)
+        except (failures.EndpointNotFound, ServiceDisabledException):
+            # Of the catalogue, and so Keystone's word. What discovery does not find is NotSupported.
+            raise _NoEndpoint from None
+        except (failures.Unauthorized, failures.http.Forbidden):
+            raise CloudUnavailable(f"{what}: the credentials are not accepted") from None
+        except failures.http.HttpError as error:
+            raise CloudUnavailable(f"{what}: {error.http_status}") from None
+        except (failures.ClientException, SDKException) as error:
+            # Their texts quote requests; the kind of the failure says enough.
+            raise CloudUnavailable(f"{what}: {type(error).__name__}") from None
+        except _STUMBLED as error:
+            # What discovery makes of an answer that was cut short.
+            raise CloudUnavailable(f"{what}: {type(error).__name__}") from None
+
+        return read_answer(response, what, deadline=deadline, monotonic=self._clock.monotonic)
+
+    def _judge(self, answer: CloudAnswer, method: str, service: str, path: str) -> Any:
+        what, code = f"{service} {method} {path}", answer.code
+        if code in _BROKEN:
+            asked = retry_after(answer.headers.get("Retry-After"), self._clock.now())
+            if code in _BUSY and asked:
+                self._quiet[service] = self._clock.monotonic() + asked
+            raise CloudUnavailable(f"{what}: {code}", asked)
+        if code == 401:
+            raise CloudUnavailable(f"{what}: the credentials are not accepted")
+        if code == 404 and not reports_absent(service, answer.content):
+            raise CloudUnavailable(f"{what}: 404, and not in the words of the service itself")
+        if code == 404 and method in ("GET", "DELETE"):
+            return None
+        if code >= 400:
+            raise CloudRefused(f"{what}: {code} {fault_of(answer.content)}", code)
+        if code == 204 or not answer.content:
+            return {}
+        try:
+            return json.loads(answer.content)
+        except ValueError:
+            raise CloudUnavailable(f"{what}: the answer is cut short") from None
+
+    def _connection(self) -> Any:
+        found = getattr(self._local, "connection", None)
+        if found is None:
+            # At level DEBUG they write whole answers into the log, and servers' metadata are in them.
+            for name in ("keystoneauth", "openstack", "urllib3"):
+                logging.getLogger(name).setLevel(logging.WARNING)
+            found = self._connect()
+            self._local.connection = found
+            self._opened.append(found)
+        return found
+
+    def _connect(self) -> Any:
+        """A connection that has sent nothing yet. Raises CloudUnavailable where the file has to be edited."""
+        import openstack
+        from keystoneauth1.exceptions import ClientException
+        from openstack.exceptions import SDKException
+
+        try:
+            return openstack.connect(
+                load_yaml_config=False,
+                load_envvars=False,
+                # `_cloud` holds neither (clouds_yaml).
+                app_name="openstack-controller",
+                api_timeout=REQUEST_TIMEOUT,
+                **self._cloud,
+            )
+        except (ClientException, SDKException, ImportError, *_STUMBLED) as error:
+            # Their texts quote values.
+            raise CloudUnavailable(f"the clouds.yaml cannot be used: {type(error).__name__}") from None
+
+
+def _endpoints(catalogue: Iterable[Mapping[str, Any]]) -> set[tuple[str, ...]]:
+    return {
+        (str(service.get("type")), *(str(endpoint.get(key)) for key in ("interface", "region", "url")))
+        for service in catalogue
+        for endpoint in service.get("endpoints") or ()
+    }
+
+
+def items_of(answer: Any, name: str, path: str) -> list[dict[str, Any]]:
+    """The list called `name` in an answer. Raises CloudUnavailable where there is none."""
+    if not isinstance(answer, dict) or not isinstance(answer.get(name), list):
+        raise CloudUnavailable(f"{path}: the answer holds no {name}")
+    found: list[dict[str, Any]] = answer[name]
+    if not all(isinstance(one, dict) for one in found):
+        raise CloudUnavailable(f"{path}: an entry of the answer cannot be read")
+    return found
+
+
+def read_each(
+    listed: Iterable[Mapping[str, Any]], read: Callable[[Mapping[str, Any]], Made], path: str
+) -> tuple[Made, ...]:
+    """What `read` makes of each entry. Raises CloudUnavailable where an entry is not as it should be."""
+    try:
+        return tuple(read(one) for one in listed)
+    except KeyError as error:
+        raise CloudUnavailable(f"{path}: an entry of the answer has no {error}") from None
+    except (AttributeError, TypeError, ValueError):
+        raise CloudUnavailable(f"{path}: an entry of the answer cannot be read") from None

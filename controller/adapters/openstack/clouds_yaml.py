@@ -1,0 +1,127 @@
+"""What a clouds.yaml says, as openstacksdk takes it.
+
+A person's own file has keys that openstacksdk finds for itself in a file, and cannot be given: they are left
+out where nothing depends on them, and told where they name what is not in the Secret. Keys: openstacksdk,
+openstack/config/schema.json and doc/source/user/config/configuration.rst.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from controller.errors import CloudRefused
+
+_LEFT_OUT = frozenset(
+    (
+        # Ours: how long a request takes, how many there are, and what they are sent as.
+        *("api_timeout", "timeout", "timing", "rate_limit", "app_name", "app_version", "use_direct_get"),
+        # Parameters of openstack.connect and of what it calls.
+        *("options", "argparse", "validate", "service_key", "load_yaml_config", "load_envvars"),
+        *("cloud_name", "cloud_config"),
+        # They say nothing of where the cloud is, or make openstacksdk run or ask something else.
+        *("metrics", "cache", "vendor_hook", "message", "status"),
+        *("networks", "external_network", "internal_network"),
+    )
+)
+# Those of any service, or of all.
+_LEFT_OUT_OF_SERVICES = (
+    "default_microversion",
+    "connect_retries",
+    "connect_retry_delay",
+    "status_code_retries",
+    "status_code_retry_delay",
+    "retriable_status_codes",
+)
+_ELSEWHERE = ("profile", "cloud")
+_FILES = ("cacert", "cert", "key")
+_INTERFACES = ("public", "internal", "admin")
+
+
+def parse_clouds(content: bytes, *, trusted: bool = False) -> Mapping[str, Any]:
+    """The one cloud of a clouds.yaml, or the one named `default`, as parameters of openstack.connect.
+
+    `trusted`: the authority is given otherwise, so that `cacert` is not looked for. Raises CloudRefused;
+    its text names the key and quotes no value.
+    """
+    try:
+        document = yaml.load(content, Loader=yaml.CSafeLoader)
+        clouds = document["clouds"]
+        chosen = clouds["default"] if "default" in clouds or len(clouds) != 1 else next(iter(clouds.values()))
+        if not chosen["auth"]["auth_url"]:
+            raise KeyError("auth_url")
+        given = {key.replace("-", "_"): value for key, value in chosen.items() if value is not None}
+    except (yaml.YAMLError, UnicodeDecodeError, TypeError, KeyError, AttributeError):
+        # Without the cause: the text of a parser's error may quote what it could not read.
+        raise CloudRefused(
+            'the credentials are no clouds.yaml with one cloud, or one named "default"'
+        ) from None
+    for key in _ELSEWHERE:
+        if key in given:
+            raise _as_keywords(f"{key} names settings that are not in the Secret: write them out")
+    found = {key: value for key, value in _of_region(given).items() if not _is_left_out(key)}
+    _judge_values(found, trusted=trusted)
+    return found
+
+
+def _as_keywords(what: str) -> CloudRefused:
+    return CloudRefused(f"the clouds.yaml cannot be used: {what}")
+
+
+def _is_left_out(key: str) -> bool:
+    return key in _LEFT_OUT or key.endswith(_LEFT_OUT_OF_SERVICES)
+
+
+def _of_region(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings of the one region: `regions` lists names, or names with settings of their own."""
+    found = dict(given)
+    listed = found.pop("regions", None)
+    if not listed:
+        return found
+    try:
+        regions = {
+            str(one["name"] if isinstance(one, dict) else one): dict(one.get("values") or {})
+            if isinstance(one, dict)
+            else {}
+            for one in listed
+        }
+    except (TypeError, KeyError, ValueError):
+        raise _as_keywords("regions cannot be read") from None
+    wanted = str(found.get("region_name") or (next(iter(regions)) if len(regions) == 1 else ""))
+    if wanted not in regions:
+        raise _as_keywords("region_name has to be one of its regions")
+    own = {str(key).replace("-", "_"): value for key, value in regions[wanted].items()}
+    auth = {**found["auth"], **(own.pop("auth", None) or {})}
+    return {**found, **own, "auth": auth, "region_name": wanted}
+
+
+def _judge_values(found: dict[str, Any], *, trusted: bool) -> None:
+    """Puts right what is merely old, and tells what openstacksdk would stumble over later."""
+    old = found.pop("endpoint_type", None)
+    interface = str(found.get("interface") or old or "public").removesuffix("URL")
+    if interface not in _INTERFACES:
+        raise _as_keywords(f"interface is one of {', '.join(_INTERFACES)}")
+    found["interface"] = interface
+    for key in ("verify", "insecure"):
+        if str(found.get(key, False)).lower() not in ("true", "false"):
+            raise _as_keywords(f"{key} is true or false")
+        if key in found:
+            found[key] = str(found[key]).lower() == "true"
+    blind = found.get("insecure") or not found.get("verify", True)
+    for key in _FILES:
+        if not found.get(key) or (key == "cacert" and (trusted or blind)):
+            continue
+        if not _is_here(str(found[key])):
+            hint = "; an authority goes under ca.crt into the same Secret" if key == "cacert" else ""
+            raise _as_keywords(f"the file that {key} names is not in this container{hint}")
+
+
+def _is_here(file: str) -> bool:
+    try:
+        return Path(file).expanduser().is_file()
+    except (RuntimeError, OSError, ValueError):
+        # A user without a home; what is no path.
+        return False

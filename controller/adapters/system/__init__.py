@@ -1,0 +1,1 @@
+"""The process and its files: clock, randomness, logs, metrics, the values library."""

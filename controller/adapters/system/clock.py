@@ -1,0 +1,15 @@
+"""Time, as the operating system tells it."""
+
+from __future__ import annotations
+
+import time
+
+
+class SystemClock:
+    """`controller.ports.kubernetes.Clock`."""
+
+    def now(self) -> float:
+        return time.time()
+
+    def monotonic(self) -> float:
+        return time.monotonic()

@@ -1,0 +1,159 @@
+"""`controller.ports.metrics.Metrics` with prometheus-client: one registry per container, served as text."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Mapping
+
+import prometheus_client as prometheus
+from prometheus_client.exposition import choose_encoder
+
+from controller.domain.shared import metrics
+from controller.domain.shared.metrics import (
+    BY_CONTAINER,
+    EVERY_CONTAINER,
+    LABEL_LIMIT,
+    SERIES_LIMIT,
+    Counter,
+    Gauge,
+    Histogram,
+    Metric,
+)
+from controller.ports.metrics import Row
+
+Series = tuple[str, ...]
+#: At module scope because inside a class with a method `set` that name is the method.
+SeriesSet = set[Series]
+_Instrument = prometheus.Counter | prometheus.Gauge | prometheus.Histogram
+
+
+class PrometheusMetrics:
+    """Measures of one process, with those of the process itself (memory, CPU, open files).
+
+    A label that is missing is empty and one that the metric does not have is left out. Of what comes after
+    `limit` series of a metric nothing is recorded but that it was left out (METRICS_DROPPED).
+    """
+
+    def __init__(self, container: str, *, limit: int = SERIES_LIMIT) -> None:
+        # Without the moments at which series began: as many series again, which nobody asks for.
+        prometheus.disable_created_metrics()  # type: ignore[no-untyped-call]
+        self._registry = prometheus.CollectorRegistry()
+        prometheus.ProcessCollector(registry=self._registry)
+        self._limit = limit
+        self._lock = threading.Lock()
+        self._instruments: dict[str, _Instrument] = {}
+        self._metrics: dict[str, Metric] = {}
+        self._series: dict[str, SeriesSet] = {}
+        for metric in (metrics.METRICS_DROPPED, *EVERY_CONTAINER, *BY_CONTAINER.get(container, ())):
+            self._instrument(metric)
+
+    def count(self, metric: Counter, amount: float = 1.0, **labels: str) -> None:
+        """As the port says; a negative amount is none."""
+        with self._lock:
+            one = self._find(metric, _series(metric, labels))
+            if isinstance(one, prometheus.Counter) and amount > 0:
+                one.inc(amount)
+
+    def set(self, metric: Gauge, value: float, **labels: str) -> None:
+        """As the port says."""
+        with self._lock:
+            one = self._find(metric, _series(metric, labels))
+            if isinstance(one, prometheus.Gauge):
+                one.set(value)
+
+    def observe(self, metric: Histogram, value: float, **labels: str) -> None:
+        """As the port says."""
+        with self._lock:
+            one = self._find(metric, _series(metric, labels))
+            if isinstance(one, prometheus.Histogram):
+                one.observe(value)
+
+    def replace(self, metric: Gauge, rows: Iterable[Row], **labels: str) -> None:
+        """As the port says. The new ones come before the old ones go: no scrape sees neither."""
+        with self._lock:
+            self._instrument(metric)
+            wanted = {_series(metric, {**labels, **more}): value for more, value in rows}
+            ending = self._matching(metric, labels) - wanted.keys()
+            for series, value in wanted.items():
+                one = self._find(metric, series, freed=len(ending))
+                if isinstance(one, prometheus.Gauge):
+                    one.set(value)
+            for series in ending:
+                self._end(metric.name, series)
+
+    def forget(self, **labels: str) -> None:
+        """As the port says."""
+        with self._lock:
+            for metric in list(self._metrics.values()):
+                if labels and set(labels) <= set(metric.labels):
+                    for series in self._matching(metric, labels):
+                        self._end(metric.name, series)
+
+    def track(self, metric: Gauge, value: Callable[[], float], **labels: str) -> None:
+        """From now on every scrape asks `value`, which must neither raise nor wait."""
+        with self._lock:
+            one = self._find(metric, _series(metric, labels))
+            if isinstance(one, prometheus.Gauge):
+                one.set_function(value)
+
+    def exposition(self, accept: str) -> tuple[bytes, str]:
+        """What a scrape gets that sent `accept` as its Accept header, and its content type."""
+        encode, content_type = choose_encoder(accept)
+        return encode(self._registry), content_type
+
+    def _instrument(self, metric: Metric) -> _Instrument:
+        known = self._instruments.get(metric.name)
+        if known is not None:
+            return known
+        made: _Instrument
+        if isinstance(metric, Histogram):
+            made = prometheus.Histogram(
+                metric.name, metric.help, metric.labels, registry=self._registry, buckets=metric.buckets
+            )
+        else:
+            kind = prometheus.Counter if isinstance(metric, Counter) else prometheus.Gauge
+            made = kind(metric.name, metric.help, metric.labels, registry=self._registry)
+        self._instruments[metric.name] = made
+        self._metrics[metric.name] = metric
+        self._series[metric.name] = SeriesSet()
+        # From the beginning, for `increase` to see the first one.
+        self._count_dropped(metric, 0)
+        return made
+
+    def _find(self, metric: Metric, series: Series, *, freed: int = 0) -> _Instrument | None:
+        """What records into the series; None, and counted, where the metric has no room for another.
+
+        `freed` series are about to end: their room can be had already.
+        """
+        instrument = self._instrument(metric)
+        if not metric.labels:
+            return instrument
+        known = self._series[metric.name]
+        if series not in known and len(known) - freed >= self._limit:
+            self._count_dropped(metric, 1)
+            return None
+        known.add(series)
+        return instrument.labels(*series)
+
+    def _count_dropped(self, metric: Metric, amount: float) -> None:
+        counter = self._instruments[metrics.METRICS_DROPPED.name]
+        if isinstance(counter, prometheus.Counter):
+            counter.labels(metric.name).inc(amount)
+
+    def _matching(self, metric: Metric, labels: Mapping[str, str]) -> SeriesSet:
+        asked = [(place, _text(labels[name])) for place, name in enumerate(metric.labels) if name in labels]
+        known = self._series[metric.name]
+        return {one for one in known if all(one[place] == value for place, value in asked)}
+
+    def _end(self, name: str, series: Series) -> None:
+        self._series[name].discard(series)
+        self._instruments[name].remove(*series)
+
+
+def _series(metric: Metric, labels: Mapping[str, str]) -> Series:
+    return tuple(_text(labels.get(name, "")) for name in metric.labels)
+
+
+def _text(value: object) -> str:
+    """A label's value as a scrape can carry it."""
+    return str(value)[:LABEL_LIMIT].encode("utf-8", "replace").decode()

@@ -1,0 +1,254 @@
+"""osctl diff: what a change of a region's file does, before it is applied."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from controller.cli.cluster import open_cluster
+from controller.cli.exit_codes import ExitCode
+from controller.cli.offline.input_files import InputObject, read_objects
+from controller.cli.offline.manifests import offline_helm, render_release, size_problem
+from controller.cli.offline.region import OfflineRegion, OfflineRenderer, offline_renderer
+from controller.cli.options import Context, Filenames, Kubeconfig, Namespace, Output
+from controller.cli.output import Format, count, print_data, soft_wrapped, stdout
+from controller.cli.views.diff import Fate, RegionDiff, ReleaseDiff, diff_regions
+from controller.domain.releases.release_settings import VOLUMES, SettingChange
+from controller.domain.values.chart_values import format_path
+from controller.domain.values.value_text import value_text
+from controller.domain.values.values_diff import ValueChange
+
+MOST_VALUES = 40
+DELETES_LATER = (
+    "DELETES DATA: from now on volumes go with a release or region that is removed, and with a change that "
+    "drops them"
+)
+_MARKS = {Fate.INSTALLED: ("+", "green"), Fate.CHANGED: ("~", "yellow"), Fate.REMOVED: ("-", "red")}
+
+
+def diff(
+    *,
+    old: Annotated[
+        str, typer.Argument(metavar="[OLD]", help="File or directory as it was.", show_default=False)
+    ] = "",
+    new: Annotated[
+        str, typer.Argument(metavar="[NEW]", help="File or directory as it is.", show_default=False)
+    ] = "",
+    filenames: Filenames = None,
+    manifests: Annotated[
+        bool, typer.Option("--manifests/--no-manifests", help="Also compare the objects that Helm makes.")
+    ] = True,
+    output: Output = Format.TABLE,
+    namespace: Namespace = "",
+    kubeconfig: Kubeconfig = None,
+    context: Context = "",
+) -> None:
+    """Show what changes between two files, or with -f between the cluster and a file.
+
+    Releases touched, values with the layers that set them, objects, pods that restart, Jobs that run.
+    Both are rendered with the charts and values of this installation. Exit code 1: there are differences.
+    """
+    renderer = offline_renderer()
+    if filenames and not (old or new):
+        after = renderer.render_one(read_objects(filenames))
+        before = _from_cluster(after, renderer, kubeconfig, context, namespace)
+    elif old and new and not filenames:
+        before = renderer.render_one(read_objects([old]))
+        after = renderer.render_one(read_objects([new]))
+    else:
+        raise typer.BadParameter("give OLD and NEW, or -f FILE to compare with the cluster")
+    helm = offline_helm() if manifests else None
+    found = diff_regions(
+        before.region,
+        after.region,
+        (lambda spec: render_release(spec, renderer.charts, helm)) if helm is not None else None,
+        lambda spec, rendered: size_problem(spec, renderer.charts, rendered),
+    )
+    if not filenames:  # what is found in the cluster was looked for by its name
+        found = replace(found, another=_another(before, after))
+    if output == Format.TABLE:
+        print_diff(stdout(), found)
+    else:
+        print_data(as_data(found), output)
+    if not found.empty:
+        raise typer.Exit(ExitCode.DIFFERENT)
+
+
+def _another(before: OfflineRegion, after: OfflineRegion) -> str:
+    """That the files have regions of different names or namespaces, which live side by side."""
+    old, new = (f"{one.deployment.namespace}/{one.deployment.name}" for one in (before, after))
+    return "" if old == new else f"another region: {new} does not replace {old}"
+
+
+def _from_cluster(
+    region: OfflineRegion, renderer: OfflineRenderer, kubeconfig: Path | None, context: str, namespace: str
+) -> OfflineRegion:
+    """The region of the same name as the cluster has it, rendered here."""
+    own = region.item.obj["metadata"].get("namespace") or ""
+    cluster = open_cluster(kubeconfig, context, namespace or own)
+    return renderer.render(InputObject(cluster.find_region(region.deployment.name), "cluster"))
+
+
+def print_diff(console: Console, found: RegionDiff) -> None:
+    """What changes for the whole region, a block for each release that is touched, and the sum."""
+    if found.another:
+        console.print(Text(found.another, "bold red"), soft_wrap=True)
+    for setting in found.settings:
+        console.print(_setting_line(setting, "~ spec."), soft_wrap=True)
+        if setting.path == VOLUMES and setting.after == "Delete":
+            console.print(Text(f"    {DELETES_LATER}", "bold red"), soft_wrap=True)
+    for one in found.releases:
+        _print_release(console, one)
+    if found.unchanged:
+        console.print(Text(f"= {count(found.unchanged, 'release')} unchanged", "dim"))
+    if found.releases:
+        console.print(_sum(found))
+
+
+def _sum(found: RegionDiff) -> str:
+    parts = [f"{count(len(found.releases), 'release')} touched"]
+    if any(one.objects is not None for one in found.releases):
+        parts.append(f"{count(found.restarts, 'workload')} restarted{_pods(found)}")
+    if found.stopped:
+        parts.append(f"{count(len(found.stopped), 'release')} CANNOT BE UPGRADED: {', '.join(found.stopped)}")
+    if found.losses:
+        parts.append(f"DELETES THE DATA of {', '.join(found.losses)}")
+    return ", ".join(parts)
+
+
+def _pods(found: RegionDiff) -> str:
+    """How many pods that are; how many nodes there are is not known here."""
+    parts = [count(found.pods, "pod")] if found.restarts > found.on_each_node else []
+    if found.on_each_node:
+        parts.append(f"those of {count(found.on_each_node, 'DaemonSet')} on each node")
+    return f" ({', and '.join(parts)})" if parts else ""
+
+
+def _print_release(console: Console, one: ReleaseDiff) -> None:
+    mark, style = _MARKS[one.fate]
+    line = Text(f"{mark} {one.release}", f"bold {style}")
+    if one.fate == Fate.REMOVED:
+        line.append("  uninstalled; ", "not bold")
+        line.append("DELETES ITS VOLUMES AND THEIR DATA" if one.loses_data else "its volumes stay")
+    elif one.fate == Fate.INSTALLED:
+        line.append(f"  installed again, of chart {one.chart}", "not bold")
+    elif one.chart:
+        line.append(f"  chart {one.chart}", "not bold")
+    console.print(line)
+    for setting in one.settings:
+        console.print(_setting_line(setting, "    "), soft_wrap=True)
+    for change in one.values[:MOST_VALUES]:
+        console.print(_change_line(change), soft_wrap=True)
+    if len(one.values) > MOST_VALUES:
+        console.print(f"    and {count(len(one.values) - MOST_VALUES, 'more value')} (-o yaml shows all)")
+    for name in one.renames:
+        text = f"renames   DaemonSet {name}: all its pods restart at once, on every node"
+        console.print(Text(f"    {text}", "yellow"))
+    if one.size:
+        console.print(Text(f"    size      {one.size}", "bold red" if one.too_large else "yellow"))
+    if one.objects is not None:
+        for text in one.objects.refused:
+            console.print(Text(f"    refused   {text}", "bold red"), soft_wrap=True)
+        lists = (
+            ("creates", one.objects.created),
+            ("changes", one.objects.changed),
+            ("keeps", one.objects.kept),
+            ("deletes", one.objects.deleted),
+            ("restarts", one.objects.restarts),
+            ("runs jobs", one.objects.jobs),
+        )
+        for title, names in lists:
+            if names:
+                console.print(Text(f"    {title:<10}", "dim").append(_grouped(names), "not dim"))
+
+
+def _grouped(titles: Sequence[str]) -> str:
+    """`Deployment nova-api, nova-scheduler; DaemonSet nova-compute`; names without a kind as they are."""
+    kinds: dict[str, list[str]] = {}
+    for title in titles:
+        kind, _, name = title.rpartition(" ")
+        kinds.setdefault(kind, []).append(name)
+    return "; ".join(f"{kind} {', '.join(names)}".strip() for kind, names in kinds.items())
+
+
+def _setting_line(change: SettingChange, prefix: str) -> Text:
+    line = Text(f"{prefix}{change.path}  ")
+    line.append(soft_wrapped(value_text(change.before)), "red")
+    line.append(" → ")
+    return line.append(soft_wrapped(value_text(change.after)), "green")
+
+
+def _change_line(change: ValueChange) -> Text:
+    line = Text(f"    {format_path(change.path)}  ")
+    line.append(soft_wrapped(value_text(change.before)), "red")
+    line.append(" → ")
+    line.append(soft_wrapped(value_text(change.after)), "green")
+    layers = dict.fromkeys(layer for layer in (change.layer_before, change.layer_after) if layer)
+    where = "  ".join(part for part in (" → ".join(layers), change.place) if part)
+    return line.append(f"  ({where})", "dim") if where else line
+
+
+def as_data(found: RegionDiff) -> dict[str, Any]:
+    """The difference as plain data; secrets are references."""
+    return {
+        **({"another": found.another} if found.another else {}),
+        "unchanged": found.unchanged,
+        **({"settings": _settings(found.settings)} if found.settings else {}),
+        **({"dataLost": list(found.losses)} if found.losses else {}),
+        "releases": [
+            {
+                "name": one.release,
+                "service": one.service,
+                "fate": str(one.fate),
+                **({"chart": one.chart} if one.chart else {}),
+                **({"settings": _settings(one.settings)} if one.settings else {}),
+                "values": [
+                    {
+                        "path": format_path(change.path),
+                        "before": value_text(change.before, 4096),
+                        "after": value_text(change.after, 4096),
+                        "layerBefore": change.layer_before,
+                        "layerAfter": change.layer_after,
+                        "place": change.place,
+                    }
+                    for change in one.values
+                ],
+                **({"cannotBeUpgraded": True} if one.stopped else {}),
+                **({"renames": list(one.renames)} if one.renames else {}),
+                **({"size": one.size} if one.size else {}),
+                **({"objects": _objects(one)} if one.objects is not None else {}),
+            }
+            for one in found.releases
+        ],
+    }
+
+
+def _settings(changes: Sequence[SettingChange]) -> list[dict[str, str]]:
+    return [
+        {
+            "path": change.path,
+            "before": value_text(change.before, 4096),
+            "after": value_text(change.after, 4096),
+        }
+        for change in changes
+    ]
+
+
+def _objects(one: ReleaseDiff) -> dict[str, Any]:
+    assert one.objects is not None  # noqa: S101 - asked by the caller
+    return {
+        "created": list(one.objects.created),
+        "changed": list(one.objects.changed),
+        "deleted": list(one.objects.deleted),
+        **({"kept": list(one.objects.kept)} if one.objects.kept else {}),
+        "restarts": list(one.objects.restarts),
+        "pods": one.objects.pods,
+        "jobs": list(one.objects.jobs),
+        **({"refused": list(one.objects.refused)} if one.objects.refused else {}),
+    }

@@ -1,0 +1,298 @@
+"""osctl node: the nodes of a region, and taking one out of service and back."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable, Mapping
+from enum import StrEnum
+from typing import Annotated, Any
+
+import typer
+from rich.text import Text
+
+from controller.adapters.system.clock import SystemClock
+from controller.cli.cluster import Cluster, open_cluster
+from controller.cli.exit_codes import ExitCode
+from controller.cli.options import DEFAULT_TIMEOUT, Context, Kubeconfig, Namespace, Output, Timeout
+from controller.cli.output import Format, print_data, print_table, soft_wrapped, stderr, stdout
+from controller.cli.views.node import network_rows, node_causes, node_rows, plan_rows, plan_summary
+from controller.domain.api.conditions import find, timestamp
+from controller.domain.api.names import API_VERSION, FENCED_ANNOTATION
+from controller.domain.hosts.fencing_confirmation import Confirmation, Machine, given_as, machine_of
+from controller.domain.hosts.next_step import is_plan
+from controller.domain.maintenance.move_choice import Mode
+from controller.domain.maintenance.server_moves import Phase
+from controller.errors import ObjectMissing
+from controller.ports.kubernetes import NODE, NODE_MAINTENANCE, KubeObject
+
+app = typer.Typer(no_args_is_help=True, help="The nodes of a region: how they are, and maintenance of them.")
+Node = Annotated[str, typer.Argument(help="Name of the node.", show_default=False)]
+POLL = 1.0
+PLAN_WITHIN = 60.0
+
+
+class _Mode(StrEnum):
+    """`--mode`, in small letters as options are."""
+
+    CORDON = "cordon"
+    MIGRATE = "migrate"
+    EVACUATE = "evacuate"
+
+
+ModeOption = Annotated[
+    _Mode, typer.Option("--mode", help="What becomes of its servers.", case_sensitive=False)
+]
+
+
+@app.command("list")
+def list_nodes(
+    *,
+    namespace: Namespace = "",
+    output: Output = Format.TABLE,
+    kubeconfig: Kubeconfig = None,
+    context: Context = "",
+) -> None:
+    """List the nodes of a region with what OpenStack says of them."""
+    cluster = open_cluster(kubeconfig, context, namespace)
+    nodes = (cluster.find_region().get("status") or {}).get("nodes") or {}
+    if output != Format.TABLE:
+        print_data(nodes, output)
+        return
+    headers = ("NODE", "STATE", "COMPUTE", "SERVERS", "MAINTENANCE", "REASON")
+    print_table(stdout(), headers, node_rows(nodes))
+
+
+@app.command()
+def why(
+    node: Node, *, namespace: Namespace = "", kubeconfig: Kubeconfig = None, context: Context = ""
+) -> None:
+    """Say why a node is as it is, and what happens next."""
+    cluster = open_cluster(kubeconfig, context, namespace)
+    region = cluster.find_region()
+    entry = ((region.get("status") or {}).get("nodes") or {}).get(node)
+    maintenances = _maintenances(cluster, node)
+    if entry is None and not maintenances:
+        raise ObjectMissing(f'the region "{region["metadata"]["name"]}" has no node "{node}"')
+    for line in node_causes(node, entry or {}, maintenances):
+        stdout().print(soft_wrapped(line))
+
+
+@app.command()
+def plan(
+    node: Node,
+    *,
+    mode: ModeOption = _Mode.MIGRATE,
+    output: Output = Format.TABLE,
+    kubeconfig: Kubeconfig = None,
+    context: Context = "",
+) -> None:
+    """Show what a maintenance would do with servers, routers and networks of a node; nothing is done."""
+    cluster = open_cluster(kubeconfig, context, "")
+    name = f"plan-{node[:200]}-{secrets.token_hex(3)}"
+    _make(cluster, name, node, mode, dryRun=True)
+    told: list[str] = []
+    try:
+        planned = _wait(cluster, name, _is_planned, PLAN_WITHIN, told)
+    finally:
+        cluster.kube.delete(NODE_MAINTENANCE, name)
+    if planned is None:
+        # The object that says why is gone with this.
+        why = told[-1] if told else "is the node container running? (osctl node why)"
+        raise ObjectMissing(f"nothing was planned within {PLAN_WITHIN:.0f} s: {why}")
+    status = planned["status"]
+    if status["phase"] == Phase.BLOCKED:
+        raise ObjectMissing(_message(status))
+    if output != Format.TABLE:
+        shown = {key: value for key, value in status.items() if key != "conditions"}
+        print_data({**shown, "message": _message(status)}, output)
+        return
+    stdout().print(Text(f"{node}: {plan_summary(status)}", "bold"))
+    if status.get("servers"):
+        print_table(stdout(), ("SERVER", "ID", "ACTION", "WHY"), plan_rows(status["servers"]))
+    if status.get("network"):
+        print_table(stdout(), ("KIND", "ID", "WHY"), network_rows(status["network"]))
+    stdout().print(soft_wrapped(_message(status)))
+
+
+@app.command()
+def maintain(
+    node: Node,
+    *,
+    mode: Annotated[
+        _Mode | None,
+        typer.Option("--mode", help="What becomes of its servers: migrate.", case_sensitive=False),
+    ] = None,
+    fenced: Annotated[
+        bool,
+        typer.Option(
+            "--fenced", help="With evacuate: you have looked, and confirm that its machine is off now."
+        ),
+    ] = False,
+    wait: Annotated[bool, typer.Option("--wait", help="Wait until the node may be worked on.")] = False,
+    timeout: Timeout = DEFAULT_TIMEOUT,
+    kubeconfig: Kubeconfig = None,
+    context: Context = "",
+) -> None:
+    """Take a node out of service and move its servers away; a maintenance that is there is changed."""
+    cluster = open_cluster(kubeconfig, context, "")
+    name = f"node-{node[:200]}"
+    known = cluster.kube.get(NODE_MAINTENANCE, name)
+    word = _word_for(cluster, node, mode, known) if fenced else {}
+    if known is None:
+        if cluster.kube.get(NODE, node) is None and mode != _Mode.EVACUATE:
+            raise ObjectMissing(f'there is no node "{node}"')
+        _make(cluster, name, node, mode or _Mode.MIGRATE, **word)
+        stderr().print(f"nodemaintenance/{name} made")
+    else:
+        stderr().print(f"nodemaintenance/{name} {_change(cluster, known, node, mode, word)}")
+    if not wait:
+        return
+    told: list[str] = []
+
+    def decided(phase: str) -> bool:
+        return phase in (Phase.COMPLETED, Phase.BLOCKED)
+
+    found = _wait(cluster, name, decided, timeout, told)
+    if found is None:
+        raise typer.Exit(ExitCode.NOT_READY)
+    _print_result(found["status"], told)
+    if found["status"]["phase"] == Phase.BLOCKED:
+        raise typer.Exit(ExitCode.NEEDS_EDIT)
+
+
+@app.command("return")
+def return_node(node: Node, *, kubeconfig: Kubeconfig = None, context: Context = "") -> None:
+    """Put a node back into service: delete its maintenances, which rolls them back."""
+    cluster = open_cluster(kubeconfig, context, "")
+    found = _maintenances(cluster, node)
+    if not found:
+        raise ObjectMissing(f'the node "{node}" is in no maintenance; kubectl uncordon undoes a cordon')
+    for one in found:
+        cluster.kube.delete(NODE_MAINTENANCE, one["metadata"]["name"], uid=one["metadata"]["uid"])
+        stderr().print(f"nodemaintenance/{one['metadata']['name']} is rolled back")
+
+
+@app.command()
+def fenced(node: Node, *, kubeconfig: Kubeconfig = None, context: Context = "") -> None:
+    """Confirm that a node which is not ready is off, so that its servers may be started elsewhere.
+
+    It holds for the machine as its Node shows it now, and is void once anything shows that it was on since.
+    """
+    cluster = open_cluster(kubeconfig, context, "")
+    live = cluster.kube.get(NODE, node)
+    if live is None:
+        again = f"osctl node maintain {node} --mode evacuate --fenced"
+        raise ObjectMissing(f'there is no node "{node}" to note it on: {again}')
+    machine = _seen_off(node, live)
+    # Of the Node as it was read: what it shows a moment later is not confirmed.
+    meta = {
+        "annotations": {FENCED_ANNOTATION: Confirmation(machine).written()},
+        "resourceVersion": live["metadata"]["resourceVersion"],
+    }
+    cluster.kube.merge_patch(NODE, node, None, {"metadata": meta})
+    stderr().print(soft_wrapped(f"node/{node} is confirmed to be off, until it shows that it is on"))
+
+
+def _word_for(
+    cluster: Cluster, node: str, mode: _Mode | None, known: KubeObject | None
+) -> dict[str, dict[str, str]]:
+    """`spec.fenced`, for the machine as it is now. Raises ObjectMissing where that may not be said."""
+    wanted = _word(mode) if mode is not None else (known or {"spec": {}})["spec"].get("mode")
+    if wanted != Mode.EVACUATE:
+        raise ObjectMissing("--fenced goes with --mode evacuate: servers of a machine that runs are migrated")
+    machine = _seen_off(node, cluster.kube.get(NODE, node))
+    return {"fenced": given_as(machine, timestamp(SystemClock().now()))}
+
+
+def _seen_off(node: str, live: KubeObject | None) -> Machine:
+    """What is confirmed to be off, shown to who confirms it. Raises ObjectMissing for a Ready node."""
+    machine = machine_of(live)
+    if machine.ready == "True":
+        raise ObjectMissing(f'the node "{node}" is Ready: it is not off')
+    stderr().print(soft_wrapped(f"you confirm that the machine of {node} is off: {machine.words}"))
+    return machine
+
+
+def _maintenances(cluster: Cluster, node: str) -> list[KubeObject]:
+    listed = cluster.kube.list(NODE_MAINTENANCE)
+    return [one for one in listed if one["spec"]["nodeName"] == node and not is_plan(one)]
+
+
+def _make(cluster: Cluster, name: str, node: str, mode: _Mode, **spec: Any) -> None:
+    cluster.kube.create(
+        {
+            "apiVersion": API_VERSION,
+            "kind": NODE_MAINTENANCE.kind,
+            "metadata": {"name": name},
+            "spec": {"nodeName": node, "mode": _word(mode), **spec},
+        }
+    )
+
+
+def _change(
+    cluster: Cluster, known: KubeObject, node: str, mode: _Mode | None, word: Mapping[str, Any]
+) -> str:
+    """Gives a maintenance that is there what was asked for; what to say of it."""
+    meta, spec = known["metadata"], known["spec"]
+    if spec["nodeName"] != node:
+        raise ObjectMissing(f'the NodeMaintenance "{meta["name"]}" is for the node "{spec["nodeName"]}"')
+    if meta.get("deletionTimestamp"):
+        raise ObjectMissing(
+            f'the NodeMaintenance "{meta["name"]}" is being rolled back: ask again when it is gone'
+        )
+    wanted: dict[str, Any] = {"mode": _word(mode)} if mode is not None else {}
+    wanted |= word
+    changed = {key: value for key, value in wanted.items() if spec.get(key) != value}
+    if not changed:
+        return "is there already"
+    patch = {"metadata": {"resourceVersion": meta["resourceVersion"]}, "spec": changed}
+    cluster.kube.merge_patch(NODE_MAINTENANCE, meta["name"], None, patch)
+    told = [f"{key} {value.lower() if isinstance(value, str) else 'again'}" for key, value in changed.items()]
+    return "is changed: " + ", ".join(told)
+
+
+def _word(mode: _Mode) -> str:
+    return str(Mode(mode.value.capitalize()))
+
+
+def _message(status: Mapping[str, Any]) -> str:
+    return str(find(status.get("conditions") or (), "Ready").get("message", ""))
+
+
+def _print_result(status: Mapping[str, Any], told: list[str]) -> None:
+    message = _message(status)
+    if message and message not in told[-1:]:
+        told.append(message)
+        stderr().print(soft_wrapped(f"{status.get('phase')}  {message}"))
+
+
+def _is_planned(phase: str) -> bool:
+    return phase in (Phase.PLANNED, Phase.BLOCKED)
+
+
+def _wait(
+    cluster: Cluster,
+    name: str,
+    decided: Callable[[str], bool],
+    timeout: float,
+    told: list[str],
+) -> KubeObject | None:
+    """The maintenance once its phase is one that was waited for; None at the deadline.
+
+    What it says meanwhile is shown, and kept in `told`.
+    """
+    deadline = time.monotonic() + timeout
+    while True:
+        found = cluster.kube.get(NODE_MAINTENANCE, name)
+        if found is None:
+            raise ObjectMissing(f'the NodeMaintenance "{name}" was deleted')
+        status = found.get("status") or {}
+        current = status.get("observedGeneration") == found["metadata"].get("generation")
+        if current and decided(str(status.get("phase"))):
+            return found
+        if current:
+            _print_result(status, told)
+        if time.monotonic() > deadline:
+            return None
+        time.sleep(POLL)

@@ -1,0 +1,74 @@
+"""osctl rollback: asks for a release to go back to an earlier revision."""
+
+from __future__ import annotations
+
+import time
+from typing import Annotated
+
+import typer
+
+from controller.adapters.helm.release_records import SecretRecords
+from controller.adapters.system.clock import SystemClock
+from controller.cli.cluster import open_cluster
+from controller.cli.commands.history import ReleaseName
+from controller.cli.options import DEFAULT_TIMEOUT, Context, Kubeconfig, Namespace, Timeout
+from controller.cli.output import stdout
+from controller.cli.release_waiting import Request, wait_for_releases
+from controller.cli.targets import annotate, find_release, stamp
+from controller.domain.api.names import ROLLBACK_RELEASE_PREFIX
+from controller.errors import ObjectMissing
+from controller.ports.helm import Revision
+from controller.ports.kubernetes import HELMBUNDLE
+
+# Helm's words for revisions that were in force once.
+USABLE = ("deployed", "superseded")
+
+
+def rollback(
+    *,
+    release: ReleaseName,
+    revision: Annotated[
+        int,
+        typer.Argument(
+            metavar="REVISION",
+            min=0,
+            help="Number of the revision [default: the one before].",
+            show_default=False,
+        ),
+    ] = 0,
+    wait: Annotated[bool, typer.Option("--wait", help="Wait until the rollback is made.")] = False,
+    timeout: Timeout = DEFAULT_TIMEOUT,
+    namespace: Namespace = "",
+    kubeconfig: Kubeconfig = None,
+    context: Context = "",
+) -> None:
+    """Roll a release back to an earlier revision, and hold it there until its spec is edited.
+
+    Its databases are not rolled back: what an upgrade has migrated stays migrated.
+    """
+    clock = SystemClock()
+    cluster = open_cluster(kubeconfig, context, namespace)
+    target = find_release(cluster, release)
+    wanted = choose(SecretRecords(cluster.kube).observe(target.namespace).get(release, ()), revision, release)
+    text = f"{wanted} {stamp(clock)}"
+    annotate(cluster, HELMBUNDLE, target.bundle, f"{ROLLBACK_RELEASE_PREFIX}/{release}", text)
+    stdout().print(f"{target.title}: a rollback to revision {wanted} is asked for")
+    if wait:
+        asked = Request("rollback", text)
+        code = wait_for_releases(cluster, [target], asked, timeout=timeout, clock=clock, sleep=time.sleep)
+        if code:
+            raise typer.Exit(code)
+
+
+def choose(revisions: tuple[Revision, ...], wanted: int, release: str) -> int:
+    """The revision to go back to: the one wanted, else the last one in force before the newest.
+
+    Raises ObjectMissing, naming those that there are.
+    """
+    usable = [one.version for one in revisions if one.status in USABLE]
+    before = [version for version in usable if version != revisions[-1].version]
+    if wanted in usable or (not wanted and before):
+        return wanted or before[-1]
+    listed = ", ".join(map(str, usable)) or "none"
+    missing = f"revision {wanted}" if wanted else "revision before the newest"
+    raise ObjectMissing(f"release {release} has no {missing} to go back to; there is: {listed}")

@@ -1,0 +1,122 @@
+"""osctl suspend and resume: leaves a region, bundles or releases as they are, for a while."""
+
+from __future__ import annotations
+
+import typer
+
+from controller.cli.cluster import Cluster, open_cluster
+from controller.cli.commands.reconcile import Region
+from controller.cli.exit_codes import ExitCode
+from controller.cli.options import Context, Kubeconfig, Namespace, Releases
+from controller.cli.output import stderr, stdout
+from controller.cli.targets import Bundles, Target, annotate, find_targets, patch
+from controller.domain.api.names import (
+    MODE_BEFORE_ANNOTATION,
+    SUSPEND_ANNOTATION,
+    SUSPEND_RELEASE_PREFIX,
+)
+from controller.domain.releases.requests import is_suspended
+from controller.ports.kubernetes import HELMBUNDLE, OSDPL, KubeObject
+
+PAUSED = "Paused"
+
+
+def suspend(
+    *,
+    region: Region = "",
+    releases: Releases = None,
+    bundles: Bundles = None,
+    namespace: Namespace = "",
+    kubeconfig: Kubeconfig = None,
+    context: Context = "",
+) -> None:
+    """Leave a region, bundles or releases as they are; what runs ends, and edits wait until resume."""
+    cluster = open_cluster(kubeconfig, context, namespace)
+    if not (releases or bundles):
+        found = cluster.find_region(region)
+        _print_result(f"region {found['metadata']['name']}", "suspended", changed=_pause(cluster, found))
+        return
+    _refuse(region)
+    for target in find_targets(cluster, releases, bundles):
+        name = target.annotation(SUSPEND_ANNOTATION, SUSPEND_RELEASE_PREFIX)
+        changed = not is_suspended(_annotations(target.bundle), target.release)
+        if changed:
+            annotate(cluster, HELMBUNDLE, target.bundle, name, "true")
+        _print_result(target.title, "suspended", changed=changed)
+
+
+def resume(
+    *,
+    region: Region = "",
+    releases: Releases = None,
+    bundles: Bundles = None,
+    namespace: Namespace = "",
+    kubeconfig: Kubeconfig = None,
+    context: Context = "",
+) -> None:
+    """Go on with what was suspended."""
+    cluster = open_cluster(kubeconfig, context, namespace)
+    if not (releases or bundles):
+        found = cluster.find_region(region)
+        _print_result(f"region {found['metadata']['name']}", "resumed", changed=_unpause(cluster, found))
+        return
+    _refuse(region)
+    held = False
+    for target in find_targets(cluster, releases, bundles):
+        name = target.annotation(SUSPEND_ANNOTATION, SUSPEND_RELEASE_PREFIX)
+        changed = name in _annotations(target.bundle)
+        if changed:
+            annotate(cluster, HELMBUNDLE, target.bundle, name, None)
+        _print_result(target.title, "resumed", changed=changed)
+        why = still_suspended(target)
+        if why:
+            held = True
+            stderr().print(f"{target.title} is still suspended: {why}", style="yellow")
+    if held:
+        raise typer.Exit(ExitCode.NEEDS_EDIT)
+
+
+def still_suspended(target: Target) -> str:
+    """What suspends a target beside its own annotation, and what to do; empty when nothing does."""
+    spec = target.bundle.get("spec") or {}
+    if spec.get("mode") == PAUSED:
+        if target.of_a_region:
+            return "its region is; osctl resume without --bundle and --release"
+        return f"spec.mode of bundle {target.name} is Paused; set it to Apply"
+    if target.release and is_suspended(_annotations(target.bundle)):
+        return f"its bundle is; osctl resume --bundle {target.name}"
+    if target.spec().get("suspend"):
+        return f"spec.releases of bundle {target.name} says suspend: true; edit it"
+    return ""
+
+
+def _pause(cluster: Cluster, region: KubeObject) -> bool:
+    mode = str((region.get("spec") or {}).get("mode") or "Apply")
+    if mode == PAUSED:
+        return False
+    # What to go back to: a region that only plans must not begin to apply.
+    change = {"metadata": {"annotations": {MODE_BEFORE_ANNOTATION: mode}}, "spec": {"mode": PAUSED}}
+    patch(cluster, OSDPL, region, change)
+    return True
+
+
+def _unpause(cluster: Cluster, region: KubeObject) -> bool:
+    if (region.get("spec") or {}).get("mode") != PAUSED:
+        return False
+    mode = str(_annotations(region).get(MODE_BEFORE_ANNOTATION) or "Apply")
+    change = {"metadata": {"annotations": {MODE_BEFORE_ANNOTATION: None}}, "spec": {"mode": mode}}
+    patch(cluster, OSDPL, region, change)
+    return True
+
+
+def _annotations(obj: KubeObject) -> dict[str, str]:
+    return obj["metadata"].get("annotations") or {}
+
+
+def _refuse(region: str) -> None:
+    if region:
+        raise typer.BadParameter("a region is all its bundles; name one of the two", param_hint="REGION")
+
+
+def _print_result(what: str, word: str, *, changed: bool) -> None:
+    stdout().print(f"{what}: {word}" if changed else f"{what}: was {word} already")

@@ -1,0 +1,1 @@
+"""Regions from files, without a cluster."""

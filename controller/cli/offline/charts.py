@@ -1,0 +1,82 @@
+"""The charts that osctl reads without a cluster, and where it finds what opens their repository."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from controller.adapters.charts.cache import ChartCache
+from controller.adapters.charts.pull import PulledCharts
+from controller.adapters.charts.source import ChartStore
+from controller.adapters.system.clock import SystemClock
+from controller.adapters.system.randomness import SystemRandomness
+from controller.errors import RepositoryDenied
+from controller.ports.kubernetes import SECRET
+
+# Environment variables that stand for keys of the Secrets that `spec.charts` names.
+VARIABLES = {"username": "CHARTS_USERNAME", "password": "CHARTS_PASSWORD", "ca.crt": "CHARTS_CA_FILE"}
+
+
+class GivenSecrets:
+    """Secrets among the files that a command was given; else the environment speaks for them."""
+
+    def __init__(self) -> None:
+        self._texts: dict[tuple[str, str], str] = {}
+
+    def learn(self, objects: Iterable[Mapping[str, Any]]) -> None:
+        """Remembers the Secrets among the objects."""
+        for obj in objects:
+            if obj.get("kind") == SECRET.kind and obj.get("apiVersion") == SECRET.api_version:
+                name = str((obj.get("metadata") or {}).get("name") or "")
+                self._texts.update({(name, key): text for key, text in _texts(obj)})
+
+    def lookup(self, name: str, key: str) -> str | None:
+        """The text under a key of a Secret. Raises RepositoryDenied, which says where to put it."""
+        if (name, key) in self._texts:
+            return self._texts[name, key]
+        variable = VARIABLES.get(key, "")
+        given = os.environ.get(variable, "")
+        if given and key != "ca.crt":
+            return given
+        if given:
+            try:
+                return Path(given).read_text(encoding="ascii")
+            except (OSError, UnicodeDecodeError):
+                raise RepositoryDenied(f"{variable}: {given} cannot be read as PEM") from None
+        raise RepositoryDenied(
+            f'the repository of the charts needs key "{key}" of Secret "{name}"; '
+            f"give the Secret's file too, or set {variable}"
+        )
+
+
+def offline_charts(directory: Path, secrets: GivenSecrets) -> ChartStore:
+    """The charts of this installation, and pulled ones kept for the next command."""
+    pulled = PulledCharts(
+        ChartCache(chart_cache()), SystemClock(), SystemRandomness(), read_secret=secrets.lookup
+    )
+    return ChartStore(directory, pulled=pulled)
+
+
+def chart_cache() -> Path:
+    """CHART_CACHE_DIR, else a place of the user's own (XDG base directories)."""
+    chosen = os.environ.get("CHART_CACHE_DIR")
+    if chosen:
+        return Path(chosen)
+    base = os.environ.get("XDG_CACHE_HOME") or ""
+    root = Path(base) if base.startswith("/") else Path.home() / ".cache"
+    return root / "openstack-controller" / "charts"
+
+
+def _texts(secret: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
+    data, plain = secret.get("data"), secret.get("stringData")
+    for key, encoded in data.items() if isinstance(data, Mapping) else ():
+        try:
+            yield str(key), base64.b64decode(str(encoded), validate=True).decode()
+        except (binascii.Error, UnicodeDecodeError):
+            continue
+    for key, text in plain.items() if isinstance(plain, Mapping) else ():
+        yield str(key), str(text)

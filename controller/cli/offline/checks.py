@@ -1,0 +1,111 @@
+"""Checks objects of files without a cluster: what `osctl validate` and `osctl apply` have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from controller.cli.offline.cross_checks import awaited_in_vain, collisions
+from controller.cli.offline.input_files import InputObject
+from controller.cli.offline.manifests import offline_helm, render_release, size_problem
+from controller.cli.offline.own_kinds import is_bundle, is_maintenance, is_region, misnamed
+from controller.cli.offline.region import OfflineRegion, OfflineRenderer
+from controller.errors import ChartInvalid, Problem, SpecInvalid
+
+NOT_COMPARED = "its fields are valid; its values were not compared with the charts"
+
+
+@dataclass(frozen=True)
+class Checked:
+    """One object and what was found. `services` and `releases` are counted for a region only,
+    and `region` is there if it is valid.
+
+    `unread` says why a region's values could not be compared with its charts, empty when they could.
+    """
+
+    title: str
+    source: str
+    checked: bool
+    problems: tuple[Problem, ...] = ()
+    warnings: tuple[Problem, ...] = ()
+    unread: str = ""
+    services: int | None = None
+    releases: int | None = None
+    region: OfflineRegion | None = None
+
+
+def check_all(
+    items: Sequence[InputObject], renderer: OfflineRenderer, *, manifests: bool = False
+) -> list[Checked]:
+    """What is wrong with each of several objects, and with one beside the others."""
+    checked = [
+        replace(one, problems=(*one.problems, *wrong))
+        for one, wrong in zip(
+            [check(item, renderer, manifests=manifests) for item in items], collisions(items), strict=True
+        )
+    ]
+    if any(one.problems or one.unread for one in checked):
+        return checked  # what a region has is not known
+    regions = [one.region for one in checked if one.region is not None]
+    return [
+        replace(one, warnings=(*one.warnings, *awaited))
+        for one, awaited in zip(checked, awaited_in_vain(items, regions), strict=True)
+    ]
+
+
+def check(item: InputObject, renderer: OfflineRenderer, *, manifests: bool = False) -> Checked:
+    """What is wrong with one object; objects of other products are not checked.
+
+    `manifests`: every release is also rendered with Helm, and its size estimated.
+    """
+    region: OfflineRegion | None = None
+    try:
+        if is_region(item):
+            region = renderer.render(item)
+        elif is_bundle(item):
+            renderer.check_bundle(item)
+        elif is_maintenance(item):
+            renderer.check_maintenance(item)
+        elif wrong := misnamed(item):
+            raise SpecInvalid(wrong)
+        else:
+            return Checked(item.title, item.source, checked=False)
+    except SpecInvalid as error:
+        return Checked(item.title, item.source, checked=True, problems=tuple(error.problems))
+    except ChartInvalid as error:
+        return Checked(item.title, item.source, checked=True, unread=str(error))
+    if region is None:
+        return Checked(item.title, item.source, checked=True)
+    bundles = region.region.bundles
+    problems, large = _rendered(region, renderer) if manifests else ([], [])
+    return Checked(
+        item.title,
+        item.source,
+        checked=True,
+        problems=tuple(item.locate_all(problems)),
+        warnings=tuple(item.locate_all((*region.region.warnings, *large))),
+        services=len(bundles),
+        releases=sum(len(bundle.releases) for bundle in bundles),
+        region=region,
+    )
+
+
+def _rendered(region: OfflineRegion, renderer: OfflineRenderer) -> tuple[list[Problem], list[Problem]]:
+    """Mistakes and warnings that show only once Helm has rendered the releases."""
+    helm = offline_helm()
+    problems: list[Problem] = []
+    warnings: list[Problem] = []
+    for bundle in region.region.bundles:
+        for release in bundle.releases:
+            path = f"spec.services.{bundle.service}.{release.spec.chart.name}"
+            try:
+                rendered = render_release(release.spec, renderer.charts, helm)
+                size, refused = size_problem(release.spec, renderer.charts, rendered)
+            except ChartInvalid as error:
+                problems.append(Problem(path, f"release {release.spec.name} cannot be rendered: {error}"))
+                continue
+            if size:
+                (problems if refused else warnings).append(
+                    Problem(path, f"release {release.spec.name}: {size}")
+                )
+    return problems, warnings

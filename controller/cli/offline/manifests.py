@@ -1,0 +1,68 @@
+"""Renders releases through Helm's library, without a cluster and without a secret."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import cast
+
+from controller.adapters.charts.source import ChartStore
+from controller.domain.releases.bundle import ReleaseSpec
+from controller.domain.releases.release_size import nearly_too_large, release_octets, too_large
+from controller.domain.values.secret_refs import resolve
+from controller.ports.helm import HelmClient, HelmRequest, RenderedRelease
+from controller.ports.kubernetes import Kube
+
+
+def render_release(release: ReleaseSpec, charts: ChartStore, helm: HelmClient) -> RenderedRelease:
+    """What Helm would send to the cluster; in place of each secret stands its name. Raises ChartInvalid."""
+    values = resolve(release.values, _stand_in, release=release.name).values
+    request = HelmRequest(release.name, release.namespace, charts.locate(release.chart), values)
+    with _silent_stderr():
+        return helm.render(request)
+
+
+def size_problem(release: ReleaseSpec, charts: ChartStore, rendered: RenderedRelease) -> tuple[str, bool]:
+    """What is to be said of the size of the release's record, empty when it is small, and whether that
+    would be refused."""
+    values = resolve(release.values, _stand_in, release=release.name).values
+    files, defaults = charts.files(release.chart), charts.defaults(release.chart)
+    octets = release_octets(files, defaults, values, rendered.text)
+    refused = too_large(octets)
+    return refused or nearly_too_large(octets), bool(refused)
+
+
+def offline_helm() -> HelmClient:
+    """Helm's library for rendering; its other actions have no cluster to work on."""
+    # Half of osctl's commands never need it, and it costs them a tenth of a second.
+    from controller.adapters.helm.sdk import SdkClient
+
+    return SdkClient(cast(Kube, _NoKube()))
+
+
+def _stand_in(name: str, key: str) -> str:
+    return f"<{name}/{key}>"
+
+
+class _NoKube:
+    """Stands where the API server would be: rendering asks nothing of it."""
+
+    def __getattr__(self, name: str) -> object:
+        raise AttributeError(f"rendering is done without a cluster, and has no {name}")
+
+
+@contextmanager
+def _silent_stderr() -> Iterator[None]:
+    """Helm's library writes remarks on symbolic links of charts to the process's stderr."""
+    sys.stderr.flush()
+    saved = os.dup(2)
+    sink = os.open(os.devnull, os.O_WRONLY)
+    try:
+        os.dup2(sink, 2)
+        yield
+    finally:
+        os.dup2(saved, 2)
+        os.close(saved)
+        os.close(sink)

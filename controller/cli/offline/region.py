@@ -1,0 +1,187 @@
+"""Renders regions from files as core renders them from the cluster, with the line of every value."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import cache, cached_property
+from typing import Any
+
+from controller.adapters.charts.source import ChartStore
+from controller.adapters.system.crd_files import load_schema
+from controller.adapters.system.values_files import load_library
+from controller.cli.offline.charts import GivenSecrets, offline_charts
+from controller.cli.offline.input_files import InputObject
+from controller.cli.offline.own_kinds import all_misnamed, is_region
+from controller.domain.api.names import DEPLOYMENT_LABEL, SERVICE_LABEL
+from controller.domain.api.object_meta import parse_meta
+from controller.domain.region.deployment import OpenStackDeployment, parse_deployment
+from controller.domain.releases.bundle_object import bundle_object, parse_bundle
+from controller.domain.validation.crd_schema import ResourceSchema
+from controller.domain.validation.metadata_rules import metadata_problems
+from controller.domain.values.library import Library
+from controller.domain.values.merge import Layer
+from controller.domain.values.template_input import ValueOf
+from controller.errors import Problem, SpecInvalid
+from controller.ports.kubernetes import HELMBUNDLE, NODE_MAINTENANCE, OSDPL, KubeObject
+from controller.render.region import Region, render_region, template_layers
+from controller.settings import Settings, read_settings
+
+DEFAULT_NAMESPACE = "openstack"
+
+
+@dataclass(frozen=True)
+class OfflineRegion:
+    """A region rendered from a file."""
+
+    item: InputObject
+    deployment: OpenStackDeployment
+    region: Region
+
+    def objects(self) -> list[KubeObject]:
+        """The HelmBundles that core would write, without what only a cluster knows."""
+        return [
+            bundle_object(
+                name=bundle.name,
+                namespace=self.deployment.namespace,
+                spec=bundle.spec,
+                labels={DEPLOYMENT_LABEL: self.deployment.name, SERVICE_LABEL: bundle.service},
+            )
+            for bundle in self.region.bundles
+        ]
+
+
+@dataclass
+class OfflineRenderer:
+    """Definitions, values library and charts of this installation; each read when first needed."""
+
+    settings: Settings = field(default_factory=read_settings)
+    secrets: GivenSecrets = field(default_factory=GivenSecrets)
+
+    @cached_property
+    def charts(self) -> ChartStore:
+        """The charts that releases are made of."""
+        return offline_charts(self.settings.charts_dir, self.secrets)
+
+    @cached_property
+    def library(self) -> Library:
+        """The catalogue and all values of ours."""
+        return load_library(self.settings.values_dir)
+
+    @cached_property
+    def region_schema(self) -> ResourceSchema:
+        """The definition of a region."""
+        return load_schema(self.settings.crds_dir, OSDPL.plural)
+
+    @cached_property
+    def _bundle_schema(self) -> ResourceSchema:
+        return load_schema(self.settings.crds_dir, HELMBUNDLE.plural)
+
+    @cached_property
+    def _maintenance_schema(self) -> ResourceSchema:
+        return load_schema(self.settings.crds_dir, NODE_MAINTENANCE.plural)
+
+    def learn(self, items: Sequence[InputObject]) -> None:
+        """Takes up what the objects say about others: Secrets that open a repository of charts."""
+        self.secrets.learn(item.obj for item in items)
+
+    def render(self, item: InputObject) -> OfflineRegion:
+        """Raises SpecInvalid, every problem with file and line, and ChartInvalid."""
+        with _located(item):
+            deployment = parse_deployment(item.obj, self.region_schema)
+            deployment = replace(deployment, namespace=deployment.namespace or DEFAULT_NAMESPACE)
+            region = render_region(
+                deployment, self.library, self.charts, lines=item.lines, source=item.source
+            )
+        return OfflineRegion(item, deployment, region)
+
+    def template_layers(
+        self,
+        region: OfflineRegion,
+        release: str,
+        spec: Mapping[str, Any],
+        *,
+        library: Library | None = None,
+        value_of: ValueOf | None = None,
+    ) -> tuple[Layer, ...]:
+        """What templates would write for a release of a region, were its spec or the library another.
+
+        `value_of` answers for the values of other releases in the region's stead. Raises SpecInvalid.
+        """
+        deployment = parse_deployment({**region.item.obj, "spec": spec}, self.region_schema)
+        deployment = replace(deployment, namespace=region.deployment.namespace)
+        return template_layers(
+            deployment,
+            library or self.library,
+            self.charts,
+            region.region,
+            release=release,
+            value_of=value_of,
+        )
+
+    def check_bundle(self, item: InputObject) -> None:
+        """Raises SpecInvalid when a HelmBundle is wrong."""
+        with _located(item):
+            _check_schema(item, self._bundle_schema)
+            parse_bundle(item.obj)
+
+    def check_maintenance(self, item: InputObject) -> None:
+        """Raises SpecInvalid when a NodeMaintenance is wrong."""
+        with _located(item):
+            parse_meta(item.obj)
+            _check_schema(item, self._maintenance_schema)
+
+    def render_all(self, items: Sequence[InputObject]) -> tuple[OfflineRegion, ...]:
+        """All regions among the objects. Raises SpecInvalid with the problems of all, or if there is none."""
+        regions: list[OfflineRegion] = []
+        problems: list[Problem] = all_misnamed(items)
+        self.learn(items)
+        for item in items:
+            if not is_region(item):
+                continue
+            try:
+                regions.append(self.render(item))
+            except SpecInvalid as error:
+                problems += error.problems
+        if not regions and not problems:
+            kinds = ", ".join(sorted({item.kind for item in items}))
+            problems.append(Problem("kind", f"no {OSDPL.kind} among the objects", f"there is: {kinds}"))
+        if problems:
+            raise SpecInvalid(problems)
+        return tuple(regions)
+
+    def render_one(self, items: Sequence[InputObject]) -> OfflineRegion:
+        """The only region among the objects. Raises SpecInvalid also when there are several."""
+        regions = self.render_all(items)
+        if len(regions) > 1:
+            second = regions[1].item
+            raise SpecInvalid(
+                [second.locate(Problem("kind", "a second region", "give one region at a time"))]
+            )
+        return regions[0]
+
+
+@cache
+def offline_renderer() -> OfflineRenderer:
+    """The one of this process: what it has read serves every file."""
+    return OfflineRenderer()
+
+
+@contextmanager
+def _located(item: InputObject) -> Iterator[None]:
+    """Raises SpecInvalid with the lines of what is raised within, and with what is wrong in the metadata."""
+    problems = metadata_problems(item.obj)
+    try:
+        yield
+    except SpecInvalid as error:
+        told = {problem.path for problem in problems}
+        problems += [problem for problem in error.problems if problem.path not in told]
+    if problems:
+        raise SpecInvalid(item.locate_all(problems))
+
+
+def _check_schema(item: InputObject, schema: ResourceSchema) -> None:
+    problems = schema.problems(schema.defaulted(item.obj))
+    if problems:
+        raise SpecInvalid(problems)

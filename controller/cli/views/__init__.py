@@ -1,0 +1,1 @@
+"""What osctl shows: pure, from objects to lines."""

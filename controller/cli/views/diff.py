@@ -1,0 +1,204 @@
+"""What differs between two renderings of a region, release by release. Pure but for rendering by Helm."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from controller.domain.region.node_overrides import renamed_daemonsets
+from controller.domain.releases.bundle import BundleSpec, ReleaseSpec
+from controller.domain.releases.immutable_fields import CLAIM
+from controller.domain.releases.manifest_diff import DAEMONSET, ManifestDiff, diff_manifests
+from controller.domain.releases.release_settings import SettingChange, bundle_changes, release_changes
+from controller.domain.values.values_diff import ValueChange, diff_values
+from controller.ports.helm import RenderedRelease
+from controller.render.region import Region, RegionRelease
+
+Render = Callable[[ReleaseSpec], RenderedRelease]
+Size = Callable[[ReleaseSpec, RenderedRelease], tuple[str, bool]]
+
+
+class Fate(StrEnum):
+    """What happens to a release."""
+
+    INSTALLED = "installed"
+    CHANGED = "changed"
+    REMOVED = "removed"
+
+
+@dataclass(frozen=True)
+class ReleaseDiff:
+    """One release that is touched. `objects` is None where manifests were not rendered.
+
+    `settings` are changes of how it is kept; `loses_data`: its volumes go with it. `renames` are DaemonSets
+    that get another name, so that all their pods restart at once. `size` is what is to be said of the size
+    of its record, empty where it is small; `too_large`: Helm is not called for it.
+    """
+
+    service: str
+    release: str
+    fate: Fate
+    chart: str = ""
+    values: tuple[ValueChange, ...] = ()
+    settings: tuple[SettingChange, ...] = ()
+    loses_data: bool = False
+    objects: ManifestDiff | None = None
+    renames: tuple[str, ...] = ()
+    size: str = ""
+    too_large: bool = False
+
+    @property
+    def stopped(self) -> bool:
+        """Whether nothing of this can be done: no pod is restarted and no Job runs then."""
+        return self.too_large or bool(self.objects and self.objects.refused)
+
+
+@dataclass(frozen=True)
+class RegionDiff:
+    """All releases that are touched, and the number of those that are not.
+
+    `settings` are changes of how all of the region is kept. `another` says that the two are not one region
+    before and after, empty where they are."""
+
+    releases: tuple[ReleaseDiff, ...]
+    unchanged: int
+    settings: tuple[SettingChange, ...] = ()
+    another: str = ""
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing at all differs."""
+        return not (self.releases or self.settings or self.another)
+
+    @property
+    def losses(self) -> tuple[str, ...]:
+        """Releases whose data is deleted."""
+        return tuple(one.release for one in self.releases if one.loses_data)
+
+    @property
+    def restarts(self) -> int:
+        """Workloads whose pods are replaced."""
+        return sum(len(objects.restarts) for objects in self._done)
+
+    @property
+    def pods(self) -> int:
+        """Pods that are replaced, those of DaemonSets not counted."""
+        return sum(objects.pods for objects in self._done)
+
+    @property
+    def on_each_node(self) -> int:
+        """DaemonSets whose pods are replaced: one on each node that they are meant for."""
+        titles = (title for objects in self._done for title in objects.restarts)
+        return sum(title.startswith(f"{DAEMONSET} ") for title in titles)
+
+    @property
+    def stopped(self) -> tuple[str, ...]:
+        """Releases that cannot be installed or upgraded as they are."""
+        return tuple(one.release for one in self.releases if one.stopped)
+
+    @property
+    def _done(self) -> list[ManifestDiff]:
+        """What happens to the objects of releases that are not stopped."""
+        return [one.objects for one in self.releases if one.objects is not None and not one.stopped]
+
+
+def diff_regions(
+    old: Region, new: Region, render: Render | None = None, size: Size | None = None
+) -> RegionDiff:
+    """The difference; `render` gives what Helm makes of a release, None leaves objects out. `size` tells what
+    is to be said of the size of what was rendered."""
+    before, after = _by_name(old), _by_name(new)
+    volumes = _kept(new).volumes
+    helm = _Helm(render, size, retain=volumes == "Retain")
+    touched: list[ReleaseDiff] = []
+    unchanged = 0
+    for name, (service, release) in after.items():
+        if name not in before:
+            objects, said, large = helm.objects(None, release.spec)
+            chart = release.spec.chart.name
+            installed = ReleaseDiff(service, name, Fate.INSTALLED, chart, objects=objects)
+            touched.append(replace(installed, size=said, too_large=large))
+            continue
+        found = _changed(service, before[name][1], release, helm)
+        if found is None:
+            unchanged += 1
+        else:
+            touched.append(found)
+    for name, (service, release) in before.items():
+        if name not in after:
+            lost = volumes == "Delete"
+            objects = helm.leaving(release.spec, with_claims=lost)
+            chart = release.spec.chart.name
+            touched.append(ReleaseDiff(service, name, Fate.REMOVED, chart, loses_data=lost, objects=objects))
+    return RegionDiff(tuple(touched), unchanged, bundle_changes(_kept(old), _kept(new)))
+
+
+def _kept(region: Region) -> BundleSpec:
+    """How the bundles of a region are kept: all of them alike, as the region's spec says."""
+    return region.bundles[0].spec if region.bundles else BundleSpec(())
+
+
+def _by_name(region: Region) -> Mapping[str, tuple[str, RegionRelease]]:
+    return {
+        release.spec.name: (bundle.service, release)
+        for bundle in region.bundles
+        for release in bundle.releases
+    }
+
+
+@dataclass(frozen=True)
+class _Helm:
+    """What Helm makes of releases, where it is asked."""
+
+    render: Render | None
+    size: Size | None
+    retain: bool = True
+
+    def objects(self, old: ReleaseSpec | None, new: ReleaseSpec) -> tuple[ManifestDiff | None, str, bool]:
+        """Objects of an install or upgrade, what is to be said of the size, and whether it is too large."""
+        if self.render is None:
+            return None, "", False
+        becomes = self.render(new)
+        was = self.render(old).manifest if old is not None else ()
+        event = "upgrade" if old is not None else "install"
+        found = diff_manifests(was, becomes.manifest, becomes.hooks, event=event, retain=self.retain)
+        return found, *(self.size(new, becomes) if self.size is not None else ("", False))
+
+    def leaving(self, spec: ReleaseSpec, *, with_claims: bool) -> ManifestDiff | None:
+        """What an uninstall deletes."""
+        if self.render is None:
+            return None
+        gone = [obj for obj in self.render(spec).manifest if with_claims or obj.get("kind") != CLAIM]
+        return replace(diff_manifests(gone, (), retain=not with_claims), kept=())
+
+
+def _changed(service: str, old: RegionRelease, new: RegionRelease, helm: _Helm) -> ReleaseDiff | None:
+    """None where Helm would be given the same chart and values, and the release is kept as before."""
+    settings = release_changes(old.spec, new.spec)
+    name = new.spec.name
+    same_chart = old.spec.chart == new.spec.chart
+    values = diff_values(old.merged, new.merged)
+    if same_chart and not values and old.spec.values == new.spec.values:
+        return ReleaseDiff(service, name, Fate.CHANGED, settings=settings) if settings else None
+    objects, said, large = helm.objects(old.spec, new.spec)
+    chart = "" if same_chart else f"{_chart(old.spec)} → {_chart(new.spec)}"
+    renames = renamed_daemonsets(new.spec.chart, old.spec.values, new.spec.values)
+    return ReleaseDiff(
+        service,
+        name,
+        Fate.CHANGED,
+        chart,
+        values,
+        settings,
+        loses_data=bool(objects and objects.loses_data and not large and not objects.refused),
+        objects=objects,
+        renames=renames,
+        size=said,
+        too_large=large,
+    )
+
+
+def _chart(spec: ReleaseSpec) -> str:
+    where = spec.chart.repository or spec.chart.path
+    return f"{spec.chart.name} {spec.chart.version} of {where}".replace("  ", " ")

@@ -1,0 +1,119 @@
+"""Why a value is what it is: the chain of layers that set it. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from controller.domain.validation.crd_schema import nearest
+from controller.domain.values.chart_values import PATCH, Path, format_path, is_map, leaves, lookup
+from controller.domain.values.merge import CHART_DEFAULTS, MergedValues, Setting
+from controller.domain.values.template_provenance import FieldOrigin
+from controller.domain.values.values_diff import ABSENT
+from controller.errors import Problem, SpecInvalid
+from controller.render.region import RegionRelease
+
+Causes = Mapping[tuple[str, Path], tuple[FieldOrigin, ...]]
+_NONE: Causes = {}
+
+
+@dataclass(frozen=True)
+class Step:
+    """One layer that had a say. `path` is the field in its source, `place` its `file:line`.
+
+    `causes` are the fields that made a template write the value.
+    """
+
+    layer: str
+    value: Any
+    path: str = ""
+    place: str = ""
+    causes: tuple[FieldOrigin, ...] = ()
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """One value: `steps` from the chart's default up to the layer that won; `value` ABSENT if deleted."""
+
+    release: str
+    path: Path
+    value: Any
+    steps: tuple[Step, ...]
+
+    @property
+    def winner(self) -> str:
+        """The layer that set it."""
+        return self.steps[-1].layer if self.steps else CHART_DEFAULTS
+
+
+def explain_path(release: RegionRelease, path: Path, causes: Causes = _NONE) -> tuple[Explanation, ...]:
+    """The value at the path, or every value below it where it is a map.
+
+    Raises SpecInvalid when the release has no such value and no layer ever had.
+    """
+    merged = release.merged
+    value = lookup(merged.values, path, ABSENT)
+    below = [known for known in _known_paths(merged) if known[: len(path)] == path]
+    if value is ABSENT and not below:
+        raise SpecInvalid([_unknown(release, path)])
+    if value is not ABSENT and (not is_map(value) or not value):
+        return (_explanation(release, path, causes),)
+    return tuple(_explanation(release, known, causes) for known in below)
+
+
+def explain_set(release: RegionRelease, causes: Causes = _NONE) -> tuple[Explanation, ...]:
+    """Every value that some layer over the chart's defaults has set or deleted."""
+    merged = release.merged
+    told = [path for path in sorted(merged.history) if _tells(merged, path)]
+    return tuple(_explanation(release, path, causes) for path in told)
+
+
+def _tells(merged: MergedValues, path: Path) -> bool:
+    """Whether the path is a leaf, or what was deleted: what went along with it is told by it."""
+    value = lookup(merged.values, path, ABSENT)
+    if value is ABSENT:
+        return lookup(merged.values, path[:-1], ABSENT) is not ABSENT
+    return not is_map(value) or not value
+
+
+def _known_paths(merged: MergedValues) -> list[Path]:
+    present = {path for path, _ in leaves(merged.values)}
+    return sorted(
+        present | {path for path in merged.history if lookup(merged.values, path, ABSENT) is ABSENT}
+    )
+
+
+def _explanation(release: RegionRelease, path: Path, causes: Causes) -> Explanation:
+    merged = release.merged
+    steps = tuple(_steps(merged, path, release.spec.chart.version, causes))
+    return Explanation(release.spec.name, path, lookup(merged.values, path, ABSENT), steps)
+
+
+def _steps(merged: MergedValues, path: Path, version: str, causes: Causes) -> Iterator[Step]:
+    default = lookup(merged.defaults, path, ABSENT)
+    if default is not ABSENT:
+        yield Step(CHART_DEFAULTS, default, place=version)
+    for setting in merged.chain(path):
+        yield Step(setting.layer, setting.value, setting.path, setting.place, behind(causes, setting))
+
+
+def behind(causes: Causes, setting: Setting) -> tuple[FieldOrigin, ...]:
+    """The fields that made a template say this: by a value, or by the mark that ended one."""
+    written = setting.written
+    return causes.get((setting.layer, written)) or causes.get((setting.layer, (*written, PATCH)), ())
+
+
+def _unknown(release: RegionRelease, path: Path) -> Problem:
+    """Names the first part that leads nowhere, and what was probably meant."""
+    here: Any = release.merged.values
+    for depth, key in enumerate(path):
+        known = list(here) if isinstance(here, dict) else []
+        if key not in known:
+            shown = format_path(path[:depth]) or "the values"
+            meant = nearest(key, known)
+            listing = f"there is: {', '.join(sorted(known)[:20])}" if known else "it is no map"
+            remedy = f'did you mean "{meant}"?' if meant else listing
+            return Problem(format_path(path), f'{release.spec.name}: no "{key}" in {shown}', remedy)
+        here = here[key]
+    return Problem(format_path(path), f"{release.spec.name}: no such value")

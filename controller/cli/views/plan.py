@@ -1,0 +1,134 @@
+"""What `osctl plan` says of a region's plan, from its object. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from controller.domain.api.conditions import find
+from controller.domain.api.reasons import Reason
+from controller.domain.releases.plan import PlanAction
+
+MARKS = {
+    PlanAction.INSTALL: ("+", "green", "installed again"),
+    PlanAction.UPGRADE: ("~", "yellow", ""),
+    PlanAction.UNINSTALL: ("-", "red", "uninstalled"),
+    PlanAction.SETTINGS: ("~", "cyan", "kept differently; nothing in the cluster changes"),
+}
+# Reasons of Planned with which nothing goes on before a person decides.
+WAITING = frozenset(map(str, (Reason.PLAN_PENDING, Reason.PLAN_DIFFERS)))
+STUCK = WAITING | {str(Reason.PLAN_FAILED), str(Reason.SPEC_INVALID)}
+
+
+@dataclass(frozen=True)
+class ReleaseLines:
+    """One release: `mark` and `style` of its heading, its changes as (path, before, after, who sets it), and
+    titled lists of what else would happen."""
+
+    name: str
+    mark: str
+    style: str
+    note: str
+    changes: tuple[tuple[str, str, str, str], ...]
+    lists: tuple[tuple[str, str], ...]
+    warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class PlanView:
+    """The plan of a region. `known`: it is of the present spec. `reason` is that of its Planned condition."""
+
+    name: str
+    namespace: str
+    mode: str
+    known: bool
+    reason: str
+    message: str
+    digest: str
+    sentence: str
+    releases: tuple[ReleaseLines, ...]
+    warnings: tuple[str, ...]
+    accepted: str
+
+    @property
+    def waits(self) -> bool:
+        """Whether the plan waits for a person to approve it."""
+        return self.known and self.reason in WAITING
+
+
+def plan_view(osdpl: Mapping[str, Any]) -> PlanView:
+    """The view of an OpenStackDeployment as read."""
+    meta, spec, status = osdpl["metadata"], osdpl.get("spec") or {}, osdpl.get("status") or {}
+    plan = status.get("plan") or {}
+    planned = find(status.get("conditions") or [], "Planned")
+    current = planned.get("observedGeneration") == meta.get("generation")
+    accepted = plan.get("accepted") or {}
+    return PlanView(
+        name=str(meta["name"]),
+        namespace=str(meta.get("namespace") or ""),
+        mode=str(spec.get("mode") or "Apply"),
+        known=bool(current and planned.get("status") == "True"),
+        reason=str(planned.get("reason") or "") if current else "",
+        message=str(planned.get("message") or "") if current else "",
+        digest=str(plan.get("digest") or ""),
+        sentence=str(plan.get("message") or ""),
+        releases=tuple(_release(entry) for entry in plan.get("releases") or []),
+        warnings=tuple(plan.get("warnings") or ()),
+        accepted="" if accepted.get("done") else str(accepted.get("digest") or ""),
+    )
+
+
+def _release(entry: Mapping[str, Any]) -> ReleaseLines:
+    action = str(entry.get("action"))
+    known = action in PlanAction._value2member_map_
+    mark, style, note = MARKS[PlanAction(action)] if known else ("?", "", action)
+    omitted = entry.get("omitted") or {}
+    return ReleaseLines(
+        name=str(entry.get("name")),
+        mark=mark,
+        style=style,
+        note="  ".join(part for part in (str(entry.get("chart") or ""), note) if part),
+        changes=tuple(_change(one) for one in entry.get("changes") or []) + _more(omitted, "changes"),
+        lists=tuple(_lists(entry, omitted)),
+        warnings=tuple(str(entry[key]) for key in ("problem", "message") if entry.get(key)),
+    )
+
+
+def _change(one: Mapping[str, Any]) -> tuple[str, str, str, str]:
+    where = str(one.get("setBy") or one.get("layer") or "")
+    return str(one.get("path")), str(one.get("before") or ""), str(one.get("after") or ""), where
+
+
+def _more(omitted: Mapping[str, Any], key: str) -> tuple[tuple[str, str, str, str], ...]:
+    return ((f"and {omitted[key]} more", "", "", ""),) if omitted.get(key) else ()
+
+
+def _lists(entry: Mapping[str, Any], omitted: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
+    by_verb: dict[str, list[str]] = {}
+    for text in entry.get("objects") or []:
+        verb, _, title = str(text).partition(" ")
+        by_verb.setdefault(verb, []).append(title)
+    for verb in ("create", "change", "keep", "delete"):
+        title = f"{verb}s"
+        if by_verb.get(verb):
+            yield title, grouped(by_verb[verb])
+    if omitted.get("objects"):
+        yield "and", f"{omitted['objects']} more objects"
+    pods = int(entry.get("pods") or 0)
+    if entry.get("restarts"):
+        number = f" ({pods} {'pod' if pods == 1 else 'pods'})" if pods else ""
+        yield "restarts", grouped(entry["restarts"]) + number
+    if entry.get("jobs"):
+        yield "replaces", f"Job {', '.join(entry['jobs'])}"
+    if entry.get("hooks"):
+        yield "runs", grouped(entry["hooks"])
+
+
+def grouped(titles: Iterable[str]) -> str:
+    """`Deployment nova-api, nova-scheduler; DaemonSet nova-compute` of `Kind/name` each."""
+    kinds: dict[str, list[str]] = {}
+    for title in titles:
+        kind, _, name = str(title).partition("/")
+        kinds.setdefault(kind, []).append(name)
+    return "; ".join(f"{kind} {', '.join(names)}" for kind, names in kinds.items())

@@ -1,0 +1,120 @@
+"""The words for a region's progress, for a terminal and for a log. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from controller.cli.views.region_progress import ProgressSnapshot, TimedRow, is_done
+from controller.cli.views.release_rows import Phase, ReleaseRow, short_duration
+from controller.cli.views.verdict import RegionOutcome
+from controller.domain.api.reasons import Reason
+
+MARKS = {
+    Phase.WAITING: ("·", "dim"),
+    Phase.INSTALLING: ("…", "cyan"),
+    Phase.UPGRADING: ("…", "cyan"),
+    Phase.INSTALLED: ("✓", "green"),
+    Phase.FAILED: ("!", "red"),
+    Phase.REMOVING: ("…", "yellow"),
+    Phase.SUSPENDED: ("-", "dim"),
+}
+
+
+MOST_REASONS = 8
+# Reasons of Ready whose message repeats what the rows of the releases say one by one.
+_TOLD_BY_ROWS = frozenset(map(str, (Reason.APPLYING, Reason.RELEASES_PENDING, Reason.RELEASES_FAILING)))
+
+
+def change_lines(changed: Iterable[TimedRow]) -> list[str]:
+    """The changes for a log, a line each; those that wait, or were installed before, share one."""
+    waiting, before, lines = [], [], []
+    for timed in changed:
+        if timed.row.phase == Phase.WAITING:
+            waiting.append(timed.row.release)
+        elif timed.row.phase == Phase.INSTALLED and timed.seconds is None:
+            before.append(timed.row.release)
+        else:
+            lines.append(_change(timed))
+    shared = (("installed before", before), ("waiting", waiting))
+    return [f"{title}: {', '.join(names)}" for title, names in shared if names] + lines
+
+
+def _change(timed: TimedRow) -> str:
+    """`keystone: installed, revision 1, in 3.1 s`."""
+    row = timed.row
+    if row.phase == Phase.FAILED:
+        return failure(row)
+    text = f"{row.release}: {row.phase}"
+    if row.phase == Phase.INSTALLED:
+        text += f", revision {row.revision}" if row.revision else ""
+        text += f", in {short_duration(timed.seconds)}" if timed.seconds is not None else ""
+    elif row.error or row.message:
+        text += f": {row.error or row.message}"
+    return text
+
+
+def failure(row: ReleaseRow) -> str:
+    """`rabbitmq: failed 3 times: <error>`."""
+    return f"{row.release}: {_failed(row)}{f': {row.message}' if row.message else ''}"
+
+
+def _failed(row: ReleaseRow) -> str:
+    return f"failed {row.failures} times" if row.failures > 1 else "failed"
+
+
+def note(timed: TimedRow) -> str:
+    """What a table says beside a release; the error of a failed one is told in full below it."""
+    row = timed.row
+    if row.phase == Phase.INSTALLED:
+        return f"revision {row.revision}" if row.revision else ""
+    if row.phase == Phase.FAILED:
+        return f"{row.failures} times, tried again" if row.failures > 1 else "tried again"
+    return row.message
+
+
+def summary_line(progress: ProgressSnapshot) -> str:
+    """Where it stands, in a line: `9/14 releases installed; nova installing 38 s`."""
+    parts = [f"{progress.done}/{len(progress.rows)} releases installed"] if progress.rows else []
+    active = [timed for timed in progress.rows if not is_done(timed.row) and timed.row.phase != Phase.WAITING]
+    parts += [f"{timed.row.release} {_state(timed)}" for timed in active[:4]]
+    if len(active) > 4:
+        parts.append(f"and {len(active) - 4} more")
+    if not active:
+        parts.append(f"{progress.verdict.reason}: {progress.verdict.message}")
+    return "; ".join(parts)
+
+
+def _state(timed: TimedRow) -> str:
+    if timed.row.phase == Phase.FAILED:
+        return _failed(timed.row)
+    lasting = f" {short_duration(timed.seconds)}" if timed.seconds is not None else ""
+    doing = f" ({timed.row.message})" if timed.row.message else ""
+    return f"{timed.row.phase}{lasting}{doing}"
+
+
+def verdict_line(progress: ProgressSnapshot) -> str:
+    """What Ready says, empty while the releases' own rows say the same."""
+    verdict = progress.verdict
+    if progress.rows and verdict.reason in _TOLD_BY_ROWS and verdict.standing == RegionOutcome.PENDING:
+        return ""
+    return f"{verdict.reason}: {verdict.message}" if verdict.message else verdict.reason
+
+
+def causes(progress: ProgressSnapshot) -> tuple[str, ...]:
+    """What stands in the way now, the nearest cause first: errors, troubles, then what Ready says."""
+    found = [failure(row) for row in progress.failing]
+    found += [f"{timed.row.release}: {timed.row.error}" for timed in progress.rows if timed.row.error]
+    said = verdict_line(progress)
+    return tuple([*found, said] if said else found)
+
+
+def reasons_against(progress: ProgressSnapshot) -> tuple[str, ...]:
+    """Why the region is not Ready, for the end of a wait: never empty."""
+    found = causes(progress)
+    if found:
+        return found
+    open_ = [timed for timed in progress.rows if not is_done(timed.row)]
+    shown = tuple(_change(timed) for timed in open_[:MOST_REASONS])
+    more = len(open_) - len(shown)
+    rest = (f"and {more} more",) if more > 0 else ()
+    return (*shown, *rest) or (f"{progress.verdict.reason}: {progress.verdict.message}",)

@@ -1,0 +1,124 @@
+"""How far a region is: what changed between two passes, and for how long things are as they are. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Any
+
+from controller.cli.views.hook_jobs import RunningJob, with_jobs
+from controller.cli.views.release_rows import ACTIVE, Phase, ReleaseRow, release_rows
+from controller.cli.views.verdict import RegionOutcome, RegionVerdict, judge
+
+NO_TROUBLES: Mapping[str, str] = MappingProxyType({})
+
+
+@dataclass(frozen=True)
+class TimedRow:
+    """A release, and the seconds that its phase has lasted, or that its last attempt took; None: unknown."""
+
+    row: ReleaseRow
+    seconds: float | None
+
+
+@dataclass(frozen=True)
+class ProgressSnapshot:
+    """One pass at a region. `waited` is in seconds; `changed` are the rows that read differently now."""
+
+    name: str
+    namespace: str
+    verdict: RegionVerdict
+    rows: tuple[TimedRow, ...]
+    changed: tuple[TimedRow, ...]
+    verdict_changed: bool
+    waited: float
+
+    @property
+    def done(self) -> int:
+        """Releases that are installed as described."""
+        return sum(1 for timed in self.rows if is_done(timed.row))
+
+    @property
+    def failing(self) -> tuple[ReleaseRow, ...]:
+        """Releases whose last attempt failed."""
+        return tuple(timed.row for timed in self.rows if timed.row.phase == Phase.FAILED)
+
+
+def is_done(row: ReleaseRow) -> bool:
+    """Whether the release is as its spec says now."""
+    return row.current and row.phase == Phase.INSTALLED
+
+
+class ProgressTracker:
+    """Remembers since when each release is in its phase. Times are of a monotonic clock, in seconds."""
+
+    def __init__(self, name: str, namespace: str, generation: int, started: float) -> None:
+        self._name, self._namespace = name, namespace
+        self._generation = generation
+        self._started = started
+        self._rows: dict[str, ReleaseRow] = {}
+        self._since: dict[str, float] = {}
+        self._verdict: RegionVerdict | None = None
+        self._first = True
+
+    def observe(
+        self,
+        osdpl: Mapping[str, Any] | None,
+        bundles: Iterable[Mapping[str, Any]],
+        now: float,
+        *,
+        jobs: Sequence[RunningJob] = (),
+        troubles: Mapping[str, str] = NO_TROUBLES,
+    ) -> ProgressSnapshot:
+        """What this look finds, compared with the one before. `troubles` are those of Jobs, by name."""
+        verdict = judge(osdpl, self._generation)
+        known = with_jobs(release_rows(bundles), jobs, troubles)
+        rows = [self._settled(row, verdict) for row in known]
+        timed, changed = [], []
+        for row in rows:
+            before = self._rows.get(row.release)
+            moved = before is None or before.phase != row.phase
+            if moved:
+                self._since[row.release] = now
+            entry = TimedRow(row, self._seconds(row, now, fresh=before is None))
+            timed.append(entry)
+            if moved or (before is not None and _reads_differently(before, row)):
+                changed.append(entry)
+        verdict_changed = self._verdict is None or self._words(self._verdict) != self._words(verdict)
+        self._rows = {row.release: row for row in rows}
+        self._verdict, self._first = verdict, False
+        return ProgressSnapshot(
+            name=self._name,
+            namespace=self._namespace,
+            verdict=verdict,
+            rows=tuple(timed),
+            changed=tuple(changed),
+            verdict_changed=verdict_changed,
+            waited=now - self._started,
+        )
+
+    def _settled(self, row: ReleaseRow, verdict: RegionVerdict) -> ReleaseRow:
+        """A row whose status is about an earlier spec waits for its turn, unless it is being worked on."""
+        if row.current or row.phase in ACTIVE or verdict.standing == RegionOutcome.READY:
+            return row
+        return replace(row, phase=Phase.WAITING, message="takes up the new spec")
+
+    def _seconds(self, row: ReleaseRow, now: float, *, fresh: bool) -> float | None:
+        if row.phase in (Phase.INSTALLED, Phase.FAILED):
+            # What an attempt took before we began to look tells nothing about this wait.
+            return None if fresh and self._first else row.seconds
+        return now - self._since[row.release]
+
+    @staticmethod
+    def _words(verdict: RegionVerdict) -> tuple[RegionOutcome, str]:
+        return verdict.standing, verdict.reason
+
+
+def _reads_differently(before: ReleaseRow, row: ReleaseRow) -> bool:
+    """Whether the same phase is news: another revision, one more failure, another trouble."""
+    if row.error and row.error != before.error:
+        return True
+    if row.phase == Phase.INSTALLED:
+        return before.revision != row.revision
+    return row.phase == Phase.FAILED and before.failures != row.failures

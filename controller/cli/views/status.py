@@ -1,0 +1,309 @@
+"""What `osctl status` says of a region, from its object and its HelmBundles. Pure."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from controller.cli.views.release_rows import Phase, ReleaseRow, parse_time, release_rows, short_duration
+from controller.cli.views.verdict import RegionOutcome, RegionVerdict, explain_silence, judge
+from controller.domain.api.conditions import find
+from controller.domain.api.reasons import Reason
+from controller.domain.values.chart_values import SECRET_REF, DocumentPath, format_path
+
+MOST_CAUSES = 5
+# Reasons of Ready whose message repeats, or counts, what releases and components say one by one.
+_SUMS = frozenset(
+    map(
+        str,
+        (
+            Reason.APPLYING,
+            Reason.RELEASES_PENDING,
+            Reason.RELEASES_FAILING,
+            Reason.WORKLOADS_FAILING,
+            Reason.WORKLOADS_PROGRESSING,
+        ),
+    )
+)
+# How the part of Ready's message begins that names the containers which do not live (domain.region_ready).
+_NO_SIGN_OF_LIFE = "no sign of life"
+# Words in quotes in a cause that are long enough to be a value someone set, not a word of the sentence.
+_QUOTED = re.compile(r"""['"`]([A-Za-z0-9][\w.:/@%-]{3,80})['"`]""")
+
+
+@dataclass(frozen=True)
+class NotReadyCause:
+    """Something that keeps the region from being Ready; `set_by` is the field of the spec that it names."""
+
+    message: str
+    set_by: str = ""
+
+
+@dataclass(frozen=True)
+class ServiceLine:
+    """One service: `ready` of `components` are healthy; no components while no health is known."""
+
+    service: str
+    state: str
+    version: str
+    releases: tuple[ReleaseRow, ...]
+    ready: int = 0
+    components: int = 0
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class RegionView:
+    """A region on one screen. `standing` and `reason` are of its Ready condition."""
+
+    name: str
+    namespace: str
+    state: str
+    version: str
+    preset: str
+    size: str
+    standing: RegionOutcome
+    reason: str
+    progress: str
+    causes: tuple[NotReadyCause, ...]
+    services: tuple[ServiceLine, ...]
+    secrets: str = ""
+    nodes: str = ""
+    warnings: str = ""
+    plan: str = ""
+
+
+def region_view(osdpl: Mapping[str, Any], bundles: Sequence[Mapping[str, Any]], now: float) -> RegionView:
+    """The view at `now`, in seconds since the epoch."""
+    meta, spec, status = osdpl["metadata"], osdpl.get("spec") or {}, osdpl.get("status") or {}
+    verdict = judge(osdpl)
+    rows = release_rows(bundles)
+    services = tuple(_services(rows, status))
+    valid = find(status.get("conditions") or [], "SpecValid")
+    created = parse_time(meta.get("creationTimestamp"))
+    silence = explain_silence(osdpl, now - created) if created is not None else ""
+    return RegionView(
+        name=str(meta["name"]),
+        namespace=str(meta.get("namespace") or ""),
+        state=str(status.get("state") or "Unknown"),
+        version=str(status.get("openstackVersion") or spec.get("openstackVersion") or ""),
+        preset=str(spec.get("preset") or ""),
+        size=str(spec.get("size") or ""),
+        standing=verdict.standing,
+        reason=verdict.reason,
+        progress=str(status.get("progress") or ""),
+        causes=tuple(_causes(replace(verdict, message=silence or verdict.message), rows, status, spec)),
+        services=services,
+        secrets=_secrets(status.get("secrets") or {}, now),
+        nodes=_nodes(status.get("nodes") or {}),
+        warnings="; ".join(_warnings(valid, status.get("plan") or {})),
+        plan=_plan(spec, status.get("plan") or {}),
+    )
+
+
+def _warnings(valid: Mapping[str, Any], plan: Mapping[str, Any]) -> Iterator[str]:
+    if valid.get("status") == "True" and valid.get("message"):
+        yield str(valid["message"])
+    yield from (str(warning) for warning in plan.get("warnings") or ())
+
+
+def _plan(spec: Mapping[str, Any], plan: Mapping[str, Any]) -> str:
+    """What mode Plan holds back, empty with other modes."""
+    if spec.get("mode") != "Plan" or not plan.get("message"):
+        return ""
+    accepted = plan.get("accepted") or {}
+    applying = bool(accepted) and not accepted.get("done")
+    ending = "; approved, being applied" if applying else ""
+    digest = f" ({str(plan['digest'])[:19]}…)" if plan.get("digest") else ""
+    return f"{plan['message']}{digest}{ending}"
+
+
+def _causes(
+    verdict: RegionVerdict, rows: Iterable[ReleaseRow], status: Mapping[str, Any], spec: Mapping[str, Any]
+) -> Iterator[NotReadyCause]:
+    """The nearest causes first: what Ready says, then failed releases and sick components. Where Ready only
+    sums these up, they are told instead."""
+    if verdict.standing == RegionOutcome.READY:
+        return
+    pending = verdict.standing != RegionOutcome.NEEDS_EDIT
+    said = [
+        part for part in (verdict.message.split("; ") if pending else verdict.message.splitlines()) if part
+    ]
+    silence = "".join(verdict.message.partition(_NO_SIGN_OF_LIFE)[1:])
+    found = [
+        f"{row.release}: {row.message}{_if_old(silence, 'helmbundle')}"
+        for row in rows
+        if row.phase == Phase.FAILED and row.message
+    ]
+    found += [
+        f"{_workload(application, component)} {_pods(entry)}: {entry.get('message') or 'Unhealthy'}"
+        f"{_if_old(silence, 'health')}"
+        for application, components in (status.get("health") or {}).items()
+        for component, entry in components.items()
+        if entry.get("status") == "Unhealthy"
+    ]
+    if found and pending and verdict.reason in _SUMS:
+        said = [silence] if silence else []
+    found = [*said, *found]
+    for text in found[:MOST_CAUSES]:
+        yield NotReadyCause(text, find_setting(spec, text))
+    if len(found) > MOST_CAUSES:
+        yield NotReadyCause(f"and {len(found) - MOST_CAUSES} more")
+
+
+def _if_old(silence: str, container: str) -> str:
+    """What is added to the word of a container that `silence` names."""
+    return f" (the last word of {container}, which is silent)" if f" {container} (" in silence else ""
+
+
+def _workload(application: str, component: str) -> str:
+    """`keystone-api` of the application keystone's component api."""
+    return component if component.startswith(application) else f"{application}-{component}"
+
+
+def _pods(component: Mapping[str, Any]) -> str:
+    return f"{component.get('ready', 0)}/{component.get('desired', 0)}"
+
+
+def find_setting(spec: Mapping[str, Any], text: str) -> str:
+    """The field of the spec whose value is quoted in the text, empty if none or more than one is."""
+    for word in dict.fromkeys(_QUOTED.findall(text)):
+        found = [path for path, value in _settings(spec) if word in value]
+        if len(found) == 1:
+            return format_path(("spec", *found[0]))
+    return ""
+
+
+def _settings(value: Any, path: DocumentPath = ()) -> Iterator[tuple[DocumentPath, str]]:
+    """Values that the operator wrote as free-form chart values or features, as text; lists as a whole."""
+    if isinstance(value, Mapping):
+        if SECRET_REF not in value:
+            for key, item in value.items():
+                yield from _settings(item, (*path, str(key)))
+    elif path and path[0] in ("features", "common", "services", "nodes", "images"):
+        yield path, value if isinstance(value, str) else json.dumps(value)
+
+
+def _services(rows: Iterable[ReleaseRow], status: Mapping[str, Any]) -> Iterator[ServiceLine]:
+    by_service: dict[str, list[ReleaseRow]] = {}
+    for row in rows:
+        # Taken out and put in again: a service comes where its last release comes.
+        by_service[row.service] = [*by_service.pop(row.service, []), row]
+    states, health = status.get("services") or {}, status.get("health") or {}
+    # A service of which nothing is there yet, because its plan has not been approved.
+    coming = {name for name, entry in states.items() if entry.get("state") == "Planned"}
+    for service in sorted(coming - by_service.keys()):
+        yield ServiceLine(service, "Planned", "", (), note="planned")
+    for service, releases in by_service.items():
+        entry = states.get(service) or {}
+        components = [
+            (name, component)
+            for row in releases
+            for name, component in (health.get(row.release) or {}).items()
+        ]
+        yield ServiceLine(
+            service=service,
+            state=str(entry.get("state") or ""),
+            version=str(entry.get("openstackVersion") or ""),
+            releases=tuple(releases),
+            ready=sum(1 for _, component in components if component.get("status") == "Ready"),
+            components=len(components),
+            note=_note(releases, components),
+        )
+
+
+def _note(releases: Iterable[ReleaseRow], components: Iterable[tuple[str, Mapping[str, Any]]]) -> str:
+    """The releases that are not installed, else the components that are not ready.
+
+    Errors of failed releases are causes, told once above the table.
+    """
+    open_ = [row for row in releases if row.phase != Phase.INSTALLED]
+    if open_:
+        return "; ".join(_row_note(row) for row in open_)
+    return ", ".join(name for name, component in components if component.get("status") != "Ready")
+
+
+def _row_note(row: ReleaseRow) -> str:
+    if row.phase == Phase.FAILED:
+        return f"{row.release} failed {row.failures} times" if row.failures > 1 else f"{row.release} failed"
+    return f"{row.release} {row.message or row.phase}"
+
+
+def _secrets(secrets: Mapping[str, Mapping[str, Any]], now: float) -> str:
+    if not secrets:
+        return ""
+    expiring = sorted(
+        (moment, name)
+        for name, entry in secrets.items()
+        if (moment := parse_time(entry.get("expires"))) is not None
+    )
+    troubled = [
+        f"{name}: {entry['message']}" for name, entry in sorted(secrets.items()) if entry.get("message")
+    ]
+    parts = [f"{len(secrets)} kept"]
+    if expiring:
+        moment, name = expiring[0]
+        left = moment - now
+        parts.append(f"{name} expires in {short_duration(left)}" if left > 0 else f"{name} has expired")
+    return "; ".join([*parts, *troubled[:3]])
+
+
+def _nodes(nodes: Mapping[str, Mapping[str, Any]]) -> str:
+    if not nodes:
+        return ""
+    counted: dict[str, int] = {}
+    for entry in nodes.values():
+        word = str(entry.get("state") or "Unknown")
+        counted[word] = counted.get(word, 0) + 1
+    order = sorted(counted, key=lambda word: (word != "Ready", word))
+    busy = [
+        f"{name}: {entry['message']}"
+        for name, entry in sorted(nodes.items())
+        if entry.get("message") and entry.get("state") != "Ready"
+    ]
+    text = ", ".join(f"{counted[word]} {word.lower()}" for word in order)
+    return f"{text} ({'; '.join(busy[:3])})" if busy else text
+
+
+def as_data(view: RegionView) -> dict[str, Any]:
+    """The view as plain data, for -o json and yaml."""
+    return {
+        "name": view.name,
+        "namespace": view.namespace,
+        "ready": view.standing == RegionOutcome.READY,
+        "reason": view.reason,
+        "state": view.state,
+        "openstackVersion": view.version,
+        "preset": view.preset,
+        "size": view.size,
+        "progress": view.progress,
+        "causes": [
+            {"message": cause.message, **({"setBy": cause.set_by} if cause.set_by else {})}
+            for cause in view.causes
+        ],
+        "services": [
+            {
+                "service": line.service,
+                "state": line.state,
+                "openstackVersion": line.version,
+                "releases": [
+                    {
+                        "name": row.release,
+                        "state": str(row.phase),
+                        "revision": row.revision,
+                        "message": row.message,
+                    }
+                    for row in line.releases
+                ],
+                "health": {"ready": line.ready, "components": line.components},
+            }
+            for line in view.services
+        ],
+        "secrets": view.secrets,
+        "nodes": view.nodes,
+        "warnings": view.warnings,
+        "plan": view.plan,
+    }

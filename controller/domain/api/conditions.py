@@ -1,0 +1,82 @@
+"""Conditions as Kubernetes means them (metav1.Condition; kstatus for Reconciling and Stalled)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Literal
+
+from controller.domain.api.reasons import Reason
+
+Status = Literal["True", "False", "Unknown"]
+
+# kstatus reads these two as "present means true": they are removed, not set to False.
+WHILE_TRUE = ("Reconciling", "Stalled")
+
+# Bounds of metav1.Condition (k8s.io/apimachinery/pkg/apis/meta/v1/types.go).
+MESSAGE_LIMIT = 32768
+
+
+@dataclass(frozen=True)
+class Condition:
+    """One thing observed. `generation` is the metadata.generation it was observed at."""
+
+    type: str
+    status: Status
+    reason: Reason
+    message: str
+    generation: int
+
+
+def timestamp(seconds: float) -> str:
+    """RFC 3339 in UTC with whole seconds, as metav1.Time is written."""
+    return datetime.fromtimestamp(int(seconds), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def find(conditions: Iterable[Mapping[str, Any]], type_: str) -> Mapping[str, Any]:
+    """The entry of that type, empty when there is none."""
+    return next((entry for entry in conditions if entry.get("type") == type_), {})
+
+
+def is_true(conditions: Iterable[Mapping[str, Any]], type_: str, generation: int | None = None) -> bool:
+    """Whether the entry says True, and says it of `generation` where one is given."""
+    entry = find(conditions, type_)
+    current = generation is None or entry.get("observedGeneration") == generation
+    return current and entry.get("status") == "True"
+
+
+def entries(
+    wanted: Iterable[Condition], existing: Iterable[Mapping[str, Any]], now: float
+) -> list[dict[str, Any]]:
+    """The wanted conditions as they go into a status, sorted by type.
+
+    `lastTransitionTime` is kept while `status` does not change, and is `now` (seconds since the
+    epoch) otherwise. Conditions that exist only while true are left out unless they are true.
+    """
+    known = list(existing)
+    result = []
+    for condition in sorted(wanted, key=lambda item: item.type):
+        if condition.type in WHILE_TRUE and condition.status != "True":
+            continue
+        before = find(known, condition.type)
+        kept = before.get("lastTransitionTime") if before.get("status") == condition.status else None
+        result.append(
+            {
+                "type": condition.type,
+                "status": condition.status,
+                "reason": str(condition.reason),
+                "message": shorten(condition.message, MESSAGE_LIMIT),
+                "observedGeneration": condition.generation,
+                "lastTransitionTime": kept or timestamp(now),
+            }
+        )
+    return result
+
+
+def shorten(text: str, limit: int) -> str:
+    """The text, cut in the middle when longer than `limit`: both ends of an error say most."""
+    if len(text) <= limit:
+        return text
+    half = (limit - 5) // 2
+    return f"{text[:half]} … {text[-half:]}"

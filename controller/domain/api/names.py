@@ -1,0 +1,93 @@
+"""Names that parts of the product agree on: API group, labels, annotations, field managers."""
+
+from __future__ import annotations
+
+GROUP = "osctl.dev"
+VERSION = "v1alpha1"
+API_VERSION = f"{GROUP}/{VERSION}"
+
+CONTAINERS = ("core", "helmbundle", "health", "secrets", "node")
+
+# Labels on what we create.
+DEPLOYMENT_LABEL = f"{GROUP}/deployment"  # name of the osdpl
+SERVICE_LABEL = f"{GROUP}/service"  # OpenStack service type: identity, compute, database …
+MANAGED_BY = "app.kubernetes.io/managed-by"
+MANAGED_BY_US = "openstack-controller"
+
+# Labels on Helm's own release records (Secrets of type helm.sh/release.v1), set through Helm's
+# --labels: a revision carries what it was made from, so that nothing else has to remember it.
+BUNDLE_LABEL = f"{GROUP}/bundle"  # name of the HelmBundle
+DIGEST_LABEL = f"{GROUP}/digest"  # digest of chart and resolved values, first 40 hex digits
+# The revision number we expected to make. `helm upgrade` by hand copies all labels of the revision
+# before, but not a number that fits its own: that is how a foreign revision is told from ours.
+REVISION_LABEL = f"{GROUP}/revision"
+CHART_VERSION_LABEL = f"{GROUP}/chart-version"
+# Digest of the spec that the revision was made for: values, and the chart's name, version and place.
+# Unlike the digest above it can be told without the chart.
+SPEC_DIGEST_LABEL = f"{GROUP}/spec-digest"
+
+# Under this name Helm applies the objects of releases, as the helm command line does. Drift is corrected
+# under it too, so that the next upgrade still owns every field of its manifest.
+HELM_FIELD_MANAGER = "helm"
+
+# What the operator had asked for when the revision was made (marks of the texts), and of a rollback to
+# which revision it went back and which digest it holds out against.
+FORCE_LABEL = f"{GROUP}/force"
+ROLLBACK_LABEL = f"{GROUP}/rollback"
+ROLLED_BACK_TO_LABEL = f"{GROUP}/rolled-back-to"
+HELD_DIGEST_LABEL = f"{GROUP}/held-digest"
+# The revision that we have begun to take apart: a record may say `uninstalling` of someone else's doing.
+REMOVAL_LABEL = f"{GROUP}/removal"
+
+# On a volume that outlives what made it, with the name of that release. Gone once a release has it again.
+KEPT_LABEL = f"{GROUP}/kept"
+
+# Requests of an operator, on a HelmBundle for all its releases, or for one: `<prefix>/<release>`.
+RECONCILE_ANNOTATION = f"{GROUP}/reconcile-requested-at"
+FORCE_ANNOTATION = f"{GROUP}/force-upgrade-requested-at"
+SUSPEND_ANNOTATION = f"{GROUP}/suspend"
+RECONCILE_RELEASE_PREFIX = f"reconcile.{GROUP}"
+FORCE_RELEASE_PREFIX = f"force-upgrade.{GROUP}"
+ROLLBACK_RELEASE_PREFIX = f"rollback.{GROUP}"
+SUSPEND_RELEASE_PREFIX = f"suspend.{GROUP}"
+SKIP_HOOKS_ANNOTATION = f"{GROUP}/skip-uninstall-hooks"
+SKIP_HOOKS_RELEASE_PREFIX = f"skip-uninstall-hooks.{GROUP}"
+# The mode of a region that `osctl suspend` paused, for `osctl resume` to go back to.
+MODE_BEFORE_ANNOTATION = f"{GROUP}/mode-before-suspend"
+# On a container's Lease, in seconds: how long one piece of its work has been under way.
+WORK_AGE_ANNOTATION = f"{GROUP}/work-under-way-seconds"
+# The request on the osdpl, as core hands it on to the region's bundles.
+REGION_RECONCILE_ANNOTATION = f"{GROUP}/region-reconcile-requested-at"
+
+# What the region's administrator is known by in its OpenStack: a clouds.yaml, in the region's namespace.
+CLOUDS_SECRET = "openstack-clouds"  # noqa: S105 - a name
+CLOUDS_KEY = "clouds.yaml"
+# Whom to trust, where Keystone is reached by https.
+CLOUDS_CA_KEY = "ca.crt"
+
+# A NodeMaintenance that the controller made by itself.
+AUTOMATIC_LABEL = f"{GROUP}/automatic"
+# On Nodes. A confirmation that the machine is off (controller/domain/hosts/fencing_confirmation.py).
+FENCED_ANNOTATION = f"{GROUP}/fenced"
+# What Nova had last written of the compute service of a node that is not ready.
+REPORT_ANNOTATION = f"{GROUP}/last-compute-report"
+# By which maintenance it was cordoned, when it lost its readiness, which evacuation was taken back.
+CORDONED_BY_ANNOTATION = f"{GROUP}/cordoned-by"
+ABSENCE_ANNOTATION = f"{GROUP}/not-ready-since"
+LOSSES_ANNOTATION = f"{GROUP}/readiness-losses"
+NO_EVACUATION_ANNOTATION = f"{GROUP}/evacuation-declined"
+# Where Nova is to have the host: a host aggregate, and one that is an availability zone.
+AGGREGATE_LABEL = f"{GROUP}/aggregate"
+ZONE_LABEL = f"{GROUP}/availability-zone"
+# On the pods and budgets that hold back a drain, with the name of the node.
+DRAIN_LOCK_LABEL = f"{GROUP}/drain-lock"
+
+
+def field_manager(container: str) -> str:
+    """Field manager of one container for server-side apply: `osctl-core`."""
+    return f"osctl-{container}"
+
+
+def finalizer(container: str) -> str:
+    """Finalizer of one container: `core.osctl.dev/finalizer`."""
+    return f"{container}.{GROUP}/finalizer"

@@ -1,0 +1,131 @@
+"""The clouds.yaml by which a region's administrator is known to openstacksdk and the `openstack` command.
+
+It is read out of what the keystone release is asked to be, so that whatever `services` or `common` change of
+accounts, ports and names holds here, too. What the values leave out is OpenStack-Helm's own default
+(keystone/values.yaml, endpoints.identity).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import yaml
+
+from controller.domain.api.names import CLOUDS_CA_KEY
+from controller.domain.values.chart_values import SECRET_REF, is_secret_ref
+
+IDENTITY = "identity"
+KEYSTONE = "keystone"
+CLOUD = "default"
+# Where openstacksdk looks for clouds.yaml on a machine, and so where the Secret is mounted.
+CA_FILE = f"/etc/openstack/{CLOUDS_CA_KEY}"
+
+_DEFAULTS: Mapping[str, Any] = {
+    "auth": {
+        "admin": {
+            "region_name": "RegionOne",
+            "username": "admin",
+            "project_name": "admin",
+            "user_domain_name": "default",
+            "project_domain_name": "default",
+        }
+    },
+    "hosts": {"default": "keystone", "internal": "keystone-api"},
+    "path": {"default": "/v3"},
+    "port": {"api": {"default": 80, "internal": 5000}},
+    "scheme": {"default": "http"},
+}
+_SUFFIX = "cluster.local"
+
+
+@dataclass(frozen=True)
+class KeyOfSecret:
+    """A key of a Secret in the region's namespace."""
+
+    name: str
+    key: str
+
+
+@dataclass(frozen=True)
+class Administrator:
+    """How to reach Keystone, and as whom. `ca`: whom to trust, None for whom the system trusts.
+
+    `password` is the reference that stands in the values, or the text itself where the operator wrote one.
+    """
+
+    auth_url: str
+    account: Mapping[str, str]
+    password: KeyOfSecret | str
+    ca: KeyOfSecret | None = None
+
+
+def administrator(values: Mapping[str, Any], namespace: str) -> Administrator | None:
+    """The administrator of the Keystone with these values; None where they name no usable account."""
+    endpoints = _part(values, "endpoints")
+    identity = _over(_DEFAULTS, _part(endpoints, "identity"))
+    admin = _part(_part(identity, "auth"), "admin")
+    account = {name: str(admin.get(name) or "") for name in _DEFAULTS["auth"]["admin"]}
+    password = _reference(admin.get("password"))
+    if not password or not all(account.values()):
+        return None
+    scheme = _internal(identity["scheme"])
+    host = _internal(_part(identity, "host_fqdn_override"))
+    host = host.get("host") if isinstance(host, Mapping) else host
+    if not host:
+        suffix = endpoints.get("cluster_domain_suffix") or _SUFFIX
+        host = f"{_internal(identity['hosts'])}.{identity.get('namespace') or namespace}.svc.{suffix}"
+    address = f"{host}:{_internal(_part(identity['port'], 'api'))}"
+    return Administrator(
+        auth_url=f"{scheme}://{address}{_internal(identity['path'])}",
+        account=account,
+        password=password,
+        ca=_authority(values) if scheme == "https" else None,
+    )
+
+
+def clouds_yaml(admin: Administrator, password: str) -> str:
+    """The file: one cloud, reached from within the cluster. It holds the password."""
+    account = {name: value for name, value in admin.account.items() if name != "region_name"}
+    cloud: dict[str, Any] = {
+        "auth": {"auth_url": admin.auth_url, **account, "password": password},
+        "region_name": admin.account["region_name"],
+        "interface": "internal",
+        "identity_api_version": 3,
+    }
+    if admin.ca is not None:
+        cloud["cacert"] = CA_FILE
+    return yaml.safe_dump({"clouds": {CLOUD: cloud}}, sort_keys=False, allow_unicode=True)
+
+
+def _authority(values: Mapping[str, Any]) -> KeyOfSecret | None:
+    name = _part(_part(values, "secrets"), "tls").get("ca")
+    return KeyOfSecret(str(name), CLOUDS_CA_KEY) if name else None
+
+
+def _internal(value: Any) -> Any:
+    """What holds for clients inside the cluster: a map by kind of client, or one value for all."""
+    return value.get("internal") or value.get("default") if isinstance(value, Mapping) else value
+
+
+def _over(defaults: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
+    """The values, as Helm completes them: maps are merged, and null takes away what is there."""
+    merged = dict(defaults)
+    for key, value in values.items():
+        below = merged.get(key)
+        both = isinstance(below, Mapping) and isinstance(value, Mapping)
+        merged[key] = _over(below, value) if both else value  # type: ignore[arg-type]
+    return merged
+
+
+def _part(value: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    found = value.get(key)
+    return found if isinstance(found, Mapping) else {}
+
+
+def _reference(value: Any) -> KeyOfSecret | str | None:
+    if is_secret_ref(value):
+        target = value[SECRET_REF]
+        return KeyOfSecret(str(target["name"]), str(target["key"]))
+    return str(value) if value else None

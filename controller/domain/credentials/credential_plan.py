@@ -1,0 +1,226 @@
+"""What has to be done so that every credential of a region is there: decided here, done elsewhere.
+
+Three rules come before everything else. A credential that has a value keeps it. A credential that was
+there once and is gone is not made again by itself: databases on retained volumes still know the old
+one. Only what we made is ever removed, and only where the operator asked for volumes to be deleted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from controller.domain.credentials.generate import SSH_PUBLIC_KEY, private_name
+from controller.domain.releases.bundle import VolumePolicy
+from controller.domain.values.catalogue import CredentialSecret
+
+
+class Owner(StrEnum):
+    """What becomes of the owner reference to the osdpl, by which Kubernetes collects a Secret with it."""
+
+    KEEP = "keep"
+    SET = "set"
+    REMOVE = "remove"
+
+
+@dataclass(frozen=True)
+class StoredSecret:
+    """What is there. `filled`: keys with a value; `empty`: keys without. `owned`: by this very osdpl;
+    `stale_owner`: by another or an earlier one, so that Kubernetes would collect a restored Secret.
+
+    `ours`: it carries our label. `foreign`: it carries another's, such as Helm's. `resource_version`
+    and `uid` are those it was read at.
+    """
+
+    name: str
+    service: str = ""
+    filled: frozenset[str] = frozenset()
+    empty: frozenset[str] = frozenset()
+    ours: bool = True
+    foreign: bool = False
+    owned: bool = False
+    stale_owner: bool = False
+    immutable: bool = False
+    deleting: bool = False
+    resource_version: str = ""
+    uid: str = ""
+
+
+@dataclass(frozen=True)
+class OwnSecret:
+    """A credential for which the operator names a Secret: `spec.features.credentials`."""
+
+    service: str
+    credential: str
+    name: str
+    key: str
+
+
+@dataclass(frozen=True)
+class SecretChange:
+    """One Secret to create or to complete. `add` maps keys to the kinds to generate.
+
+    `adopt`: it lacks our labels. A change is made only on the Secret as it was read (`stored`), so that
+    nobody's edit in between is lost.
+    """
+
+    name: str
+    service: str
+    stored: StoredSecret | None
+    add: Mapping[str, str] = field(default_factory=dict)
+    adopt: bool = False
+    owner: Owner = Owner.KEEP
+
+
+@dataclass(frozen=True)
+class CredentialProblem:
+    """Something a person has to mend. `secret` is the Secret's name, `message` says what and how."""
+
+    secret: str
+    message: str
+
+
+@dataclass(frozen=True)
+class CredentialPlan:
+    """All steps towards the wanted credentials. `remove` are Secrets no longer wanted."""
+
+    changes: tuple[SecretChange, ...] = ()
+    remove: tuple[StoredSecret, ...] = ()
+    problems: tuple[CredentialProblem, ...] = ()
+
+    @property
+    def does_nothing(self) -> bool:
+        return not self.changes and not self.remove
+
+
+def own_secrets(spec: Mapping[str, Any]) -> tuple[OwnSecret, ...]:
+    """The Secrets that the operator names, in order. Incomplete entries are the CRD's to refuse."""
+    by_service = (spec.get("features") or {}).get("credentials") or {}
+    return tuple(
+        OwnSecret(service, credential, str(target["name"]), str(target["key"]))
+        for service, credentials in sorted(by_service.items())
+        for credential, target in sorted(credentials.items())
+    )
+
+
+def plan_credentials(
+    wanted: Iterable[CredentialSecret],
+    stored: Mapping[str, StoredSecret],
+    *,
+    volumes: VolumePolicy,
+    recorded: Mapping[str, Collection[str]],
+    bundles: Collection[str],
+) -> CredentialPlan:
+    """Compares what is wanted with what is stored.
+
+    `stored` has every Secret with our labels, and those of the wanted names whoever made them.
+    `recorded` are the keys that each Secret is known to have had (`status.secrets`); `bundles` the
+    services whose HelmBundle is still there: their data may still be in use.
+    """
+    changes: list[SecretChange] = []
+    troubles: list[CredentialProblem] = []
+    wanted = tuple(wanted)
+    for secret in wanted:
+        there = stored.get(secret.name)
+        trouble = _in_the_way(there)
+        if trouble:
+            troubles.append(CredentialProblem(secret.name, trouble))
+            continue
+        add, missing = _keys_to_add(secret, there, recorded.get(secret.name, ()))
+        troubles += missing
+        if there is not None and there.immutable and add:
+            names = ", ".join(sorted(add))
+            text = f"it is immutable and lacks {names}; replace it by one that has them"
+            troubles.append(CredentialProblem(secret.name, text))
+            add = {}
+        change = SecretChange(secret.name, secret.service, there, add, *_labels_and_owner(there, volumes))
+        if there is None:
+            if add:
+                changes.append(change)
+        elif add or change.adopt or change.owner is not Owner.KEEP:
+            changes.append(change)
+    kept = {secret.name for secret in wanted}
+    rest = [there for name, there in sorted(stored.items()) if name not in kept and there.ours]
+    remove = tuple(there for there in rest if _removable(there, volumes, bundles))
+    changes += [_change_of_owner(there, volumes) for there in rest if _owner_differs(there, volumes, remove)]
+    return CredentialPlan(tuple(changes), remove, tuple(troubles))
+
+
+def plan_farewell(stored: Iterable[StoredSecret], volumes: VolumePolicy) -> CredentialPlan:
+    """What is left to do once the osdpl is being deleted: only who is collected with it.
+
+    The policy may have been edited just before: Secrets to keep must not be collected with the osdpl.
+    """
+    ours = [there for there in stored if there.ours]
+    return CredentialPlan(tuple(_change_of_owner(t, volumes) for t in ours if _owner_differs(t, volumes, ())))
+
+
+def _in_the_way(there: StoredSecret | None) -> str:
+    if there is not None and there.foreign:
+        return (
+            "a Secret of this name belongs to something else; "
+            "rename that, or name Secrets of your own in spec.features.credentials"
+        )
+    if there is not None and there.deleting:
+        return "it is being deleted, and something holds it by a finalizer"
+    return ""
+
+
+def _keys_to_add(
+    secret: CredentialSecret, there: StoredSecret | None, recorded: Collection[str]
+) -> tuple[dict[str, str], list[CredentialProblem]]:
+    filled = there.filled if there else frozenset[str]()
+    empty = there.empty if there else frozenset[str]()
+    add: dict[str, str] = {}
+    lost: list[str] = []
+    troubles: list[CredentialProblem] = []
+    for key, kind in secret.credentials.items():
+        if key in filled:
+            continue
+        if kind == SSH_PUBLIC_KEY:
+            if private_name(key) in secret.credentials:
+                add[key] = kind
+            else:
+                text = f"{key} cannot be derived without its private key; name both keys or none"
+                troubles.append(CredentialProblem(secret.name, text))
+        elif key in recorded and key not in empty:
+            lost.append(key)
+        else:
+            add[key] = kind
+    for key in [key for key, kind in add.items() if kind == SSH_PUBLIC_KEY and private_name(key) in lost]:
+        del add[key]
+    if lost:
+        text = (
+            f"{', '.join(sorted(lost))} was there and is gone; restore it from a backup, "
+            "or add the key with an empty value to have a new one made"
+        )
+        troubles.append(CredentialProblem(secret.name, text))
+    return add, troubles
+
+
+def _labels_and_owner(there: StoredSecret | None, volumes: VolumePolicy) -> tuple[bool, Owner]:
+    if there is None:
+        return False, Owner.SET if volumes == "Delete" else Owner.KEEP
+    return not there.ours, _owner_wanted(there, volumes)
+
+
+def _owner_wanted(there: StoredSecret, volumes: VolumePolicy) -> Owner:
+    if volumes == "Delete" and (there.stale_owner or not there.owned):
+        return Owner.SET
+    if volumes == "Retain" and (there.stale_owner or there.owned):
+        return Owner.REMOVE
+    return Owner.KEEP
+
+
+def _owner_differs(there: StoredSecret, volumes: VolumePolicy, removed: Collection[StoredSecret]) -> bool:
+    return there not in removed and not there.deleting and _owner_wanted(there, volumes) is not Owner.KEEP
+
+
+def _change_of_owner(there: StoredSecret, volumes: VolumePolicy) -> SecretChange:
+    return SecretChange(there.name, there.service, there, owner=_owner_wanted(there, volumes))
+
+
+def _removable(there: StoredSecret, volumes: VolumePolicy, bundles: Collection[str]) -> bool:
+    return volumes == "Delete" and not there.deleting and bool(there.service) and there.service not in bundles

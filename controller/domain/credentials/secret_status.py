@@ -1,0 +1,97 @@
+"""`status.secrets` of the osdpl and the condition SecretsExchanged: names and digests, never values."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from controller.domain.api.conditions import Condition, shorten, timestamp
+from controller.domain.api.reasons import Reason
+from controller.domain.credentials.credential_plan import CredentialProblem
+
+CONDITION = "SecretsExchanged"
+READY = "Ready"
+INCOMPLETE = "Incomplete"
+
+
+@dataclass(frozen=True)
+class SecretView:
+    """One Secret as it is published. `keys` are those it has or is known to have had.
+
+    `digest` is keyed and empty while the Secret is not there, and for one that only holds a certificate.
+    `expires`: when its certificate ends, in seconds since the epoch, None where there is none.
+    """
+
+    name: str
+    keys: frozenset[str]
+    digest: str
+    problems: tuple[str, ...] = ()
+    expires: float | None = None
+
+
+def secret_entries(
+    views: Iterable[SecretView], before: Mapping[str, Any], now: float
+) -> dict[str, dict[str, Any]]:
+    """`status.secrets` by name. `rotated` moves to `now` (seconds since the epoch) with the digest."""
+    entries: dict[str, dict[str, Any]] = {}
+    for view in sorted(views, key=lambda item: item.name):
+        known = before.get(view.name) or {}
+        entry: dict[str, Any] = {
+            "state": INCOMPLETE if view.problems else READY,
+            "keys": sorted(view.keys),
+        }
+        if view.digest:
+            same = known.get("digest") == view.digest and known.get("rotated")
+            entry["digest"] = view.digest
+            entry["rotated"] = same or timestamp(now)
+        if view.expires is not None:
+            entry["expires"] = timestamp(view.expires)
+        if view.problems:
+            entry["message"] = shorten("; ".join(view.problems), 32768)
+        entries[view.name] = entry
+    return entries
+
+
+def with_certificates(
+    before: Mapping[str, Mapping[str, Any]], found: Mapping[str, Mapping[str, Any]]
+) -> dict[str, Mapping[str, Any]]:
+    """The entries as published `before`, but for what is `found` of certificates now.
+
+    Of a Secret with credentials only the end of its certificate is taken over.
+    """
+    merged = {name: entry for name, entry in before.items() if entry.get("digest") or "expires" not in entry}
+    for name, entry in found.items():
+        known = merged.get(name, {})
+        if not known.get("digest"):
+            merged[name] = entry
+        elif "expires" in entry:
+            merged[name] = {**known, "expires": entry["expires"]}
+    return merged
+
+
+def recorded_keys(status: Mapping[str, Any]) -> dict[str, Collection[str]]:
+    """The keys that each Secret is known to have had, from the osdpl's status."""
+    return {name: tuple(entry.get("keys") or ()) for name, entry in (status.get("secrets") or {}).items()}
+
+
+def secrets_condition(
+    troubles: Iterable[CredentialProblem], secrets: int, credentials: int, generation: int, *, later: int = 0
+) -> Condition:
+    """Whether everything is in place: `secrets` and `credentials` count what the region needs.
+
+    `later` of the Secrets are to be made or completed once a plan is approved, or a pause ends.
+    """
+    texts = [f'Secret "{trouble.secret}": {trouble.message}' for trouble in troubles]
+    if texts:
+        return Condition(CONDITION, "False", Reason.SECRET_MISSING, "; ".join(texts), generation)
+    message = f"{credentials} credentials in {secrets} Secrets are in place"
+    if later:
+        there = f"{secrets - later} of {secrets} Secrets are in place"
+        message = f"{there}; the others come once the spec is acted upon"
+    return Condition(CONDITION, "True", Reason.SECRETS_READY, message, generation)
+
+
+def waiting_condition(problem: str, generation: int) -> Condition:
+    """The spec cannot be read, so nobody knows which credentials are needed; those there are kept."""
+    return Condition(CONDITION, "Unknown", Reason.SPEC_INVALID, problem, generation)

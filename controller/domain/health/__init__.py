@@ -1,0 +1,1 @@
+"""Health of the region: workloads, pods, probes, majorities."""

@@ -1,0 +1,275 @@
+"""What a region's own services say of themselves, judged as components of its health. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from controller.domain.health.quorum import describe, has_quorum
+from controller.domain.health.region_health import Facts
+from controller.domain.health.workload_health import (
+    PROGRESS_DEADLINE,
+    WORSE,
+    Health,
+    WorkloadVerdict,
+    quorum_group,
+)
+from controller.domain.health.workloads import Workload
+from controller.domain.shared.cloud_facts import Agent, ComputeService, ControlService, VolumeService
+
+# The application under which probes stand in `status.health`.
+APPLICATION = "probes"
+SHOWN = 5
+# A service that does not answer once may just be restarting.
+FAILURES = 2
+# As long as a workload may take to come up.
+FIRST_ANSWER_WITHIN = 600.0
+# Of these Nova needs one each.
+CONTROL = ("nova-conductor", "nova-scheduler")
+# The probes that are judged by the pods of all members, and the release of each.
+QUORUMS = {"database": "mariadb", "message-broker": "rabbitmq"}
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceEndpoint:
+    """One endpoint of the catalogue: the type of the service, and where it is said to be."""
+
+    service: str
+    url: str
+
+
+@dataclass(frozen=True, slots=True)
+class EndpointAnswer:
+    """What came of asking an endpoint; `wrong` is empty when it answered as a service does."""
+
+    endpoint: ServiceEndpoint
+    wrong: str = ""
+
+
+@dataclass(frozen=True)
+class Probe:
+    """One probe over time, times in seconds of any steady clock.
+
+    Until `patient` it may come up for the first time. `heard`: when it was last asked, or else since when
+    it is wanted. `error` is why the last one failed.
+    """
+
+    patient: float
+    heard: float
+    verdict: WorkloadVerdict | None = None
+    failures: int = 0
+    error: str = ""
+
+    def answered(self, verdict: WorkloadVerdict, now: float) -> Probe:
+        """The probe after it was answered. What was well and lacks something now may be growing."""
+        patient = now if verdict.health != Health.PROGRESSING else self.patient
+        if verdict.health == Health.PROGRESSING and self.verdict and self.verdict.health == Health.READY:
+            patient = now + FIRST_ANSWER_WITHIN
+        return replace(self, patient=patient, heard=now, verdict=verdict, failures=0, error="")
+
+    def failed(self, trouble: str, now: float) -> Probe:
+        """The probe after it was not."""
+        return replace(self, heard=now, failures=self.failures + 1, error=trouble)
+
+    def shown(self, now: float, *, stale_after: float) -> WorkloadVerdict:
+        """What to say of it: one failure is forgiven, the first answer is waited for, and what was not
+        asked again for `stale_after` seconds is not known any more."""
+        verdict, waiting = self.verdict, now < self.patient
+        desired = verdict.desired if verdict else 1
+        if now - self.heard > stale_after:
+            text = f"has not been asked for more than {stale_after:.0f} s; the log of health may say why"
+            return WorkloadVerdict(Health.UNKNOWN, 0, desired, text)
+        if verdict is not None and self.failures < FAILURES:
+            overdue = verdict.health == Health.PROGRESSING and not waiting
+            return replace(verdict, health=Health.UNHEALTHY) if overdue else verdict
+        if waiting:
+            return WorkloadVerdict(Health.PROGRESSING, 0, desired, self.error or "has not been asked yet")
+        return WorkloadVerdict(Health.UNHEALTHY, 0, desired, f"does not answer: {self.error}")
+
+
+def new_probe(now: float, entry: Mapping[str, Any]) -> Probe:
+    """A probe that is wanted from now on. `entry` is what the status says of it, empty where nothing.
+
+    What was answered before a restart is believed until it is asked again.
+    """
+    status = str(entry.get("status") or "")
+    if status not in (Health.READY, Health.UNHEALTHY):
+        return Probe(patient=now + FIRST_ANSWER_WITHIN, heard=now)
+    ready, desired = int(entry.get("ready") or 0), int(entry.get("desired") or 0)
+    known = WorkloadVerdict(Health(status), ready, desired, str(entry.get("message") or ""))
+    return Probe(patient=now, heard=now, verdict=known)
+
+
+def judge_compute_services(
+    services: Iterable[ComputeService], control: Iterable[ControlService], expected: int
+) -> WorkloadVerdict:
+    """Enabled nova-computes that are up, of all enabled ones: who disabled one knows of it.
+
+    `expected`: how many there should be by the pods that run them. Of `control`, one of each kind must be
+    up: a pod that is replaced leaves its entry behind, and it is down for ever.
+    """
+    known = list(services)
+    lost = [one.host for one in known if one.enabled and not one.up]
+    verdict = _registered("compute services", [one.enabled for one in known], lost, expected)
+    there = list(control)
+    serving = {one.binary for one in there if one.enabled and one.up}
+    if missing := [f"no {binary} is up" for binary in CONTROL if binary not in serving]:
+        # What has registered once and is down is lost; what has not may be on its way.
+        lost_one = any(one.binary not in serving for one in there)
+        health = (
+            Health.UNHEALTHY if lost_one else max(verdict.health, Health.PROGRESSING, key=WORSE.__getitem__)
+        )
+        text = "; ".join(
+            filter(None, ("no server can be made or moved: " + ", ".join(missing), verdict.text))
+        )
+        return replace(verdict, health=health, text=text)
+    return verdict
+
+
+def judge_agents(agents: Iterable[Agent], expected: int) -> WorkloadVerdict:
+    """Network agents that are alive, of those not switched off. `expected` as of compute services."""
+    known = list(agents)
+    lost = [f"{one.kind} on {one.host}" for one in known if one.enabled and not one.alive]
+    return _registered("network agents", [one.enabled for one in known], lost, expected)
+
+
+def judge_volume_services(services: Iterable[VolumeService], expected: int) -> WorkloadVerdict:
+    """Services of Cinder that are up, of the enabled ones.
+
+    `expected`: as of compute services, but all pods of a backend may register as one and the same service,
+    so that it counts only while there is none.
+    """
+    known = list(services)
+    lost = [f"{one.binary} {one.name}" for one in known if one.enabled and not one.up]
+    least = expected if not known else 1
+    return _registered("volume services", [one.enabled for one in known], lost, least)
+
+
+def judge_endpoints(answers: Iterable[EndpointAnswer]) -> WorkloadVerdict:
+    """Endpoints of the catalogue that answer."""
+    asked = list(answers)
+    if not asked:
+        return WorkloadVerdict(Health.UNHEALTHY, 0, 1, "the catalogue has no endpoint")
+    lost = [f"{one.endpoint.service} {one.endpoint.url}: {one.wrong}" for one in asked if one.wrong]
+    return _of("endpoints", len(asked), lost, word="without a proper answer")
+
+
+def endpoint_error(status: int) -> str:
+    """What is wrong with an answer of this HTTP status to a request without credentials.
+
+    A service refuses it (401, 403), shows its versions (200, 300) or finds no resource of that name in a
+    path with a project's id; what stands before a service that is gone answers 404 at its root or 5xx.
+    """
+    return f"HTTP {status}" if status >= 500 or status == 404 else ""
+
+
+@dataclass(frozen=True)
+class Probed:
+    """What is probed of a region: what is `asked`, each with how many should answer, and `quorums` by the
+    probe's name, as their members' pods tell."""
+
+    asked: Mapping[str, int]
+    quorums: Mapping[str, WorkloadVerdict]
+
+
+def probed(facts: Facts) -> Probed:
+    """What the releases can answer that were deployed once, whatever is done to them now; nothing that no
+    pod is there to answer."""
+    served = {name for name, release in facts.releases.items() if release.deployed or name in facts.manifests}
+    asked: dict[str, int] = {}
+    if "keystone" in served:
+        asked = {"endpoints": 1}
+        for name, (release, answers) in _ANSWERING.items():
+            if release in served:
+                asked[name] = sum(
+                    one.rollout.desired for one in facts.workloads if not one.off and answers(one)
+                )
+    quorums = {
+        name: verdict
+        for name, release in QUORUMS.items()
+        if release in served
+        for verdict in _quorums(release, facts)
+    }
+    return Probed({name: count for name, count in asked.items() if count}, quorums)
+
+
+# By probe: the release that must have been deployed, and the workloads whose pods register with its API.
+_ANSWERING: Mapping[str, tuple[str, Callable[[Workload], bool]]] = {
+    "compute-services": (
+        "nova",
+        lambda one: one.release == "nova" and one.kind != "Job" and one.component.startswith("compute"),
+    ),
+    "network-agents": (
+        "neutron",
+        lambda one: (
+            # Those of BGP and VPN have other ways of reporting in some of their drivers.
+            (
+                one.kind == "DaemonSet"
+                and one.release == "neutron"
+                and "agent" in one.component
+                and not any(word in one.component for word in ("bgp", "vpn"))
+            )
+            or (one.release == "ovn" and one.component == "ovn-controller")
+        ),
+    ),
+    "volume-services": (
+        "cinder",
+        lambda one: (
+            one.release == "cinder"
+            and one.kind != "Job"
+            and one.component in ("volume", "scheduler", "backup")
+        ),
+    ),
+}
+
+
+def _quorums(release: str, facts: Facts) -> Iterable[WorkloadVerdict]:
+    """The verdict on the members of a release that decide by majority; none where there is one server.
+
+    A member's word is its pod's readiness: the charts' readiness probes ask the server itself. One of
+    Galera is ready while it belongs to the primary component (wsrep_ready), one of RabbitMQ while its
+    broker runs: nodes that run and are cut off from each other cannot be told by that.
+    """
+    for one in facts.workloads:
+        if one.release != release or one.off:
+            continue
+        group = quorum_group(one, facts.pods.get((one.kind, one.name), ()))
+        if group is None:
+            continue
+        ready = sum(member.ready for member in group.members)
+        if has_quorum(group):
+            yield WorkloadVerdict(
+                Health.READY, ready, group.size, describe(group) if ready < group.size else ""
+            )
+            continue
+        new = facts.now - one.started < PROGRESS_DEADLINE
+        text = f"{describe(group)}: no majority can decide"
+        yield WorkloadVerdict(Health.PROGRESSING if new else Health.UNHEALTHY, ready, group.size, text)
+
+
+def _registered(what: str, enabled: Sequence[bool], lost: Sequence[str], expected: int) -> WorkloadVerdict:
+    """Whatever registers with an API: none at all may still be on its way."""
+    if not enabled:
+        return WorkloadVerdict(
+            Health.PROGRESSING, 0, expected, f"none of the {what} has registered, {expected} should"
+        )
+    missing = expected - len(enabled)
+    if missing > 0 and not lost:
+        text = f"only {len(enabled)} of the {what} have registered, {expected} should"
+        return WorkloadVerdict(Health.PROGRESSING, sum(enabled), sum(enabled) + missing, text)
+    if not any(enabled):
+        text = f"all {len(enabled)} {what} are disabled: nothing new can be placed on them"
+        return WorkloadVerdict(Health.READY, 0, 0, text)
+    return _of(what, sum(enabled), lost)
+
+
+def _of(what: str, asked: int, lost: Sequence[str], *, word: str = "down") -> WorkloadVerdict:
+    ready = asked - len(lost)
+    if not lost:
+        return WorkloadVerdict(Health.READY, ready, asked)
+    shown = ", ".join(sorted(lost)[:SHOWN])
+    more = f" and {len(lost) - SHOWN} more" if len(lost) > SHOWN else ""
+    return WorkloadVerdict(
+        Health.UNHEALTHY, ready, asked, f"{len(lost)} of {asked} {what} {word}: {shown}{more}"
+    )

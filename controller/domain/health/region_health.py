@@ -1,0 +1,266 @@
+"""Health of the region: components named and judged, their history damped, one condition. Pure.
+
+Which workloads count: those of releases that the region's bundles ask for, unless switched off. A
+component is what the label `component` says, as OpenStack-Helm sets it.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from controller.domain.api.conditions import Condition, Status, find, shorten, timestamp
+from controller.domain.api.reasons import Reason
+from controller.domain.health.pods import PodFacts
+from controller.domain.health.workload_health import (
+    WORSE,
+    Health,
+    Surroundings,
+    VolumeClaim,
+    WorkloadVerdict,
+    judge_workload,
+)
+from controller.domain.health.workloads import Manifest, Workload
+
+CONDITION = "WorkloadsHealthy"
+MESSAGE_LIMIT = 1000
+TEXT_SHOWN = 590
+OUTPUT_SHOWN = 400
+SHOWN = 3
+
+ComponentKey = tuple[str, str]  # application, component
+
+
+@dataclass(frozen=True)
+class ComponentHealth:
+    """One component judged. `generation` adds up those of its workloads: it moves with any rollout."""
+
+    verdict: WorkloadVerdict
+    generation: int
+
+
+@dataclass(frozen=True)
+class Release:
+    """A release that the region asks for. `deployed`: its bundle says so of its present spec."""
+
+    name: str
+    deployed: bool
+    revision: int = 0
+
+
+@dataclass(frozen=True)
+class Facts:
+    """All that was observed of a region's workloads at `now` (seconds since the epoch).
+
+    `pods` by owner (kind and name of the workload), `claims` by name. `manifests` of deployed releases
+    by their names, as far as they could be read.
+    """
+
+    releases: Mapping[str, Release]
+    workloads: Sequence[Workload]
+    pods: Mapping[tuple[str, str], Sequence[PodFacts]]
+    claims: Mapping[str, VolumeClaim]
+    now: float
+    manifests: Mapping[str, Manifest] = field(default_factory=dict)
+
+
+def missing_workloads(
+    workloads: Iterable[Workload], manifests: Mapping[str, Manifest]
+) -> frozenset[Workload]:
+    """What deployed releases have and nobody sees."""
+    seen = {(one.kind, one.name) for one in workloads}
+    wanted = (one for manifest in manifests.values() for one in manifest.workloads)
+    return frozenset(one for one in wanted if (one.kind, one.name) not in seen)
+
+
+def judge_components(facts: Facts) -> dict[ComponentKey, ComponentHealth]:
+    """Every component that counts, judged."""
+    counted = [one for one in facts.workloads if _counts(one, facts)]
+    counted += missing_workloads(facts.workloads, facts.manifests)
+    met = frozenset(f"{one.kind}/{one.name}" for one in facts.workloads if _is_met(one))
+    around = Surroundings(facts.claims, met, facts.now)
+
+    def judge(one: Workload) -> WorkloadVerdict:
+        return judge_workload(one, facts.pods.get((one.kind, one.name), ()), around)
+
+    result = {}
+    for key, workloads in name_components(_last_runs(counted, judge)).items():
+        verdicts = [judge(one) for one in workloads]
+        generation = sum(one.generation for one in workloads)
+        result[key] = ComponentHealth(_together(verdicts), generation)
+    return result
+
+
+def _is_met(workload: Workload) -> bool:
+    """Whether who waits for it need not any more. Of a DaemonSet only the pod beside it is waited for."""
+    rollout = workload.rollout
+    if workload.kind == "DaemonSet":
+        return rollout.ready >= rollout.desired > 0
+    return workload.kind == "Job" and workload.done
+
+
+def _counts(workload: Workload, facts: Facts) -> bool:
+    if workload.off or workload.release not in facts.releases:
+        return False
+    manifest = facts.manifests.get(workload.release)
+    # Helm leaves the Jobs of hooks that a later revision has no more.
+    return not (workload.hook and manifest and workload.name not in manifest.hook_jobs)
+
+
+def _last_runs(workloads: Iterable[Workload], judge: Callable[[Workload], WorkloadVerdict]) -> list[Workload]:
+    """The workloads, with one Job of each CronJob: the one that says how it does.
+
+    That is the last that came to its end, or a newer one that will not come to any. One that just runs
+    says nothing: a region does not become unready every night.
+    """
+    result, runs = [], defaultdict(list)
+    for one in workloads:
+        if one.cron:
+            runs[one.cron].append(one)
+        else:
+            result.append(one)
+    for jobs in runs.values():
+        jobs.sort(key=lambda job: (job.started, job.name), reverse=True)
+        telling = (job for job in jobs if job.done or job.stuck or judge(job).health == Health.UNHEALTHY)
+        result += [job for job in (next(telling, None),) if job]
+    return result
+
+
+def name_components(workloads: Iterable[Workload]) -> dict[ComponentKey, list[Workload]]:
+    """The workloads of each component, under names that no two components share.
+
+    DaemonSets of one component are one: they are its variants for different nodes. Where anything else
+    claims the same name, each goes by the name of its object, and by kind and name if that is taken.
+    """
+    result: dict[ComponentKey, list[Workload]] = {}
+    by_release: dict[str, dict[str, list[Workload]]] = defaultdict(lambda: defaultdict(list))
+    for one in sorted(workloads, key=lambda item: (item.kind, item.name)):
+        by_release[one.release][one.component].append(one)
+    for release, components in by_release.items():
+        alone = {name: group for name, group in components.items() if _is_one(group)}
+        crowded = [one for name, group in components.items() if name not in alone for one in group]
+        names = [one.name for one in crowded]
+        for name, group in alone.items():
+            result[release, name] = group
+        for one in crowded:
+            free = one.name not in components and names.count(one.name) == 1
+            result[release, one.name if free else f"{one.kind}/{one.name}"] = [one]
+    return result
+
+
+def _is_one(group: Sequence[Workload]) -> bool:
+    return len(group) == 1 or all(one.kind == "DaemonSet" for one in group)
+
+
+def _together(verdicts: Sequence[WorkloadVerdict]) -> WorkloadVerdict:
+    """One verdict for the variants of a component: all their pods, the worst of their states."""
+    worst = max(verdicts, key=lambda one: WORSE[one.health])
+    ready, desired = sum(one.ready for one in verdicts), sum(one.desired for one in verdicts)
+    return replace(worst, ready=ready, desired=desired)
+
+
+def health_entries(
+    components: Mapping[ComponentKey, ComponentHealth],
+    before: Mapping[str, Any],
+    now: float,
+    redact: Callable[[str], str],
+    redact_output: Callable[[str], str],
+) -> dict[str, Any]:
+    """`status.health`. `before` is what it says now: `since` moves only when a status changes.
+
+    `redact_output` is for what containers say, `redact` for everything else.
+    """
+    result: dict[str, dict[str, Any]] = defaultdict(dict)
+    for (application, component), judged in sorted(components.items()):
+        verdict = judged.verdict
+        old = (before.get(application) or {}).get(component) or {}
+        status = verdict.health
+        entry = {
+            "status": str(status),
+            "ready": verdict.ready,
+            "desired": verdict.desired,
+            "since": (old.get("since") if old.get("status") == status else None) or timestamp(now),
+            "message": _message(verdict, str(old.get("message") or ""), redact, redact_output),
+        }
+        result[application][component] = {name: value for name, value in entry.items() if value != ""}
+    return dict(result)
+
+
+def _message(
+    verdict: WorkloadVerdict, before: str, redact: Callable[[str], str], redact_output: Callable[[str], str]
+) -> str:
+    """Text and output, cut only after they were redacted: half a secret would be found by nobody.
+
+    While the output of the same trouble is being read again, what was said `before` stays.
+    """
+    text = redact(verdict.text)
+    if verdict.awaited and before.startswith(f'{shorten(text, TEXT_SHOWN)}: "'):
+        return redact(before)
+    # Why there are no pods is the cluster's word.
+    of_output = redact if verdict.lacking else redact_output
+    said = " ".join(of_output(verdict.output).split()) if verdict.output else ""
+    if verdict.bereft and verdict.bereft in before:
+        known = redact(before[before.index(verdict.bereft) :])
+        text = shorten(text, TEXT_SHOWN)
+        return f"{text}; {shorten(known, MESSAGE_LIMIT - len(text) - 2)}"
+    if not said:
+        return shorten(text, MESSAGE_LIMIT)
+    if len(said) > OUTPUT_SHOWN:
+        # The end of an output says more than its beginning.
+        said = f"… {said[-OUTPUT_SHOWN:]}"
+    return f'{shorten(text, TEXT_SHOWN)}: "{said}"'
+
+
+def workloads_condition(
+    health: Mapping[str, Mapping[str, Any]],
+    releases: Mapping[str, Release],
+    conditions: Iterable[Mapping[str, Any]],
+    generation: int,
+    *,
+    deleting: bool = False,
+) -> Condition:
+    """`WorkloadsHealthy` from the entries of `status.health`.
+
+    Unknown until the first release is deployed; from then on it is judged for good, also while no
+    release happens to be deployed. Unknown again where none is asked for, and of a region that is removed
+    (`deleting`): what goes away is neither well nor broken. `conditions` are those that the osdpl has now.
+    """
+
+    def condition(status: Status, reason: Reason, text: str) -> Condition:
+        return Condition(CONDITION, status, reason, shorten(text, 4000), generation)
+
+    if deleting:
+        return condition("Unknown", Reason.DELETING, "the region is being removed")
+    if not releases:
+        return condition("Unknown", Reason.INITIALIZING, "no release is asked for")
+    listed = [
+        (f"{application} {component}", entry)
+        for application, components in health.items()
+        for component, entry in components.items()
+    ]
+    troubled = [(name, entry) for name, entry in listed if entry["status"] != Health.READY]
+    troubled.sort(key=lambda item: (-WORSE[Health(item[1]["status"])], item[0]))
+    judged = find(conditions, CONDITION).get("status") in ("True", "False")
+    if not judged and not any(release.deployed for release in releases.values()):
+        text = "no release is deployed yet"
+        return condition(
+            "Unknown", Reason.INITIALIZING, f"{text}; {_listing(troubled)}" if troubled else text
+        )
+    if not troubled:
+        text = f"{len(listed)} components are ready" if listed else "the releases have no workloads"
+        return condition("True", Reason.WORKLOADS_HEALTHY, text)
+    failing = any(entry["status"] in (Health.UNHEALTHY, Health.UNKNOWN) for _, entry in troubled)
+    reason = Reason.WORKLOADS_FAILING if failing else Reason.WORKLOADS_PROGRESSING
+    return condition("False", reason, _listing(troubled))
+
+
+def _listing(troubled: Sequence[tuple[str, Mapping[str, Any]]]) -> str:
+    """`nova scheduler 0/2: pod nova-scheduler-6c5…: …`, the worst few."""
+    parts = [
+        f"{name} {entry['ready']}/{entry['desired']}: {entry.get('message') or entry['status']}"
+        for name, entry in troubled[:SHOWN]
+    ]
+    more = len(troubled) - SHOWN
+    return "; ".join(parts) + (f"; and {more} more" if more > 0 else "")

@@ -1,0 +1,249 @@
+"""What is known of the workloads of Helm releases: Deployments, StatefulSets, DaemonSets and Jobs. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from controller.domain.api.conditions import find
+from controller.domain.shared.times import seconds_of
+
+# Helm marks what it manages (helm: pkg/action/validate.go) but not its hooks, which carry this one.
+RELEASE_NAME = "meta.helm.sh/release-name"
+HOOK = "helm.sh/hook"
+RELEASE_NAMESPACE = "meta.helm.sh/release-namespace"
+# Hooks name their release by a label: the charts' own one, and that of OpenStack-Helm.
+RELEASE_LABELS = ("app.kubernetes.io/instance", "release_group")
+# Hooks that are no part of a running release.
+OTHER_HOOKS = frozenset({"test", "test-success", "test-failure", "pre-delete", "post-delete"})
+
+
+@dataclass(frozen=True, slots=True)
+class Rollout:
+    """Counts of pods as the workload's own controller publishes them.
+
+    `desired` pods are wanted; `current` exist; `updated` are of the newest template; `ready` and
+    `available` of all that exist. `partition` pods of a StatefulSet are kept at the older template;
+    `on_delete`: pods take the newest template only when someone deletes them.
+    """
+
+    desired: int
+    current: int = 0
+    updated: int = 0
+    ready: int = 0
+    available: int = 0
+    partition: int = 0
+    on_delete: bool = False
+    misscheduled: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """One workload of a release. For Jobs `rollout` counts completions and `failed` its failed pods.
+
+    `stuck` says why its controller cannot go on, in its words; empty while it can. `off`: it is
+    switched off (scaled to zero, suspended, being deleted) and does not count. `missing`: its release
+    has it, and the API server has not. `cron` names the CronJob that made a Job. `started` is when a Job
+    began, of others when they were created (seconds since the epoch). `rolled_out`: a Deployment's newest
+    revision was complete once, and no deadline of its controller runs any more (kubernetes:
+    pkg/controller/deployment/progress.go).
+    """
+
+    kind: str
+    name: str
+    release: str
+    component: str
+    rollout: Rollout
+    generation: int = 0
+    observed: int = 0
+    started: float = 0.0
+    stuck: str = ""
+    done: bool = False
+    failed: int = 0
+    paused: bool = False
+    hook: bool = False
+    off: bool = False
+    missing: bool = False
+    cron: str = ""
+    rolled_out: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What one revision of a release put into the cluster: the workloads that go on running, as if they
+    were missing, and the names of the Jobs that are its hooks."""
+
+    workloads: tuple[Workload, ...]
+    hook_jobs: frozenset[str]
+
+
+def parse_manifest(
+    release: str, namespace: str, objects: Iterable[Mapping[str, Any]], hooks: Iterable[Mapping[str, Any]]
+) -> Manifest:
+    """The manifest of a release that lives in `namespace`, from its rendered objects and hooks.
+
+    Objects for other namespaces are left out: they are not watched.
+    """
+    workloads = []
+    for obj in objects:
+        meta = obj.get("metadata") or {}
+        here = meta.get("name") and (meta.get("namespace") or namespace) == namespace
+        if here and obj.get("kind") in ("Deployment", "StatefulSet", "DaemonSet"):
+            marked = {**meta, "annotations": {**(meta.get("annotations") or {}), RELEASE_NAME: release}}
+            found = parse_workload({**obj, "metadata": marked})
+            if found is not None and not found.off:
+                workloads.append(replace(found, missing=True))
+    jobs = [hook.get("metadata") or {} for hook in hooks if hook.get("kind") == "Job"]
+    return Manifest(tuple(workloads), frozenset(str(meta["name"]) for meta in jobs if meta.get("name")))
+
+
+def common_manifest(revisions: Sequence[Manifest]) -> Manifest:
+    """What is to be there while a release is on its way between these revisions, the newest last.
+
+    Workloads that all of them have, and the Jobs of all their hooks.
+    """
+    names = [{(one.kind, one.name) for one in manifest.workloads} for manifest in revisions]
+    shared = frozenset.intersection(*map(frozenset, names))
+    workloads = tuple(one for one in revisions[-1].workloads if (one.kind, one.name) in shared)
+    return Manifest(workloads, frozenset().union(*(manifest.hook_jobs for manifest in revisions)))
+
+
+def parse_workload(obj: Mapping[str, Any]) -> Workload | None:
+    """The facts of a workload; None if it belongs to no release, or to something that is no part of one.
+
+    A Job that a CronJob made is known by the labels of the CronJob's template.
+    """
+    meta = obj["metadata"]
+    kind = str(obj["kind"])
+    annotations = meta.get("annotations") or {}
+    hook = annotations.get(HOOK)
+    owners = meta.get("ownerReferences") or []
+    owner: Mapping[str, Any] = next((one for one in owners if one.get("controller")), {})
+    cron = str(owner.get("name") or "") if kind == "Job" and owner.get("kind") == "CronJob" else ""
+    release = _labelled_release(obj) if cron else _release(obj, annotations)
+    if not release or (owner and not cron) or (hook and OTHER_HOOKS & set(str(hook).split(","))):
+        return None
+    spec, status = obj.get("spec") or {}, obj.get("status") or {}
+    rollout = _PARTS[kind](spec, status)
+    failed_condition = find(status.get("conditions") or [], "Failed") if kind == "Job" else {}
+    complete = find(status.get("conditions") or [], "Complete") if kind == "Job" else {}
+    return Workload(
+        kind=kind,
+        name=str(meta["name"]),
+        release=release,
+        component=_label(obj, "component") or cron or str(meta["name"]),
+        rollout=rollout,
+        generation=int(meta.get("generation") or 0),
+        # A Job's status has none; its controller is seen at work by startTime.
+        observed=int(status.get("observedGeneration") or (meta.get("generation", 0) if kind == "Job" else 0)),
+        started=seconds_of(status.get("startTime") or meta.get("creationTimestamp")),
+        stuck=_words(failed_condition) if failed_condition.get("status") == "True" else _stuck(kind, status),
+        done=complete.get("status") == "True",
+        failed=int(status.get("failed") or 0) if kind == "Job" else 0,
+        paused=kind == "Deployment" and bool(spec.get("paused")),
+        rolled_out=find(status.get("conditions") or [], "Progressing").get("reason")
+        == "NewReplicaSetAvailable",
+        hook=bool(hook),
+        cron=cron,
+        off=bool(meta.get("deletionTimestamp")) or bool(spec.get("suspend")) or _is_zero(kind, obj, rollout),
+    )
+
+
+def _release(obj: Mapping[str, Any], annotations: Mapping[str, Any]) -> str:
+    if annotations.get(RELEASE_NAME):
+        home = annotations.get(RELEASE_NAMESPACE)
+        # A release of another namespace may put objects into this one; names are unique in each only.
+        return "" if home and home != obj["metadata"].get("namespace") else str(annotations[RELEASE_NAME])
+    return _labelled_release(obj) if HOOK in annotations else ""
+
+
+def _labelled_release(obj: Mapping[str, Any]) -> str:
+    return next((found for label in RELEASE_LABELS if (found := _label(obj, label))), "")
+
+
+def _label(obj: Mapping[str, Any], name: str) -> str:
+    """A label of the object, or of its pods: upstream's charts do not label every Job itself."""
+    template = ((obj.get("spec") or {}).get("template") or {}).get("metadata") or {}
+    own = (obj["metadata"].get("labels") or {}).get(name)
+    return str(own or (template.get("labels") or {}).get(name) or "")
+
+
+def _is_zero(kind: str, obj: Mapping[str, Any], rollout: Rollout) -> bool:
+    if kind == "DaemonSet":
+        # Before its controller has looked, zero means nothing.
+        seen = (obj.get("status") or {}).get("observedGeneration")
+        # Misscheduled: its only nodes may be lost ones.
+        none = rollout.desired == 0 and rollout.misscheduled == 0
+        return none and seen is not None and seen == obj["metadata"].get("generation")
+    return rollout.desired == 0
+
+
+def _stuck(kind: str, status: Mapping[str, Any]) -> str:
+    if kind != "Deployment":
+        return ""
+    conditions = status.get("conditions") or []
+    failure = find(conditions, "ReplicaFailure")
+    if failure.get("status") == "True":
+        return _words(failure)
+    progressing = find(conditions, "Progressing")
+    return _words(progressing) if progressing.get("status") == "False" else ""
+
+
+def _words(condition: Mapping[str, Any]) -> str:
+    return (
+        ": ".join(str(condition[key]) for key in ("reason", "message") if condition.get(key))
+        or "no reason given"
+    )
+
+
+def _count(value: Any, default: int = 0) -> int:
+    return default if value is None else int(value)
+
+
+def _deployment(spec: Mapping[str, Any], status: Mapping[str, Any]) -> Rollout:
+    return Rollout(
+        desired=_count(spec.get("replicas"), 1),
+        current=_count(status.get("replicas")),
+        updated=_count(status.get("updatedReplicas")),
+        ready=_count(status.get("readyReplicas")),
+        available=_count(status.get("availableReplicas")),
+    )
+
+
+def _statefulset(spec: Mapping[str, Any], status: Mapping[str, Any]) -> Rollout:
+    strategy = spec.get("updateStrategy") or {}
+    rolling = strategy.get("rollingUpdate") or {}
+    return Rollout(
+        desired=_count(spec.get("replicas"), 1),
+        current=_count(status.get("replicas")),
+        updated=_count(status.get("updatedReplicas")),
+        ready=_count(status.get("readyReplicas")),
+        available=_count(status.get("availableReplicas")),
+        partition=_count(rolling.get("partition")),
+        on_delete=strategy.get("type") == "OnDelete",
+    )
+
+
+def _daemonset(spec: Mapping[str, Any], status: Mapping[str, Any]) -> Rollout:
+    return Rollout(
+        desired=_count(status.get("desiredNumberScheduled")),
+        current=_count(status.get("currentNumberScheduled")),
+        updated=_count(status.get("updatedNumberScheduled")),
+        ready=_count(status.get("numberReady")),
+        available=_count(status.get("numberAvailable")),
+        on_delete=(spec.get("updateStrategy") or {}).get("type") == "OnDelete",
+        misscheduled=_count(status.get("numberMisscheduled")),
+    )
+
+
+def _job(spec: Mapping[str, Any], status: Mapping[str, Any]) -> Rollout:
+    # Without completions, any one success completes the Job (batch/v1 JobSpec).
+    wanted = _count(spec.get("completions"), 1)
+    done = _count(status.get("succeeded"))
+    return Rollout(
+        desired=wanted, current=_count(status.get("active")), ready=min(done, wanted), available=done
+    )
+
+
+_PARTS = {"Deployment": _deployment, "StatefulSet": _statefulset, "DaemonSet": _daemonset, "Job": _job}

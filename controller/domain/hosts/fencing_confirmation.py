@@ -1,0 +1,219 @@
+"""A confirmation that a machine is off: what it was given for, and what makes it void. Pure.
+
+It names the machine as its Node showed it: the Node, the boot, the last word of its kubelet. All that is ever
+compared is whether something is still the same, never one time with another: a clock may be wrong, and those
+of two machines never agree. The last word of a kubelet is the lastHeartbeatTime of the condition Ready: who
+calls a silent node Unknown leaves that as it was (kubernetes: pkg/controller/nodelifecycle). It changes with
+every word of a kubelet, so that a machine which was on in between shows it, however late it is looked at.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from controller.domain.api.conditions import find
+from controller.domain.shared.cloud_facts import ComputeService
+
+# No part of what is named has a blank or a slash.
+_PART = re.compile(r"^[^\s/]*$")
+_UNFIT = re.compile(r"[\s/@+]")
+_LIMIT = 2048
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """A machine as its Node shows it; all empty where there is no Node of that name.
+
+    `ready`: the status of the condition Ready; `heartbeat`: its lastHeartbeatTime, an opaque word.
+    """
+
+    uid: str = ""
+    boot: str = ""
+    ready: str = ""
+    heartbeat: str = ""
+
+    @property
+    def words(self) -> str:
+        """For a person."""
+        if not self.uid:
+            return "there was no Node of that name"
+        last = self.heartbeat or "not known"
+        return f"Node {self.uid}, boot {self.boot or 'not known'}, last word of its kubelet {last}"
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What else there was when a confirmation was taken up.
+
+    `report`: of the compute service, as `report_of` gives it; `peers`: marks of other Nodes of the machine.
+    """
+
+    report: str
+    peers: frozenset[str] = frozenset()
+
+    def written(self) -> str:
+        return f"{self.report}+{','.join(sorted(self.peers))}"
+
+
+@dataclass(frozen=True, slots=True)
+class Confirmation:
+    """`given` tells one from another that names the same. `seen` is None until it was taken up."""
+
+    machine: Machine
+    given: str = ""
+    seen: Seen | None = None
+
+    def written(self) -> str:
+        """As it stands on a Node."""
+        machine = self.machine
+        parts = [machine.uid, machine.boot, machine.ready, machine.heartbeat]
+        return "/".join([*parts, *([self.seen.written()] if self.seen is not None else [])])
+
+
+@dataclass(frozen=True, slots=True)
+class Peer:
+    """Another Node of the same machine. `confirmed`: it has a confirmation of its own that holds."""
+
+    name: str
+    machine: Machine
+    created: float
+    confirmed: bool
+
+    @property
+    def mark(self) -> str:
+        """The same as long as no kubelet has spoken as that Node."""
+        named = f"{self.machine.uid} {self.machine.boot} {self.machine.heartbeat}"
+        return hashlib.sha256(named.encode()).hexdigest()[:12]
+
+
+def machine_of(node: Mapping[str, Any] | None) -> Machine:
+    """What a Node shows; that there is none."""
+    if node is None:
+        return Machine()
+    status = node.get("status") or {}
+    ready = find(status.get("conditions") or (), "Ready")
+    return Machine(
+        uid=str(node["metadata"].get("uid") or ""),
+        boot=str((status.get("nodeInfo") or {}).get("bootID") or ""),
+        ready=str(ready.get("status") or ""),
+        heartbeat=str(ready.get("lastHeartbeatTime") or ""),
+    )
+
+
+def parse_confirmation(text: str) -> Confirmation:
+    """What stands on a Node: UID/BOOT/READY/HEARTBEAT, and what was seen. Raises ValueError on all else."""
+    parts = text.strip().split("/")
+    fit = len(text) <= _LIMIT and all(map(_PART.match, parts))
+    if len(parts) not in (4, 5) or not fit or not parts[0] or parts[2] not in ("Unknown", "False", ""):
+        raise ValueError("it names no machine that is not ready")
+    return Confirmation(Machine(*parts[:4]), seen=_parse_seen(parts[4]) if len(parts) == 5 else None)
+
+
+def _parse_seen(text: str) -> Seen:
+    report, _, marks = text.rpartition("+")
+    return Seen(report, frozenset(filter(None, marks.split(","))))
+
+
+def read_given(fenced: Mapping[str, Any]) -> Confirmation:
+    """`spec.fenced` of a maintenance; of its status, besides, what was seen when that was taken up."""
+    named = (str(fenced.get(key) or "") for key in ("nodeUID", "bootID", "ready", "lastHeartbeatTime"))
+    seen = str(fenced.get("seen") or "")
+    given = str(fenced.get("givenAt") or "")
+    return Confirmation(Machine(*named), given, _parse_seen(seen) if seen else None)
+
+
+def given_as(machine: Machine, given: str = "") -> dict[str, str]:
+    """A machine as `spec.fenced` names it."""
+    named = {
+        "nodeUID": machine.uid,
+        "bootID": machine.boot,
+        "ready": machine.ready,
+        "lastHeartbeatTime": machine.heartbeat,
+    }
+    return named | ({"givenAt": given} if given else {})
+
+
+def same_word(one: Confirmation, other: Confirmation) -> bool:
+    """Whether both are one and the same confirmation, taken up or not."""
+    return replace(one, seen=None) == replace(other, seen=None)
+
+
+def shown_since(confirmed: Machine, node: Machine | None) -> str:
+    """How the Node shows that the machine was on since; empty where it does not, or is gone."""
+    if confirmed.ready == "True":
+        return "it was given for a node that was Ready"
+    if node is None:
+        return ""
+    if node.uid != confirmed.uid:
+        kind = "another" if confirmed.uid else "a"
+        return f"there is {kind} Node of that name since then"
+    if node.boot != confirmed.boot:
+        return "its machine was started again since then"
+    if node.ready == "True":
+        return "the node was Ready since then"
+    spoke = node.ready == "False" and confirmed.ready != "False"
+    return "its kubelet spoke since then" if spoke or node.heartbeat != confirmed.heartbeat else ""
+
+
+def report_of(service: ComputeService | None) -> str:
+    """Which compute service there is, when Nova last wrote it down, and what else may have been written."""
+    if service is None:
+        return ""
+    stands = f"{service.enabled} {service.forced_down} {service.reason}"
+    digest = hashlib.sha256(stands.encode()).hexdigest()[:8]
+    return "@".join((*(_UNFIT.sub("_", one) for one in (service.id, service.updated)), digest))
+
+
+def reported_since(report: str, service: ComputeService | None) -> str:
+    """How Nova shows that the compute ran since; empty where it does not.
+
+    It writes down each report, and each change of the service. Where nothing else changed, it was a report.
+    """
+    if service is None:
+        return ""
+    before, now = report.split("@"), report_of(service).split("@")
+    if before[0] != now[0]:
+        return "another compute service of it has registered since then"
+    spoke = before[-1] == now[-1] and before != now
+    return "its compute service reported since then" if spoke else ""
+
+
+def seen_now(service: ComputeService | None, peers: Iterable[Peer]) -> Seen:
+    """What to note when a confirmation is taken up."""
+    return Seen(report_of(service), frozenset(one.mark for one in peers))
+
+
+def against_taking_up(
+    created: float, report: str, service: ComputeService | None, peers: Collection[Peer]
+) -> str:
+    """Why a confirmation is void when it is first looked at; empty where it is not.
+
+    `created`: of the Node that it names, 0.0 for none; by the API server, as that of every other. `report`:
+    what was last seen of its compute while the node was not ready, empty for nothing. What has reported after
+    that, and before this look, may have done so since the confirmation was given.
+    """
+    for one in peers:
+        newer = one.created >= created and not one.confirmed
+        if newer or one.machine.ready == "True":
+            return f"its machine is the node {one.name} since then: fence that one"
+    return reported_since(report, service) if report else ""
+
+
+def ran_since(seen: Seen, service: ComputeService | None, peers: Iterable[Peer]) -> str:
+    """What else than its own Node shows that the machine was on since it was taken up; empty for nothing."""
+    for one in peers:
+        if one.mark not in seen.peers and not one.confirmed:
+            return f"its machine ran as the node {one.name} since then: fence that one"
+    return reported_since(seen.report, service)
+
+
+def renewed(confirmation: Confirmation, service: ComputeService | None) -> Confirmation:
+    """With what is now written of the compute service, where that was changed and did not report."""
+    seen = confirmation.seen
+    if seen is None or service is None:
+        return confirmation
+    return replace(confirmation, seen=replace(seen, report=report_of(service)))

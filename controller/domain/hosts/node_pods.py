@@ -1,0 +1,96 @@
+"""Pods of the region as the care for nodes sees them: where they are and whether they serve. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from controller.domain.api.conditions import find
+from controller.domain.health.quorum import Member, QuorumGroup
+from controller.domain.health.workload_health import QUORUM_RELEASES
+from controller.domain.health.workloads import Workload
+from controller.domain.shared.times import seconds_of
+
+
+@dataclass(frozen=True, slots=True)
+class NodePod:
+    """One pod that has a node. `deleting`: by when it should have ended, 0.0 if it need not.
+
+    `freed`: it was deleted without a grace, so that nothing more can be asked for.
+    """
+
+    name: str
+    uid: str
+    node: str
+    owner: tuple[str, str]
+    ready: bool
+    deleting: float = 0.0
+    freed: bool = False
+
+
+def parse_node_pod(obj: Mapping[str, Any]) -> NodePod | None:
+    """The facts of a pod; None for one without a node, or that came to its end."""
+    meta, status = obj["metadata"], obj.get("status") or {}
+    node = str((obj.get("spec") or {}).get("nodeName") or "")
+    if not node or status.get("phase") in ("Succeeded", "Failed"):
+        return None
+    owners = meta.get("ownerReferences") or ()
+    owner: Mapping[str, Any] = next((one for one in owners if one.get("controller")), {})
+    return NodePod(
+        name=str(meta["name"]),
+        uid=str(meta["uid"]),
+        node=node,
+        owner=(str(owner.get("kind") or ""), str(owner.get("name") or "")),
+        ready=find(status.get("conditions") or (), "Ready").get("status") == "True",
+        deleting=seconds_of(meta.get("deletionTimestamp")),
+        freed=meta.get("deletionGracePeriodSeconds") == 0,
+    )
+
+
+def daemons_by_node(pods: Iterable[NodePod]) -> dict[str, list[NodePod]]:
+    """The pods of DaemonSets on each node: what a compute host consists of."""
+    found: dict[str, list[NodePod]] = {}
+    for pod in pods:
+        if pod.owner[0] == "DaemonSet":
+            found.setdefault(pod.node, []).append(pod)
+    return found
+
+
+def unready_daemons(daemons: Mapping[str, Sequence[NodePod]], node: str) -> tuple[str, ...]:
+    """What a node waits for: names of its DaemonSet pods that are not ready.
+
+    One without any, where other computes have some, waits for them to come.
+    """
+    here = daemons.get(node, ())
+    if daemons and not here:
+        return ("none of them is there yet",)
+    return tuple(sorted(pod.name for pod in here if not pod.ready or pod.deleting))
+
+
+def stuck_pods(pods: Iterable[NodePod], node: str, now: float) -> tuple[NodePod, ...]:
+    """Pods on a node that should have ended by now."""
+    here = (pod for pod in pods if pod.node == node and not pod.freed)
+    return tuple(pod for pod in here if 0 < pod.deleting < now)
+
+
+def quorum_groups(workloads: Iterable[Workload], pods: Iterable[NodePod]) -> tuple[QuorumGroup, ...]:
+    """The clusters of servers that decide by majority, with their members and where these are.
+
+    One that should have a single member has no majority to lose.
+    """
+    known = list(pods)
+    groups = []
+    for workload in workloads:
+        decides = workload.kind == "StatefulSet" and workload.component in QUORUM_RELEASES.get(
+            workload.release, frozenset()
+        )
+        if not decides or workload.rollout.desired < 2:
+            continue
+        members = tuple(
+            Member(pod.name, pod.node, pod.ready and not pod.deleting)
+            for pod in known
+            if pod.owner == ("StatefulSet", workload.name)
+        )
+        groups.append(QuorumGroup(workload.name, workload.rollout.desired, members))
+    return tuple(sorted(groups, key=lambda group: group.name))

@@ -1,0 +1,58 @@
+"""What a region's spec says of the care for its nodes. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from controller.domain.shared.durations import parse_duration
+
+
+@dataclass(frozen=True, slots=True)
+class SecretKey:
+    """One key of a Secret in the region's namespace."""
+
+    name: str
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class NodePolicy:
+    """`spec.features.nodes`. `hold_down` in seconds; `circuit_breaker` the share of computes, 0 to 1.
+
+    `fencing`: URL of a fencing service, with what it asks for as a bearer's token and with the authority
+    that it is known by. `shared_disks`: all hosts reach the disks of all servers. `paused`: the region's
+    mode is Paused, and nothing is done by itself.
+    """
+
+    hold_down: float = 120.0
+    evacuate: bool = False
+    circuit_breaker: float = 0.2
+    fencing: str = ""
+    fencing_token: SecretKey | None = None
+    fencing_authority: SecretKey | None = None
+    shared_disks: bool = False
+    paused: bool = False
+
+
+def _secret_key(given: Mapping[str, Any] | None) -> SecretKey | None:
+    return SecretKey(str(given["name"]), str(given["key"])) if given else None
+
+
+def parse_policy(spec: Mapping[str, Any]) -> NodePolicy:
+    """The policy of a region's spec, with its defaults."""
+    features = spec.get("features") or {}
+    given = features.get("nodes") or {}
+    fencing = given.get("fencing") or {}
+    images = (features.get("compute") or {}).get("images") or {}
+    return NodePolicy(
+        hold_down=float(parse_duration(str(given.get("holdDown") or "2m"))),
+        evacuate=given.get("evacuation") == "Auto",
+        circuit_breaker=int(given.get("brakePercent") or 20) / 100,
+        fencing=str(fencing.get("url") or ""),
+        fencing_token=_secret_key(fencing.get("tokenFrom")),
+        fencing_authority=_secret_key(fencing.get("authorityFrom")),
+        shared_disks=images.get("backend") == "ceph",
+        paused=spec.get("mode") == "Paused",
+    )

@@ -1,0 +1,54 @@
+"""When an absence of a node began, as far as all of it was seen. Pure.
+
+What is noted on the Node of an absence (`osctl.dev/not-ready-since`) is "BEGAN CHANGED STATUS BOOT": when it
+began, the Ready condition that was seen last, and the boot of the machine. A node that was ready in between
+while nobody looked shows another condition: then a word that the old absence was fenced says nothing of this.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from controller.domain.api.conditions import timestamp
+from controller.domain.shared.times import seconds_of
+
+# Kubernetes calls a node Unknown 40 s and more after its kubelet's last word (node-monitor-grace-period).
+# Within less of having seen it not ready, it cannot have been ready in between.
+UNSEEN = 30.0
+
+
+def words_of(ready: Mapping[str, Any]) -> str:
+    """A Ready condition in two words: since when it is so, and its status; `-` for what is not said."""
+    changed = seconds_of(ready.get("lastTransitionTime"))
+    return f"{timestamp(changed) if changed else '-'} {ready.get('status') or '-'}"
+
+
+def noted_absence(since: float, condition: str, boot: str) -> str:
+    """What is noted on a node that is not ready; `condition` as `words_of` gives it."""
+    return f"{timestamp(since)} {condition} {boot}".strip()
+
+
+def began(ready: Mapping[str, Any], boot: str, noted: str) -> float:
+    """When a node came to be as it is (seconds since the epoch), 0.0 where that is not known.
+
+    What was noted of an absence holds while its condition and the boot of its machine are those noted.
+    """
+    changed = seconds_of(ready.get("lastTransitionTime"))
+    start = seconds_of(noted.partition(" ")[0])
+    same = bool(start) and noted == noted_absence(start, words_of(ready), boot)
+    return start if ready.get("status") != "True" and same and (not changed or start <= changed) else changed
+
+
+def went_on(noted: str, condition: str, boot: str, last_seen: float) -> float:
+    """When the noted absence began, where one that went from False to Unknown is still the same; else 0.0.
+
+    `last_seen`: when the noted condition was seen last, 0.0 for never by this process.
+    """
+    start = seconds_of(noted.partition(" ")[0])
+    before = noted.split()[1:3]
+    changed, _, status = condition.partition(" ")
+    same_boot = bool(start) and noted == noted_absence(start, " ".join(before), boot)
+    silent = before[1:] == ["False"] and status == "Unknown"
+    seen = last_seen > 0.0 and seconds_of(changed) - last_seen < UNSEEN
+    return start if same_boot and silent and seen else 0.0

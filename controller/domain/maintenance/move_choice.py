@@ -1,0 +1,291 @@
+"""What a maintenance does to each server of a node, and whose turn it is. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from controller.domain.shared.cloud_facts import Aggregate, Migration, Server
+
+# Of a server's metadata or of its flavor's extra specs: live, cold, leave.
+POLICY_KEY = "maintenance"
+# What Nova calls the migration of an evacuation.
+EVACUATION = "evacuation"
+
+
+class Mode(StrEnum):
+    """`spec.mode` of a NodeMaintenance."""
+
+    CORDON = "Cordon"
+    MIGRATE = "Migrate"
+    EVACUATE = "Evacuate"
+
+
+class MoveKind(StrEnum):
+    """How a server leaves the node, or why it does not."""
+
+    LIVE = "Live"
+    COLD = "Cold"
+    EVACUATE = "Evacuate"
+    LEAVE = "Leave"
+    BLOCKED = "Blocked"
+    BUSY = "Busy"
+
+
+class Unmovable(StrEnum):
+    """`spec.onUnmovable`: what becomes of servers that cannot be migrated live."""
+
+    BLOCK = "Block"
+    LEAVE = "Leave"
+    COLD = "Cold"
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What may be done with servers. Limits of a live migration in MiB and GiB; 0 for none.
+
+    `rebuild_local`: an evacuation may make local disks again from their image, which loses what is on
+    them; `shared_disks`: the disks of all servers are on storage that every host reaches.
+    """
+
+    on_unmovable: Unmovable = Unmovable.BLOCK
+    most_memory: int = 0
+    most_local_disk: int = 0
+    rebuild_local: bool = False
+    shared_disks: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ServerPlan:
+    """What is done with one server, and why if that is not the ordinary way."""
+
+    id: str
+    name: str
+    way: MoveKind
+    why: str = ""
+
+
+# What Nova's API allows (nova/compute/api.py: live_migrate, resize, evacuate check the vm_state).
+_LIVE = frozenset(("ACTIVE", "PAUSED"))
+# Whatever task is on them: evacuate() has task_state=None.
+_EVACUATED = frozenset(("active", "stopped", "error"))
+_OBSTACLES = {
+    "SUSPENDED": "it is suspended: resume or stop it",
+    "ERROR": "it is in ERROR: repair or delete it",
+    "RESCUE": "it is in rescue mode: end that first",
+    "VERIFY_RESIZE": "a resize waits to be confirmed or reverted",
+    "SHELVED": "it is shelved and still on the node: offload or unshelve it",
+}
+_PASSING = frozenset(("BUILD", "REBUILD", "RESIZE", "REVERT_RESIZE", "MIGRATING", "REBOOT", "HARD_REBOOT"))
+_GOING = frozenset(("DELETED", "SOFT_DELETED"))
+_DELETING = frozenset(("deleting", "soft-deleting"))
+# Of hw:cpu_policy of a flavor, and hw_cpu_policy of an image.
+_PINNED = frozenset(("dedicated", "mixed"))
+
+
+def plan_server(server: Server, mode: Mode, rules: Rules, moves: Iterable[Migration] = ()) -> ServerPlan:
+    """How this server leaves the node.
+
+    `moves`: its migrations, which decide only where a server with a task is to be evacuated.
+    """
+    if mode == Mode.CORDON:
+        return ServerPlan(server.id, server.name, MoveKind.LEAVE, "mode Cordon moves no server")
+    way, why = _evacuated(server, rules, moves) if mode == Mode.EVACUATE else _migrated(server, rules)
+    return ServerPlan(server.id, server.name, way, why)
+
+
+def _policy(server: Server) -> str:
+    """What the server's owner, else its flavor, asks for. What is none of our words asks for nothing."""
+    for source in (server.metadata, server.extra_specs):
+        word = source.get(POLICY_KEY, "").strip().lower()
+        if word in ("live", "cold", "leave", "skip"):
+            return "leave" if word == "skip" else word
+    return ""
+
+
+def _evacuated(server: Server, rules: Rules, moves: Iterable[Migration]) -> tuple[MoveKind, str]:
+    """A task that was on it when its host died never ends, so only an evacuation is waited for."""
+    if _policy(server) == "leave":
+        return MoveKind.LEAVE, f"its owner asks for that ({POLICY_KEY}=leave)"
+    if server.status in _GOING or server.task in _DELETING:
+        # Nova goes on with that when the host is back (nova/compute/manager.py: _init_instance).
+        return MoveKind.LEAVE, "it is being deleted"
+    if server.task and _leaves_dead_host(server, moves):
+        return MoveKind.BUSY, f"Nova evacuates it already ({server.task})"
+    if server.state not in _EVACUATED:
+        return MoveKind.BLOCKED, f"Nova evacuates no server that is {server.state or server.status}"
+    if server.local_disk and not (rules.shared_disks or rules.rebuild_local):
+        return (
+            MoveKind.BLOCKED,
+            "its local disk would be made again from its image; allow it with localDisks: Rebuild",
+        )
+    return MoveKind.EVACUATE, ""
+
+
+def _leaves_dead_host(server: Server, moves: Iterable[Migration]) -> bool:
+    """Whether Nova is evacuating it from where it is; one to its host died with that."""
+    newest = max(moves, key=lambda one: one.id, default=None)
+    return (
+        newest is not None and newest.kind == EVACUATION and newest.source == server.host and not newest.ended
+    )
+
+
+def _migrated(server: Server, rules: Rules) -> tuple[MoveKind, str]:
+    policy = _policy(server)
+    if policy == "leave":
+        return MoveKind.LEAVE, f"its owner asks for that ({POLICY_KEY}=leave)"
+    if server.status in _GOING:
+        return MoveKind.LEAVE, "it is being deleted"
+    if server.task or server.status in _PASSING:
+        return MoveKind.BUSY, f"Nova is at work on it ({server.task or server.status})"
+    if server.status in _OBSTACLES:
+        return MoveKind.BLOCKED, _OBSTACLES[server.status]
+    if server.status == "SHUTOFF":
+        return MoveKind.COLD, "it is stopped"
+    if server.status not in _LIVE:
+        return MoveKind.BLOCKED, f"its status is {server.status}"
+    if policy == "cold":
+        return MoveKind.COLD, f"its owner asks for that ({POLICY_KEY}=cold)"
+    obstacle = "" if policy == "live" else _live_obstacle(server, rules)
+    if not obstacle:
+        return MoveKind.LIVE, ""
+    if rules.on_unmovable == Unmovable.COLD and server.status == "ACTIVE":
+        return MoveKind.COLD, obstacle
+    if rules.on_unmovable == Unmovable.LEAVE:
+        return MoveKind.LEAVE, obstacle
+    return (
+        MoveKind.BLOCKED,
+        f"{obstacle}; set its metadata {POLICY_KEY} to live, cold or leave, or onUnmovable",
+    )
+
+
+def _live_obstacle(server: Server, rules: Rules) -> str:
+    specs = server.extra_specs
+    if any(key.startswith("resources") and key.endswith(":VGPU") for key in specs):
+        return "it has a vGPU"
+    if "pci_passthrough:alias" in specs:
+        return "it has a PCI device of the node"
+    if "accel:device_profile" in specs:
+        return "it has an accelerator of the node"
+    policies = (specs.get("hw:cpu_policy"), server.image.get("hw_cpu_policy"))
+    if _PINNED.intersection(policies) or "hw:numa_nodes" in specs or "hw_numa_nodes" in server.image:
+        return "it is pinned to CPUs of the node"
+    if server.local_disk and not rules.shared_disks and 0 < rules.most_local_disk < server.disk:
+        return f"its local disk of {server.disk} GiB is too big to copy (limit {rules.most_local_disk})"
+    if 0 < rules.most_memory < server.memory:
+        return f"its memory of {server.memory} MiB is too big (limit {rules.most_memory})"
+    return ""
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetRequest:
+    """What one maintenance asks for: servers that wait to be moved, and those under way.
+
+    `created` orders claims; `per_host` and `per_region` are its budgets.
+    """
+
+    name: str
+    created: float
+    waiting: int
+    moving: int
+    per_host: int
+    per_region: int
+
+
+def share_slots(claims: Iterable[BudgetRequest]) -> dict[str, int]:
+    """How many servers each may begin to move now.
+
+    One slot at a time goes round, to the one with fewest under way, the oldest first: so none waits
+    until another has ended. The region's budget is the least that any claim with work asks for.
+    """
+    known = sorted(claims, key=lambda one: (one.created, one.name))
+    busy = [one for one in known if one.waiting or one.moving]
+    given = dict.fromkeys((one.name for one in known), 0)
+    if not busy:
+        return given
+    free = min(one.per_region for one in busy) - sum(one.moving for one in busy)
+    while free > 0:
+        open_ = [
+            one
+            for one in busy
+            if given[one.name] < one.waiting and one.moving + given[one.name] < one.per_host
+        ]
+        if not open_:
+            break
+        next_ = min(open_, key=lambda one: one.moving + given[one.name])
+        given[next_.name] += 1
+        free -= 1
+    return given
+
+
+def waits_for_slots(claims: Iterable[BudgetRequest], slots: Mapping[str, int]) -> dict[str, str]:
+    """For each maintenance that may begin no server because of the region's budget: who uses that up.
+
+    `slots` is what `share_slots` gave for these claims.
+    """
+    known = sorted(claims, key=lambda one: (one.created, one.name))
+    busy = [one for one in known if one.waiting or one.moving]
+    used = {one.name: one.moving + slots[one.name] for one in busy if one.moving + slots[one.name]}
+    budget = min((one.per_region for one in busy), default=0)
+    if sum(used.values()) < budget:
+        return {}
+    holders = ", ".join(f"{name} ({count})" for name, count in used.items())
+    text = f"waits for a slot: {budget} servers of the region may move at once, and these do: {holders}"
+    return {one.name: text for one in busy if one.waiting and not (one.moving or slots[one.name])}
+
+
+@dataclass(frozen=True, slots=True)
+class QueuedMaintenance:
+    """A maintenance that wants its host out of service. `begun`: it has been given that already."""
+
+    name: str
+    host: str
+    created: float
+    begun: bool
+    most_unavailable: int
+
+
+@dataclass(frozen=True)
+class Availability:
+    """Which hosts are out of service for other reasons, and which hosts stand for each other."""
+
+    away: frozenset[str] = frozenset()
+    aggregates: tuple[Aggregate, ...] = field(default=())
+
+
+def decide_turns(turns: Iterable[QueuedMaintenance], availability: Availability) -> dict[str, str]:
+    """For each maintenance why it must wait, empty where it may begin or has begun.
+
+    The oldest goes first; a younger one passes only where no aggregate of its host is exhausted, and never
+    one of the same host. Hosts in no aggregate stand for each other.
+    """
+    ordered = sorted(turns, key=lambda one: (one.created, one.name))
+    out = {one.host for one in ordered if one.begun} | set(availability.away)
+    answers = {}
+    holders = {one.host: one.name for one in reversed(ordered)}
+    holders |= {one.host: one.name for one in reversed(ordered) if one.begun}
+    for turn in ordered:
+        if turn.begun:
+            answers[turn.name] = ""
+            continue
+        if holders[turn.host] != turn.name:
+            answers[turn.name] = f"waits for the maintenance {holders[turn.host]} of the same node"
+            continue
+        answers[turn.name] = _exhausted(turn, out, availability.aggregates)
+        # One that waits keeps its place, too: those behind it must not take what it waits for.
+        out.add(turn.host)
+    return answers
+
+
+def _exhausted(turn: QueuedMaintenance, out: set[str], aggregates: tuple[Aggregate, ...]) -> str:
+    mine = {one.name: one.hosts for one in aggregates if turn.host in one.hosts}
+    placed = frozenset(host for one in aggregates for host in one.hosts)
+    groups: Mapping[str, frozenset[str]] = mine or {"": frozenset(out - placed) | {turn.host}}
+    for name, hosts in sorted(groups.items()):
+        others = sorted((out & hosts) - {turn.host})
+        if len(others) >= turn.most_unavailable:
+            where = f"of aggregate {name}" if name else "without an aggregate"
+            shown = ", ".join(others[:5])
+            return f"waits: {shown} {where} away, and {turn.most_unavailable} may be at once"
+    return ""

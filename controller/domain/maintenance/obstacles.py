@@ -1,0 +1,128 @@
+"""What stands in the way of a maintenance, as the last pass at Kubernetes and OpenStack shows it. Pure.
+
+A plan tells what the real thing would meet, so both ask here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from controller.domain.api.reasons import Reason
+from controller.domain.hosts.fencing_confirmation import Confirmation, Machine, ran_since, shown_since
+from controller.domain.hosts.nodes import NodeFacts
+from controller.domain.maintenance.move_choice import Mode
+from controller.domain.maintenance.network_moves import AgentAvailability, NetworkMove, NetworkMoveState
+from controller.domain.shared.cloud_facts import ComputeService
+
+Obstacle = tuple[Reason, str]
+STILL_REPORTS: Obstacle = (
+    Reason.COMPUTE_STILL_REPORTS,
+    "its compute service reports: its servers run; they are evacuated only when it is silent",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class HostSnapshot:
+    """A node and its host. `there`: whether the Node exists; one without a role has none in `node`.
+
+    `machine`: as its Node shows it. `fencing_confirmation`: the confirmation of the maintenance itself, once
+    it was taken up;
+    `void`: why that is void. `host`: as OpenStack calls it. `beside`: other Nodes that are the same host, as
+    when the machine joined again under another name.
+    """
+
+    name: str
+    host: str
+    there: bool
+    node: NodeFacts | None
+    service: ComputeService | None
+    machine: Machine | None = None
+    fencing_confirmation: Confirmation | None = None
+    void: str = ""
+    beside: tuple[NodeFacts, ...] = ()
+
+
+def obstacle(mode: Mode, ground: HostSnapshot) -> Obstacle | None:
+    """What stands in the way of moving servers, None where nothing does."""
+    return before_taking_out(mode, ground) or before_moving(mode, ground)
+
+
+def before_taking_out(mode: Mode, ground: HostSnapshot) -> Obstacle | None:
+    """Why the host may not even be taken out of service."""
+    if mode == Mode.EVACUATE:
+        return _not_dead(ground)
+    if not ground.there:
+        return Reason.NODE_REMOVED, f'there is no node "{ground.name}"'
+    return None
+
+
+def before_moving(mode: Mode, ground: HostSnapshot) -> Obstacle | None:
+    """Why servers cannot leave a host that is out of service."""
+    if ground.service is None:
+        # A node for networks only has none, and is out of service with its agents.
+        for_networks = ground.there and (ground.node is None or not ground.node.is_compute)
+        if mode == Mode.CORDON or for_networks:
+            return None
+        return Reason.COMPUTE_MISSING, f'OpenStack has no compute service on "{ground.host}"'
+    if mode == Mode.MIGRATE and not ground.service.up:
+        text = "its compute service does not report: servers can only be evacuated, after fencing"
+        return Reason.COMPUTE_DOWN, text
+    return None
+
+
+def planned_moves(outlook: AgentAvailability) -> list[NetworkMove]:
+    """What is to leave the agents of the host; Blocked where no other agent could take it."""
+    text = "no other agent that lives can take it"
+    return [
+        one if outlook.others(one.kind) else replace(one, state=NetworkMoveState.BLOCKED, message=text)
+        for one in outlook.present()
+    ]
+
+
+def stranded(moves: Sequence[NetworkMove]) -> Obstacle | None:
+    """That of planned routers and networks some have nowhere to go."""
+    count = sum(one.state == NetworkMoveState.BLOCKED for one in moves)
+    text = f"{count} routers and networks have no other agent that lives and could take them"
+    return (Reason.AGENTS_DOWN, text) if count else None
+
+
+def speaks_against(word: Confirmation, ground: HostSnapshot) -> str:
+    """What shows that the machine was on since a confirmation was taken up; empty for nothing."""
+    own = shown_since(word.machine, ground.machine)
+    if own or word.seen is None:
+        return own
+    return ran_since(word.seen, ground.service, [one.as_peer() for one in ground.beside])
+
+
+def _not_dead(ground: HostSnapshot) -> Obstacle | None:
+    """Why nothing may be evacuated from this node, None where it is certain that it is off."""
+    if ground.node is not None and ground.node.is_ready:
+        return Reason.COMPUTE_STILL_REPORTS, "the node is ready: its servers run; migrate them instead"
+    ready = next((one.name for one in ground.beside if one.is_ready), "")
+    if ready:
+        text = f"its machine is the node {ready} now, which is ready: its servers run; migrate them instead"
+        return Reason.COMPUTE_STILL_REPORTS, text
+    if ground.service is not None and ground.service.up:
+        return STILL_REPORTS
+    why = ground.void
+    if ground.fencing_confirmation is not None:
+        why = speaks_against(ground.fencing_confirmation, ground)
+        if not why:
+            return None
+    nodes = [*([ground.node] if ground.node is not None else []), *ground.beside]
+    if any(_is_off(node, [one for one in nodes if one is not node], ground.service) for node in nodes):
+        return None
+    name = max(nodes, key=lambda one: one.created).name if nodes else ground.name
+    text = f"it is not certain that the node is off: osctl node fenced {name}, or spec.fenced"
+    if why:
+        again = f"osctl node maintain {ground.name} --mode evacuate --fenced, or osctl node fenced {name}"
+        text = f"spec.fenced is void for good: {why}; look again whether the machine is off, then {again}"
+    elif any(one.fenced and one.confirmation is None for one in nodes):
+        text += "; what stands on the Node as osctl.dev/fenced names no machine"
+    return Reason.FENCING_AWAITED, text
+
+
+def _is_off(node: NodeFacts, others: Sequence[NodeFacts], service: ComputeService | None) -> bool:
+    """Whether a confirmation on this Node of the machine holds."""
+    return node.is_fenced and not node.runs(service, others)

@@ -1,0 +1,402 @@
+"""A NodeMaintenance: its spec, its status, and the next thing to do for each server. Pure.
+
+All progress is in the status, so that any process can go on from it. What is asked of Nova is noted before
+it is asked for, with the newest migration that the server had; afterwards Nova's own records tell whether
+the request arrived: a newer migration, a task, another host. Without any of them, and after a while, it did
+not arrive, and is asked for again. That counts as no attempt of the server's: the way to Nova was broken, or
+the process was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Any
+
+from controller.domain.api.conditions import timestamp
+from controller.domain.hosts.fencing_confirmation import Confirmation, read_given
+from controller.domain.maintenance.move_choice import Mode, MoveKind, Rules, ServerPlan, Unmovable
+from controller.domain.shared import backoff
+from controller.domain.shared.cloud_facts import Migration, Server
+from controller.domain.shared.durations import parse_duration
+from controller.domain.shared.times import seconds_of
+
+# Within so many seconds what was asked of Nova is to be seen there, and an abort is to have an effect.
+SETTLE, ABORT_WITHIN = 10.0, 120.0
+# Nova begins a second evacuation beside the first, so one that may still arrive is given more time.
+SETTLE_EVACUATION = 60.0
+RETRY_FIRST, RETRY_CAP = 10.0, 120.0
+
+
+class Phase(StrEnum):
+    """`status.phase`."""
+
+    PENDING = "Pending"
+    PLANNED = "Planned"
+    WAITING = "Waiting"
+    MOVING = "Moving"
+    COMPLETED = "Completed"
+    BLOCKED = "Blocked"
+    ROLLING_BACK = "RollingBack"
+
+
+class ServerMoveState(StrEnum):
+    """`status.servers[].state`."""
+
+    PENDING = "Pending"
+    REQUESTED = "Requested"
+    MOVING = "Moving"
+    DONE = "Done"
+    LEFT = "Left"
+    BLOCKED = "Blocked"
+
+
+class Command(StrEnum):
+    """What is asked of Nova for one server."""
+
+    LIVE = "LiveMigrate"
+    COLD = "ColdMigrate"
+    CONFIRM = "Confirm"
+    EVACUATE = "Evacuate"
+    ABORT = "Abort"
+
+
+_COMMANDS = {MoveKind.LIVE: Command.LIVE, MoveKind.COLD: Command.COLD, MoveKind.EVACUATE: Command.EVACUATE}
+
+
+@dataclass(frozen=True, slots=True)
+class MaintenanceSpec:
+    """`spec`, with its defaults. Deadlines in seconds."""
+
+    node: str
+    mode: Mode
+    dry_run: bool = False
+    fenced: Confirmation | None = None
+    per_host: int = 2
+    per_region: int = 8
+    most_unavailable: int = 1
+    server_deadline: float = 900.0
+    deadline: float = 14400.0
+    retries: int = 3
+    rules: Rules = field(default_factory=Rules)
+
+
+def parse_spec(obj: Mapping[str, Any], *, shared_disks: bool = False) -> MaintenanceSpec:
+    """The spec of a NodeMaintenance that the API server has accepted. Raises ValueError on any other."""
+    spec = obj["spec"]
+    budgets, deadlines = spec.get("budgets") or {}, spec.get("deadlines") or {}
+    limits = spec.get("limits") or {}
+    return MaintenanceSpec(
+        node=str(spec["nodeName"]),
+        mode=Mode(spec.get("mode") or Mode.MIGRATE),
+        dry_run=bool(spec.get("dryRun")),
+        fenced=read_given(given) if isinstance(given := spec.get("fenced"), dict) and given else None,
+        per_host=int(budgets.get("serversPerNode") or 2),
+        per_region=int(budgets.get("serversPerRegion") or 8),
+        most_unavailable=int(budgets.get("nodesPerAggregate") or 1),
+        server_deadline=parse_duration(deadlines.get("server") or "15m"),
+        deadline=parse_duration(deadlines.get("whole") or "4h"),
+        retries=int(spec["retries"]) if spec.get("retries") is not None else 3,
+        rules=Rules(
+            on_unmovable=Unmovable(spec.get("onUnmovable") or Unmovable.BLOCK),
+            most_memory=int(limits.get("memoryMiB") or 0),
+            most_local_disk=int(limits.get("localDiskGiB") or 0),
+            rebuild_local=spec.get("localDisks") == "Rebuild",
+            shared_disks=shared_disks,
+        ),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ServerMove:
+    """One server in `status.servers`. Times in seconds since the epoch, 0.0 for never.
+
+    `after`: the newest migration before ours was asked for; `migration`: ours, 0 until it was seen. `unseen`:
+    of the `attempts` those of which Nova never showed anything. `refused`: Nova answered the last one with a
+    conflict, which `message` quotes: our own of before that it is at work on, or a refusal.
+    """
+
+    id: str
+    name: str
+    way: MoveKind
+    state: ServerMoveState = ServerMoveState.PENDING
+    attempts: int = 0
+    requested: float = 0.0
+    not_before: float = 0.0
+    after: int = 0
+    target: str = ""
+    message: str = ""
+    unseen: int = 0
+    refused: bool = False
+    migration: int = 0
+
+    @property
+    def failures(self) -> int:
+        """Attempts that count."""
+        return self.attempts - self.unseen
+
+    @property
+    def ended(self) -> bool:
+        return self.state in (ServerMoveState.DONE, ServerMoveState.LEFT)
+
+    @property
+    def under_way(self) -> bool:
+        return self.state in (ServerMoveState.REQUESTED, ServerMoveState.MOVING)
+
+    def written(self) -> dict[str, Any]:
+        """As it stands in the status."""
+        times = {"requestedAt": self.requested, "notBefore": self.not_before}
+        plain = {
+            "attempts": self.attempts,
+            "unseen": self.unseen,
+            "refused": self.refused,
+            "afterMigration": self.after,
+            "migration": self.migration,
+        }
+        texts = {"target": self.target, "message": self.message}
+        return {
+            "id": self.id,
+            "name": self.name,
+            "action": str(self.way),
+            "state": str(self.state),
+            **{key: value for key, value in plain.items() if value},
+            **{key: timestamp(value) for key, value in times.items() if value},
+            **{key: value for key, value in texts.items() if value},
+        }
+
+
+def read_entry(entry: Mapping[str, Any]) -> ServerMove:
+    """An entry of the status as it was written."""
+    return ServerMove(
+        id=str(entry["id"]),
+        name=str(entry.get("name") or ""),
+        way=MoveKind(entry["action"]),
+        state=ServerMoveState(entry["state"]),
+        attempts=int(entry.get("attempts") or 0),
+        requested=seconds_of(entry.get("requestedAt")),
+        not_before=seconds_of(entry.get("notBefore")),
+        after=int(entry.get("afterMigration") or 0),
+        target=str(entry.get("target") or ""),
+        message=str(entry.get("message") or ""),
+        unseen=int(entry.get("unseen") or 0),
+        refused=bool(entry.get("refused")),
+        migration=int(entry.get("migration") or 0),
+    )
+
+
+def plan_entry(plan: ServerPlan, known: ServerMove | None, retries: int) -> ServerMove:
+    """The entry of a server that is on the node: what is under way stays, anything else follows the plan.
+
+    So does what was given up, while Nova is at work on it or no attempt is left for that way. With
+    another way attempts count again.
+    """
+    if known is not None and known.under_way:
+        return known
+    if known is not None and known.state == ServerMoveState.BLOCKED and known.way in _COMMANDS:
+        spent = known.failures > retries and plan.way == known.way
+        if spent or plan.way == MoveKind.BUSY:
+            return known
+    base = known if known is not None else ServerMove(plan.id, plan.name, plan.way, message=plan.why)
+    state = {MoveKind.LEAVE: ServerMoveState.LEFT, MoveKind.BLOCKED: ServerMoveState.BLOCKED}.get(
+        plan.way, ServerMoveState.PENDING
+    )
+    if state == base.state and plan.way == base.way:
+        return replace(base, name=plan.name)
+    found = replace(base, name=plan.name, way=plan.way, state=state, message=plan.why)
+    # A task in between is no other way.
+    if plan.way == base.way or MoveKind.BUSY in (plan.way, base.way):
+        return found
+    return replace(found, attempts=0, unseen=0, not_before=0.0)
+
+
+def try_again(entry: ServerMove) -> ServerMove:
+    """The entry after the spec was edited, which is an answer to what was blocked: attempts count again."""
+    if entry.under_way or entry.ended:
+        return entry
+    return replace(entry, state=ServerMoveState.PENDING, attempts=0, unseen=0, not_before=0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class ServerSnapshot:
+    """A server under way as Nova shows it now. `server` is None where Nova says there is none."""
+
+    server: Server | None
+    migrations: tuple[Migration, ...] = ()
+
+    @property
+    def newest(self) -> int:
+        return max((one.id for one in self.migrations), default=0)
+
+
+def begin(entry: ServerMove, sight: ServerSnapshot, now: float) -> tuple[ServerMove, Command]:
+    """The request to be noted, and what is asked for after that."""
+    noted = replace(
+        entry,
+        state=ServerMoveState.REQUESTED,
+        requested=now,
+        after=sight.newest,
+        migration=0,
+        attempts=entry.attempts + 1,
+        message="",
+        refused=False,
+    )
+    return noted, _COMMANDS[entry.way]
+
+
+def unknown(entry: ServerMove, why: str) -> ServerMove:
+    """The entry of what was asked for where the answer did not come; what Nova shows decides."""
+    return replace(entry, message=why)
+
+
+def conflicting(entry: ServerMove, why: str) -> ServerMove:
+    """The entry of what Nova answered with a conflict; unless it shows a task, that was a refusal."""
+    return replace(entry, message=why, refused=True)
+
+
+def advance(
+    entry: ServerMove, sight: ServerSnapshot, source: str, spec: MaintenanceSpec, now: float
+) -> tuple[ServerMove, Command | None]:
+    """Where a server under way stands, and what else is to be asked of Nova for it.
+
+    Past the server's deadline it is given up, so that its slot is free; when it arrives later, that shows.
+    """
+    server = sight.server
+    if server is None:
+        return replace(entry, state=ServerMoveState.DONE, message="deleted meanwhile"), None
+    newest = _ours(entry, sight)
+    if newest is not None:
+        # It did arrive.
+        entry = replace(entry, message="", refused=False, migration=newest.id)
+    late = now - entry.requested > spec.server_deadline
+    if server.status == "VERIFY_RESIZE" and not server.task:
+        return _unconfirmed(entry, server, newest, source=source, late=late)
+    if _at_work(entry, server, newest, source):
+        moving = replace(entry, state=ServerMoveState.MOVING, target=_elsewhere(server, source))
+        return _overdue(moving, server, newest, spec=spec, now=now) if late else (moving, None)
+    if server.host != source:
+        return _arrived(entry, server, newest), None
+    if newest is not None and newest.failed:
+        return failed(entry, f"Nova: its migration ended as {newest.status}", spec, now), None
+    if now - entry.requested < _settles_in(entry, newest):
+        return entry, None
+    if newest is not None:
+        return failed(entry, "Nova: its migration ended, and it is still here", spec, now), None
+    return _without_trace(entry, spec, now), None
+
+
+def _settles_in(entry: ServerMove, newest: Migration | None) -> float:
+    may_come = entry.way == MoveKind.EVACUATE and newest is None and not entry.refused
+    return SETTLE_EVACUATION if may_come else SETTLE
+
+
+def _at_work(entry: ServerMove, server: Server, newest: Migration | None, source: str) -> bool:
+    """Whether Nova moves the server, or does something else with it."""
+    if newest is not None and not newest.ended:
+        return True
+    if entry.way == MoveKind.EVACUATE and server.host == source:
+        # The task that its host died in does not end. Nova notes that of an evacuation (REBUILDING,
+        # nova/compute/api.py) just before the migration.
+        return server.task.startswith("rebuild")
+    return bool(server.task) or server.status == "MIGRATING"
+
+
+def _without_trace(entry: ServerMove, spec: MaintenanceSpec, now: float) -> ServerMove:
+    """The entry of a server on which nothing is under way, and that has no newer migration."""
+    if entry.refused:
+        return failed(entry, entry.message, spec, now)
+    if entry.state == ServerMoveState.MOVING:
+        return failed(entry, "Nova: a task ended without a migration, and it is still here", spec, now)
+    why = entry.message or "Nova shows nothing of what was asked for"
+    return _later(replace(entry, unseen=entry.unseen + 1), f"{why}; it is asked for again", now)
+
+
+def observe_next(entry: ServerMove, sight: ServerSnapshot, source: str) -> tuple[ServerMove, Command | None]:
+    """Where a server stands that is not under way, and that the list of the node's servers has no more.
+
+    And what is to be asked of Nova: a move that was given up may have arrived since.
+    """
+    server = sight.server
+    if server is None:
+        return replace(entry, state=ServerMoveState.DONE, message="deleted meanwhile"), None
+    if server.host == source or server.task or server.status == "MIGRATING":
+        return entry, None
+    newest = _ours(entry, sight)
+    if server.status == "VERIFY_RESIZE":
+        given_up = entry.state == ServerMoveState.BLOCKED and entry.requested > 0
+        return _unconfirmed(entry, server, newest if given_up else None, source=source, late=True)
+    return _arrived(entry, server, newest), None
+
+
+def _ours(entry: ServerMove, sight: ServerSnapshot) -> Migration | None:
+    """The newest move since ours was asked for."""
+    return next((one for one in reversed(sight.migrations) if one.id > entry.after), None)
+
+
+def _elsewhere(server: Server, source: str) -> str:
+    return server.host if server.host != source else ""
+
+
+def _resized(entry: ServerMove, server: Server) -> ServerMove:
+    text = "a resize waits to be confirmed or reverted by its owner"
+    return replace(entry, state=ServerMoveState.BLOCKED, target=server.host, message=text)
+
+
+def _unconfirmed(
+    entry: ServerMove, server: Server, newest: Migration | None, *, source: str, late: bool
+) -> tuple[ServerMove, Command | None]:
+    """Only what we moved is confirmed: a resize is its owner's to confirm, or to take back."""
+    if entry.way != MoveKind.COLD or newest is None or (newest.kind, newest.source) != ("migration", source):
+        return _resized(entry, server), None
+    entry = replace(entry, migration=newest.id)
+    command = Command.CONFIRM if newest.status == "finished" else None
+    if late:
+        text = (
+            f"its move to {server.host} is not confirmed yet: openstack server migration confirm {entry.id}"
+        )
+        return replace(entry, state=ServerMoveState.BLOCKED, target=server.host, message=text), command
+    return replace(entry, state=ServerMoveState.MOVING, target=server.host), command
+
+
+def _overdue(
+    moving: ServerMove, server: Server, newest: Migration | None, *, spec: MaintenanceSpec, now: float
+) -> tuple[ServerMove, Command | None]:
+    stands = f"{server.status} {server.task}".strip()
+    stands += f", its migration {newest.id} {newest.status}" if newest is not None else ""
+    told = replace(moving, message=f"takes longer than {spec.server_deadline:.0f} s; Nova: {stands}")
+    abortable = moving.way == MoveKind.LIVE and newest is not None and newest.status == "running"
+    if abortable and now - moving.requested <= spec.server_deadline + ABORT_WITHIN:
+        return told, Command.ABORT
+    return replace(told, state=ServerMoveState.BLOCKED), None
+
+
+def _arrived(entry: ServerMove, server: Server, newest: Migration | None) -> ServerMove:
+    """A server that is not on the node any more, and on which nothing is under way."""
+    gone = replace(entry, state=ServerMoveState.DONE, target=server.host, message="", not_before=0.0)
+    broken = server.status == "ERROR" or (newest is not None and newest.failed)
+    if entry.attempts and broken:
+        where = f"on {server.host}" if server.host else "on no host"
+        ended = f", its migration {newest.id} {newest.status}" if newest is not None else ""
+        text = f"it is {where}, {server.status}{ended}: look at it, then edit the spec"
+        return replace(gone, state=ServerMoveState.BLOCKED, message=text)
+    return gone if server.host else replace(gone, message=f"on no host any more ({server.status})")
+
+
+def failed(entry: ServerMove, why: str, spec: MaintenanceSpec, now: float) -> ServerMove:
+    """The entry after an attempt that came to nothing."""
+    entry = replace(entry, refused=False)
+    if entry.failures > spec.retries:
+        text = f"{why}; {entry.failures} attempts failed: migrate it by hand, or edit the spec"
+        return replace(entry, state=ServerMoveState.BLOCKED, message=text)
+    return _later(entry, f"{why}; it is tried again", now)
+
+
+def _later(entry: ServerMove, why: str, now: float) -> ServerMove:
+    jitter = backoff.steady_jitter(f"{entry.id} {entry.attempts}")
+    pause = backoff.delay(entry.attempts, jitter, first=RETRY_FIRST, cap=RETRY_CAP)
+    return replace(entry, state=ServerMoveState.PENDING, not_before=now + pause, message=why)
+
+
+def may_begin(entry: ServerMove, now: float) -> bool:
+    """Whether the server waits for nothing but a slot."""
+    return entry.state == ServerMoveState.PENDING and entry.way in _COMMANDS and now >= entry.not_before

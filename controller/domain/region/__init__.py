@@ -1,0 +1,1 @@
+"""The OpenStackDeployment: its spec, its features and rules, its plan, its summary and Ready."""

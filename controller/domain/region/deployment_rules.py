@@ -1,0 +1,200 @@
+"""What must hold between features that lie apart, and what a resource definition cannot say."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from controller.domain.shared.cron_schedule import schedule_problem
+from controller.domain.values.chart_values import DocumentPath, format_path
+from controller.errors import Problem
+
+Features = Mapping[str, Any]
+_ROOT: DocumentPath = ("spec", "features")
+# Keystone's domains of the administrator, of the services' accounts, and of Heat's users.
+_DOMAINS = ("default", "service", "heat")
+# Bridges that neutron's agents and OVN's controllers make for themselves.
+_OWN_BRIDGES = ("br-int", "br-tun")
+
+
+def feature_problems(features: Features) -> list[Problem]:
+    """Every problem of the completed features (`ResourceSchema.completed`) of a valid object."""
+    return [
+        *_vlan_ranges(features),
+        *_bridges(features),
+        *_floating_addresses(features),
+        *_load_balancer(features),
+        *_baremetal(features),
+        *_ceph_backup(features),
+        *_network_types(features["networking"]),
+        *_baremetal_types(features),
+        *_image_stores(features["image"]["backends"]),
+        *_own_domains(features["identity"]["ldap"]["domains"]),
+        *_schedules(features["database"]),
+        *_marks(features, ()),
+    ]
+
+
+def _problem(path: DocumentPath, message: str, remedy: str = "") -> Problem:
+    return Problem(format_path(_ROOT + path), message, remedy)
+
+
+def _vlan_ranges(features: Features) -> Iterator[Problem]:
+    for index, network in enumerate(features["networking"]["externalNetworks"]):
+        before: list[tuple[int, int, str]] = []
+        for place, text in enumerate(network["vlanRanges"]):
+            first, last = (int(number) for number in text.split(":"))
+            path = ("networking", "externalNetworks", index, "vlanRanges", place)
+            if not 1 <= first <= last <= 4094:
+                yield _problem(path, "must be two VLANs from 1 to 4094, the lower one first")
+                continue
+            shared = next((other for start, end, other in before if start <= last and first <= end), None)
+            if shared is not None:
+                yield _problem(path, f"has VLANs of {shared}", "let each VLAN be in one range")
+            before.append((first, last, text))
+
+
+def _bridges(features: Features) -> Iterator[Problem]:
+    """An interface is a port of one bridge, and neutron's own bridges lead nowhere outside."""
+    holders: dict[str, str] = {}
+    for index, network in enumerate(features["networking"]["externalNetworks"]):
+        path: DocumentPath = ("networking", "externalNetworks", index)
+        bridge, interface = network["bridge"], network["interface"]
+        if bridge in _OWN_BRIDGES:
+            remedy = "name a bridge of its own, such as br-ex"
+            yield _problem((*path, "bridge"), f"{bridge} is a bridge that neutron keeps for itself", remedy)
+        if not interface:
+            continue
+        holder = holders.setdefault(interface, network["name"])
+        if holder != network["name"]:
+            remedy = "give each network an interface of its own, or use VLANs of one network"
+            message = f'{interface} is in the bridge of network "{holder}" already'
+            yield _problem((*path, "interface"), message, remedy)
+
+
+def _floating_addresses(features: Features) -> Iterator[Problem]:
+    floating = features["networking"]["floatingNetwork"]
+    path: DocumentPath = ("networking", "floatingNetwork")
+    if floating["subnet"]:
+        yield from _inside(floating["subnet"], (*path, "subnet"))
+    if floating["networkType"] == "vlan" and floating["segmentationID"] is None:
+        yield _problem((*path, "segmentationID"), "required, and not set", "networkType is vlan")
+    if floating["networkType"] == "flat" and floating["segmentationID"] is not None:
+        yield _problem((*path, "segmentationID"), "belongs to networkType vlan")
+
+
+def _inside(subnet: Features, path: DocumentPath) -> Iterator[Problem]:
+    """Addresses of a subnet that lie outside of it, or in the wrong order."""
+    network = ipaddress.ip_network(subnet["range"], strict=False)
+    for key in ("gateway", "poolStart", "poolEnd"):
+        if subnet[key] is not None and ipaddress.ip_address(subnet[key]) not in network:
+            yield _problem((*path, key), f"is not an address of {network}")
+            return
+    start, end = subnet["poolStart"], subnet["poolEnd"]
+    if start and end and int(ipaddress.ip_address(start)) > int(ipaddress.ip_address(end)):
+        yield _problem((*path, "poolEnd"), "comes before poolStart")
+
+
+def _load_balancer(features: Features) -> Iterator[Problem]:
+    if features["loadBalancer"]["provider"] == "ovn" and features["networking"]["backend"] != "ml2/ovn":
+        remedy = "set spec.features.networking.backend to ml2/ovn, or provider to amphora"
+        yield _problem(("loadBalancer", "provider"), "ovn needs networking backend ml2/ovn", remedy)
+
+
+def _baremetal(features: Features) -> Iterator[Problem]:
+    known = [network["name"] for network in features["networking"]["externalNetworks"]]
+    for index, network in enumerate(features["baremetal"]["networks"]):
+        path: DocumentPath = ("baremetal", "networks", index)
+        if network["physicalNetwork"] not in known:
+            message = "must be the name of one of spec.features.networking.externalNetworks"
+            yield _problem((*path, "physicalNetwork"), message, f"known: {', '.join(known) or 'none'}")
+        yield from _inside(network, path)
+
+
+def _ceph_backup(features: Features) -> Iterator[Problem]:
+    backup = features["blockStorage"]["backup"]
+    if backup["driver"] not in (None, "nfs") and backup["share"]:
+        yield _problem(("blockStorage", "backup", "share"), "belongs to driver nfs")
+
+
+def _network_types(networking: Features) -> Iterator[Problem]:
+    """A network is flat, or it has VLANs: neutron makes none of the other type on it."""
+    networks = networking["externalNetworks"]
+    for index, kind in enumerate(networking["tenantNetworkTypes"] or ()):
+        if kind == "vlan" and not any(network["vlanRanges"] for network in networks):
+            path: DocumentPath = ("networking", "tenantNetworkTypes", index)
+            remedy = "give vlanRanges to one of spec.features.networking.externalNetworks"
+            yield _problem(path, "vlan needs an external network with VLANs", remedy)
+    floating = networking["floatingNetwork"]
+    vlan = floating["networkType"] == "vlan"
+    if floating["enabled"]:
+        path = ("networking", "floatingNetwork", "networkType")
+        yield from _misfit(networks, floating["physicalNetwork"], path, vlan=vlan)
+
+
+def _baremetal_types(features: Features) -> Iterator[Problem]:
+    networks = features["networking"]["externalNetworks"]
+    for index, network in enumerate(features["baremetal"]["networks"]):
+        path: DocumentPath = ("baremetal", "networks", index, "vlan")
+        yield from _misfit(networks, network["physicalNetwork"], path, vlan=network["vlan"] is not None)
+
+
+def _misfit(networks: Any, physical: str | None, path: DocumentPath, *, vlan: bool) -> Iterator[Problem]:
+    index = next((place for place, one in enumerate(networks) if one["name"] == physical), None)
+    if index is None or bool(networks[index]["vlanRanges"]) == vlan:
+        return
+    ranges = format_path((*_ROOT, "networking", "externalNetworks", index, "vlanRanges"))
+    if vlan:
+        yield _problem(path, f'network "{physical}" has no VLANs', f"set {ranges}, or use it flat")
+    else:
+        remedy = f"give the VLAN that it is to use, or remove {ranges}"
+        yield _problem(path, f'network "{physical}" has VLANs, and is not used flat', remedy)
+
+
+def _image_stores(backends: Any) -> Iterator[Problem]:
+    claimed = [index for index, backend in enumerate(backends) if backend["type"] == "pvc"]
+    for index in claimed[1:]:
+        message = "the glance chart claims one volume, and another store of type pvc is there before"
+        yield _problem(("image", "backends", index, "type"), message, "keep one of them")
+
+
+def _own_domains(domains: Any) -> Iterator[Problem]:
+    taken: dict[str, str] = {}
+    for index, domain in enumerate(domains):
+        path: DocumentPath = ("identity", "ldap", "domains", index, "name")
+        name = domain["name"].lower()
+        if name in _DOMAINS:
+            message = f'Keystone keeps accounts of its own in domain "{name}"'
+            remedy = "give the domain another name: those accounts could not sign in any more"
+            yield _problem(path, message, remedy)
+        elif name in taken:
+            message = (
+                f'Keystone takes it for domain "{taken[name]}": it does not tell capitals from small letters'
+            )
+            yield _problem(path, message, "give the domain another name")
+        else:
+            taken[name] = domain["name"]
+
+
+def _schedules(database: Features) -> Iterator[Problem]:
+    given = {("backup",): database["backup"]["schedule"]} | {
+        ("cleanup", service): cleanup["schedule"] for service, cleanup in database["cleanup"].items()
+    }
+    for path, schedule in given.items():
+        if schedule and (wrong := schedule_problem(schedule)):
+            remedy = "write minute, hour, day of the month, month, day of the week, as 0 1 * * *"
+            yield _problem(("database", *path, "schedule"), wrong, remedy)
+
+
+def _marks(value: Any, path: DocumentPath) -> Iterator[Problem]:
+    """Marks of merging, which a template would take for its own."""
+    if isinstance(value, Mapping):
+        if "$patch" in value:
+            message = "$patch belongs to values under spec.common and spec.services"
+            yield _problem((*path, "$patch"), message, "leave the field out instead")
+        for key, item in value.items():
+            yield from _marks(item, (*path, key))
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _marks(item, (*path, index))

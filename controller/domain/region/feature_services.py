@@ -1,0 +1,74 @@
+"""Features that name services: whether the region has them, and their charts can do what is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from controller.domain.values.catalogue import ServiceEntry
+from controller.domain.values.chart_values import DocumentPath, format_path, parse_path
+from controller.domain.values.suggestions import suggestion
+from controller.errors import Problem
+
+Knows = Callable[[str, DocumentPath], bool]
+
+# What a chart of the service must have, one of the keys, for the feature to have an effect.
+_NEEDED: Mapping[str, tuple[str, ...]] = {
+    "policies": ("conf.policy",),
+    "audit": ("conf.api_audit_map", "conf.audit_map"),
+    "log levels": ("conf.logging", "conf.horizon.local_settings.config.log_level"),
+    "a broker of its own": ("endpoints.oslo_messaging",),
+    "database cleanup": (
+        "manifests.cron_job_archive_deleted_rows",
+        "manifests.cron_db_purge",
+        "manifests.cron_job_purge_deleted",
+    ),
+}
+
+
+def feature_service_problems(
+    features: Mapping[str, Any], services: tuple[ServiceEntry, ...], knows: Knows
+) -> list[Problem]:
+    """Services that features name and that the region lacks, or whose charts would ignore the feature."""
+    by_name = {entry.name: entry for entry in services if entry.group == "openstack"}
+    problems = []
+    for feature, path, service in _named(features):
+        if service not in by_name:
+            remedy = suggestion(service, by_name)
+            problems.append(
+                Problem(format_path(path), f'no OpenStack service "{service}" in this region', remedy)
+            )
+        elif not _can(by_name[service], feature, knows):
+            able = [name for name, entry in by_name.items() if _can(entry, feature, knows)]
+            problems.append(
+                Problem(
+                    format_path(path),
+                    f'the charts of service "{service}" have no {feature.removeprefix("a ")}',
+                    f"services that have it: {', '.join(able) or 'none'}",
+                )
+            )
+    return problems
+
+
+def _named(features: Mapping[str, Any]) -> Iterator[tuple[str, DocumentPath, str]]:
+    base: DocumentPath = ("spec", "features")
+    maps = (
+        ("policies", ("policies",), features["policies"]),
+        ("log levels", ("logging", "services"), features["logging"]["services"]),
+        ("database cleanup", ("database", "cleanup"), features["database"]["cleanup"]),
+    )
+    for feature, path, services in maps:
+        for service in services:
+            yield feature, (*base, *path, service), service
+    lists = (
+        ("audit", ("audit", "services"), features["audit"]["services"]),
+        ("a broker of its own", ("messaging", "dedicatedBrokers"), features["messaging"]["dedicatedBrokers"]),
+    )
+    for feature, path, services in lists:
+        for index, service in enumerate(services):
+            yield feature, (*base, *path, index), service
+
+
+def _can(entry: ServiceEntry, feature: str, knows: Knows) -> bool:
+    charts = [name for name, chart in entry.charts.items() if not chart.optional]
+    return any(knows(chart, parse_path(key)) for chart in charts for key in _NEEDED[feature])

@@ -1,0 +1,105 @@
+"""Main fields that name charts and services: names that nothing reads are told, with what was meant."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any
+
+from controller.domain.releases.bundle import ChartRef
+from controller.domain.values.catalogue import Catalogue
+from controller.domain.values.chart_values import DocumentPath, format_path, lookup
+from controller.domain.values.suggestions import unknown_key
+from controller.errors import Problem
+
+_VERSIONS: DocumentPath = ("spec", "charts", "versions")
+_CLASSES: DocumentPath = ("spec", "storageClasses")
+
+
+def name_problems(spec: Mapping[str, Any], catalogue: Catalogue) -> Iterator[Problem]:
+    """Charts and services that do not exist, and versions that cannot be chosen."""
+    charts = {name for entry in catalogue.services.values() for name in entry.charts}
+    versions = lookup(spec, ("charts", "versions")) or {}
+    if versions and not (spec.get("charts") or {}).get("repository"):
+        yield Problem(
+            format_path(_VERSIONS),
+            "only charts of a repository have versions to choose from",
+            "set spec.charts.repository, or remove the versions",
+        )
+    for name in versions:
+        if name not in charts:
+            yield unknown_key(_VERSIONS, 'chart "%"', name, charts)
+        elif catalogue.is_own(name):
+            text = f"chart {name} is always the one shipped with the controller"
+            yield Problem(format_path((*_VERSIONS, name)), text, "remove its version")
+    for name in spec.get("storageClasses") or {}:
+        if name not in catalogue:
+            yield unknown_key(_CLASSES, 'service "%"', name, catalogue.services)
+
+
+def unused_charts(
+    spec: Mapping[str, Any], catalogue: Catalogue, rendered: Mapping[str, Collection[str]]
+) -> Iterator[Problem]:
+    """Values for charts that a service may use, and that no release of this region is made of.
+
+    `rendered` are the charts of each service that was rendered.
+    """
+    places: list[tuple[DocumentPath, Any]] = [(("spec", "services"), spec.get("services"))]
+    for label, body in (spec.get("nodes") or {}).items():
+        places.append((("spec", "nodes", label, "services"), lookup(body, ("services",))))
+    for path, services in places:
+        for service, used in rendered.items():
+            charts = lookup(services, (service,))
+            for chart in charts if isinstance(charts, Mapping) else ():
+                if chart in catalogue[service].charts and chart not in used:
+                    yield Problem(
+                        format_path((*path, service, chart)),
+                        f"no release of this region is made of chart {chart}",
+                        f"service {service} uses {', '.join(sorted(used))}; remove its values",
+                    )
+
+
+def name_warnings(
+    spec: Mapping[str, Any], charts: Collection[str], claiming: Collection[str]
+) -> Iterator[Problem]:
+    """What is named rightly and has no effect. `charts` are those of the region's releases, `claiming` the
+    services whose templates asked for a StorageClass."""
+    for name in lookup(spec, ("charts", "versions")) or {}:
+        if name not in charts:
+            text = f"no release of this region is made of chart {name}: its version has no effect"
+            yield Problem(format_path((*_VERSIONS, name)), text)
+    for name in spec.get("storageClasses") or {}:
+        if name not in claiming:
+            text = f"service {name} claims no volume in this region: its class has no effect"
+            remedy = f"services that claim one: {', '.join(sorted(claiming))}"
+            yield Problem(format_path((*_CLASSES, name)), text, remedy)
+
+
+def proxy_warnings(spec: Mapping[str, Any]) -> Iterator[Problem]:
+    """What a proxy of the region does not reach."""
+    if any((spec.get("proxy") or {}).values()):
+        yield Problem(
+            "spec.proxy",
+            "is used by the controller only: no chart of OpenStack-Helm takes a proxy",
+            "let nodes pull images through a proxy of their own",
+        )
+
+
+def chart_of(spec: Mapping[str, Any], catalogue: Catalogue, name: str) -> ChartRef:
+    """Where the chart of this name comes from, and which version of it, as `spec.charts` says."""
+    charts = spec.get("charts") or {}
+    repository = charts.get("repository")
+    if catalogue.is_own(name):
+        return ChartRef(name=name, path=name)
+    if not repository:
+        directory = str(charts.get("path") or "").rstrip("/")
+        return ChartRef(name=name, path=f"{directory}/{name}" if directory else name)
+    version = (charts.get("versions") or {}).get(name, "")
+    if not version and not repository.startswith("file://"):
+        version = catalogue.tested_version
+    return ChartRef(
+        name=name,
+        version=version,
+        repository=repository,
+        credentials_secret=charts.get("credentialsSecret") or "",
+        ca_secret=charts.get("caSecret") or "",
+    )

@@ -1,0 +1,275 @@
+"""core's level of a plan: what a region is to become, gathered from its bundles, and its approval. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from controller.domain.api.conditions import Condition, shorten
+from controller.domain.api.reasons import Reason
+from controller.domain.releases.bundle import ReleaseSpec
+from controller.domain.releases.digests import fingerprint
+from controller.domain.releases.plan import PlanAction, bounded, plan_sentence
+from controller.domain.releases.release_settings import VOLUMES, SettingChange, release_changes
+from controller.domain.values.chart_values import format_path
+from controller.domain.values.merge import Layer, MergedValues, merge_layers
+from controller.domain.values.value_text import value_text
+from controller.domain.values.values_diff import ValueChange, diff_values
+from controller.errors import SpecInvalid
+
+CONDITION = "Planned"
+MOST_VALUE = 4096
+MOST_WARNINGS = 50
+
+
+@dataclass(frozen=True)
+class Approval:
+    """An approval that was taken up: what it was given for, and how far that is.
+
+    `digest` is the plan's, `desired` that of everything the region asked for when it was taken up: as long
+    as it asks for the same, the plan may be carried on although it shrinks. `generation` is the
+    osdpl's that asked so last. `done`: all of it is applied, and the approval is used up.
+    """
+
+    digest: str
+    desired: str
+    generation: int
+    done: bool = False
+
+    def again(self, osdpl: Mapping[str, Any]) -> Approval:
+        """The same approval, found to hold for the osdpl as it is now."""
+        return replace(self, generation=int(osdpl["metadata"].get("generation") or 0))
+
+    def entry(self) -> dict[str, Any]:
+        """`status.plan.accepted`."""
+        return {
+            "digest": self.digest,
+            "desired": self.desired,
+            "generation": self.generation,
+            "done": self.done,
+        }
+
+
+def approval_in(status: Mapping[str, Any]) -> Approval | None:
+    """The approval that an osdpl's status remembers."""
+    given = (status.get("plan") or {}).get("accepted") or {}
+    if not (given.get("digest") and given.get("desired")):
+        return None
+    generation = int(given.get("generation") or 0)
+    return Approval(str(given["digest"]), str(given["desired"]), generation, bool(given.get("done")))
+
+
+def holds_for_approval(osdpl: Mapping[str, Any]) -> bool:
+    """Whether the region's mode keeps its present spec from being acted upon: an unapproved plan, a pause."""
+    mode = (osdpl.get("spec") or {}).get("mode")
+    if mode == "Paused":
+        return True
+    if mode != "Plan":
+        return False
+    approval = approval_in(osdpl.get("status") or {})
+    return approval is None or approval.generation != osdpl["metadata"].get("generation")
+
+
+@dataclass(frozen=True)
+class RegionPlan:
+    """What would be done to a region. `entries` are those of `status.plan.releases`, already cut.
+
+    `digest` is empty where there is nothing to do, and where it cannot be told: `waits_for` names bundles
+    whose part is missing, `problem` says why the plan would fail.
+    """
+
+    entries: tuple[Mapping[str, Any], ...] = ()
+    digest: str = ""
+    sentence: str = ""
+    warnings: tuple[str, ...] = ()
+    waits_for: tuple[str, ...] = ()
+    problem: str = ""
+
+    @property
+    def empty(self) -> bool:
+        """Whether it is known that nothing would be done."""
+        return not (self.entries or self.waits_for or self.problem)
+
+    def status(self, generation: int, approval: Approval | None) -> dict[str, Any]:
+        """`status.plan` of the osdpl."""
+        plan = {
+            "observedGeneration": generation,
+            "digest": self.digest,
+            "message": self.sentence,
+            "warnings": [shorten(text, 1000) for text in self.warnings[:MOST_WARNINGS]],
+            "releases": [dict(entry) for entry in self.entries],
+            "accepted": approval.entry() if approval else None,
+        }
+        return {key: value for key, value in plan.items() if value not in (None, "", [])}
+
+
+@dataclass(frozen=True)
+class DesiredRelease:
+    """One release as the region asks for it, and as its bundle has it now (None: it has not)."""
+
+    service: str
+    spec: ReleaseSpec
+    merged: MergedValues
+    volumes: str
+    current: ReleaseSpec | None = None
+    current_volumes: str = ""
+
+
+@dataclass(frozen=True)
+class PlanParts:
+    """What a region's plan is made of: the bundles as read, and the wishes by release name.
+
+    `services` and `asked` are by bundle: its service, and the digest of what is asked for of it (none for
+    a bundle that is to go).
+    """
+
+    bundles: Sequence[Mapping[str, Any]]
+    desired: Mapping[str, DesiredRelease]
+    warnings: tuple[str, ...] = ()
+    services: Mapping[str, str] = field(default_factory=dict)
+    asked: Mapping[str, str] = field(default_factory=dict)
+
+
+def gather_plan(parts: PlanParts) -> RegionPlan:
+    """Puts together what every bundle would do with what core knows of its values."""
+    known = [bundle for bundle in parts.bundles if _planned(bundle, parts.asked.get(_name(bundle), ""))]
+    names = {_name(bundle) for bundle in known}
+    there = {_name(bundle) for bundle in parts.bundles}
+    waiting = tuple(sorted((there | parts.asked.keys()) - names))
+    digests: dict[str, str] = {}
+    entries: list[dict[str, Any]] = []
+    for bundle in sorted(known, key=_name):
+        plan = (bundle.get("status") or {}).get("plan") or {}
+        if plan.get("digest"):
+            digests[_name(bundle)] = str(plan["digest"])
+        if not waiting:
+            found = [_with_changes(entry, parts.desired) for entry in plan.get("releases") or []]
+            entries += [{**entry, "service": parts.services.get(_name(bundle), "")} for entry in found]
+    if waiting:
+        return RegionPlan(warnings=parts.warnings, waits_for=waiting, sentence="not known yet")
+    touched = {entry["name"] for entry in entries}
+    entries += list(_settings_entries(parts.desired, touched))
+    problems = [f"{entry['name']}: {entry['problem']}" for entry in entries if entry.get("problem")]
+    sentence = plan_sentence(entries)
+    digest = ""
+    if entries and not problems:
+        changes = {entry["name"]: entry.get("changes") or [] for entry in entries}
+        digest = fingerprint({"bundles": digests, "changes": changes})
+    return RegionPlan(
+        entries=tuple(bounded(entries)),
+        digest=digest,
+        sentence=sentence,
+        warnings=parts.warnings,
+        problem="; ".join(problems),
+    )
+
+
+def _name(bundle: Mapping[str, Any]) -> str:
+    return str(bundle["metadata"]["name"])
+
+
+def _planned(bundle: Mapping[str, Any], asked: str) -> bool:
+    """Whether the bundle's plan is of its present spec, and of the charts that core knows."""
+    plan = (bundle.get("status") or {}).get("plan") or {}
+    current = plan.get("observedGeneration") == bundle["metadata"].get("generation")
+    return current and asked in ("", plan.get("wish"))
+
+
+def _with_changes(entry: Mapping[str, Any], wishes: Mapping[str, DesiredRelease]) -> dict[str, Any]:
+    """The entry with the values that change, for a release that both was and is to be."""
+    wish = wishes.get(str(entry.get("name")))
+    found = dict(entry)
+    if wish is None or wish.current is None or entry.get("action") != PlanAction.UPGRADE:
+        return found
+    changes = [*_settings(wish), *_values(wish.current, wish.merged)]
+    if changes:
+        found["changes"] = changes
+    elif wish.current.chart == wish.spec.chart:
+        text = "its values are the same: its chart, or a secret that it refers to, has changed"
+        found["message"] = "; ".join(part for part in (str(entry.get("message") or ""), text) if part)
+    return found
+
+
+def _settings_entries(
+    wishes: Mapping[str, DesiredRelease], touched: Iterable[str]
+) -> Iterable[dict[str, Any]]:
+    done = set(touched)
+    for name, wish in wishes.items():
+        changes = _settings(wish) if name not in done else []
+        if changes:
+            yield {
+                "name": name,
+                "service": wish.service,
+                "action": str(PlanAction.SETTINGS),
+                "changes": changes,
+            }
+
+
+def _settings(wish: DesiredRelease) -> list[dict[str, Any]]:
+    """Changes of how a release is kept, which Helm does not see."""
+    if wish.current is None:
+        return []
+    found = release_changes(wish.current, wish.spec)
+    if wish.current_volumes != wish.volumes:
+        found += (SettingChange(VOLUMES, wish.current_volumes, wish.volumes),)
+    return [
+        {
+            "path": one.path,
+            "before": value_text(one.before, MOST_VALUE),
+            "after": value_text(one.after, MOST_VALUE),
+        }
+        for one in found
+    ]
+
+
+def _values(current: ReleaseSpec, merged: MergedValues) -> list[dict[str, Any]]:
+    """The values that change, secrets by their references, each with who sets it."""
+    try:
+        before = merge_layers(merged.defaults, [Layer("applied", current.values)])
+    except SpecInvalid:
+        # The chart's defaults are of another shape now: only what was sent can be compared.
+        before = MergedValues({}, dict(current.values), {})
+        merged = MergedValues({}, merged.overlay, merged.history)
+    return [_change(change, merged) for change in diff_values(before, merged)]
+
+
+def _change(change: ValueChange, merged: MergedValues) -> dict[str, Any]:
+    said = merged.chain(change.path)
+    found = {
+        "path": format_path(change.path)[:2048],
+        "before": value_text(change.before, MOST_VALUE),
+        "after": value_text(change.after, MOST_VALUE),
+        "layer": change.layer_after,
+        "setBy": said[-1].path[:2048] if said else "",
+    }
+    return {key: value for key, value in found.items() if value}
+
+
+def planned_condition(
+    plan: RegionPlan | None, approval: Approval | None, approved: str, *, name: str, generation: int
+) -> Condition:
+    """`Planned`: True when `status.plan` tells all that would be done. `plan` None: the mode is not Plan.
+
+    `approval` is one that is being carried out or was the last; `approved` is `spec.approvedPlan`.
+    """
+
+    def says(status: bool, reason: Reason, message: str) -> Condition:
+        text = shorten(message, 4000)
+        return Condition(CONDITION, "True" if status else "False", reason, text, generation)
+
+    if plan is None:
+        return says(False, Reason.NOT_PLANNED, "")
+    if plan.waits_for:
+        return says(False, Reason.PLANNING, f"helmbundle looks at {', '.join(plan.waits_for)}")
+    if plan.problem:
+        return says(False, Reason.PLAN_FAILED, f"it would fail: {plan.problem}")
+    if approval is not None and not approval.done:
+        return says(True, Reason.PLAN_APPROVED, f"{approval.digest} is being applied")
+    if plan.empty:
+        return says(True, Reason.PLAN_EMPTY, "the region is as its spec says: nothing to do")
+    what = f"plan {plan.digest} {plan.sentence}"
+    if approved and not (approval is not None and approval.digest == approved):
+        text = f"spec.approvedPlan is of another plan, so nothing is applied; now {what}"
+        return says(True, Reason.PLAN_DIFFERS, text)
+    return says(True, Reason.PLAN_PENDING, f"{what}; it waits for approval: osctl approve {name}")

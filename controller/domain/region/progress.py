@@ -1,0 +1,138 @@
+"""How far a region's bundles are: releases deployed, components ready, what each service runs. Pure."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from controller.domain.api.conditions import find
+from controller.domain.api.reasons import Reason
+from controller.domain.releases.bundle_status import ReleaseState
+
+# States of releases that something is being done to.
+AT_WORK = (ReleaseState.INSTALLING, ReleaseState.UPGRADING, ReleaseState.UNINSTALLING)
+
+
+@dataclass(frozen=True)
+class RegionProgress:
+    """How far the releases of a region are: counts, and the names of those that are not simply there.
+
+    `done` are deployed as their bundles ask for now, `begun` tells that any is there or under way. `failing`
+    failed with what is asked for now, `moving` are being worked on, `suspended` are not as they are to be
+    and wait for somebody. `in_progress` come closer to what is asked for now without anybody's help: not
+    those that failed, nor what waits for them or for a release that there is not.
+    """
+
+    done: int
+    total: int
+    current: bool  # every bundle's status is about its present spec
+    begun: bool = False
+    failing: tuple[str, ...] = ()
+    moving: tuple[str, ...] = ()
+    suspended: tuple[str, ...] = ()
+    in_progress: tuple[str, ...] = ()
+
+    @property
+    def complete(self) -> bool:
+        """Whether every release is deployed as described."""
+        return self.current and self.done == self.total
+
+
+def region_progress(bundles: Iterable[Mapping[str, Any]], wanted: frozenset[str]) -> RegionProgress:
+    """The progress of some bundles as read; `wanted` are the names of those that there should be."""
+    done = total = 0
+    begun = False
+    names_in: dict[str, list[str]] = defaultdict(list)
+    there = list(bundles)
+    names = {str(bundle["metadata"]["name"]) for bundle in there}
+    # A bundle that goes away, or that has not been seen yet, is work that is left.
+    current = names == wanted
+    # Of a bundle that cannot be made nobody knows the releases: it has one at the least.
+    total += len(wanted - names)
+    for bundle in there:
+        status = bundle.get("status") or {}
+        asked = {str(item["name"]) for item in (bundle.get("spec") or {}).get("releases") or []}
+        total += len(asked)
+        seen = status.get("observedGeneration") == bundle["metadata"].get("generation")
+        current = current and seen
+        for release in status.get("releases") or []:
+            state = release.get("state")
+            if release.get("name") in asked:
+                done += seen and state == ReleaseState.DEPLOYED
+                begun = begun or state == ReleaseState.DEPLOYED
+            else:
+                current = False
+            if seen or state != ReleaseState.FAILED:
+                names_in[str(state)].append(str(release.get("name")))
+            if state == ReleaseState.FAILED and release.get("reason") == Reason.SUSPENDED:
+                names_in[ReleaseState.SUSPENDED].append(str(release.get("name")))
+    moving = tuple(sorted(name for state in AT_WORK for name in names_in[state]))
+    return RegionProgress(
+        done,
+        total,
+        current,
+        begun=begun or bool(moving),
+        failing=tuple(sorted(names_in[ReleaseState.FAILED])),
+        moving=moving,
+        suspended=tuple(sorted(names_in[ReleaseState.SUSPENDED])),
+        in_progress=tuple(sorted(_in_progress(there))),
+    )
+
+
+def _in_progress(bundles: Iterable[Mapping[str, Any]]) -> set[str]:
+    """Releases that helmbundle brings nearer to what is asked for, or has not compared with that yet."""
+    needs: dict[str, set[str]] = {}
+    there: set[str] = set()
+    waiting: set[str] = set()
+    result: set[str] = set()
+    for bundle in bundles:
+        status = bundle.get("status") or {}
+        wanted = {str(one["name"]): one for one in (bundle.get("spec") or {}).get("releases") or []}
+        needs |= {name: set(one.get("dependsOn") or ()) for name, one in wanted.items()}
+        if status.get("observedGeneration") != bundle["metadata"].get("generation"):
+            result |= wanted.keys()
+            continue
+        for release in status.get("releases") or []:
+            name, state = str(release.get("name")), release.get("state")
+            # Another try of what fails again and again is no news.
+            fresh = not (release.get("lastAttempt") or {}).get("failures")
+            if state == ReleaseState.DEPLOYED:
+                there.add(name)
+            elif state in AT_WORK and fresh:
+                result.add(name)
+            elif state == ReleaseState.WAITING and name in wanted:
+                waiting.add(name)
+    # What waits goes on if all that it waits for does.
+    while more := {name for name in waiting - result if needs[name] <= there | result}:
+        result |= more
+    return result
+
+
+def healthy_text(health: Mapping[str, Any]) -> str:
+    """`41/42`: components that are ready, of all; empty while none is known."""
+    components = [item for application in health.values() for item in application.values()]
+    good = sum(1 for item in components if item.get("status") == "Ready")
+    return f"{good}/{len(components)}" if components else ""
+
+
+def service_entry(bundle: Mapping[str, Any], before: Mapping[str, Any], target: str) -> dict[str, str]:
+    """A service's entry in `status.services`. `before`: the status as read; `target`: the OpenStack release
+    that the bundle is for, empty where the bundle is not what the spec asks for."""
+    name = str(bundle["metadata"]["name"])
+    status = bundle.get("status") or {}
+    current = status.get("observedGeneration") == bundle["metadata"].get("generation")
+    ready = find(status.get("conditions") or [], "Ready")
+    deployed = current and ready.get("status") == "True"
+    known = str(((before.get("services") or {}).get(name) or {}).get("openstackVersion") or "")
+    state = (
+        "Applied" if deployed else "Failed" if ready.get("reason") == Reason.RELEASES_FAILING else "Applying"
+    )
+    spec = bundle.get("spec") or {}
+    if spec.get("planned") and not spec.get("releases"):
+        state = "Planned"
+    if bundle["metadata"].get("deletionTimestamp"):
+        state = "Deleting"
+    version = target if deployed and target else known
+    return {"state": state, "openstackVersion": version} if version else {"state": state}

@@ -1,0 +1,227 @@
+"""The summary that core computes of a region: state, progress, Ready and its companions. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from controller.domain.api.conditions import Condition, Status, find
+from controller.domain.api.reasons import Reason
+from controller.domain.region.facts import RegionFacts
+from controller.domain.region.progress import RegionProgress, healthy_text, region_progress, service_entry
+from controller.domain.region.ready import (
+    deployed_text,
+    held_text,
+    planned_now,
+    ready_condition,
+    remaining_text,
+)
+
+# Nothing follows from these for a spec that was seen with its charts before.
+UNSEEN = (Reason.CHART_PENDING, Reason.REPOSITORY_UNAVAILABLE)
+OWN_FIELDS = (
+    *("appliedGeneration", "healthy", "openstackVersion", "fingerprint"),
+    *("services", "initialization", "plan"),
+)
+OWN_CONDITIONS = ("Ready", "Reconciling", "Stalled", "SpecValid", "Planned", "Paused", "Deleting")
+
+
+@dataclass(frozen=True)
+class RegionSummary:
+    """What core writes: `fields` of the status beside the conditions, and its own conditions."""
+
+    fields: Mapping[str, Any]
+    conditions: tuple[Condition, ...]
+
+
+def summarize(facts: RegionFacts) -> RegionSummary:
+    """State, progress, versions and conditions of the region."""
+    facts = _as_accepted(facts)
+    progress = region_progress(facts.bundles, facts.desired)
+    ready = ready_condition(facts, progress)
+    provisioned = bool((facts.before.get("initialization") or {}).get("provisioned"))
+    running_version = str(facts.before.get("openstackVersion") or "")
+    if progress.complete and facts.openstack_version and not facts.problem and not facts.deleting:
+        running_version = facts.openstack_version
+    fields: dict[str, Any] = {
+        "observedGeneration": facts.generation,
+        "appliedGeneration": facts.applied or None,
+        "state": _state(facts, progress, running_version),
+        "deployed": progress.complete and progress.total > 0,
+        "version": facts.version,
+        "openstackVersion": running_version,
+        "fingerprint": facts.fingerprint or str(facts.before.get("fingerprint") or ""),
+        "progress": f"{progress.done}/{progress.total}",
+        "healthy": healthy_text(facts.before.get("health") or {}),
+        "services": {
+            str(bundle["metadata"]["name"]): service_entry(bundle, facts.before, facts.openstack_version)
+            for bundle in facts.bundles
+        },
+        # Latched: once true it is repeated for ever, and the CRD refuses a status without it.
+        "initialization": {"provisioned": True} if provisioned or ready.status == "True" else None,
+        "plan": _plan(facts),
+    }
+    present = {key: value for key, value in fields.items() if value not in (None, "", {})}
+    return RegionSummary(present, (ready, *_others(facts, progress)))
+
+
+def _as_accepted(facts: RegionFacts) -> RegionFacts:
+    """A spec that this version has accepted stays so while its charts cannot be looked at once more.
+
+    So it is with a pod that has lost its cache, whose repository may be away. Every service that was told of
+    must have its bundle still: without charts nobody can tell whether one that is gone is missed.
+    """
+    known = facts.before.get("conditions") or []
+    valid = find(known, "SpecValid")
+    accepted = valid.get("status") == "True" and valid.get("observedGeneration") == facts.generation
+    same = accepted and facts.before.get("version") == facts.version
+    planned = "plan" in facts.before
+    if planned and find(known, "Planned").get("reason") not in (Reason.PLAN_EMPTY, Reason.NOT_PLANNED):
+        # What waits for an approval is put together from the charts.
+        return facts
+    services = (facts.before.get("services") or {}).keys()
+    whole = services and services <= {str(bundle["metadata"]["name"]) for bundle in facts.bundles}
+    if facts.deleting or not (same and whole) or facts.problem_reason not in UNSEEN or not facts.problem:
+        return facts
+    version = str(facts.before.get("openstackVersion") or "")
+    text = _unseen(facts, str(valid.get("message") or ""))
+    keeps = facts.keeps_plan or planned
+    # What a pause held back it holds back still. Ready does not tell: it has but one reason, and whatever
+    # else keeps the region from being ready goes before.
+    behind = facts.applied != facts.generation or find(known, "Paused").get("reason") == Reason.HELD_BACK
+    held = facts.paused and behind
+    return replace(
+        facts, problem="", warnings=text, openstack_version=version, keeps_plan=keeps, awaiting_approval=held
+    )
+
+
+def _unseen(facts: RegionFacts, before: str) -> str:
+    """What SpecValid tells meanwhile: `before` stays while it is about the same, however often a repository
+    words its refusal again, since each other text would be a write."""
+    said = "accepted as it is; its charts cannot be looked at now"
+    for reason in (Reason.REPOSITORY_UNAVAILABLE, facts.problem_reason):
+        if before.startswith(f"{said} ({reason})"):
+            return before
+    return f"{said} ({facts.problem_reason}): {facts.problem}"
+
+
+def refusal(managed: str, generation: int, before: Mapping[str, Any]) -> RegionSummary:
+    """What is said of an osdpl beside the one that is served, `managed`: nothing is done with it.
+
+    `before` is its status as read: what is latched stays.
+    """
+    text = (
+        f'this controller runs "{managed}"; delete one of the two, '
+        "or run another controller in a namespace of its own"
+    )
+    said: dict[str, Status] = {"Ready": "False", "Stalled": "True"}
+    conditions = tuple(
+        Condition(type_, said.get(type_, "Unknown"), Reason.ANOTHER_DEPLOYMENT_MANAGED, text, generation)
+        for type_ in OWN_CONDITIONS
+    )
+    latched = {name: before[name] for name in ("initialization", "appliedGeneration") if before.get(name)}
+    return RegionSummary({"observedGeneration": generation, **latched}, conditions)
+
+
+def _plan(facts: RegionFacts) -> dict[str, Any]:
+    """`status.plan`; of a spec that cannot be served only the approval is kept, for when it can be again."""
+    accepted = {"accepted": facts.approval.entry()} if facts.approval else {}
+    if facts.deleting:
+        return {}
+    if facts.plan is not None:
+        return facts.plan.status(facts.generation, facts.approval)
+    if not facts.keeps_plan:
+        return accepted
+    known = {key: value for key, value in (facts.before.get("plan") or {}).items() if key != "accepted"}
+    if known and not facts.paused:
+        known["observedGeneration"] = facts.generation
+    return {**known, **accepted}
+
+
+def _others(facts: RegionFacts, progress: RegionProgress) -> list[Condition]:
+    generation = facts.generation
+    deleting: Status = "True" if facts.deleting else "False"
+    invalid, goes_on = bool(facts.problem) and not facts.passing, facts.goes_on(progress)
+    # kstatus takes whichever of the two it meets first.
+    stalled = invalid and not (facts.deleting or goes_on)
+    busy = facts.deleting or facts.passing or not (progress.complete or facts.problem or facts.paused)
+    busy = busy or goes_on or (facts.paused and bool(progress.moving))
+    valid = (
+        # Without its charts nobody can tell whether a spec can be served.
+        Condition(
+            "SpecValid", "False" if invalid else "Unknown", facts.problem_reason, facts.problem, generation
+        )
+        if facts.problem
+        else Condition("SpecValid", "True", Reason.SPEC_ACCEPTED, facts.warnings, generation)
+    )
+    return [
+        valid,
+        planned_now(facts),
+        Condition(
+            "Reconciling",
+            "True" if busy else "False",
+            Reason.DELETING if facts.deleting else Reason.APPLYING,
+            remaining_text(facts) if facts.deleting else _deleting_text(facts, progress),
+            generation,
+        ),
+        Condition(
+            "Stalled",
+            "True" if stalled else "False",
+            facts.problem_reason,
+            _stalled_text(facts),
+            generation,
+        ),
+        _paused(facts, progress),
+        Condition(
+            "Deleting",
+            deleting,
+            Reason.DELETING if facts.deleting else Reason.NOT_DELETING,
+            remaining_text(facts) if facts.deleting else "",
+            generation,
+        ),
+    ]
+
+
+def _stalled_text(facts: RegionFacts) -> str:
+    until = "before that is mended which SpecValid tells"
+    if facts.lacking and not facts.paused:
+        return f"nothing happens in {', '.join(facts.lacking)} {until}; all else is served"
+    return f"nothing happens {until}; what ran is untouched"
+
+
+def _deleting_text(facts: RegionFacts, progress: RegionProgress) -> str:
+    text = deployed_text(progress)
+    if not facts.problem or facts.passing or facts.paused:
+        return text
+    what = f"nothing happens in {', '.join(facts.lacking)}" if facts.lacking else "no more is begun"
+    return f"{text}; {what} before that is mended which SpecValid tells"
+
+
+def _paused(facts: RegionFacts, progress: RegionProgress) -> Condition:
+    """Its reason is also the memory of what a pause holds back, for when that cannot be compared again."""
+    if not facts.paused or facts.deleting:
+        return Condition("Paused", "False", Reason.NOT_PAUSED, "", facts.generation)
+    held = held_text(facts, progress)
+    text = held or "spec.mode is Paused: nothing is changed"
+    if progress.moving:
+        text += f"; what had begun is let end: {', '.join(progress.moving)}"
+    return Condition("Paused", "True", Reason.HELD_BACK if held else Reason.PAUSED, text, facts.generation)
+
+
+def _state(facts: RegionFacts, progress: RegionProgress, running_version: str) -> str:
+    if facts.deleting:
+        return "Deleting"
+    if facts.problem:
+        return "Waiting" if facts.passing else "Applying" if facts.goes_on(progress) else "Failed"
+    if facts.paused:
+        return "Paused"
+    if facts.waits:
+        return "Planned"
+    if progress.complete:
+        return "Applied"
+    if progress.failing:
+        return "Failed"
+    if running_version and running_version != facts.openstack_version:
+        return "Upgrading"
+    return "Applying" if progress.begun else "Waiting"

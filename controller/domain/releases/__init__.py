@@ -1,0 +1,1 @@
+"""HelmBundles and their releases: state and next action, hooks, drift, plans, immutable fields, size."""

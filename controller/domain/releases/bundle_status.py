@@ -1,0 +1,227 @@
+"""What a HelmBundle's status says of its releases, and what the region's status says of bundles."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from controller.domain.api.conditions import Condition, shorten, timestamp
+from controller.domain.api.reasons import Reason
+from controller.domain.releases.release_size import nearly_too_large
+from controller.domain.releases.requests import Requests
+
+
+class ReleaseState(StrEnum):
+    """The one word for a release in `status.releases[].state`."""
+
+    WAITING = "Waiting"
+    INSTALLING = "Installing"
+    UPGRADING = "Upgrading"
+    DEPLOYED = "Deployed"
+    FAILED = "Failed"
+    UNINSTALLING = "Uninstalling"
+    SUSPENDED = "Suspended"
+
+
+# Characters that the messages and errors of all releases of a bundle share.
+MOST_TEXT = 300_000
+# Claims that the status of one release names.
+MOST_KEPT = 32
+
+
+@dataclass(frozen=True)
+class ReleaseView:
+    """One release as its bundle's status shows it.
+
+    `last_attempt` is the status entry as written (time, duration, action, error, failures …), and so
+    are the entries of `hooks` and `drift`. `octets` is the size of the revision's record, 0 while unknown.
+    `unlocks` is how often an action on the release was found cut off. `kept` are claims that the release had
+    and has no longer.
+    """
+
+    name: str
+    namespace: str
+    state: ReleaseState
+    reason: Reason
+    message: str = ""
+    revision: int = 0
+    chart_version: str = ""
+    digest: str = ""
+    last_attempt: Mapping[str, Any] = field(default_factory=dict)
+    octets: int = 0
+    unlocks: int = 0
+    hooks: Sequence[Mapping[str, Any]] = ()
+    drift: Sequence[Mapping[str, Any]] = ()
+    kept: Sequence[str] = ()
+
+    def entry(self) -> dict[str, Any]:
+        """The entry of `status.releases`; what is not known is left out."""
+        entry = {
+            "name": self.name,
+            "namespace": self.namespace,
+            "state": str(self.state),
+            "reason": str(self.reason),
+            "message": shorten(self.message, 1000),
+            "revision": self.revision or None,
+            "chartVersion": self.chart_version or None,
+            "valuesDigest": self.digest or None,
+            "bytes": self.octets or None,
+            "unlocks": self.unlocks or None,
+            "lastAttempt": dict(self.last_attempt) or None,
+            "hooks": [dict(hook) for hook in self.hooks] or None,
+            "drift": [dict(one) for one in self.drift] or None,
+            "kept": list(self.kept[:MOST_KEPT]) or None,
+        }
+        return {key: value for key, value in entry.items() if value not in (None, "")}
+
+
+def release_entries(views: Sequence[ReleaseView]) -> list[dict[str, Any]]:
+    """The entries of `status.releases`. The more there are, the shorter are their texts: all of them and
+    the spec share the 1.5 MB that Kubernetes stores of an object."""
+    limit = min(1000, max(100, MOST_TEXT // (2 * max(len(views), 1))))
+    entries = [view.entry() for view in views]
+    for entry in entries:
+        entry.update({key: shorten(entry[key], limit) for key in ("message",) if key in entry})
+        attempt = entry.get("lastAttempt") or {}
+        if "error" in attempt:
+            entry["lastAttempt"] = {**attempt, "error": shorten(str(attempt["error"]), limit)}
+    return entries
+
+
+def attempt_entry(
+    *,
+    action: str,
+    digest: str,
+    started: float,
+    duration: float,
+    finished: float,
+    failures: int,
+    error: str,
+    requests: Requests,
+    interrupted: bool,
+) -> dict[str, Any]:
+    """`lastAttempt` of one release. Times in seconds since the epoch, duration in seconds."""
+    entry: dict[str, Any] = {
+        "action": action,
+        "time": timestamp(started),
+        "finished": timestamp(finished),
+        "duration": f"{duration:.1f}s",
+        "failures": failures,
+    }
+    if digest:
+        entry["digest"] = digest
+    if error:
+        entry["error"] = error
+    if interrupted:
+        entry["interrupted"] = True
+    asked = {"reconcile": requests.reconcile, "force": requests.force, "rollback": requests.rollback}
+    return entry | {name: text for name, text in asked.items() if text}
+
+
+def bundle_conditions(
+    views: Sequence[ReleaseView], generation: int, *, deleting: bool, paused: str = ""
+) -> list[Condition]:
+    """Ready, Reconciling and Paused of a bundle from its releases. `paused` says by what all of it is."""
+    failed = [view for view in views if view.state == ReleaseState.FAILED]
+    open_ = [view for view in views if view.state != ReleaseState.DEPLOYED]
+    working = [view for view in open_ if view.state not in (ReleaseState.FAILED, ReleaseState.SUSPENDED)]
+    if failed:
+        # Also of a bundle that is removed: what cannot be uninstalled needs somebody as much.
+        ready = Condition("Ready", "False", Reason.RELEASES_FAILING, _listing(failed), generation)
+    elif deleting:
+        ready = Condition("Ready", "False", Reason.DELETING, _listing(views), generation)
+    elif open_:
+        reason = Reason.RELEASES_PENDING if working else Reason.SUSPENDED
+        ready = Condition("Ready", "False", reason, _listing(open_), generation)
+    else:
+        large = [f"{view.name}: {text}" for view in views if (text := nearly_too_large(view.octets))]
+        unsure = [
+            f"{view.name} is {view.message}"
+            for view in views
+            if view.reason == Reason.IN_SYNC and view.message
+        ]
+        text = "; ".join([f"{len(views)} release(s) deployed", *large, *unsure[:3]])
+        ready = Condition("Ready", "True", Reason.RELEASES_DEPLOYED, text, generation)
+    retried = [view for view in failed if view.reason != Reason.SUSPENDED]
+    busy = bool(working or retried) or deleting
+    # A failing release is retried for ever, so the bundle is never stalled by it: Stalled would tell
+    # kstatus readers to give up.
+    reconciling = Condition(
+        "Reconciling",
+        "True" if busy else "False",
+        Reason.DELETING if deleting else Reason.APPLYING,
+        _listing(working or retried),
+        generation,
+    )
+    return [ready, reconciling, paused_condition(views, generation, paused)]
+
+
+def paused_condition(views: Sequence[ReleaseView], generation: int, paused: str) -> Condition:
+    """Paused of a bundle: `paused` says by what all of it is suspended, empty when nothing does."""
+    if paused:
+        text = f"nothing is changed: suspended by {paused}"
+        return Condition("Paused", "True", Reason.SUSPENDED, text, generation)
+    alone = [view.name for view in views if view.reason == Reason.SUSPENDED]
+    text = f"suspended on their own: {', '.join(alone)}" if alone else ""
+    return Condition("Paused", "False", Reason.NOT_PAUSED, text, generation)
+
+
+def _listing(views: Iterable[ReleaseView], limit: int = 5) -> str:
+    """`keystone Waiting (waits for mariadb …)`, a few of them."""
+    shown = list(views)
+    parts = [
+        f"{view.name} {view.state}{f' ({view.message})' if view.message else ''}" for view in shown[:limit]
+    ]
+    more = len(shown) - limit
+    return "; ".join(parts) + (f"; and {more} more" if more > 0 else "")
+
+
+def progress_text(bundle: Mapping[str, Any], releases: Iterable[Mapping[str, Any]]) -> str:
+    """`2/3`: releases deployed of those that the bundle's spec asks for."""
+    wanted = {str(item.get("name")) for item in (bundle.get("spec") or {}).get("releases") or []}
+    done = [item for item in releases if item.get("state") == ReleaseState.DEPLOYED]
+    return f"{sum(item.get('name') in wanted for item in done)}/{len(wanted)}"
+
+
+def child_entry(bundle: Mapping[str, Any]) -> dict[str, Any]:
+    """A bundle's entry in `status.children` of its osdpl."""
+    status = bundle.get("status") or {}
+    ready: Mapping[str, Any] = next(
+        (c for c in status.get("conditions") or [] if c.get("type") == "Ready"), {}
+    )
+    current = status.get("observedGeneration") == bundle["metadata"].get("generation")
+    entry = {
+        "ready": current and ready.get("status") == "True",
+        "releases": progress_text(bundle, status.get("releases") or []),
+        "reason": ready.get("reason") if current else str(Reason.APPLYING),
+        "message": shorten(str(ready.get("message") or ""), 1000) if current else "",
+    }
+    return {key: value for key, value in entry.items() if value not in (None, "")}
+
+
+def _is_idle(child: Mapping[str, Any]) -> bool:
+    """Whether nothing is asked for of a bundle, and nothing of it is left: its releases are only planned."""
+    settled = child.get("ready") or child.get("reason") == Reason.APPLYING
+    return bool(child.get("releases") == "0/0" and settled)
+
+
+def releases_condition(children: Mapping[str, Mapping[str, Any]], generation: int) -> Condition:
+    """`ReleasesReady` of the osdpl from its children; those without releases do not count."""
+    asked = {name: child for name, child in children.items() if not _is_idle(child)}
+    open_ = {name: child for name, child in asked.items() if not child.get("ready")}
+    if not asked:
+        text = "no release is asked for yet: what the spec asks for is only planned"
+        text = text if children else "no bundle yet"
+        return Condition("ReleasesReady", "Unknown", Reason.INITIALIZING, text, generation)
+    if not open_:
+        text = f"{len(asked)} bundle(s) deployed"
+        return Condition("ReleasesReady", "True", Reason.RELEASES_DEPLOYED, text, generation)
+    failing = {n: c for n, c in open_.items() if c.get("reason") == Reason.RELEASES_FAILING}
+    shown = failing or open_
+    text = "; ".join(
+        f"{name}: {child.get('message') or child.get('reason')}" for name, child in sorted(shown.items())
+    )
+    reason = Reason.RELEASES_FAILING if failing else Reason.RELEASES_PENDING
+    return Condition("ReleasesReady", "False", reason, shorten(text, 4000), generation)

@@ -1,0 +1,131 @@
+"""What an upgrade from one rendered manifest to another does to the cluster's objects. Pure.
+
+Kubernetes' own rules: a workload's pods are replaced when its pod template differs; the template of a
+Job cannot be changed, so a Job that differs is replaced; Helm runs a release's hooks at every upgrade.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from controller.domain.releases.immutable_fields import fixed_changes, way_out
+from controller.domain.releases.volume_claims import CLAIM, VOLUME_KINDS, is_kept, takes_claims_along
+
+KubeObject = Mapping[str, Any]
+DAEMONSET = "DaemonSet"
+WORKLOADS = ("Deployment", "StatefulSet", DAEMONSET)
+HOOK = "helm.sh/hook"
+
+
+@dataclass(frozen=True)
+class ManifestDiff:
+    """Objects as `Kind name`. `restarts`: workloads whose pods are replaced, with `pods` of them in all,
+    those of DaemonSets, one a node, not counted. `jobs`: Jobs that are replaced, or run as hooks. `refused`:
+    what Kubernetes refuses to change, each with the fields and the way out; nothing of the release is
+    upgraded then. `kept` are volumes that are not in the release any more and stay; `loses_data`: some go."""
+
+    created: tuple[str, ...]
+    changed: tuple[str, ...]
+    deleted: tuple[str, ...]
+    restarts: tuple[str, ...]
+    pods: int
+    jobs: tuple[str, ...]
+    refused: tuple[str, ...] = ()
+    kept: tuple[str, ...] = ()
+    loses_data: bool = False
+
+
+def diff_manifests(
+    old: Iterable[KubeObject],
+    new: Iterable[KubeObject],
+    new_hooks: Iterable[KubeObject] = (),
+    *,
+    event: str = "upgrade",
+    retain: bool = True,
+) -> ManifestDiff:
+    """The difference between what a release consists of now, and then; `event` is which hooks run. `retain`:
+    its volumes are kept."""
+    before = {_key(obj): obj for obj in old}
+    after = {_key(obj): obj for obj in new}
+    common = [key for key in after if key in before]
+    changed = [key for key in common if before[key] != after[key]]
+    restarted = [
+        key for key in changed if key[0] in WORKLOADS and _template(before[key]) != _template(after[key])
+    ]
+    touched = bool(changed or before.keys() ^ after.keys())
+    jobs = [key for key in changed if key[0] == "Job"]
+    hooks = [_key(hook) for hook in new_hooks if event in _hook_events(hook) and hook.get("kind") == "Job"]
+    gone = sorted(before.keys() - after.keys())
+    kept = [key for key in gone if _is_volume(before[key]) and (retain or _says_keep(before[key]))]
+    lost = [key for key in gone if key not in kept and _holds_data(before[key])]
+    return ManifestDiff(
+        created=tuple(_title(key) for key in sorted(after.keys() - before.keys())),
+        changed=tuple(_title(key) for key in changed),
+        deleted=tuple(_title(key) for key in gone if key not in kept),
+        restarts=tuple(_title(key) for key in restarted),
+        pods=sum(_replicas(after[key]) for key in restarted),
+        jobs=tuple(key[2] for key in [*jobs, *(hooks if touched else ())]),
+        refused=tuple(
+            f"{_title(key)}: {'; '.join(fixed)}; {way_out(key[0], key[2], key[1])}"
+            for key in changed
+            if (fixed := fixed_changes(before[key], after[key]))
+        ),
+        kept=tuple(_title(key) for key in kept),
+        loses_data=bool(lost) and not retain,
+    )
+
+
+def _is_volume(obj: KubeObject) -> bool:
+    return obj.get("kind") in VOLUME_KINDS
+
+
+def _says_keep(obj: KubeObject) -> bool:
+    return is_kept(obj.get("metadata") or {})
+
+
+def _holds_data(obj: KubeObject) -> bool:
+    return obj.get("kind") == CLAIM or (obj.get("kind") == "StatefulSet" and takes_claims_along(obj))
+
+
+def images(objects: Iterable[KubeObject]) -> frozenset[str]:
+    """Every image that a container of these objects runs."""
+    return frozenset(image for obj in objects for image in _images(obj))
+
+
+def _images(value: Any) -> Iterator[str]:
+    if isinstance(value, Mapping):
+        for key, item in value.items():
+            if key in ("containers", "initContainers") and isinstance(item, list):
+                yield from (one["image"] for one in item if isinstance(one, Mapping) and one.get("image"))
+            else:
+                yield from _images(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _images(item)
+
+
+def _key(obj: KubeObject) -> tuple[str, str, str]:
+    meta = obj.get("metadata") or {}
+    return str(obj.get("kind")), str(meta.get("namespace") or ""), str(meta.get("name"))
+
+
+def _title(key: tuple[str, str, str]) -> str:
+    return f"{key[0]} {key[2]}"
+
+
+def _template(obj: KubeObject) -> Any:
+    return (obj.get("spec") or {}).get("template")
+
+
+def _replicas(obj: KubeObject) -> int:
+    if obj.get("kind") == DAEMONSET:
+        return 0
+    replicas = (obj.get("spec") or {}).get("replicas")
+    return replicas if isinstance(replicas, int) else 1
+
+
+def _hook_events(obj: KubeObject) -> str:
+    annotations = (obj.get("metadata") or {}).get("annotations") or {}
+    return str(annotations.get(HOOK) or "")

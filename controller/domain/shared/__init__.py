@@ -1,0 +1,1 @@
+"""Small rules that every subject uses: backoff, digests, times, redaction, the list of metrics."""

@@ -1,0 +1,261 @@
+"""Every metric there is: its name, what it tells and its labels. docs/metrics.md shows the same. Pure.
+
+Names and units follow Prometheus' conventions (prometheus.io/docs/practices/naming): base units, counters
+end in `_total`, moments are seconds since the epoch. A label holds what is bounded by the region's size:
+releases, components, nodes, Secrets; never a message or an object's uid. `region` is the name of the
+OpenStackDeployment. None is called as Prometheus itself calls a label of a target (namespace, pod,
+container, job, instance …): it would be renamed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Counter:
+    """Something that happened so many times since the container started."""
+
+    name: str
+    help: str
+    labels: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Gauge:
+    """How something is now."""
+
+    name: str
+    help: str
+    labels: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Histogram:
+    """How long something took, in seconds. `buckets` are upper bounds, without the infinite one."""
+
+    name: str
+    help: str
+    labels: tuple[str, ...]
+    buckets: tuple[float, ...]
+
+
+Metric = Counter | Gauge | Histogram
+
+# So many series of one metric at the most, whatever names come: with four states for each of 500
+# components there is still room. What comes later is left out and counted, not gathered in one series: that
+# would have a value that is true of none, and no end.
+SERIES_LIMIT = 3000
+# Kubernetes' own names are at most so long.
+LABEL_LIMIT = 253
+
+# A pass ends in milliseconds or waits for the API server; an action of Helm waits for its hooks.
+RECONCILE_BUCKETS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 120.0)
+HELM_BUCKETS = (1.0, 3.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0)
+
+# every container
+BUILD_INFO = Gauge(
+    "osctl_build_info", "Always 1; the labels say what runs.", ("process", "version", "python")
+)
+RECONCILE_DURATION = Histogram(
+    "osctl_reconcile_duration_seconds",
+    "Duration of one pass at an object, by kind of look and result (success, error).",
+    ("kind", "result"),
+    RECONCILE_BUCKETS,
+)
+QUEUE_KEYS = Gauge("osctl_queue_keys", "Objects that are due to be looked at and wait for a free worker.")
+QUEUE_OLDEST = Gauge(
+    "osctl_queue_oldest_seconds",
+    "Seconds by which the most overdue object or the longest look has been waiting, 0 without the Lease.",
+)
+QUEUE_RETRIES = Counter(
+    "osctl_queue_retries_total", "Looks that failed and were put off to be tried again.", ("kind",)
+)
+LEASE_HELD = Gauge("osctl_lease_held", "1 while this container holds its Lease and may write.")
+WATCH_SILENCE = Gauge(
+    "osctl_watch_silence_seconds",
+    "Seconds since the watch of a resource last gave a sign of life: an object, a list or a new request.",
+    ("resource",),
+)
+METRICS_DROPPED = Counter(
+    "osctl_metrics_dropped_total",
+    "Values of a metric left out because it had as many series as it may have.",
+    ("name",),
+)
+
+# core
+CONDITION_STATUS = Gauge(
+    "osctl_condition_status",
+    "1 for the status (True, False, Unknown) that a condition of the region has, 0 for the others.",
+    ("region", "type", "status"),
+)
+CONDITION_SINCE = Gauge(
+    "osctl_condition_last_transition_timestamp_seconds",
+    "When a condition of the region last changed its status.",
+    ("region", "type"),
+)
+REGION_INFO = Gauge(
+    "osctl_region_info",
+    "Always 1; the labels say in which state the region is and which OpenStack it runs.",
+    ("region", "state", "openstack_version"),
+)
+REGION_RELEASES = Gauge("osctl_region_releases", "Releases that the region asks for.", ("region",))
+REGION_RELEASES_DEPLOYED = Gauge(
+    "osctl_region_releases_deployed", "Releases deployed as the spec describes.", ("region",)
+)
+
+# helmbundle
+HELM_DURATION = Histogram(
+    "osctl_helm_action_duration_seconds",
+    "Duration of an action on a release (Install, Upgrade, Uninstall, Unlock, Correct …), its hooks "
+    "included, by result (success, error).",
+    ("release", "action", "result"),
+    HELM_BUCKETS,
+)
+HELM_RETRIES = Counter(
+    "osctl_helm_retries_total", "Actions on a release that repeat one that failed.", ("release",)
+)
+DIGEST_SKIPS = Counter(
+    "osctl_release_digest_skips_total",
+    "Looks at a release that needed no action, as chart and values are those already deployed.",
+    ("release",),
+)
+DRIFT_FOUND = Counter(
+    "osctl_release_drift_found_total",
+    "Objects of a release found to differ from its manifest, or missing.",
+    ("release",),
+)
+DRIFT_OBJECTS = Gauge(
+    "osctl_release_drift_objects",
+    "Objects of a release that differed from its manifest at the last comparison, 16 at the most.",
+    ("bundle", "release"),
+)
+RELEASE_SIZE = Gauge(
+    "osctl_release_size_bytes",
+    "Size of the record of a release's newest revision, 0 while unknown; Kubernetes refuses more than 1 MiB.",
+    ("bundle", "release"),
+)
+RELEASE_DEPLOYED = Gauge(
+    "osctl_release_deployed",
+    "1 while a release is deployed as its bundle describes.",
+    ("bundle", "release"),
+)
+RELEASE_FAILURES = Gauge(
+    "osctl_release_failures", "Attempts on a release that failed in a row.", ("bundle", "release")
+)
+# No counter: what it counts is the end of the very process that would count it, and a counter that is born
+# with 1 in each process has never increased.
+RELEASE_UNLOCKS = Gauge(
+    "osctl_release_unlocks",
+    "Actions on a release found cut off, and their revisions marked failed, since it was first installed.",
+    ("bundle", "release"),
+)
+
+# health
+COMPONENT_STATUS = Gauge(
+    "osctl_component_status",
+    "1 for the status (Ready, Progressing, Unhealthy, Unknown) that a component has, 0 for the others.",
+    ("region", "application", "component", "status"),
+)
+COMPONENT_PODS_READY = Gauge(
+    "osctl_component_pods_ready",
+    "Pods of a component that are ready.",
+    ("region", "application", "component"),
+)
+COMPONENT_PODS_DESIRED = Gauge(
+    "osctl_component_pods_desired",
+    "Pods that a component should have.",
+    ("region", "application", "component"),
+)
+PROBE_SUCCESS = Gauge(
+    "osctl_probe_success", "1 if the last probe of a service in the region went well.", ("probe",)
+)
+PROBE_DURATION = Gauge(
+    "osctl_probe_duration_seconds", "Duration of the last probe of a service in the region.", ("probe",)
+)
+
+# secrets
+CERTIFICATE_EXPIRY = Gauge(
+    "osctl_certificate_expiry_timestamp_seconds",
+    "When a certificate of the region ends to be valid.",
+    ("region", "secret"),
+)
+SECRET_ROTATED = Gauge(
+    "osctl_secret_rotated_timestamp_seconds",
+    "When the contents of a Secret of the region were made or last changed.",
+    ("region", "secret"),
+)
+
+# node
+NODE_READY = Gauge(
+    "osctl_node_ready", "1 while a node with a role of the region is ready.", ("region", "node")
+)
+NODE_HOST = Gauge(
+    "osctl_node_host",
+    "Always 1; a node with a compute host, and in one word why that is as it is.",
+    ("region", "node", "reason"),
+)
+NODE_DRAIN_LOCKED = Gauge(
+    "osctl_node_drain_locked", "1 while the drain of a node is held back.", ("region", "node")
+)
+NODES_BRAKED = Gauge(
+    "osctl_nodes_braked", "1 while too many computes are bad for anything to be done by itself.", ("region",)
+)
+NODE_MAINTENANCE = Gauge(
+    "osctl_node_maintenance",
+    "Always 1; a NodeMaintenance that is no dry run, its node, mode and phase.",
+    ("maintenance", "node", "mode", "phase"),
+)
+NODE_MAINTENANCE_START = Gauge(
+    "osctl_node_maintenance_start_timestamp_seconds",
+    "When the node of a NodeMaintenance was taken out of service.",
+    ("maintenance", "node"),
+)
+NODE_MAINTENANCE_LEFT = Gauge(
+    "osctl_node_maintenance_servers_left",
+    "Servers that a NodeMaintenance has still to move.",
+    ("maintenance", "node"),
+)
+
+EVERY_CONTAINER: tuple[Metric, ...] = (
+    BUILD_INFO,
+    RECONCILE_DURATION,
+    QUEUE_KEYS,
+    QUEUE_OLDEST,
+    QUEUE_RETRIES,
+    LEASE_HELD,
+    WATCH_SILENCE,
+    METRICS_DROPPED,
+)
+BY_CONTAINER: dict[str, tuple[Metric, ...]] = {
+    "core": (CONDITION_STATUS, CONDITION_SINCE, REGION_INFO, REGION_RELEASES, REGION_RELEASES_DEPLOYED),
+    "helmbundle": (
+        HELM_DURATION,
+        HELM_RETRIES,
+        DIGEST_SKIPS,
+        DRIFT_FOUND,
+        DRIFT_OBJECTS,
+        RELEASE_SIZE,
+        RELEASE_DEPLOYED,
+        RELEASE_FAILURES,
+        RELEASE_UNLOCKS,
+    ),
+    "health": (
+        COMPONENT_STATUS,
+        COMPONENT_PODS_READY,
+        COMPONENT_PODS_DESIRED,
+        PROBE_SUCCESS,
+        PROBE_DURATION,
+    ),
+    "secrets": (CERTIFICATE_EXPIRY, SECRET_ROTATED),
+    "node": (
+        NODE_READY,
+        NODE_HOST,
+        NODE_DRAIN_LOCKED,
+        NODES_BRAKED,
+        NODE_MAINTENANCE,
+        NODE_MAINTENANCE_START,
+        NODE_MAINTENANCE_LEFT,
+    ),
+}
+ALL: tuple[Metric, ...] = (*EVERY_CONTAINER, *(one for group in BY_CONTAINER.values() for one in group))

@@ -1,0 +1,1 @@
+"""Checks of objects against their definitions, without an API server."""

@@ -1,0 +1,95 @@
+"""What an API server wants of an object's metadata, for objects of files. Pure.
+
+Names and labels: RFC 1123 and apimachinery's rules for qualified names.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from controller.domain.api.object_meta import a
+from controller.domain.values.chart_values import DocumentPath, format_path
+from controller.domain.values.suggestions import suggestion
+from controller.errors import Problem
+
+_KNOWN = (
+    "name",
+    "namespace",
+    "generateName",
+    "labels",
+    "annotations",
+    "finalizers",
+    "ownerReferences",
+    "uid",
+    "resourceVersion",
+    "generation",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "selfLink",
+    "managedFields",
+)
+_PART = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+_LABEL = re.compile(_PART)
+_SUBDOMAIN = re.compile(rf"{_PART}(\.{_PART})*")
+_NAMED = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
+_SMALL = "small letters, digits and - within"
+
+
+def metadata_problems(obj: Mapping[str, Any]) -> list[Problem]:
+    """Everything that an API server would refuse, and fields that it does not know; none is quoted."""
+    metadata = obj.get("metadata")
+    if not isinstance(metadata, Mapping):
+        return []  # told by parse_meta
+    return [
+        *_name(metadata),
+        *_namespace(metadata.get("namespace")),
+        *_marks(metadata, "labels"),
+        *_marks(metadata, "annotations"),
+        *(
+            Problem(
+                format_path(("metadata", str(key))), f'unknown field "{key}"', suggestion(str(key), _KNOWN)
+            )
+            for key in metadata
+            if key not in _KNOWN
+        ),
+    ]
+
+
+def _name(metadata: Mapping[str, Any]) -> Iterator[Problem]:
+    name = metadata.get("name")
+    if name is None:
+        remedy = "generateName would make another object at every apply" if "generateName" in metadata else ""
+        yield Problem("metadata.name", "required, and not set", remedy)
+    elif isinstance(name, str) and name and (len(name) > 253 or not _SUBDOMAIN.fullmatch(name)):
+        message = f"must be a name of at most 253 {_SMALL}, in parts joined by dots"
+        yield Problem("metadata.name", message, "such as region-one")
+
+
+def _namespace(value: Any) -> Iterator[Problem]:
+    if isinstance(value, str) and value and (len(value) > 63 or not _LABEL.fullmatch(value)):
+        yield Problem("metadata.namespace", f"must be a name of at most 63 {_SMALL}", "such as openstack")
+
+
+def _marks(metadata: Mapping[str, Any], field: str) -> Iterator[Problem]:
+    """Labels or annotations: maps of strings."""
+    given = metadata.get(field)
+    for key, value in given.items() if isinstance(given, Mapping) else ():
+        path: DocumentPath = ("metadata", field, str(key))
+        if not isinstance(key, str) or not _is_qualified(key):
+            message = "has no key of the form name or domain/name, the name of at most 63 characters"
+            yield Problem(format_path(path), message, "such as example.org/team")
+        elif not isinstance(value, str):
+            remedy = "put it in quotes" if isinstance(value, bool | int | float) else ""
+            yield Problem(format_path(path), f"expected a string, got {a(value)}", remedy)
+        elif field == "labels" and value and (len(value) > 63 or not _NAMED.fullmatch(value)):
+            message = "must have at most 63 letters, digits, and - _ . within"
+            yield Problem(format_path(path), message, "put longer texts into annotations")
+
+
+def _is_qualified(key: str) -> bool:
+    domain, slash, name = key.rpartition("/")
+    right = not slash or (len(domain) <= 253 and _SUBDOMAIN.fullmatch(domain) is not None)
+    return right and len(name) <= 63 and _NAMED.fullmatch(name) is not None

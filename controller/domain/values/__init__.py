@@ -1,0 +1,1 @@
+"""Chart values: their layers, the merge, where each value comes from, templates, secret references."""

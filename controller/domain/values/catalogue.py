@@ -1,0 +1,285 @@
+"""The catalogue: which services there are, what each needs, and which chart source offers it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from controller.domain.values.chart_values import DocumentPath, format_path
+from controller.domain.values.suggestions import suggestion
+from controller.errors import ControllerError, Problem
+
+GROUPS = ("openstack", "infra")
+EMBEDDED = "embedded"
+UPSTREAM = "upstream"
+OWN = "own"  # shipped with the controller, and used whatever the source of the other charts
+SOURCES = (EMBEDDED, UPSTREAM, OWN)
+
+
+class CatalogueInvalid(ControllerError):
+    """Our own data under values/ is broken: a defect of the product, not of the operator's input."""
+
+
+NODE_FORM_CONF = "conf"
+NODE_FORM_VALUES = "values"
+NODE_FORMS = (NODE_FORM_CONF, NODE_FORM_VALUES)
+
+
+@dataclass(frozen=True)
+class ChartEntry:
+    """One chart of a service: who offers it, and which of its DaemonSets can differ by node.
+
+    An `optional` chart is used only with some features, and not counted when sources are compared.
+    `node_form` is the way in which the chart wants that said (controller.domain.region.node_overrides).
+    `publishes` are the public endpoints of the service that it serves, None: all of them that it has.
+    """
+
+    sources: tuple[str, ...]
+    optional: bool = False
+    daemonsets: tuple[str, ...] = ()
+    node_form: str = NODE_FORM_CONF
+    publishes: tuple[str, ...] | None = None
+
+    def offered_by(self, source: str) -> bool:
+        """Whether this chart can be had when the region's charts come from the source."""
+        return source in self.sources or OWN in self.sources
+
+
+@dataclass(frozen=True)
+class ServiceEntry:
+    """One service. `name` is the OpenStack service type, or what an infrastructure service is called.
+
+    `charts` are those it may use. `requires` are services without which it cannot work; `credentials`
+    maps names to kinds (controller.domain.credentials.generate), `public_endpoints` keys under `endpoints`
+    of chart values to names below the public domain.
+    """
+
+    name: str
+    description: str
+    group: str
+    charts: Mapping[str, ChartEntry]
+    requires: tuple[str, ...] = ()
+    credentials: Mapping[str, str] = field(default_factory=dict)
+    public_endpoints: Mapping[str, str] = field(default_factory=dict)
+
+    def offered_by(self, source: str) -> bool:
+        """Whether every chart of the service is in this chart source."""
+        return all(chart.offered_by(source) or chart.optional for chart in self.charts.values())
+
+    def published_by(self, chart: str) -> tuple[str, ...]:
+        """The public endpoints that a chart of the service may serve."""
+        named = self.charts[chart].publishes
+        return tuple(self.public_endpoints) if named is None else named
+
+    @property
+    def secret_name(self) -> str:
+        """The Secret that holds the credentials of the service."""
+        return f"{self.name}-credentials"
+
+
+@dataclass(frozen=True)
+class CredentialSecret:
+    """A Secret that must exist before the region can start: credential name → kind."""
+
+    name: str
+    service: str
+    credentials: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Catalogue:
+    """All services, in the order in which people list them (infrastructure first).
+
+    `tested_version` is the version of the OpenStack-Helm charts that values/ was written for.
+    """
+
+    services: Mapping[str, ServiceEntry]
+    tested_version: str = ""
+
+    def __getitem__(self, service: str) -> ServiceEntry:
+        return self.services[service]
+
+    def __contains__(self, service: object) -> bool:
+        return service in self.services
+
+    def needed_by(self, service: str) -> frozenset[str]:
+        """The service and all that it requires, directly or through others."""
+        found: set[str] = set()
+        waiting = [service]
+        while waiting:
+            name = waiting.pop()
+            if name not in found:
+                found.add(name)
+                waiting += self.services[name].requires
+        return frozenset(found)
+
+    def is_own(self, chart: str) -> bool:
+        """Whether the chart is always the one shipped with the controller."""
+        return any(
+            OWN in entry.charts[chart].sources for entry in self.services.values() if chart in entry.charts
+        )
+
+
+def parse_catalogue(raw: Any, source: str, credential_kinds: Collection[str]) -> Catalogue:
+    """Reads values/catalogue.yaml, whose credentials are of the kinds given.
+
+    Raises CatalogueInvalid on anything that is not as documented.
+    """
+    try:
+        services = {name: _entry(name, body, credential_kinds) for name, body in raw["services"].items()}
+    except (KeyError, TypeError, AttributeError) as error:
+        raise CatalogueInvalid(f"{source}: not a catalogue ({error!r})") from error
+    for entry in services.values():
+        unknown = [name for name in entry.requires if name not in services]
+        if unknown:
+            raise CatalogueInvalid(f"{source}: {entry.name} requires the unknown {unknown[0]}")
+    return Catalogue(services, str(raw.get("testedVersion", "")))
+
+
+def _entry(name: str, body: Mapping[str, Any], credential_kinds: Collection[str]) -> ServiceEntry:
+    credentials = dict(body.get("credentials", {}))
+    charts = {
+        chart: ChartEntry(
+            sources=tuple(about["sources"]),
+            optional=bool(about.get("optional", False)),
+            daemonsets=tuple(about.get("daemonsets", ())),
+            node_form=str(about.get("nodeForm", NODE_FORM_CONF)),
+            publishes=tuple(about["publishes"]) if "publishes" in about else None,
+        )
+        for chart, about in body["charts"].items()
+    }
+    wrong = [kind for kind in credentials.values() if kind not in credential_kinds]
+    wrong += [source for chart in charts.values() for source in chart.sources if source not in SOURCES]
+    wrong += [chart.node_form for chart in charts.values() if chart.node_form not in NODE_FORMS]
+    if body["group"] not in GROUPS:
+        wrong.append(body["group"])
+    if wrong:
+        raise CatalogueInvalid(f"catalogue: service {name} uses the unknown word {wrong[0]!r}")
+    return ServiceEntry(
+        name=name,
+        description=str(body["description"]),
+        group=str(body["group"]),
+        charts=charts,
+        requires=tuple(body.get("requires", ())),
+        credentials=credentials,
+        public_endpoints=dict(body.get("publicEndpoints", {})),
+    )
+
+
+def chart_source(spec: Mapping[str, Any]) -> str:
+    """Which source the charts of a region come from, by its `charts` field."""
+    charts = spec.get("charts") or {}
+    return UPSTREAM if charts.get("repository") or charts.get("path") else EMBEDDED
+
+
+def decide_services(
+    catalogue: Catalogue,
+    *,
+    preset: str,
+    preset_services: Sequence[str],
+    enabled: Sequence[str],
+    disabled: Sequence[str],
+    source: str,
+) -> tuple[tuple[ServiceEntry, ...], tuple[Problem, ...]]:
+    """The services of a region, in catalogue order, and what is wrong with the choice.
+
+    `enabled` and `disabled` change what the preset brings; `source` is the chart source in use.
+    """
+    problems: list[Problem] = []
+    base: DocumentPath = ("spec", "features", "services")
+    for field_name, names in (("enabled", enabled), ("disabled", disabled)):
+        problems += [
+            Problem(
+                format_path((*base, field_name, index)),
+                f'no service "{name}"',
+                suggestion(name, catalogue.services),
+            )
+            for index, name in enumerate(names)
+            if name not in catalogue
+        ]
+    problems += [
+        Problem(
+            format_path((*base, "disabled", index)),
+            f'service "{name}" is enabled and disabled at once',
+            "remove it from one of the two lists",
+        )
+        for index, name in enumerate(disabled)
+        if name in enabled
+    ]
+    wanted = (set(preset_services) | set(enabled)) - set(disabled)
+    chosen = tuple(entry for name, entry in catalogue.services.items() if name in wanted)
+    for entry in chosen:
+        problems += _what_it_lacks(entry, wanted, preset, enabled, disabled)
+        if not entry.offered_by(source):
+            problems.append(_not_offered(entry, enabled, source))
+    return chosen, tuple(problems)
+
+
+def _what_it_lacks(
+    entry: ServiceEntry, wanted: set[str], preset: str, enabled: Sequence[str], disabled: Sequence[str]
+) -> list[Problem]:
+    problems = []
+    for name in entry.requires:
+        if name in wanted:
+            continue
+        if name in disabled:
+            path = format_path(("spec", "features", "services", "disabled", list(disabled).index(name)))
+            problems.append(
+                Problem(
+                    path,
+                    f'service "{entry.name}" needs "{name}"',
+                    f'keep "{name}", or disable "{entry.name}" too',
+                )
+            )
+        else:
+            path = _where_enabled(entry.name, enabled)
+            problems.append(
+                Problem(
+                    path,
+                    f'service "{entry.name}" needs "{name}", which preset {preset} does not bring',
+                    f'add "{name}" to spec.features.services.enabled',
+                )
+            )
+    return problems
+
+
+def _not_offered(entry: ServiceEntry, enabled: Sequence[str], source: str) -> Problem:
+    missing = ", ".join(
+        name for name, chart in entry.charts.items() if not (chart.offered_by(source) or chart.optional)
+    )
+    where = (
+        "the charts shipped with the controller" if source == EMBEDDED else "the OpenStack-Helm repository"
+    )
+    remedy = (
+        "set spec.charts.repository to an OpenStack-Helm repository, or disable the service"
+        if source == EMBEDDED
+        else "leave spec.charts empty to use the charts shipped with the controller, or disable the service"
+    )
+    return Problem(
+        _where_enabled(entry.name, enabled), f'service "{entry.name}": {where} do not have {missing}', remedy
+    )
+
+
+def _where_enabled(name: str, enabled: Sequence[str]) -> str:
+    if name in enabled:
+        return format_path(("spec", "features", "services", "enabled", list(enabled).index(name)))
+    return "spec.preset"
+
+
+def in_order_of_need(services: tuple[ServiceEntry, ...]) -> list[ServiceEntry]:
+    """Services so that each comes after those it requires."""
+    by_name = {entry.name: entry for entry in services}
+    ordered: dict[str, ServiceEntry] = {}
+
+    def visit(entry: ServiceEntry, above: tuple[str, ...]) -> None:
+        if entry.name in ordered or entry.name in above:
+            return
+        for name in entry.requires:
+            if name in by_name:
+                visit(by_name[name], (*above, entry.name))
+        ordered[entry.name] = entry
+
+    for entry in services:
+        visit(entry, ())
+    return list(ordered.values())

@@ -1,0 +1,95 @@
+"""Images of a release: another registry, single images, pull policy and pull secrets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from controller.domain.values.chart_values import DocumentPath, Values, lookup
+from controller.domain.values.layer_order import SpecSource
+from controller.domain.values.merge import Layer
+from controller.domain.values.suggestions import unknown_key
+from controller.errors import Problem
+
+_DOCKER_HUB = "docker.io"
+
+
+def split_image(image: str) -> tuple[str, str]:
+    """Registry and the rest of an image's name, by Docker's rule: a first part with a dot, a colon or
+    `localhost` is a registry; without one it is Docker Hub."""
+    first, slash, rest = image.partition("/")
+    if slash and ("." in first or ":" in first or first == "localhost"):
+        return first, rest
+    return _DOCKER_HUB, image
+
+
+def mirrored(image: str, registry: str) -> str:
+    """The same image in another registry (which may end in a path)."""
+    return f"{registry.rstrip('/')}/{split_image(image)[1]}"
+
+
+def image_layer(spec: SpecSource, chart: str, lower: Values) -> Layer | None:
+    """The layer that `spec.images` adds over what the layers below say, None where it changes nothing.
+
+    A single image named in `overrides` is taken as it is written; all others go to `registry`.
+    """
+    wanted: Mapping[str, Any] = spec.spec.get("images") or {}
+    tags = lookup(lower, ("images", "tags")) or {}
+    overrides = wanted.get("overrides") or {}
+    registry = str(wanted.get("registry") or "")
+    values: dict[str, Any] = {}
+    origins: dict[DocumentPath, DocumentPath] = {
+        ("images", "tags"): ("spec", "images", "registry"),
+        **{("images", "tags", name): ("spec", "images", "overrides", name) for name in overrides},
+        ("images", "pull_policy"): ("spec", "images", "pullPolicy"),
+        **dict.fromkeys([("endpoints",), ("manifests",), ("secrets",)], ("spec", "images", "pullSecrets")),
+    }
+    new_tags = {
+        name: overrides.get(name) or mirrored(image, registry)
+        for name, image in tags.items()
+        if name in overrides or (registry and isinstance(image, str))
+    }
+    images: dict[str, Any] = {"tags": new_tags} if new_tags else {}
+    if wanted.get("pullPolicy") and "pull_policy" in (lower.get("images") or {}):
+        images["pull_policy"] = wanted["pullPolicy"]
+    if images:
+        values["images"] = images
+    secrets = wanted.get("pullSecrets") or []
+    if secrets and lookup(lower, ("secrets", "oci_image_registry")) is not None:
+        # The charts name one pull secret, and make it themselves unless told not to.
+        values["endpoints"] = {"oci_image_registry": {"auth": {"enabled": True}}}
+        if "secret_registry" in (lower.get("manifests") or {}):
+            values["manifests"] = {"secret_registry": False}
+        values["secrets"] = {"oci_image_registry": {chart: secrets[0]}}
+    return Layer("images", values, spec.source, (), spec.lines, origins) if values else None
+
+
+def check_image_overrides(spec: Mapping[str, Any], known: frozenset[str]) -> list[Problem]:
+    """Images under `spec.images` that no release has, and more pull secrets than charts take."""
+    wanted: Mapping[str, Any] = spec.get("images") or {}
+    path: DocumentPath = ("spec", "images", "overrides")
+    problems = [
+        unknown_key(path, 'release has an image "%"', name, known)
+        for name in wanted.get("overrides") or {}
+        if name not in known
+    ]
+    if len(wanted.get("pullSecrets") or []) > 1:
+        problems.append(
+            Problem(
+                "spec.images.pullSecrets[1]",
+                "the charts of OpenStack-Helm take one pull secret",
+                "put the log-ins of all registries into one Secret",
+            )
+        )
+    return problems
+
+
+def image_names(values: Values) -> tuple[str, ...]:
+    """All images that a release's values name, in order, without repeats.
+
+    They stand under `images.tags`; containers that values add to a chart's pods bring their own.
+    """
+    tags = lookup(values, ("images", "tags")) or {}
+    added = lookup(values, ("pod", "extraContainers")) or {}
+    found = [*tags.values(), *(one.get("image") for each in added.values() for one in each or ())]
+    return tuple(sorted({image for image in found if isinstance(image, str) and image}))

@@ -1,0 +1,145 @@
+"""The layers of one release, lowest first.
+
+Order: every release → version → preset → size → service template → common.charts → common.<group> →
+common.<group>.releases.<release> → services.<service>.<chart>. Chart defaults lie below all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from controller.domain.values.catalogue import GROUPS, Catalogue, ServiceEntry
+from controller.domain.values.chart_values import DocumentPath, Values, format_path, lookup, type_name
+from controller.domain.values.library import Library
+from controller.domain.values.merge import Layer
+from controller.domain.values.suggestions import unknown_key
+from controller.errors import Problem
+
+
+@dataclass(frozen=True)
+class SpecSource:
+    """The spec of the osdpl and where it was read: `source` and `lines` of its file, if it came from one."""
+
+    spec: Mapping[str, Any]
+    source: str = ""
+    lines: Mapping[DocumentPath, int] = field(default_factory=dict)
+
+    def layer(self, name: str, *path: str) -> Layer | None:
+        """The layer of the values at this path of the spec, None where the spec says nothing."""
+        values = lookup(self.spec, path)
+        if not isinstance(values, dict) or not values:
+            return None
+        return Layer(name, values, self.source, ("spec", *path), self.lines)
+
+
+def library_layers(library: Library, spec: Mapping[str, Any], chart: str, defaults: Values) -> list[Layer]:
+    """The layers that our own data has for a chart, by the spec's version, preset and size.
+
+    Image tags that the chart does not know are left out: not every source's chart has every Job.
+    """
+    version, preset, size = spec["openstackVersion"], spec["preset"], spec["size"]
+    images = library.versions[version].layer(f"version {version}", chart)
+    layers = (
+        _with_known_tags(images, defaults) if images else None,
+        library.presets[preset].layer(f"preset {preset}", chart),
+        library.sizes[size].layer(f"size {size}", chart),
+    )
+    return [layer for layer in layers if layer is not None]
+
+
+def _with_known_tags(layer: Layer, defaults: Values) -> Layer:
+    tags = lookup(layer.values, ("images", "tags"))
+    if not tags:
+        return layer
+    known = lookup(defaults, ("images", "tags")) or {}
+    kept = {name: image for name, image in tags.items() if name in known}
+    return replace(layer, values={**layer.values, "images": {**layer.values["images"], "tags": kept}})
+
+
+def spec_layers(spec: SpecSource, service: ServiceEntry, chart: str, release: str) -> list[Layer]:
+    """The layers that the operator wrote for a release."""
+    group = service.group
+    layers = (
+        spec.layer("common.charts", "common", "charts", "values"),
+        spec.layer(f"common.{group}", "common", group, "values"),
+        spec.layer(f"common.{group}.releases", "common", group, "releases", release, "values"),
+        spec.layer("services", "services", service.name, chart, "values"),
+    )
+    return [layer for layer in layers if layer is not None]
+
+
+def check_overrides(
+    spec: Mapping[str, Any], catalogue: Catalogue, enabled: frozenset[str], releases: Mapping[str, str]
+) -> list[Problem]:
+    """Keys under `common` and `services` that nothing would read, and values that are no maps.
+
+    `releases` maps the releases of this region to their group.
+    """
+    problems: list[Problem] = []
+    common = spec.get("common") or {}
+    for group in GROUPS:
+        wanted = lookup(common, (group, "releases"), {}) or {}
+        known = [release for release, its_group in releases.items() if its_group == group]
+        base: DocumentPath = ("spec", "common", group, "releases")
+        problems += [
+            unknown_key(base, f'release "%" in group {group}', release, known)
+            for release in wanted
+            if release not in known
+        ]
+        for release, body in wanted.items():
+            problems += _check_values_only(body, (*base, release))
+    problems += _check_services(spec.get("services") or {}, catalogue, enabled)
+    for path in (("charts",), *((group,) for group in GROUPS)):
+        values = lookup(common, (*path, "values"), {})
+        if not isinstance(values, dict):
+            problems.append(_not_a_map(("spec", "common", *path, "values"), values))
+    return problems
+
+
+def _check_services(services: Any, catalogue: Catalogue, enabled: frozenset[str]) -> list[Problem]:
+    base: DocumentPath = ("spec", "services")
+    if not isinstance(services, dict):
+        return [_not_a_map(base, services)]
+    problems: list[Problem] = []
+    for service, charts in services.items():
+        path = (*base, service)
+        if service not in catalogue:
+            problems.append(unknown_key(base, 'service "%"', service, catalogue.services))
+        elif not isinstance(charts, dict):
+            problems.append(_not_a_map(path, charts))
+        elif service not in enabled:
+            problems.append(
+                Problem(
+                    format_path(path),
+                    f'service "{service}" is not enabled',
+                    "add it to spec.features.services.enabled, or remove its values",
+                )
+            )
+        else:
+            known = catalogue[service].charts
+            for chart, body in charts.items():
+                if chart not in known:
+                    problems.append(unknown_key(path, f'chart "%" in service {service}', chart, known))
+                else:
+                    problems += _check_values_only(body, (*path, chart))
+    return problems
+
+
+def _check_values_only(body: Any, path: DocumentPath) -> list[Problem]:
+    """A release's name, namespace and chart are not mergeable: only `values` may stand here."""
+    if not isinstance(body, dict):
+        return [_not_a_map(path, body)]
+    problems = [
+        Problem(format_path((*path, key)), f'"{key}" cannot be set here', 'only "values" can be overridden')
+        for key in body
+        if key != "values"
+    ]
+    if not isinstance(body.get("values", {}), dict):
+        problems.append(_not_a_map((*path, "values"), body["values"]))
+    return problems
+
+
+def _not_a_map(path: DocumentPath, value: Any) -> Problem:
+    return Problem(format_path(path), f"expected a map, got {type_name(value)}", "give a map of chart values")

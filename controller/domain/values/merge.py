@@ -1,0 +1,377 @@
+"""Merging of values layers into one, remembering which layer set what.
+
+Maps merge; scalars and lists replace. `null` and `{$patch: delete}` delete, `{$patch: replace, …}`
+replaces a whole map, `{$secretRef: {name, key}}` is one leaf. A map over something that is no map (or
+the reverse) is an error. The words are those of Kubernetes' strategic merge patch; `null` is Helm's.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from deepmerge import Merger
+
+from controller.domain.values.chart_values import (
+    PATCH,
+    PATCH_DELETE,
+    PATCH_REPLACE,
+    SECRET_REF,
+    DocumentPath,
+    Path,
+    Values,
+    copied,
+    format_path,
+    is_map,
+    is_secret_ref,
+    leaves,
+    type_name,
+)
+from controller.errors import Problem, SpecInvalid
+
+CHART_DEFAULTS = "chart defaults"
+
+_SECRET_NAME = re.compile(r"^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$")
+_SECRET_KEY = re.compile(r"^[-._a-zA-Z0-9]{1,253}$")
+
+
+@dataclass(frozen=True)
+class Layer:
+    """Values from one place.
+
+    `name` is what people call it (`size small`, `services`), `source` the file it was read from (empty
+    for an object that came from the API), `root` where its values lie in that file or object, and
+    `lines` the line of each path of the file, counted from 1. `origins` are given where values do not lie
+    in the file as they are: the field of the file behind each path of the values, and all below it.
+    """
+
+    name: str
+    values: Values
+    source: str = ""
+    root: DocumentPath = ()
+    lines: Mapping[DocumentPath, int] = field(default_factory=dict)
+    origins: Mapping[DocumentPath, DocumentPath] = field(default_factory=dict)
+
+    def place(self, path: DocumentPath) -> str:
+        """Where this layer sets the path: `values/sizes/small.yaml:41`; the source if no line is known.
+
+        Empty for a field that the file does not have: its default counts then.
+        """
+        origin = self._origin(path)
+        if origin and self.lines and origin not in self.lines:
+            return ""
+        line = nearest_line(self.lines, origin or (*self.root, *path))
+        return f"{self.source}:{line}" if self.source and line else self.source
+
+    def full_path(self, path: DocumentPath) -> str:
+        """The path as seen from the top of the source: `spec.services.compute.nova.values.conf…`"""
+        return format_path(self._origin(path) or (*self.root, *path))
+
+    def _origin(self, path: DocumentPath) -> DocumentPath:
+        """The field behind the path, empty where the path is the field."""
+        for length in range(len(path), 0, -1) if self.origins else ():
+            if path[:length] in self.origins:
+                return self.origins[path[:length]]
+        return ()
+
+
+@dataclass(frozen=True)
+class Deleted:
+    """Stands for the value of a path that a layer deleted."""
+
+
+DELETED = Deleted()
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One layer setting (or deleting) the value of one path.
+
+    `written` is the path in the layer of what says it: the map, where one was deleted or replaced.
+    """
+
+    origin: Layer = field(repr=False)
+    written: Path
+    value: Any
+
+    @property
+    def layer(self) -> str:
+        """The name of the layer."""
+        return self.origin.name
+
+    @property
+    def path(self) -> str:
+        """The field as seen from the top of its source."""
+        return self.origin.full_path(self.written)
+
+    @property
+    def place(self) -> str:
+        """`file:line`, or empty."""
+        return self.origin.place(self.written)
+
+
+@dataclass(frozen=True)
+class MergedValues:
+    """What a release gets in the end.
+
+    `values` are the effective ones, chart defaults included; they share structure with the defaults and
+    are only to be read. `history` has, for every path that any layer touched, who set it, lowest first.
+    """
+
+    defaults: Values
+    values: Values
+    history: Mapping[Path, tuple[Setting, ...]]
+
+    @cached_property
+    def overlay(self) -> dict[str, Any]:
+        """What to send to Helm so that chart defaults and overlay together give `values`.
+
+        A key of the defaults that is gone is sent as null, which is how Helm deletes.
+        """
+        sent = _overlay((), self.defaults, self.values, self.history)
+        return sent if isinstance(sent, dict) else {}
+
+    def origin(self, path: Path) -> str:
+        """The layer that set this leaf."""
+        settings = self.history.get(path)
+        return settings[-1].layer if settings else CHART_DEFAULTS
+
+    def chain(self, path: Path) -> tuple[Setting, ...]:
+        """Everything that had a say about this path, lowest first: also the end of a map above it."""
+        return self.history.get(path, ())
+
+    def layer_of(self, path: Path) -> Layer | None:
+        """A layer that gave this path a value, or something below it; None where only the chart did."""
+        found = [
+            settings[-1].origin
+            for known, settings in self.history.items()
+            if known[: len(path)] == path and settings[-1].value is not DELETED
+        ]
+        return found[-1] if found else None
+
+
+def nearest_line(lines: Mapping[DocumentPath, int], path: DocumentPath) -> int:
+    """The line of the path, or of the nearest path above it that has one; 0 if there is none."""
+    for length in range(len(path), 0, -1):
+        line = lines.get(path[:length])
+        if line is not None:
+            return line
+    return 0
+
+
+def merge_layers(defaults: Values, layers: Sequence[Layer]) -> MergedValues:
+    """Merges the layers, lowest first, over the chart's defaults; no input is changed.
+
+    Raises SpecInvalid with every type conflict and every malformed mark found, naming both layers.
+    """
+    return merge_onto(MergedValues(defaults=defaults, values=dict(defaults), history={}), layers)
+
+
+def merge_onto(lower: MergedValues, layers: Sequence[Layer]) -> MergedValues:
+    """Merges further layers over what was merged already; as `merge_layers`."""
+    history = dict(lower.history)
+    problems: list[Problem] = []
+    merged: Any = lower.values
+    for layer in layers:
+        merged = _LayerMerge(layer, history, problems).over(merged)
+    if problems:
+        raise SpecInvalid(problems)
+    return MergedValues(defaults=lower.defaults, values=merged, history=history)
+
+
+class _LayerMerge:
+    """Lays one layer over what is there, by deepmerge with strategies that copy on write.
+
+    deepmerge's own map strategy changes its base, and its list strategy appends: neither is used.
+    """
+
+    def __init__(
+        self, layer: Layer, history: dict[Path, tuple[Setting, ...]], problems: list[Problem]
+    ) -> None:
+        self._layer = layer
+        self._history = history
+        self._problems = problems
+        self._merger = Merger([(dict, [self._merge_maps])], [self._replace], [self._resolve_conflict])
+
+    def over(self, base: Any) -> Any:
+        if self._deletes((), self._layer.values):
+            self._complain((), "the values of a layer cannot be deleted", "remove the field")
+            return base
+        return self._merge_maps(self._merger, [], base, dict(self._layer.values))
+
+    def _merge_maps(self, merger: Merger, path: list[Any], base: Any, upper: Any) -> Any:
+        here: Path = tuple(path)
+        if is_secret_ref(base) or is_secret_ref(upper):
+            return self._resolve_conflict(merger, path, base, upper)
+        patch = self._patch(here, upper)
+        if patch == PATCH_REPLACE:
+            self._forget_below(here, base)
+            return self._fresh(here, {key: value for key, value in upper.items() if key != PATCH})
+        result = dict(base)
+        for key, value in upper.items():
+            below = (*here, key)
+            if value is None or (isinstance(value, dict) and self._patch(below, value) == PATCH_DELETE):
+                if key in result:
+                    self._record(below, DELETED)
+                    self._forget_below(below, result.pop(key))
+            elif result.get(key) is None:
+                result[key] = self._fresh(below, value)
+            else:
+                result[key] = merger.value_strategy([*path, key], result[key], value)
+        return result
+
+    def _replace(self, merger: Merger, path: list[Any], base: Any, upper: Any) -> Any:
+        return self._fresh(tuple(path), upper)
+
+    def _resolve_conflict(self, merger: Merger, path: list[Any], base: Any, upper: Any) -> Any:
+        here: Path = tuple(path)
+        replaces = isinstance(upper, dict) and upper.get(PATCH) == PATCH_REPLACE
+        if is_map(base) == is_map(upper) or replaces:
+            return self._fresh(here, {k: v for k, v in upper.items() if k != PATCH} if replaces else upper)
+        self._problems.append(
+            Problem(
+                path=self._layer.full_path(here),
+                message=f"expected {_kind(base)}, as in {self._owner(here)}; "
+                f"{self._layer.name} has {type_name(upper)}",
+                remedy="give a map of the same shape" if is_map(base) else "give a value that is no map",
+                source=self._layer.place(here),
+            )
+        )
+        return base
+
+    def _owner(self, path: Path) -> str:
+        """Who gave the value at this path its type, with its place."""
+        for known in sorted(self._history):
+            if known[: len(path)] == path:
+                settings = [s for s in self._history[known] if s.value is not DELETED]
+                if settings:
+                    last = settings[-1]
+                    return f"{last.layer} ({last.place or last.path})"
+        return f"the {CHART_DEFAULTS}"
+
+    def _fresh(self, path: Path, value: Any) -> Any:
+        """A copy of a value that meets nothing below it, without marks, each leaf recorded."""
+        if is_secret_ref(value):
+            self._check_secret_ref(path, value)
+        elif isinstance(value, dict):
+            patch = self._patch(path, value)
+            clean = {
+                key: self._fresh((*path, key), item)
+                for key, item in value.items()
+                if key != PATCH and item is not None and not self._deletes((*path, key), item)
+            }
+            if not clean and patch != PATCH_DELETE:
+                self._record(path, {})
+            return clean
+        elif isinstance(value, list):
+            self._check_list(path, value)
+        self._record(path, value)
+        return copied(value)
+
+    def _deletes(self, path: Path, value: Any) -> bool:
+        return isinstance(value, dict) and self._patch(path, value) == PATCH_DELETE
+
+    def _patch(self, path: Path, value: Mapping[str, Any]) -> str:
+        """The value of `$patch`, empty if there is none or if it is wrong (which is noted)."""
+        if PATCH not in value:
+            unknown = [key for key in value if key.startswith("$") and key != SECRET_REF]
+            if unknown:
+                self._complain(path, f'unknown mark "{unknown[0]}"', f"known are {PATCH} and {SECRET_REF}")
+            return ""
+        patch = value[PATCH]
+        if patch == PATCH_REPLACE or (patch == PATCH_DELETE and len(value) == 1):
+            return str(patch)
+        remedy = f"write {{{PATCH}: delete}} alone, or {{{PATCH}: replace, …}}"
+        self._complain(path, f"malformed {PATCH}", remedy)
+        return ""
+
+    def _check_secret_ref(self, path: Path, value: Mapping[str, Any]) -> None:
+        ref = value[SECRET_REF]
+        good = (
+            len(value) == 1
+            and isinstance(ref, dict)
+            and set(ref) == {"name", "key"}
+            and all(isinstance(part, str) for part in ref.values())
+            and _SECRET_NAME.match(ref["name"])
+            and _SECRET_KEY.match(ref["key"])
+        )
+        if not good:
+            self._complain(
+                path,
+                f"malformed {SECRET_REF}",
+                f"write {{{SECRET_REF}: {{name: <Secret>, key: <key>}}}} alone",
+            )
+
+    def _check_list(self, path: Path, items: Sequence[Any]) -> None:
+        for item in items:
+            if is_secret_ref(item):
+                self._check_secret_ref(path, item)
+            elif isinstance(item, dict):
+                if PATCH in item:
+                    self._complain(path, f"{PATCH} inside a list", "lists are replaced as a whole")
+                self._check_list(path, list(item.values()))
+            elif isinstance(item, list):
+                self._check_list(path, item)
+
+    def _complain(self, path: Path, message: str, remedy: str) -> None:
+        problem = Problem(self._layer.full_path(path), message, remedy, self._layer.place(path))
+        if problem not in self._problems:
+            self._problems.append(problem)
+
+    def _record(self, path: Path, value: Any, said_at: Path | None = None) -> None:
+        setting = Setting(self._layer, path if said_at is None else said_at, value)
+        before = self._history.get(path, ())
+        if before and before[-1].origin is self._layer and before[-1].value is DELETED:
+            before = before[:-1]  # ended with the map around it, and set again by the same words
+        self._history[path] = (*before, setting)
+
+    def _forget_below(self, path: Path, ended: Any) -> None:
+        """Notes at all that is in a map that is deleted or replaced, chart defaults too, who ended it."""
+        for within in _paths_below(path, ended):
+            self._record(within, DELETED, said_at=path)
+
+
+def _paths_below(path: Path, value: Any) -> Iterator[Path]:
+    """Every key in the map, those of maps within it included."""
+    for key, item in value.items() if is_map(value) else ():
+        yield (*path, key)
+        yield from _paths_below((*path, key), item)
+
+
+def _kind(value: object) -> str:
+    return "a map" if is_map(value) else "a single value or list"
+
+
+_OMIT = object()
+
+
+def _overlay(path: Path, default: Any, final: Any, history: Mapping[Path, Any]) -> Any:
+    if default is final and is_map(final):  # no layer came by: merging copies what it changes
+        return _OMIT
+    if not (is_map(default) and is_map(final)):
+        return copied(final) if path in history or default != final else _OMIT
+    sent: dict[str, Any] = {}
+    for key, value in final.items():
+        if key not in default:
+            sent[key] = copied(value)
+            continue
+        part = _overlay((*path, key), default[key], value, history)
+        if part is not _OMIT:
+            sent[key] = part
+    sent.update({key: None for key in default if key not in final})
+    return sent or _OMIT
+
+
+def unexplained_leaves(merged: MergedValues) -> tuple[Path, ...]:
+    """Leaves that neither a layer nor the chart's defaults account for: always empty, shown by tests."""
+    known = dict(leaves(merged.defaults))
+    return tuple(
+        path
+        for path, value in leaves(merged.values)
+        if (not merged.history.get(path) or merged.history[path][-1].value is DELETED)
+        and (path not in known or known[path] != value)
+        and value != {}
+    )

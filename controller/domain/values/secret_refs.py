@@ -1,0 +1,111 @@
+"""References to secrets in values: where they are, and what the values are once they are resolved.
+
+A reference is the leaf `{$secretRef: {name, key}}`. It is resolved in memory only, just before Helm is
+called; what is resolved is never written anywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from controller.domain.values.chart_values import SECRET_REF, DocumentPath, Values, format_path, is_secret_ref
+from controller.errors import Problem, SecretMissing, SpecInvalid
+
+# Gives the text under a key of a Secret, None when the Secret or the key is not there or is empty.
+Lookup = Callable[[str, str], str | None]
+
+
+@dataclass(frozen=True)
+class SecretReference:
+    """One reference: where it stands in the values, and what it names."""
+
+    path: DocumentPath
+    name: str
+    key: str
+
+
+@dataclass(frozen=True)
+class ResolvedValues:
+    """Values with every reference replaced, and the texts that came in. Never printed."""
+
+    values: Values = field(repr=False)
+    secrets: frozenset[str] = field(repr=False)
+
+
+def find_references(values: Values) -> tuple[SecretReference, ...]:
+    """Every reference in the values, lists included, in their order.
+
+    Raises SpecInvalid naming every one that is malformed.
+    """
+    found: list[SecretReference] = []
+    problems: list[Problem] = []
+    for path, leaf in _marked(values, ()):
+        reference = _parse(path, leaf)
+        if isinstance(reference, Problem):
+            problems.append(reference)
+        else:
+            found.append(reference)
+    if problems:
+        raise SpecInvalid(problems)
+    return tuple(found)
+
+
+def secret_names(values: Values) -> frozenset[str]:
+    """Names of all Secrets that the values need. Raises SpecInvalid as `find_references` does."""
+    return frozenset(reference.name for reference in find_references(values))
+
+
+def missing_references(values: Values, lookup: Lookup) -> tuple[SecretReference, ...]:
+    """The references that cannot be resolved now. Raises SpecInvalid on malformed ones."""
+    return tuple(ref for ref in find_references(values) if not lookup(ref.name, ref.key))
+
+
+def resolve(values: Values, lookup: Lookup, *, release: str = "") -> ResolvedValues:
+    """A copy of the values in which each reference is the text that it names.
+
+    Raises SecretMissing for the first that cannot be resolved (`release` is named in its text), and
+    SpecInvalid for malformed ones. Nothing of the given values is shared or changed.
+    """
+    find_references(values)
+    secrets: set[str] = set()
+
+    def copied(value: Any) -> Any:
+        if is_secret_ref(value):
+            target = value[SECRET_REF]
+            text = lookup(target["name"], target["key"])
+            if not text:
+                raise SecretMissing(target["name"], target["key"], release)
+            secrets.add(text)
+            return text
+        if isinstance(value, Mapping):
+            return {key: copied(part) for key, part in value.items()}
+        if isinstance(value, list | tuple):
+            return [copied(part) for part in value]
+        return value
+
+    return ResolvedValues(copied(values), frozenset(secrets))
+
+
+def _marked(value: Any, path: DocumentPath) -> Iterator[tuple[DocumentPath, Any]]:
+    if is_secret_ref(value):
+        yield path, value
+    elif isinstance(value, Mapping):
+        for key, part in value.items():
+            yield from _marked(part, (*path, str(key)))
+    elif isinstance(value, list | tuple):
+        for index, part in enumerate(value):
+            yield from _marked(part, (*path, index))
+
+
+def _parse(path: DocumentPath, leaf: Mapping[str, Any]) -> SecretReference | Problem:
+    target = leaf[SECRET_REF]
+    fields = ("name", "key")
+    complete = isinstance(target, Mapping) and all(
+        isinstance(target.get(part), str) and target[part] for part in fields
+    )
+    if complete and len(leaf) == 1 and set(target) == set(fields):
+        return SecretReference(path, target["name"], target["key"])
+    remedy = f"write {{{SECRET_REF}: {{name: <Secret>, key: <key>}}}} alone"
+    return Problem(format_path(path), f"malformed {SECRET_REF}", remedy)

@@ -1,0 +1,51 @@
+"""Keys of an operator's values that the chart does not have, where one that it has is very near.
+
+Charts take any key without a word, and many maps are free on purpose: oslo.config options, policies,
+extra objects. A key that is new is therefore no error; one that looks like a slip is worth a warning.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from controller.domain.values.chart_values import Path, Values, is_map
+from controller.domain.values.merge import Layer
+from controller.errors import Problem
+
+_NEAR = 0.85
+_SHORTEST = 4  # shorter names are near to everything
+
+
+def misspelt_keys(layer: Layer, lower: Values, chart: str) -> Iterator[Problem]:
+    """Warnings about keys of the layer that are not among `lower`, the values below it, but nearly are."""
+    yield from _walk(layer, layer.values, lower, chart, ())
+
+
+def _walk(layer: Layer, values: Mapping[str, Any], lower: Any, chart: str, path: Path) -> Iterator[Problem]:
+    if not is_map(lower):
+        return
+    for key, value in values.items():
+        if key in lower:
+            if is_map(value):
+                yield from _walk(layer, value, lower[key], chart, (*path, key))
+        elif near := _near(key, lower):
+            yield Problem(
+                layer.full_path((*path, key)),
+                f'chart {chart} has no "{key}" here',
+                f'did you mean "{near}"? It is sent as it is written.',
+                layer.place((*path, key)),
+            )
+
+
+def _near(key: str, known: Mapping[str, Any]) -> str:
+    """The known key that was probably meant; names that differ in digits only are different things."""
+    if len(key) < _SHORTEST or key.startswith("$"):
+        return ""
+    candidates = [name for name in known if _letters(name) != _letters(key)]
+    return next(iter(difflib.get_close_matches(key, candidates, n=1, cutoff=_NEAR)), "")
+
+
+def _letters(name: str) -> str:
+    return "".join(letter for letter in name if not letter.isdigit())

@@ -1,0 +1,1 @@
+"""What the reconcilers need of the world, as protocols that adapters implement."""

@@ -1,0 +1,279 @@
+"""What the reconcilers need of Helm: its actions, its records, and the charts, as protocols.
+
+Chart values and manifests are raw mappings; everything else that crosses a port is a frozen dataclass.
+Every call has a deadline of its own and raises errors of `controller.errors` only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from controller.domain.releases.volume_claims import VolumeId
+from controller.domain.values.chart_values import Values
+from controller.ports.kubernetes import KubeObject
+
+
+@dataclass(frozen=True)
+class Revision:
+    """One revision in a release's history.
+
+    `status` is Helm's word (`deployed`, `failed`, `pending-install`, `superseded`, `uninstalling` …).
+    `digest`, `spec_digest`, `chart_version` and `bundle` come from labels of the record, empty if it has
+    none.
+    `modified` is in seconds since the epoch, and so is `created`, which is 0.0 where only the record itself
+    would tell. `ours`: the revision label fits the version, so this very revision was made by the controller
+    and not by someone's `helm upgrade` or `helm rollback`.
+
+    `origin` is the number in that label, 0 without one. `forced` and `asked` are labels of
+    `controller.domain.releases.requests`, `rolled_back_to`, `held` and `removing` as in
+    `domain.release_state.Recorded`.
+    """
+
+    version: int
+    status: str
+    digest: str = ""
+    spec_digest: str = ""
+    chart_version: str = ""
+    bundle: str = ""
+    modified: float = 0.0
+    ours: bool = False
+    origin: int = 0
+    forced: str = ""
+    asked: str = ""
+    rolled_back_to: int = 0
+    held: str = ""
+    removing: bool = False
+    created: float = 0.0
+
+
+@dataclass(frozen=True)
+class HookRun:
+    """The last run of one hook: `phase` is Helm's (`Succeeded`, `Failed`, `Running`, `Unknown`)."""
+
+    name: str
+    kind: str
+    events: tuple[str, ...]
+    weight: int
+    phase: str
+
+
+@dataclass(frozen=True)
+class RemovalState:
+    """What a release's newest record says of its removal. `status` is Helm's word.
+
+    `runs_hooks`: it has hooks of its deletion.
+    """
+
+    status: str
+    runs_hooks: bool = False
+
+
+@dataclass(frozen=True)
+class RenderedRelease:
+    """What Helm would send to the cluster. `manifest` and `hooks` are parsed Kubernetes objects.
+
+    `text` is all of it as the chart wrote it, hooks included; empty for what is read from a record. It may
+    hold secrets.
+    """
+
+    manifest: tuple[KubeObject, ...]
+    hooks: tuple[KubeObject, ...]
+    text: str = field(default="", repr=False)
+
+
+@dataclass(frozen=True)
+class HelmRequest:
+    """One install or upgrade. `values` are resolved: they may hold secrets and are never logged.
+
+    `labels` are put on the release's record (at most 63 characters each). `timeout` in seconds.
+    """
+
+    release: str
+    namespace: str
+    chart_path: str
+    values: Values
+    labels: Mapping[str, str] = field(default_factory=dict)
+    timeout: int = 1800
+    max_history: int = 5
+    description: str = ""
+
+
+class Cancellation(Protocol):
+    """A token that ends a Helm action early, from any thread.
+
+    `overdue` says how the action has failed where it is ended for that (`not done within 60 s`); it is empty
+    where what the action serves is not asked for any more. The first call counts.
+    """
+
+    def cancel(self, overdue: str = "") -> None: ...
+
+    @property
+    def overdue(self) -> str: ...
+
+    @property
+    def cancelled(self) -> bool: ...
+
+
+class HelmClient(Protocol):
+    """Helm's actions on one cluster. Safe from several threads, one action per release at a time.
+
+    Never waits for workloads; a call lasts as long as the release's hooks. Raises HelmFailed,
+    HelmCancelled, ReleaseMissing, ChartInvalid (then nothing was changed, not even the history) and
+    ApiUnavailable.
+    """
+
+    @property
+    def detached(self) -> int:
+        """Actions that could not be ended and may still write, although their call has returned.
+
+        Only the end of this process ends them: with one of them, exit and start again.
+        """
+        ...
+
+    def new_cancellation(self) -> Cancellation: ...
+
+    def install(self, request: HelmRequest, cancellation: Cancellation | None = None) -> Revision:
+        """Makes the first revision; also again where all revisions so far have failed."""
+        ...
+
+    def upgrade(self, request: HelmRequest, cancellation: Cancellation | None = None) -> Revision:
+        """Replaces all values of the release and takes over fields that others edited by hand."""
+        ...
+
+    def uninstall(
+        self,
+        release: str,
+        namespace: str,
+        *,
+        timeout: int = 600,
+        hooks: bool = True,
+        keep_history: bool = False,
+        cancellation: Cancellation | None = None,
+    ) -> None:
+        """Succeeds when the release is already gone. Objects with resource-policy keep stay.
+
+        Without `hooks`, those of the deletion do not run. With `keep_history` the records stay, marked
+        `uninstalled`, until a call without it. Where a hook fails that runs after the objects went, the
+        records go, or are marked, all the same.
+        """
+        ...
+
+    def rollback(
+        self,
+        release: str,
+        namespace: str,
+        version: int,
+        *,
+        timeout: int = 1800,
+        cancellation: Cancellation | None = None,
+    ) -> None:
+        """Makes a new revision of what that one was. Helm gives it the labels of that one, and leaves it
+        pending when a hook fails."""
+        ...
+
+    def history(self, release: str, namespace: str) -> tuple[Revision, ...]:
+        """All revisions kept, oldest first; empty when there is no such release."""
+        ...
+
+    def hooks(self, release: str, namespace: str) -> tuple[HookRun, ...]:
+        """Hooks of the newest revision with their last run."""
+        ...
+
+    def render(self, request: HelmRequest, *, server: bool = False) -> RenderedRelease:
+        """The objects this request would make; with `server`, with the API server's capabilities."""
+        ...
+
+
+class ReleaseRecords(Protocol):
+    """Helm's own storage, read and repaired without Helm."""
+
+    def observe(
+        self, namespace: str, *, bundle: str = "", releases: Collection[str] = ()
+    ) -> Mapping[str, tuple[Revision, ...]]:
+        """History of releases in the namespace, oldest first, from metadata only.
+
+        Of all of them, or of those that `bundle` has ever made a kept revision of and those named in
+        `releases`; always whole, and more may come than was asked for.
+        """
+        ...
+
+    def mark_failed(self, release: str, namespace: str, version: int, reason: str) -> bool:
+        """Turns a `pending-*` or `uninstalling` record of a dead writer into `failed`.
+
+        Conditional on the record being as it was read; False when it has moved on meanwhile.
+        """
+        ...
+
+    def mark_uninstalling(self, release: str, namespace: str, version: int) -> None:
+        """Notes in the record that we are taking the release apart, before anything of it is.
+
+        One that Helm has marked `uninstalled` although a hook after that failed is to be taken apart
+        again, so that the hook runs again. Raises Conflict when the record changed meanwhile,
+        ReleaseMissing when it is gone.
+        """
+        ...
+
+    def relabel(self, release: str, namespace: str, version: int, labels: Mapping[str, str]) -> None:
+        """Sets labels of that revision's record. Raises ReleaseMissing."""
+        ...
+
+    def manifest(self, release: str, namespace: str, version: int) -> RenderedRelease:
+        """What that revision put into the cluster. Raises ReleaseMissing."""
+        ...
+
+    def given_values(self, release: str, namespace: str, version: int) -> Values:
+        """The values that revision was made with, beside the chart's own. They hold secrets.
+
+        Raises ReleaseMissing.
+        """
+        ...
+
+    def standing(
+        self, release: str, namespace: str, version: int, *, names: Collection[str] | None = None
+    ) -> tuple[KubeObject, ...]:
+        """The objects that must be there as long as that revision is the deployed one, as it sends them.
+
+        Those of the manifest, and Jobs of hooks that this revision ran and that nobody was to take away:
+        pods wait for them at their start. `names` limits it to objects of these names, which is cheaper.
+        Raises ReleaseMissing.
+        """
+        ...
+
+    def claims(self, release: str, namespace: str) -> tuple[str, ...]:
+        """Names of the PersistentVolumeClaims of the release that exist now, sorted.
+
+        Those of the newest revision's manifest and hooks, and those that its StatefulSets made.
+        """
+        ...
+
+    def removal(self, release: str, namespace: str) -> RemovalState:
+        """How far the release's removal is. Raises ReleaseMissing."""
+        ...
+
+    def delete_hooks(
+        self, release: str, namespace: str, *, of_the_uninstall: bool = False
+    ) -> tuple[str, ...]:
+        """Deletes what hooks have made, and gives it as `Job/name`: an uninstall of Helm leaves that.
+
+        To be called before the uninstall, whose end forgets which they are. Hooks of the uninstall
+        itself are deleted with `of_the_uninstall`, and only they. Claims and what is to be kept stay.
+        Idempotent.
+        """
+        ...
+
+    def delete_claims(self, release: str, namespace: str) -> tuple[str, ...]:
+        """Asks for the deletion of the release's claims, and gives their names.
+
+        To be called before the uninstall, whose end forgets which they are: claims end with the pods
+        that use them. StatefulSets, which would make them again, are deleted first. Idempotent.
+        """
+        ...
+
+    def keep_volumes(self, release: str, namespace: str, version: int, volumes: Collection[VolumeId]) -> None:
+        """Notes in that revision's record that Helm is to leave these volumes. Idempotent.
+
+        Upstream charts do not ask for that. Does nothing where the record is gone.
+        """
+        ...

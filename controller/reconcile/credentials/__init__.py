@@ -1,0 +1,1 @@
+"""secrets: makes, stores, follows and exports credentials and certificates."""

@@ -1,0 +1,102 @@
+"""Follows when certificates of a region end: those of cert-manager, and those that the spec names."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from controller.domain.credentials.certificates import (
+    TLS_TYPE,
+    CertificateFacts,
+    certificate_facts,
+    is_issued,
+)
+from controller.domain.credentials.secret_status import SecretView
+from controller.ports.kubernetes import SECRET, Kube
+from controller.ports.system import Clock
+
+# Seconds: nothing tells of a renewal, and the status is looked at more often than that matters.
+CHECK_SECONDS = 60.0
+# Contents read at one pass; where there are more, as with one certificate for each node, the next goes on.
+READ_AT_ONCE = 100
+# As many as the status is to hold beside the credentials: those that end first.
+SHOWN = 200
+MISSING = "it does not exist"
+
+
+@dataclass(frozen=True)
+class _Known:
+    version: str
+    keys: frozenset[str]
+    facts: CertificateFacts
+
+
+class Certificates:
+    """Of one region's namespace. A content is read once for each version of its Secret, and not kept."""
+
+    def __init__(self, kube: Kube, clock: Clock) -> None:
+        self._kube = kube
+        self._clock = clock
+        self._known: dict[str, _Known] = {}
+        self._looked: tuple[float, tuple[str, Mapping[str, str]]] | None = None
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether another pass is due soon: contents are left, or one that is named is not in order."""
+        return self._looked is None
+
+    def observe(self, namespace: str, named: Mapping[str, str]) -> dict[str, SecretView]:
+        """Each Secret with a certificate, and those `named` (with the key to look at) even without one.
+
+        Raises KubeError.
+        """
+        now, asked = self._clock.monotonic(), (namespace, dict(named))
+        if self._looked is None or self._looked[1] != asked or now - self._looked[0] >= CHECK_SECONDS:
+            complete = self._read(namespace, named)
+            self._looked = (now, asked) if complete else None
+        views = self._views(named)
+        if any(views[name].problems for name in named):
+            self._looked = None
+        return views
+
+    def _read(self, namespace: str, named: Mapping[str, str]) -> bool:
+        """Brings what is known up to date; False while contents are left to be read."""
+        listed = self._kube.list_metadata(SECRET, namespace, fields=f"type={TLS_TYPE}")
+        issued = {
+            str(one["metadata"]["name"]): str(one["metadata"].get("resourceVersion"))
+            for one in listed
+            if is_issued(one["metadata"])
+        }
+        for gone in self._known.keys() - issued.keys() - set(named):
+            del self._known[gone]
+        stale = [name for name, version in sorted(issued.items()) if self._version(name) != version]
+        # Those that are named may be of any type, and are few.
+        for name in {*named, *stale[:READ_AT_ONCE]}:
+            self._learn(name, namespace, named.get(name, ""))
+        return len(stale) <= READ_AT_ONCE
+
+    def _version(self, name: str) -> str | None:
+        return self._known[name].version if name in self._known else None
+
+    def _learn(self, name: str, namespace: str, key: str) -> None:
+        secret = self._kube.get(SECRET, name, namespace)
+        if secret is None:
+            self._known.pop(name, None)
+            return
+        data = secret.get("data") or {}
+        version = str(secret["metadata"].get("resourceVersion"))
+        self._known[name] = _Known(version, frozenset(data), certificate_facts(data, key))
+
+    def _views(self, named: Mapping[str, str]) -> dict[str, SecretView]:
+        def first(name: str) -> tuple[bool, float, str]:
+            end = self._known[name].facts.end
+            return name not in named, math.inf if end is None else end, name
+
+        views = {name: SecretView(name, frozenset(), "", (MISSING,)) for name in named}
+        told = (name for name, one in self._known.items() if one.facts != CertificateFacts(None))
+        for name in sorted(told, key=first)[:SHOWN]:
+            known = self._known[name]
+            troubles = (known.facts.problem,) if known.facts.problem else ()
+            views[name] = SecretView(name, known.keys, "", troubles, known.facts.end)
+        return views

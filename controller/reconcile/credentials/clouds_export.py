@@ -1,0 +1,143 @@
+"""Exports the administrator's clouds.yaml, for our own containers and for people, as a Secret of the region.
+
+A Secret of that name without our label is the operator's own, for a region that is reached otherwise: it is
+used and never touched.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import logging
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from controller.domain.api.names import (
+    API_VERSION,
+    CLOUDS_CA_KEY,
+    CLOUDS_KEY,
+    CLOUDS_SECRET,
+    DEPLOYMENT_LABEL,
+    MANAGED_BY,
+    MANAGED_BY_US,
+)
+from controller.domain.credentials.clouds_yaml import (
+    IDENTITY,
+    KEYSTONE,
+    Administrator,
+    KeyOfSecret,
+    administrator,
+    clouds_yaml,
+)
+from controller.ports.kubernetes import OSDPL, SECRET, Kube, KubeObject
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class ExportedClouds:
+    """`keys` that the Secret has by now; `missing`: what the export waits for, empty where for nothing."""
+
+    keys: frozenset[str]
+    missing: str = ""
+
+
+class CloudsExport:
+    """Keeps the Secret as the bundle of Keystone and the credentials make it."""
+
+    def __init__(self, kube: Kube) -> None:
+        self._kube = kube
+
+    def ensure(
+        self, osdpl: KubeObject, bundles: Iterable[KubeObject], *, only_look: bool = False
+    ) -> ExportedClouds:
+        """Writes the Secret where it differs. Raises Conflict, KubeError.
+
+        Nothing is exported before there is a bundle and a password; what was exported stays meanwhile.
+        """
+        namespace = str(osdpl["metadata"]["namespace"])
+        there = self._kube.get(SECRET, CLOUDS_SECRET, namespace)
+        keys = frozenset((there or {}).get("data") or ())
+        if there is not None and not _is_ours(there):
+            return ExportedClouds(keys & {CLOUDS_KEY, CLOUDS_CA_KEY})
+        admin = _administrator(bundles, namespace)
+        if admin is None or only_look:
+            return ExportedClouds(keys)
+        password = self._text(admin.password, namespace)
+        if password is None:
+            return ExportedClouds(keys)
+        wanted = {CLOUDS_KEY: clouds_yaml(admin, password)}
+        if admin.ca is not None:
+            authority = self._text(admin.ca, namespace)
+            if authority is None:
+                return ExportedClouds(
+                    keys, f'it waits for {admin.ca.key} of Secret "{admin.ca.name}"; create it'
+                )
+            wanted[CLOUDS_CA_KEY] = authority
+        self._write(osdpl, there, wanted)
+        return ExportedClouds(frozenset(wanted))
+
+    def _write(self, osdpl: KubeObject, there: KubeObject | None, wanted: Mapping[str, str]) -> None:
+        body = _secret(osdpl, wanted)
+        if there is None:
+            self._kube.create(body)
+        elif (there.get("data") or {}) != body["data"] or _owners(there) != _owners(body):
+            meta = {**there["metadata"], "ownerReferences": _owners(body)}
+            meta["labels"] = {**(meta.get("labels") or {}), **body["metadata"]["labels"]}
+            self._kube.replace({**there, "metadata": meta, "data": body["data"]})
+        else:
+            return
+        log.info("exported clouds.yaml", extra={"action": "export", "object": CLOUDS_SECRET})
+
+    def _text(self, source: KeyOfSecret | str, namespace: str) -> str | None:
+        if isinstance(source, str):
+            return source
+        secret = self._kube.get(SECRET, source.name, namespace)
+        encoded = ((secret or {}).get("data") or {}).get(source.key)
+        try:
+            return base64.b64decode(encoded or "", validate=True).decode() or None
+        except (binascii.Error, UnicodeDecodeError):
+            return None
+
+
+def _administrator(bundles: Iterable[KubeObject], namespace: str) -> Administrator | None:
+    """As the bundle of Keystone asks for it; None before there is one."""
+    for bundle in bundles:
+        if bundle["metadata"]["name"] != IDENTITY:
+            continue
+        for release in (bundle.get("spec") or {}).get("releases") or ():
+            if (release.get("chart") or {}).get("name") == KEYSTONE:
+                return administrator(release.get("values") or {}, str(release.get("namespace") or namespace))
+    return None
+
+
+def _is_ours(secret: Mapping[str, Any]) -> bool:
+    return (secret["metadata"].get("labels") or {}).get(MANAGED_BY) == MANAGED_BY_US
+
+
+def _owners(secret: Mapping[str, Any]) -> Any:
+    return secret["metadata"].get("ownerReferences") or []
+
+
+def _secret(osdpl: KubeObject, texts: Mapping[str, str]) -> KubeObject:
+    owner = {
+        "apiVersion": API_VERSION,
+        "kind": OSDPL.kind,
+        "name": osdpl["metadata"]["name"],
+        "uid": osdpl["metadata"]["uid"],
+        "controller": False,
+        "blockOwnerDeletion": False,
+    }
+    return {
+        "apiVersion": SECRET.api_version,
+        "kind": SECRET.kind,
+        "metadata": {
+            "name": CLOUDS_SECRET,
+            "namespace": osdpl["metadata"]["namespace"],
+            "labels": {MANAGED_BY: MANAGED_BY_US, DEPLOYMENT_LABEL: osdpl["metadata"]["name"]},
+            "ownerReferences": [owner],
+        },
+        "type": "Opaque",
+        "data": {key: base64.b64encode(text.encode()).decode() for key, text in texts.items()},
+    }

@@ -1,0 +1,282 @@
+"""Sees to it that every credential of the region is there, and says so in the status of the osdpl."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from controller.domain.api.conditions import Condition, entries, find
+from controller.domain.api.keys import RegionKey
+from controller.domain.api.names import CLOUDS_SECRET, DEPLOYMENT_LABEL, SERVICE_LABEL, field_manager
+from controller.domain.credentials.certificates import named_secrets
+from controller.domain.credentials.credential_plan import (
+    CredentialPlan,
+    CredentialProblem,
+    OwnSecret,
+    own_secrets,
+    plan_credentials,
+    plan_farewell,
+)
+from controller.domain.credentials.generate import CredentialUnusable
+from controller.domain.credentials.secret_status import (
+    CONDITION,
+    SecretView,
+    recorded_keys,
+    secret_entries,
+    secrets_condition,
+    waiting_condition,
+    with_certificates,
+)
+from controller.domain.region.plan import holds_for_approval
+from controller.domain.releases.bundle import VolumePolicy
+from controller.domain.values.catalogue import CredentialSecret
+from controller.errors import Conflict, ObjectMissing, ObjectRefused, SpecInvalid
+from controller.ports.kubernetes import HELMBUNDLE, OSDPL, Events, Kube, KubeObject, KubeObjects
+from controller.ports.system import Clock, Randomness
+from controller.reconcile.credentials.certificates import Certificates
+from controller.reconcile.credentials.clouds_export import CloudsExport
+from controller.reconcile.credentials.store import CredentialStore
+from controller.reconcile.shared.managed_region import managed_region
+from controller.reconcile.shared.region_status import apply_region_status
+
+log = logging.getLogger(__name__)
+
+MANAGER = field_manager("secrets")
+# Someone else's write between our read and our write: read again at once, a few times.
+ATTEMPTS = 5
+# An operator's own Secret may come at any time, and nothing tells us: Secrets are not watched, since
+# Helm's releases are Secrets too and come at every revision with all their bulk.
+RESYNC_SECONDS = 5.0
+
+
+class SecretsReconciler:
+    """Level-triggered and killable anywhere: a Secret is made in one write, with all its keys.
+
+    `credentials_of` says which credentials an osdpl needs and raises SpecInvalid; `digest_key` gives
+    the installation's key for published digests; `resync` is in seconds.
+    """
+
+    def __init__(
+        self,
+        *,
+        kube: Kube,
+        clock: Clock,
+        randomness: Randomness,
+        events: Events,
+        credentials_of: Callable[[Mapping[str, Any]], tuple[CredentialSecret, ...]],
+        digest_key: Callable[[], bytes],
+        resync: float,
+    ) -> None:
+        self._kube = kube
+        self._clock = clock
+        self._randomness = randomness
+        self._events = events
+        self._credentials_of = credentials_of
+        self._digest_key = digest_key
+        self._resync = resync
+        self._clouds = CloudsExport(kube)
+        self._certificates = Certificates(kube, clock)
+
+    def reconcile(self, key: RegionKey) -> float | None:
+        """One pass; seconds until the next that no event will announce, None when the osdpl is gone.
+
+        Raises KubeError when the API server cannot be asked, or others write all the time.
+        """
+        for attempt in range(ATTEMPTS):
+            try:
+                return self._reconcile_once(key)
+            except ObjectMissing:
+                return None
+            except Conflict:
+                if attempt == ATTEMPTS - 1:
+                    raise
+                log.debug("someone else wrote meanwhile: looking again")
+        return None
+
+    def _reconcile_once(self, key: RegionKey) -> float | None:
+        namespace, name = key
+        osdpl = self._kube.get(OSDPL, name, namespace)
+        if osdpl is None:
+            return None
+        if managed_region(self._kube, namespace) != name:
+            return self._resync
+        store = CredentialStore(self._kube, self._randomness, osdpl)
+        if osdpl["metadata"].get("deletionTimestamp"):
+            if _spec(osdpl).get("mode") != "Paused":
+                self._say_farewell(store, osdpl)
+            return self._resync
+        try:
+            wanted = self._credentials_of(osdpl)
+        except SpecInvalid as error:
+            # What was published stays: it says which keys there are. But certificates end meanwhile.
+            known = (osdpl.get("status") or {}).get("secrets") or {}
+            found = secret_entries(self._certificates_of(osdpl).values(), known, self._clock.now())
+            published = with_certificates(known, found)
+            self._publish(osdpl, published, waiting_condition(str(error), _generation(osdpl)))
+            return self._resync
+        troubles = self._ensure(store, osdpl, wanted, only_look=holds_for_approval(osdpl))
+        return RESYNC_SECONDS if troubles or self._certificates.unfinished else self._resync
+
+    def _ensure(
+        self,
+        store: CredentialStore,
+        osdpl: KubeObject,
+        wanted: tuple[CredentialSecret, ...],
+        *,
+        only_look: bool,
+    ) -> list[CredentialProblem]:
+        """Makes what is missing, publishes what there is, removes what nobody needs any more.
+
+        `only_look`: the spec is only planned so far, or the region is paused, and everything stays as it is.
+        """
+        before = osdpl.get("status") or {}
+        recorded = recorded_keys(before)
+        bundles = self._bundles(osdpl)
+        plan = plan_credentials(
+            wanted,
+            store.observe(secret.name for secret in wanted),
+            volumes=_volumes(osdpl),
+            recorded=recorded,
+            bundles=frozenset(str(bundle["metadata"]["labels"][SERVICE_LABEL]) for bundle in bundles),
+        )
+        troubles = list(plan.problems)
+        for change in () if only_look else plan.changes:
+            try:
+                store.apply(change)
+            except (CredentialUnusable, ObjectRefused) as error:
+                troubles.append(CredentialProblem(change.name, str(error)))
+        own = own_secrets(_spec(osdpl))
+        troubles += [_own_missing(secret) for secret in own if not store.has(secret.name, secret.key)]
+        views = self._views_of_ours(store, wanted, plan, troubles, recorded)
+        views = {**self._views_of_own(store, own, troubles), **views}
+        views |= self._exported(store, osdpl, bundles, troubles, only_look=only_look)
+        credentials = sum(len(secret.credentials) for secret in wanted) + len(own)
+        needed = {secret.name for secret in wanted} | {secret.name for secret in own}
+        later = sum(bool(change.add) for change in plan.changes) if only_look else 0
+        if later:
+            there = store.stored()
+            views = {name: view for name, view in views.items() if name in there or view.problems}
+        certificates = self._certificates_of(osdpl)
+        for name in named_secrets(_spec(osdpl)):
+            troubles += [CredentialProblem(name, text) for text in certificates[name].problems]
+        views = _with_certificates(views, certificates)
+        condition = secrets_condition(troubles, len(needed), credentials, _generation(osdpl), later=later)
+        known = before.get("secrets") or {}
+        # Published before anything is deleted: what is recorded and not there counts as lost.
+        self._publish(osdpl, secret_entries(views.values(), known, self._clock.now()), condition)
+        for secret in () if only_look else plan.remove:
+            store.remove(secret)
+        return troubles
+
+    def _views_of_ours(
+        self,
+        store: CredentialStore,
+        wanted: Iterable[CredentialSecret],
+        plan: CredentialPlan,
+        troubles: Iterable[CredentialProblem],
+        recorded: Mapping[str, Collection[str]],
+    ) -> dict[str, SecretView]:
+        wanted_keys = {secret.name: frozenset(secret.credentials) for secret in wanted}
+        there = store.stored()
+        going = {secret.name for secret in plan.remove}
+        kept = {name for name, secret in there.items() if secret.ours} - going
+        views = {}
+        for name in wanted_keys.keys() | kept:
+            ours = name in there and not there[name].foreign
+            filled = there[name].filled if ours else frozenset[str]()
+            keys = filled | (wanted_keys.get(name, frozenset()) & frozenset(recorded.get(name, ())))
+            digest = store.digest(name, self._digest_key()) if ours else ""
+            views[name] = SecretView(name, keys, digest, _messages(name, troubles))
+        return views
+
+    def _views_of_own(
+        self, store: CredentialStore, own: Iterable[OwnSecret], troubles: Iterable[CredentialProblem]
+    ) -> dict[str, SecretView]:
+        keys: dict[str, set[str]] = {}
+        for secret in own:
+            keys.setdefault(secret.name, set()).add(secret.key)
+        return {
+            name: SecretView(
+                name,
+                frozenset(used),
+                store.digest(name, self._digest_key(), used),
+                _messages(name, troubles),
+            )
+            for name, used in keys.items()
+        }
+
+    def _certificates_of(self, osdpl: KubeObject) -> dict[str, SecretView]:
+        return self._certificates.observe(osdpl["metadata"]["namespace"], named_secrets(_spec(osdpl)))
+
+    def _say_farewell(self, store: CredentialStore, osdpl: KubeObject) -> None:
+        """The region goes: only who goes with it is corrected."""
+        for change in plan_farewell(store.observe(()).values(), _volumes(osdpl)).changes:
+            store.apply(change)
+
+    def _exported(
+        self,
+        store: CredentialStore,
+        osdpl: KubeObject,
+        bundles: KubeObjects,
+        troubles: list[CredentialProblem],
+        *,
+        only_look: bool,
+    ) -> dict[str, SecretView]:
+        """The clouds.yaml, brought up to date, as it is published; nothing while there is none."""
+        exported = self._clouds.ensure(osdpl, bundles, only_look=only_look)
+        if exported.missing:
+            troubles.append(CredentialProblem(CLOUDS_SECRET, exported.missing))
+        if not exported.keys and not exported.missing:
+            return {}
+        digest = store.digest(CLOUDS_SECRET, self._digest_key(), exported.keys)
+        messages = _messages(CLOUDS_SECRET, troubles)
+        return {CLOUDS_SECRET: SecretView(CLOUDS_SECRET, exported.keys, digest, messages)}
+
+    def _bundles(self, osdpl: KubeObject) -> KubeObjects:
+        labels = f"{DEPLOYMENT_LABEL}={osdpl['metadata']['name']},{SERVICE_LABEL}"
+        return self._kube.list(HELMBUNDLE, osdpl["metadata"]["namespace"], labels=labels)
+
+    def _publish(self, osdpl: KubeObject, secrets: Mapping[str, Any], condition: Condition) -> None:
+        known = (osdpl.get("status") or {}).get("conditions") or []
+        conditions = entries([condition], known, self._clock.now())
+        status = {"secrets": dict(secrets), "conditions": conditions}
+        apply_region_status(self._kube, osdpl, status, manager=MANAGER, own_conditions=(CONDITION,))
+        before = find(known, CONDITION)
+        if (before.get("status"), before.get("reason")) != (condition.status, condition.reason):
+            reason, text = condition.reason, condition.message
+            self._events.emit(osdpl, type_=reason.event, reason=reason, message=text)
+
+
+def _spec(osdpl: Mapping[str, Any]) -> Mapping[str, Any]:
+    return osdpl.get("spec") or {}
+
+
+def _volumes(osdpl: Mapping[str, Any]) -> VolumePolicy:
+    return "Delete" if _spec(osdpl).get("volumes") == "Delete" else "Retain"
+
+
+def _generation(osdpl: Mapping[str, Any]) -> int:
+    return int(osdpl["metadata"].get("generation") or 0)
+
+
+def _with_certificates(
+    views: Mapping[str, SecretView], found: Mapping[str, SecretView]
+) -> dict[str, SecretView]:
+    """The views, with those of certificates; one of both kinds tells when it ends."""
+    both = {
+        name: replace(view, expires=found[name].expires, problems=view.problems + found[name].problems)
+        for name, view in views.items()
+        if name in found
+    }
+    return {**found, **views, **both}
+
+
+def _own_missing(secret: OwnSecret) -> CredentialProblem:
+    path = f"spec.features.credentials.{secret.service}.{secret.credential}"
+    return CredentialProblem(secret.name, f'it has no key "{secret.key}", which {path} names; create it')
+
+
+def _messages(name: str, troubles: Iterable[CredentialProblem]) -> tuple[str, ...]:
+    return tuple(trouble.message for trouble in troubles if trouble.secret == name)

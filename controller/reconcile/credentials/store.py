@@ -1,0 +1,188 @@
+"""Reads and writes the Secrets that hold credentials. Their content stays in here."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import logging
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from controller.domain.api.names import (
+    API_VERSION,
+    DEPLOYMENT_LABEL,
+    GROUP,
+    MANAGED_BY,
+    MANAGED_BY_US,
+    SERVICE_LABEL,
+)
+from controller.domain.credentials.credential_plan import Owner, SecretChange, StoredSecret
+from controller.domain.credentials.generate import SSH_PUBLIC_KEY, generate, private_name, public_key_of
+from controller.domain.releases.digests import secret_digest
+from controller.ports.kubernetes import OSDPL, SECRET, Kube, KubeObject
+from controller.ports.system import Randomness
+
+log = logging.getLogger(__name__)
+
+
+class CredentialStore:
+    """The credential Secrets of one osdpl, as one pass finds them."""
+
+    def __init__(self, kube: Kube, randomness: Randomness, osdpl: Mapping[str, Any]) -> None:
+        self._kube = kube
+        self._randomness = randomness
+        self._osdpl = osdpl
+        self._namespace = str(osdpl["metadata"]["namespace"])
+        self._objects: dict[str, KubeObject] = {}
+        self._elsewhere: dict[str, KubeObject | None] = {}
+
+    def observe(self, names: Iterable[str]) -> dict[str, StoredSecret]:
+        """Every Secret with our labels, and those of these names whoever made them."""
+        self._objects = {}
+        labels = f"{MANAGED_BY}={MANAGED_BY_US},{SERVICE_LABEL}"
+        for secret in self._kube.list(SECRET, self._namespace, labels=labels):
+            name, service = secret["metadata"]["name"], secret["metadata"]["labels"][SERVICE_LABEL]
+            # Certificates and the like carry the same labels; they have other names.
+            if name == f"{service}-credentials":
+                self._objects[name] = secret
+        for name in names:
+            if name not in self._objects:
+                found = self._kube.get(SECRET, name, self._namespace)
+                if found is not None:
+                    self._objects[name] = found
+        return self.stored()
+
+    def stored(self) -> dict[str, StoredSecret]:
+        """What was observed, with our own writes since; nothing is read again."""
+        return {name: self._stored(secret) for name, secret in self._objects.items()}
+
+    def has(self, name: str, key: str) -> bool:
+        """Whether any Secret of the namespace has a value under the key."""
+        return bool(_texts(self._any(name)).get(key))
+
+    def digest(self, name: str, key: bytes, keys: Iterable[str] | None = None) -> str:
+        """Keyed digest of a Secret, of some of its keys if named; empty when it is not there."""
+        secret = self._any(name)
+        texts = _texts(secret)
+        chosen = texts if keys is None else {entry: texts.get(entry, "") for entry in keys}
+        return f"hmac-sha256:{secret_digest(chosen, key)}" if secret else ""
+
+    def apply(self, change: SecretChange) -> None:
+        """Creates or completes a Secret, on the condition that it is as it was observed.
+
+        Raises Conflict when someone else was there meanwhile, and CredentialUnusable when a public key
+        cannot be derived.
+        """
+        before = self._objects.get(change.name)
+        body: KubeObject = dict(before) if before else _empty_secret(change.name, self._namespace)
+        new = self._made(change, _texts(before))
+        meta = dict(body["metadata"])
+        if before is None or change.adopt:
+            meta["labels"] = {**(meta.get("labels") or {}), **self._labels(change.service)}
+        if change.owner is not Owner.KEEP:
+            meta["ownerReferences"] = self._owners(meta, change.owner)
+        encoded = {key: base64.b64encode(text.encode()).decode() for key, text in new.items()}
+        body = {**body, "metadata": meta, "data": {**(body.get("data") or {}), **encoded}}
+        written = self._kube.replace(body) if before else self._kube.create(body)
+        self._objects[change.name] = written
+        log.info(
+            "Secret %s: %s",
+            change.name,
+            f"made {', '.join(sorted(new))}" if new else "labels and owner brought up to date",
+            extra={
+                "action": "complete" if before else "create",
+                "object": f"{self._namespace}/{change.name}",
+            },
+        )
+
+    def remove(self, secret: StoredSecret) -> None:
+        """Deletes that very Secret. Raises Conflict when another has taken its name."""
+        self._kube.delete(SECRET, secret.name, self._namespace, uid=secret.uid)
+        log.info(
+            "deleted Secret %s: its service and volumes are gone", secret.name, extra={"action": "delete"}
+        )
+
+    def _any(self, name: str) -> KubeObject | None:
+        if name in self._objects:
+            return self._objects[name]
+        if name not in self._elsewhere:
+            self._elsewhere[name] = self._kube.get(SECRET, name, self._namespace)
+        return self._elsewhere[name]
+
+    def _made(self, change: SecretChange, texts: Mapping[str, str]) -> dict[str, str]:
+        new = {
+            k: generate(kind, self._randomness) for k, kind in change.add.items() if kind != SSH_PUBLIC_KEY
+        }
+        for key, kind in change.add.items():
+            if kind == SSH_PUBLIC_KEY:
+                new[key] = public_key_of({**texts, **new}[private_name(key)])
+        return new
+
+    def _labels(self, service: str) -> dict[str, str]:
+        return {
+            MANAGED_BY: MANAGED_BY_US,
+            SERVICE_LABEL: service,
+            DEPLOYMENT_LABEL: str(self._osdpl["metadata"]["name"]),
+        }
+
+    def _owners(self, meta: Mapping[str, Any], wanted: Owner) -> list[dict[str, Any]]:
+        others = [r for r in meta.get("ownerReferences") or [] if not _is_region(r)]
+        if wanted is Owner.REMOVE:
+            return others
+        owner = {
+            "apiVersion": API_VERSION,
+            "kind": OSDPL.kind,
+            "name": self._osdpl["metadata"]["name"],
+            "uid": self._osdpl["metadata"]["uid"],
+            "controller": False,
+            "blockOwnerDeletion": False,
+        }
+        return [*others, owner]
+
+    def _stored(self, secret: KubeObject) -> StoredSecret:
+        meta = secret["metadata"]
+        labels = meta.get("labels") or {}
+        regions = {r["uid"] for r in meta.get("ownerReferences") or [] if _is_region(r)}
+        texts = _texts(secret)
+        manager = labels.get(MANAGED_BY, "")
+        deployment = labels.get(DEPLOYMENT_LABEL, "")
+        complete = manager == MANAGED_BY_US and deployment == self._osdpl["metadata"]["name"]
+        return StoredSecret(
+            name=meta["name"],
+            service=labels.get(SERVICE_LABEL, ""),
+            filled=frozenset(key for key, text in texts.items() if text),
+            empty=frozenset(key for key, text in texts.items() if not text),
+            ours=complete,
+            foreign=manager not in ("", MANAGED_BY_US),
+            owned=self._osdpl["metadata"]["uid"] in regions,
+            stale_owner=bool(regions - {self._osdpl["metadata"]["uid"]}),
+            immutable=bool(secret.get("immutable")),
+            deleting="deletionTimestamp" in meta,
+            resource_version=meta["resourceVersion"],
+            uid=meta["uid"],
+        )
+
+
+def _empty_secret(name: str, namespace: str) -> KubeObject:
+    return {
+        "apiVersion": SECRET.api_version,
+        "kind": SECRET.kind,
+        "metadata": {"name": name, "namespace": namespace},
+        "type": "Opaque",
+    }
+
+
+def _is_region(reference: Mapping[str, Any]) -> bool:
+    group = str(reference.get("apiVersion") or "").partition("/")[0]
+    return group == GROUP and reference.get("kind") == OSDPL.kind
+
+
+def _texts(secret: Mapping[str, Any] | None) -> dict[str, str]:
+    """The content as texts. What is no UTF-8 text counts by its base64: it is there, and is kept."""
+    texts = {}
+    for key, encoded in ((secret or {}).get("data") or {}).items():
+        try:
+            texts[key] = base64.b64decode(encoded or "", validate=True).decode("utf-8")
+        except (binascii.Error, UnicodeDecodeError):
+            texts[key] = str(encoded)
+    return texts

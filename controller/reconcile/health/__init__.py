@@ -1,0 +1,1 @@
+"""health: status.health and the probes of the region's services."""

@@ -1,0 +1,1 @@
+"""node: compute hosts follow their Nodes."""

@@ -1,0 +1,173 @@
+"""Aggregates and availability zones of hosts, as the labels of their Nodes say."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from controller.domain.api.conditions import timestamp
+from controller.domain.hosts.nodes import NodeFacts, parse_node
+from controller.domain.shared.cloud_facts import Aggregate, CloudView
+from controller.domain.shared.times import seconds_of
+from controller.errors import ApiUnavailable, CloudRefused, CloudUnavailable, KubeError
+from controller.ports.kubernetes import NODE, Kube, KubeObject
+from controller.ports.openstack import Cloud
+from controller.ports.system import Clock
+from controller.reconcile.hosts.observe import NodesSnapshot
+from controller.reconcile.shared.fair_order import FairOrder
+from controller.reconcile.shared.retry_pauses import RetryPauses
+
+log = logging.getLogger(__name__)
+
+# On a Node: the aggregate that is made for it just now, and since when.
+MAKING_ANNOTATION = "osctl.dev/making-aggregate"
+# Seconds. An aggregate may be older than its note by what clocks differ, and younger by what a request takes.
+CLOCKS_DIFFER, MADE_WITHIN = 60.0, 120.0
+# Seconds, after the first refusal and at the most: Nova refuses a zone while the host has servers of another.
+FIRST_PAUSE, LONGEST_PAUSE = 10.0, 600.0
+
+
+class HostAggregates:
+    """Puts hosts into aggregates. One thread at a time."""
+
+    def __init__(self, kube: Kube, clock: Clock) -> None:
+        self._kube = kube
+        self._clock = clock
+        self._order = FairOrder()
+        self._pauses = RetryPauses(clock, first=FIRST_PAUSE, cap=LONGEST_PAUSE)
+        self._refused: dict[str, str] = {}
+
+    @property
+    def refused(self) -> Mapping[str, str]:
+        """By name of the Node, why it is not where its labels say."""
+        return dict(self._refused)
+
+    def ensure(
+        self, scene: NodesSnapshot, names: Sequence[str], cloud: Cloud, view: CloudView, *, most: int
+    ) -> None:
+        """Places the hosts of these Nodes.
+
+        At most `most` changes, and none after one whose outcome is not known: the others would fare no
+        better, and each of them takes its time. Raises KubeError.
+        """
+        self._refused = {name: why for name, why in self._refused.items() if name in names}
+        self._pauses.keep(self._refused.keys())
+        changes = 0
+        for name in self._order.of(names, str):
+            node, host = scene.nodes.get(name), scene.host(name, view)
+            if node is None or not node.is_compute or view.hypervisor(host) is None:
+                continue
+            if not misplaced(node, host, view):
+                self._settled(name)
+                continue
+            if not self._pauses.over(name):
+                continue
+            if changes >= most or cloud.late:
+                break
+            self._order.reached(name)
+            try:
+                changes += self._place(node, host, cloud, view)
+                self._settled(name)
+            except CloudUnavailable as error:
+                log.warning("aggregates of %s: %s", name, error)
+                return
+            except ApiUnavailable:
+                raise
+            except (CloudRefused, KubeError) as error:
+                changes += 1
+                self._pauses.failed(name)
+                self._refused[name] = f"it cannot be put where its labels say: {error}"
+
+    def _settled(self, name: str) -> None:
+        self._pauses.succeeded(name)
+        self._refused.pop(name, None)
+
+    def _place(self, node: NodeFacts, host: str, cloud: Cloud, view: CloudView) -> int:
+        """Brings the host in and out, on a Node read right before; gives how many changes that took.
+
+        Raises CloudUnavailable and ApiUnavailable, and what was refused once everything was tried.
+        """
+        live = self._kube.get(NODE, node.name)
+        fresh = parse_node(live) if live is not None else None
+        if fresh is None or not fresh.is_compute:
+            return 0
+        refused: CloudRefused | KubeError | None = None
+        changes, wanted = misplaced(fresh, host, view), dict(fresh.aggregates)
+        for name, member in changes:
+            known = next((one for one in view.aggregates if one.name == name), None)
+            note = _noted(live or {})
+            try:
+                if known is None or (note.is_of(known) and known.bare):
+                    known = self._made(node.name, name, wanted[name], cloud, note, begun=known is not None)
+                elif note.name == name:
+                    self._note(node.name, "")
+                cloud.place_host(known, host, member=member)
+            except ApiUnavailable:
+                raise
+            except (CloudRefused, KubeError) as error:
+                # OpenStack refuses the place, or Kubernetes the note on the Node.
+                log.warning("host %s, aggregate %s: %s", host, name, error)
+                refused = error
+        if refused is not None:
+            raise refused
+        return len(changes)
+
+    def _made(
+        self, node: str, name: str, zone: str, cloud: Cloud, note: _Making, *, begun: bool
+    ) -> Aggregate:
+        """The aggregate, made and marked. On the Node it is noted that we make it: were we interrupted
+        between the two, it could not be told from one that a person has just made.
+
+        `begun`: whether it is there already, and is ours by that note. Raises as the cloud does; the note
+        stays only where the outcome is not known.
+        """
+        now = self._clock.now()
+        if not begun and (note.name != name or now - note.since > MADE_WITHIN / 2):
+            # One for the same that is young enough to hold for this request, too, stays as it is.
+            self._note(node, f"{name} {timestamp(now)}")
+        try:
+            made = cloud.ensure_aggregate(name, zone=zone, begun=begun)
+        except CloudRefused:
+            # It was not made, or may not be marked: what has that name next may be anybody's.
+            self._note(node, "")
+            raise
+        self._note(node, "")
+        return made
+
+    def _note(self, node: str, text: str) -> None:
+        """What is made for a Node; empty for nothing any more."""
+        note = {MAKING_ANNOTATION: text or None}
+        self._kube.merge_patch(NODE, node, None, {"metadata": {"annotations": note}})
+
+
+@dataclass(frozen=True, slots=True)
+class _Making:
+    """The note on a Node; `since` in seconds since the epoch."""
+
+    name: str
+    since: float
+
+    def holds_at(self, moment: float) -> bool:
+        """Whether what came about then may have come of what was noted."""
+        return -CLOCKS_DIFFER <= moment - self.since <= MADE_WITHIN
+
+    def is_of(self, aggregate: Aggregate) -> bool:
+        return aggregate.name == self.name and self.holds_at(aggregate.created)
+
+
+def _noted(node: KubeObject) -> _Making:
+    text = ((node.get("metadata") or {}).get("annotations") or {}).get(MAKING_ANNOTATION) or ""
+    name, _, since = text.partition(" ")
+    return _Making(name, seconds_of(since))
+
+
+def misplaced(node: NodeFacts, host: str, view: CloudView) -> list[tuple[str, bool]]:
+    """The aggregates, by name, that the host is to come into (True), or to leave of those that we made."""
+    wanted = dict(node.aggregates)
+    inside = {one.name for one in view.aggregates if host in one.hosts}
+    ours = {one.name for one in view.aggregates if one.ours}
+    return [
+        *((name, True) for name in sorted(wanted.keys() - inside)),
+        *((name, False) for name in sorted((inside & ours) - wanted.keys())),
+    ]

@@ -1,0 +1,188 @@
+"""Looks at all compute hosts and does the next step for each, one after the other.
+
+Nothing is remembered between two passes but what stands in Kubernetes and OpenStack: marks in
+disabled_reason, annotations of Nodes, `status.nodes` of the region. Every step is decided again on a Node
+read that very moment before it is taken.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+
+from controller.domain.api.reasons import WARNING, Reason
+from controller.domain.hosts.circuit_breaker import circuit_breaker_trips
+from controller.domain.hosts.next_step import (
+    HostFacts,
+    NextStep,
+    Step,
+    decide_host,
+)
+from controller.domain.shared.cloud_facts import CloudView
+from controller.errors import CloudUnavailable
+from controller.ports.fencing import Fencing
+from controller.ports.kubernetes import STATEFULSET, Events, Kube
+from controller.ports.openstack import Cloud
+from controller.ports.system import Clock
+from controller.reconcile.hosts.aggregates import HostAggregates
+from controller.reconcile.hosts.drain_lock_reasons import DrainLockReasons
+from controller.reconcile.hosts.drain_locks import DrainLocks, LockedNodes
+from controller.reconcile.hosts.fenced_nodes import FencedNodes
+from controller.reconcile.hosts.fencing import HostFencing
+from controller.reconcile.hosts.host_reports import host_reports, with_locks
+from controller.reconcile.hosts.last_report import HostFindings, LastHostFindings
+from controller.reconcile.hosts.lost_node_cleanup import LostNodeCleanup
+from controller.reconcile.hosts.node_annotations import NodeAnnotations
+from controller.reconcile.hosts.observe import NodesObserver, NodesSnapshot
+from controller.reconcile.hosts.reenable_services import ReenabledServices
+from controller.reconcile.hosts.reenable_volume_services import ReenabledVolumeServices
+from controller.reconcile.hosts.step_rounds import STEPS_PER_PASS, HostStepRounds
+from controller.reconcile.shared.cloud_access import CloudAccess
+from controller.reconcile.shared.object_store import ObjectStore
+
+log = logging.getLogger(__name__)
+
+# Between two passes; OpenStack has no watches. A pass is about six requests, whatever the number of hosts.
+EVERY = 10.0
+# Events come in bursts: between two passes there are so many seconds at least.
+AT_LEAST = 2.0
+# After a pass that OpenStack did not answer.
+AGAIN_AFTER = 15.0
+CATCHING_UP = 0.5
+NO_REGION = 30.0
+PAUSED = "spec.mode is Paused: nothing is done by itself"
+
+
+def _paused(scene: NodesSnapshot) -> str:
+    """Why nothing is done by itself in a region that is paused; empty for another."""
+    return PAUSED if scene.policy.paused else ""
+
+
+class HostsReconciler:
+    """The care for all compute hosts of the region in one namespace."""
+
+    def __init__(
+        self,
+        *,
+        kube: Kube,
+        clock: Clock,
+        events: Events,
+        access: CloudAccess,
+        fencing: Fencing,
+        nodes: ObjectStore,
+        region: ObjectStore,
+        locks: DrainLocks,
+        board: LastHostFindings,
+        namespace: str,
+        resync: float,
+    ) -> None:
+        self._clock = clock
+        self._events = events
+        self._access = access
+        self._nodes = nodes
+        self._region = region
+        self._board = board
+        self._resync = resync
+        self._scenes = NodesObserver(
+            kube=kube, clock=clock, nodes=nodes, region=region, board=board, namespace=namespace
+        )
+        self._notes = NodeAnnotations(kube, clock)
+        self._guard = DrainLockReasons(kube, clock, locks)
+        self._fencing = HostFencing(
+            kube=kube, clock=clock, fencing=fencing, notes=self._notes, namespace=namespace
+        )
+        self._fenced = FencedNodes(kube, events, self._notes)
+        self._told: dict[str, tuple[str, str]] = {}
+        self._turns = HostStepRounds(kube, clock, namespace)
+        self._after = LostNodeCleanup(kube, clock, namespace)
+        self._volumes = ReenabledVolumeServices(clock)
+        self._marks = ReenabledServices(kube, clock)
+        self._places = HostAggregates(kube, clock)
+        self._looked = -AT_LEAST
+        # When OpenStack was last looked at, in seconds since the epoch.
+        self._known = 0.0
+
+    def reconcile(self) -> float:
+        """One pass; seconds until the next. Raises KubeError."""
+        if not (self._nodes.is_complete(not_older_than=self._resync) and self._region_complete()):
+            return CATCHING_UP
+        soon = self._looked + AT_LEAST - self._clock.monotonic()
+        if soon > 0:
+            return soon
+        self._looked = self._clock.monotonic()
+        scene = self._scenes.read()
+        if scene is None:
+            self._guard.release_all()
+            return NO_REGION
+        self._notes.bring_up_to_date(scene.nodes.values(), scene.maintenances)
+        try:
+            cloud = self._access.for_one_pass()
+            view = self._access.observe_hosts(cloud)
+        except CloudUnavailable as error:
+            locks = self._guard.ensure_locks(scene, self._region.facts(STATEFULSET), None, None)
+            self._report_unknown(str(error), locks, _paused(scene))
+            log.info("OpenStack is not looked at: %s", error)
+            return max(AGAIN_AFTER, error.retry_after or 0.0)
+        self._known = self._clock.now()
+        # What was done shows in the next pass, and so does what it makes room for.
+        return AT_LEAST if self._care(scene, cloud, view) else EVERY
+
+    def _region_complete(self) -> bool:
+        return self._region.is_complete(not_older_than=self._resync)
+
+    # -- what follows from a pass -------------------------------------------------------------------
+
+    def _care(self, scene: NodesSnapshot, cloud: Cloud, view: CloudView) -> bool:
+        """Decides on every host and takes the steps; whether any changed something."""
+        scene = self._fenced.look(scene, view)
+        hosts = self._scenes.facts(scene, view)
+        braked = circuit_breaker_trips(hosts, scene.policy)
+        now = self._clock.now()
+        decided = [(host, decide_host(host, scene.policy, braked, now)) for host in hosts]
+        turns = self._turns.take(decided, scene, cloud, view=view, braked=braked)
+        decided = [turns.states.get(host.name, (host, decision)) for host, decision in decided]
+        refused: dict[str, str] = {}
+        if not scene.policy.paused:
+            refused = self._after.ensure_cleaned(scene, view)
+            self._volumes.ensure(scene, decided, cloud, view)
+            self._marks.ensure(scene, cloud, view)
+        owners = [host.name for host in hosts if not (host.taken_over or scene.policy.paused)]
+        self._places.ensure(scene, owners, cloud, view, most=max(1, STEPS_PER_PASS - turns.tried))
+        locks = self._guard.ensure_locks(scene, self._region.facts(STATEFULSET), view, cloud)
+        # Asked for last: while the service thinks, what was looked at grows old.
+        awaiting = [one for one in decided if one[1].reason == Reason.FENCING_AWAITED]
+        answers = self._fencing.ask(awaiting, scene.policy, hurried=cloud.late)
+        decided = [(host, answers.get(host.name, decision)) for host, decision in decided]
+        for host, decision in decided:
+            self._report(host, decision, scene)
+        reports = host_reports(
+            scene, view, decided, locks=locks, misplaced=self._places.refused, refused=refused, now=now
+        )
+        self._board.write(HostFindings(reports, braked, paused=_paused(scene)))
+        return turns.changed
+
+    # -- what is told -------------------------------------------------------------------------------
+
+    def _report_unknown(self, why: str, locks: LockedNodes, paused: str) -> None:
+        """OpenStack cannot be looked at: what it said last stays, and is told to be of then."""
+        before = self._board.read()
+        told = with_locks(before.reports, locks)
+        # A new process knows nothing yet: what the status says of its nodes stays.
+        reports = {name: told[name] for name in before.reports}
+        self._board.write(replace(before, reports=reports, paused=paused, unknown=why, as_of=self._known))
+
+    def _report(self, host: HostFacts, decision: NextStep, scene: NodesSnapshot) -> None:
+        """An event on the Node when what is done with its host changes."""
+        words = (str(decision.step), str(decision.reason))
+        if self._told.get(host.name) == words:
+            return
+        first = host.name not in self._told
+        self._told[host.name] = words
+        node = scene.nodes.get(host.name)
+        quiet = decision.step in (Step.NOTHING, Step.WAIT) and first
+        if node is None or quiet or not decision.message:
+            return
+        obj = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": node.name, "uid": node.uid}}
+        # What is waited for belongs to a node's ordinary life, until nothing goes on without a person.
+        kind = WARNING if decision.step == Step.BLOCKED else decision.reason.event
+        self._events.emit(obj, type_=kind, reason=decision.reason, message=decision.message)

@@ -1,0 +1,94 @@
+"""Which nodes must not be drained now: those whose loss breaks a majority, and those with servers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from controller.domain.health.quorum import groups_broken_by
+from controller.domain.health.workloads import Workload
+from controller.domain.hosts.next_step import MISSING_OBSERVATIONS
+from controller.domain.hosts.node_pods import quorum_groups
+from controller.domain.shared.cloud_facts import CloudView
+from controller.errors import CloudRefused, CloudUnavailable
+from controller.ports.kubernetes import NODE, Kube
+from controller.ports.openstack import Cloud
+from controller.ports.system import Clock
+from controller.reconcile.hosts.drain_locks import DrainLocks, LockedNodes
+from controller.reconcile.hosts.observe import NodesSnapshot
+from controller.reconcile.hosts.removal import remaining_in_openstack
+from controller.reconcile.shared.fair_order import FairOrder
+from controller.reconcile.shared.first_seen import FirstSeen
+
+
+class DrainLockReasons:
+    """Locks and releases. A lock is made on one list's word, and released only when all agree."""
+
+    def __init__(self, kube: Kube, clock: Clock, locks: DrainLocks) -> None:
+        self._kube = kube
+        self._clock = clock
+        self._locks = locks
+        self._empty = FirstSeen()
+        self._order = FairOrder()
+
+    def release_all(self) -> None:
+        """There is no region any more. Raises KubeError."""
+        self._locks.ensure({}, self._clock.now())
+
+    def ensure_locks(
+        self, scene: NodesSnapshot, workloads: Sequence[Workload], view: CloudView | None, cloud: Cloud | None
+    ) -> LockedNodes:
+        """The nodes that are locked, and why. Without a pass at OpenStack, locks of hosts stay.
+
+        Raises KubeError.
+        """
+        groups = quorum_groups(workloads, scene.pods)
+        former = [name for name in scene.former_computes() if name not in scene.nodes]
+        wanted: dict[str, str] = {}
+        for name in [*scene.nodes, *former]:
+            broken = groups_broken_by(name, groups)
+            if broken:
+                wanted[name] = f"its loss breaks the majority of {', '.join(broken)}"
+                continue
+            hypervisor = view.hypervisor(scene.host(name, view)) if view is not None else None
+            if hypervisor is None or not hypervisor.servers or not self._concerns(name, scene):
+                continue
+            if name not in former or self._kube.get(NODE, name) is not None:
+                wanted[name] = f"{hypervisor.servers} servers are on it"
+        for name in wanted:
+            self._empty.observe(name, False, self._clock.now())
+        return self._locks.ensure(
+            wanted,
+            self._clock.now(),
+            lambda name: self._why_still(name, scene, view, cloud),
+            lambda names: self._order.of(names, str),
+        )
+
+    @staticmethod
+    def _concerns(name: str, scene: NodesSnapshot) -> bool:
+        """Whether servers of the node are our business: it is or was one for computes."""
+        known = scene.known.get(name)
+        return scene.is_compute(name) or (known is not None and known.compute)
+
+    def _why_still(self, name: str, scene: NodesSnapshot, view: CloudView | None, cloud: Cloud | None) -> str:
+        """Why a lock that is there stays although nothing asks for it now; empty where it may go."""
+        if not self._concerns(name, scene):
+            return ""
+        if name not in scene.nodes and self._kube.get(NODE, name) is None:
+            return ""
+        if view is None or cloud is None:
+            return "it is not known whether servers are on it"
+        host = scene.host(name, view)
+        if view.hypervisor(host) is None and view.service(host) is not None:
+            return "it is not known whether servers are on it"
+        if self._empty.observe(name, True, self._clock.now()).observations < MISSING_OBSERVATIONS:
+            return "it is made sure that no server is on it"
+        if cloud.late:
+            return "it is made sure in the next pass that no server is on it"
+        self._order.reached(name)
+        try:
+            left = remaining_in_openstack(host, cloud)
+        except (CloudUnavailable, CloudRefused) as error:
+            left = f"it is not known whether servers are on it: {error}"
+        if not left:
+            self._empty.observe(name, False, self._clock.now())
+        return left

@@ -1,0 +1,90 @@
+"""Takes up confirmations that stand on Nodes, and takes them off where the machine was on since."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import replace
+
+from controller.domain.api.names import FENCED_ANNOTATION, REPORT_ANNOTATION
+from controller.domain.api.reasons import WARNING, Reason
+from controller.domain.hosts.fencing_confirmation import against_taking_up, renewed, report_of, seen_now
+from controller.domain.hosts.nodes import NodeFacts, parse_node
+from controller.domain.shared.cloud_facts import CloudView, ComputeService
+from controller.ports.kubernetes import NODE, Events, Kube
+from controller.reconcile.hosts.node_annotations import NodeAnnotations
+from controller.reconcile.hosts.observe import NodesSnapshot
+
+log = logging.getLogger(__name__)
+
+
+class FencedNodes:
+    """To be looked at before anything else is done: what is void is so before anybody acts upon it."""
+
+    def __init__(self, kube: Kube, events: Events, notes: NodeAnnotations) -> None:
+        self._kube = kube
+        self._events = events
+        self._notes = notes
+
+    def look(self, scene: NodesSnapshot, view: CloudView) -> NodesSnapshot:
+        """The scene with its Nodes as they are then. Raises KubeError."""
+        fresh = dict(scene.nodes)
+        for node in scene.nodes.values():
+            if not node.is_ready and (node.is_compute or node.confirmation is not None):
+                fresh[node.name] = self._care(node, scene, view)
+        return replace(scene, nodes=fresh)
+
+    def _care(self, node: NodeFacts, scene: NodesSnapshot, view: CloudView) -> NodeFacts:
+        """The Node after what was due for it."""
+        service = view.service(scene.host(node.name, view))
+        peers = list(scene.peers(node.name, view)) if node.confirmation is not None else []
+        if not _due(node, service, peers):
+            return node
+        live = self._kube.get(NODE, node.name)
+        seen = parse_node(live) if live is not None else None
+        if live is None or seen is None or seen.is_ready:
+            return node
+        due = _due(seen, service, peers)
+        if not due:
+            return seen
+        why = seen.void or _against(seen, service, peers)
+        if not self._notes.write(live, {name: value or None for name, value in due.items()}):
+            # What it says is not acted upon before it is noted.
+            return replace(seen, fenced="")
+        if due.get(FENCED_ANNOTATION) == "":
+            text = f"the confirmation that it is off is void: {why}"
+            log.info("node %s: %s", node.name, text)
+            obj = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": seen.name, "uid": seen.uid}}
+            self._events.emit(obj, type_=WARNING, reason=Reason.FENCING_AWAITED, message=text)
+        fenced, report = due.get(FENCED_ANNOTATION, seen.fenced), due.get(REPORT_ANNOTATION, seen.report)
+        return replace(seen, fenced=fenced, report=report)
+
+
+def _due(node: NodeFacts, service: ComputeService | None, peers: Sequence[NodeFacts]) -> dict[str, str]:
+    """What is to be changed on the Node; empty for what is to be taken off."""
+    wanted = {FENCED_ANNOTATION: _fenced(node, service, peers)}
+    if service is not None and node.is_compute:
+        wanted[REPORT_ANNOTATION] = report_of(service)
+    before = {FENCED_ANNOTATION: node.fenced, REPORT_ANNOTATION: node.report}
+    return {name: value for name, value in wanted.items() if value != before[name]}
+
+
+def _fenced(node: NodeFacts, service: ComputeService | None, peers: Sequence[NodeFacts]) -> str:
+    found = node.confirmation
+    if found is None:
+        return node.fenced
+    if node.void or _against(node, service, peers):
+        return ""
+    if found.seen is not None:
+        return renewed(found, service).written()
+    if service is None and node.is_compute:
+        # Its report could not be told from one that comes later.
+        return node.fenced
+    return replace(found, seen=seen_now(service, [one.as_peer() for one in peers])).written()
+
+
+def _against(node: NodeFacts, service: ComputeService | None, peers: Sequence[NodeFacts]) -> str:
+    found = node.confirmation
+    if found is not None and found.seen is None:
+        return against_taking_up(node.created, node.report, service, [one.as_peer() for one in peers])
+    return node.runs(service, peers)

@@ -1,0 +1,93 @@
+"""Asks the operator's fencing service whether nodes are off, a few in each pass."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Sequence
+from dataclasses import replace
+
+from controller.domain.api.names import FENCED_ANNOTATION
+from controller.domain.api.reasons import Reason
+from controller.domain.hosts.fencing_confirmation import Confirmation
+from controller.domain.hosts.next_step import HostFacts, NextStep, Step
+from controller.domain.hosts.node_policy import NodePolicy, SecretKey
+from controller.domain.hosts.nodes import parse_node
+from controller.errors import CloudUnavailable
+from controller.ports.fencing import Fencing
+from controller.ports.kubernetes import NODE, SECRET, Kube
+from controller.ports.system import Clock
+from controller.reconcile.hosts.node_annotations import NodeAnnotations
+
+# In one pass so many are asked for, and no more after so many seconds: other hosts wait meanwhile.
+ASKED, WITHIN = 3, 5.0
+
+
+class HostFencing:
+    """One thread at a time. `namespace`: where Secrets for the service lie."""
+
+    def __init__(
+        self, *, kube: Kube, clock: Clock, fencing: Fencing, notes: NodeAnnotations, namespace: str
+    ) -> None:
+        self._kube = kube
+        self._clock = clock
+        self._fencing = fencing
+        self._notes = notes
+        self._namespace = namespace
+        self._asked: dict[str, float] = {}
+
+    def ask(
+        self, awaiting: Sequence[tuple[HostFacts, NextStep]], policy: NodePolicy, *, hurried: bool = False
+    ) -> dict[str, NextStep]:
+        """What is to be told of those hosts that were asked for; who was asked for longest ago comes first.
+
+        `hurried`: the pass has taken its time already; only one is asked for. Raises KubeError.
+        """
+        # It would power the machine off.
+        if not policy.fencing or policy.paused:
+            return {}
+        began = self._clock.monotonic()
+        self._asked = {host.name: self._asked.get(host.name, 0.0) for host, _ in awaiting}
+        told: dict[str, NextStep] = {}
+        for host, decision in sorted(awaiting, key=lambda one: self._asked[one[0].name])[
+            : 1 if hurried else ASKED
+        ]:
+            if self._clock.monotonic() - began > WITHIN:
+                break
+            self._asked[host.name] = self._clock.monotonic()
+            try:
+                told[host.name] = self._ask(host, decision, policy)
+            except CloudUnavailable as error:
+                told[host.name] = replace(decision, message=str(error))
+        return told
+
+    def _ask(self, host: HostFacts, decision: NextStep, policy: NodePolicy) -> NextStep:
+        live = self._kube.get(NODE, host.name)
+        node = parse_node(live) if live is not None else None
+        if live is None or node is None or node.is_ready or not node.since:
+            return decision
+        # As it was before asking: what happens to the node after that is not confirmed.
+        noted = {FENCED_ANNOTATION: Confirmation(node.machine).written()}
+        confirmed = self._fencing.confirm(
+            policy.fencing,
+            node=node.name,
+            uid=node.uid,
+            boot=node.boot,
+            since=node.since,
+            token=self._secret(policy.fencing_token).decode(errors="replace").strip(),
+            authority=self._secret(policy.fencing_authority),
+        )
+        if confirmed and self._notes.write(live, noted):
+            return NextStep(Step.WAIT, Reason.EVACUATING, "the fencing service says that the node is off")
+        return replace(decision, message="the fencing service was asked, and has not confirmed yet")
+
+    def _secret(self, wanted: SecretKey | None) -> bytes:
+        """Raises CloudUnavailable where it is not there; empty where none is asked for."""
+        if wanted is None:
+            return b""
+        secret = self._kube.get(SECRET, wanted.name, self._namespace) or {}
+        try:
+            return base64.b64decode((secret.get("data") or {})[wanted.key], validate=True)
+        except (KeyError, binascii.Error, ValueError):
+            text = f'the fencing service is not asked: the Secret "{wanted.name}" has no key "{wanted.key}"'
+            raise CloudUnavailable(text) from None

@@ -1,0 +1,107 @@
+"""Remembers which compute services we have forced down, where nobody else writes.
+
+disabled_reason says so, too, until somebody disables the service for another reason, or enables it: what is
+held down by us would then be taken for somebody else's decision, for ever.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from controller.domain.api.conditions import timestamp
+from controller.domain.api.names import MANAGED_BY, MANAGED_BY_US
+from controller.domain.shared.cloud_facts import CloudView, ComputeService
+from controller.domain.shared.times import seconds_of
+from controller.errors import Conflict, KubeError
+from controller.ports.kubernetes import CONFIGMAP, Kube
+from controller.ports.system import Clock
+
+log = logging.getLogger(__name__)
+
+NAME = "osctl-held-hosts"
+# It is remembered before the service is forced down: so many seconds later that has happened, or never does.
+UNDER_WAY = 300.0
+
+
+@dataclass(frozen=True, slots=True)
+class _ForcedDown:
+    """By its id: a service that registers again under the same host is not the one that we forced down."""
+
+    service: str
+    at: float
+
+    def is_over(self, live: ComputeService | None, now: float) -> bool:
+        """Whether the service is seen to be held down no more. One that no list shows may still be."""
+        if live is None or now - self.at <= UNDER_WAY:
+            return False
+        return live.id != self.service or not live.forced_down
+
+
+class ForcedDownHosts:
+    """A ConfigMap in the region's namespace, with an entry for each host. Safe from kills."""
+
+    def __init__(self, kube: Kube, clock: Clock, namespace: str) -> None:
+        self._kube = kube
+        self._clock = clock
+        self._namespace = namespace
+        self._last: Mapping[str, str] = {}
+
+    def observe(self, view: CloudView) -> Mapping[str, str]:
+        """The ids of services that we forced down, by host; forgets those that are held down no more."""
+        try:
+            self._last = self._read(view)
+        except KubeError as error:
+            log.warning("which hosts are held down by us is not known again: %s", error)
+        return self._last
+
+    def _read(self, view: CloudView) -> Mapping[str, str]:
+        live = self._kube.get(CONFIGMAP, NAME, self._namespace)
+        if live is None:
+            return {}
+        found = {host: _parsed(text) for host, text in (live.get("data") or {}).items()}
+        now = self._clock.now()
+        over = [host for host, held in found.items() if held.is_over(view.service(host), now)]
+        if over:
+            meta = {"resourceVersion": live["metadata"]["resourceVersion"]}
+            self._patch({"metadata": meta, "data": dict.fromkeys(over)})
+        return {host: held.service for host, held in found.items() if host not in over}
+
+    def is_recorded(self, host: str, service: ComputeService) -> bool:
+        """Whether it is remembered that we forced this service down. Raises KubeError."""
+        live = self._kube.get(CONFIGMAP, NAME, self._namespace) or {}
+        return _parsed(str((live.get("data") or {}).get(host) or "")).service == service.id
+
+    def remember(self, host: str, service: ComputeService) -> None:
+        """To be called before it is forced down. Raises KubeError."""
+        data = {host: f"{service.id} {timestamp(self._clock.now())}"}
+        meta = {"name": NAME, "namespace": self._namespace, "labels": {MANAGED_BY: MANAGED_BY_US}}
+        if self._patch({"data": data}):
+            return
+        try:
+            self._kube.create(
+                {
+                    "apiVersion": CONFIGMAP.api_version,
+                    "kind": CONFIGMAP.kind,
+                    "metadata": meta,
+                    "data": data,
+                }
+            )
+        except Conflict:
+            self._patch({"data": data})
+
+    def forget(self, host: str) -> None:
+        """After it was let up; what cannot be forgotten now is in a later look."""
+        try:
+            self._patch({"data": {host: None}})
+        except KubeError as error:
+            log.warning("that host %s is held down no more is not written yet: %s", host, error)
+
+    def _patch(self, patch: Mapping[str, object]) -> bool:
+        return self._kube.merge_patch(CONFIGMAP, NAME, self._namespace, patch) is not None
+
+
+def _parsed(text: str) -> _ForcedDown:
+    service, _, at = text.partition(" ")
+    return _ForcedDown(service, seconds_of(at))

@@ -1,0 +1,63 @@
+"""What the care for compute hosts last found: read by whoever writes the region's status."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from controller.domain.hosts.nodes import HostReport
+
+
+@dataclass(frozen=True)
+class HostFindings:
+    """`circuit_breaker_open`, `paused`: why automatic action is stopped. `unknown`: why OpenStack cannot be
+    looked at.
+
+    While it cannot, the reports are of `as_of`, the last pass (seconds since the epoch; 0.0: of none yet).
+    """
+
+    reports: Mapping[str, HostReport] = field(default_factory=dict)
+    circuit_breaker_open: str = ""
+    paused: str = ""
+    unknown: str = ""
+    as_of: float = 0.0
+
+
+class LastHostFindings:
+    """Safe from any thread. `changed` is called when the content has changed."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._content = HostFindings()
+        self._filled = False
+        self._looked = False
+        self.changed: Callable[[], None] = _nobody
+
+    @property
+    def filled(self) -> bool:
+        """Whether anything was ever written, be it that OpenStack cannot be looked at."""
+        with self._lock:
+            return self._filled
+
+    def stopped(self) -> str:
+        """Why nothing is begun by itself now, empty while it may be: the mode, the brake, or no look yet."""
+        with self._lock:
+            unseen = "" if self._looked else "the compute hosts were not looked at yet"
+            return self._content.paused or unseen or self._content.circuit_breaker_open
+
+    def read(self) -> HostFindings:
+        with self._lock:
+            return self._content
+
+    def write(self, content: HostFindings) -> None:
+        with self._lock:
+            same = content == self._content and self._filled
+            self._content, self._filled = content, True
+            self._looked = self._looked or not content.unknown
+        if not same:
+            self.changed()
+
+
+def _nobody() -> None:
+    """Until somebody listens."""

@@ -1,0 +1,107 @@
+"""Clears away what a lost node leaves in Kubernetes: its own evacuation, and pods that nobody ends."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from controller.domain.hosts.next_step import is_automatic
+from controller.domain.hosts.node_pods import stuck_pods
+from controller.domain.shared.cloud_facts import CloudView
+from controller.errors import ApiUnavailable, KubeError, is_refusal
+from controller.ports.kubernetes import NODE, NODE_MAINTENANCE, POD, Kube
+from controller.ports.system import Clock
+from controller.reconcile.hosts.observe import NodesSnapshot
+from controller.reconcile.shared.retry_pauses import RetryPauses
+
+log = logging.getLogger(__name__)
+
+# Seconds after a refusal, at first and at the most.
+FIRST_PAUSE, LONGEST_PAUSE = 5.0, 60.0
+
+
+@dataclass(frozen=True)
+class _Due:
+    """What is to be deleted for a Node: that very object."""
+
+    node: str
+    resource: Any
+    name: str
+    uid: str
+    namespace: str | None = None
+    grace: int | None = None
+
+    @property
+    def words(self) -> str:
+        return f"the {self.resource.kind} {self.name}"
+
+
+class LostNodeCleanup:
+    """One thread at a time. `namespace` is the region's."""
+
+    def __init__(self, kube: Kube, clock: Clock, namespace: str) -> None:
+        self._kube = kube
+        self._clock = clock
+        self._namespace = namespace
+        self._pauses = RetryPauses(clock, first=FIRST_PAUSE, cap=LONGEST_PAUSE)
+        self._refused: dict[str, str] = {}
+
+    def ensure_cleaned(self, scene: NodesSnapshot, view: CloudView) -> dict[str, str]:
+        """Deletes what is due; by name of the Node, what the API server refuses of it.
+
+        One that is refused holds up no other. Raises KubeError where the API server does not answer.
+        """
+        due = {one.uid: one for one in (*self._evacuations(scene, view), *self._stuck(scene, view))}
+        self._pauses.keep(due.keys())
+        self._refused = {uid: why for uid, why in self._refused.items() if uid in due}
+        for uid, one in due.items():
+            if self._pauses.over(uid):
+                self._delete(one)
+        told: dict[str, str] = {}
+        for uid, why in self._refused.items():
+            node = due[uid].node
+            told[node] = f"{told[node]}; {why}" if node in told else why
+        return told
+
+    def _delete(self, one: _Due) -> None:
+        try:
+            self._kube.delete(one.resource, one.name, one.namespace, uid=one.uid, grace=one.grace)
+        except ApiUnavailable:
+            raise
+        except KubeError as error:
+            log.warning("%s: %s", one.words, error)
+            if is_refusal(error):
+                self._pauses.failed(one.uid)
+                self._refused[one.uid] = f"{one.words} cannot be deleted: {error}"
+        else:
+            self._pauses.succeeded(one.uid)
+            self._refused.pop(one.uid, None)
+
+    def _evacuations(self, scene: NodesSnapshot, view: CloudView) -> Iterator[_Due]:
+        """A node that is back needs its own evacuation no more."""
+        for name, maintenances in scene.maintenances.items():
+            for one in maintenances:
+                meta = one["metadata"]
+                done = is_automatic(one) and not meta.get("deletionTimestamp")
+                if done and self._needs_none(name, scene, view):
+                    yield _Due(name, NODE_MAINTENANCE, meta["name"], meta["uid"])
+
+    def _needs_none(self, name: str, scene: NodesSnapshot, view: CloudView) -> bool:
+        """Whether the node is ready, be it under another name, or gone: nobody can say that this is off."""
+        if scene.ready_as(name, view):
+            return True
+        node = scene.nodes.get(name)
+        if node is not None:
+            return node.is_ready
+        return self._kube.get(NODE, name) is None
+
+    def _stuck(self, scene: NodesSnapshot, view: CloudView) -> Iterator[_Due]:
+        """What hangs on a node that is known to be off is freed."""
+        now = self._clock.now()
+        for name, node in scene.nodes.items():
+            service = view.service(scene.host(name, view)) if node.is_fenced else None
+            if node.is_fenced and not (service is not None and service.up):
+                for pod in stuck_pods(scene.pods, name, now):
+                    yield _Due(name, POD, pod.name, pod.uid, self._namespace, grace=0)

@@ -1,0 +1,120 @@
+"""node's part of the region's status: `nodes` and the condition `NodesReady`. Changes no node.
+
+What is said of compute hosts comes from a board that the care for them writes; without it, or before its
+first pass at OpenStack, what was said before stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from controller.domain.api.conditions import entries, find
+from controller.domain.api.keys import RegionKey
+from controller.domain.api.names import field_manager
+from controller.domain.hosts.nodes import CONDITION, node_entries, nodes_condition, parse_node
+from controller.errors import ObjectMissing
+from controller.ports.kubernetes import NODE, OSDPL, Events, Kube, Resource
+from controller.ports.system import Clock
+from controller.reconcile.hosts.last_report import HostFindings, LastHostFindings
+from controller.reconcile.shared.managed_region import managed_region
+from controller.reconcile.shared.object_store import ObjectStore, Parse
+from controller.reconcile.shared.region_status import apply_region_status
+
+MANAGER = field_manager("node")
+WRITE_EVERY = 1.0
+CATCHING_UP = 0.3
+# How long a container that has just begun waits for the first pass at compute hosts, in seconds: what the
+# one before it said stays true until then, but for a loss that Kubernetes tells. A pass at an OpenStack that
+# does not answer ends after 20 (controller/adapters/openstack/calls.py).
+FIRST_OBSERVATION_SECONDS = 30.0
+
+
+# What the container watches, and how an object becomes facts.
+PARSERS: Mapping[Resource, Parse] = {NODE: parse_node}
+
+
+class NodesReconciler:
+    """Says how the nodes with roles are, from what `store` holds of `PARSERS`.
+
+    `resync`: seconds after which the store is compared with the API server again.
+    """
+
+    def __init__(
+        self,
+        *,
+        kube: Kube,
+        clock: Clock,
+        events: Events,
+        store: ObjectStore,
+        resync: float,
+        board: LastHostFindings | None = None,
+    ) -> None:
+        self._kube = kube
+        self._clock = clock
+        self._events = events
+        self._store = store
+        self._written: dict[RegionKey, float] = {}
+        self._resync = resync
+        self._board = board
+        self._began: float | None = None
+
+    def reconcile(self, key: RegionKey) -> float | None:
+        """One pass; seconds until the next that no event will announce, None when the osdpl is gone.
+
+        Raises KubeError.
+        """
+        pause = self._written.get(key, -WRITE_EVERY) + WRITE_EVERY - self._clock.monotonic()
+        if pause > 0:
+            return pause
+        if not self._store.is_complete(not_older_than=self._resync):
+            return CATCHING_UP
+        namespace, name = key
+        osdpl = self._kube.get(OSDPL, name, namespace)
+        if osdpl is None:
+            self._written.pop(key, None)
+            return None
+        if managed_region(self._kube, namespace) != name:
+            return self._resync
+        before = osdpl.get("status") or {}
+        known = before.get("conditions") or []
+        nodes = self._store.facts(NODE)
+        now = self._clock.now()
+        board = self._board.read() if self._board else HostFindings()
+        generation = int(before.get("observedGeneration") or 0)
+        condition = nodes_condition(
+            nodes, generation, braked=board.circuit_breaker_open, unknown=board.unknown, reports=board.reports
+        )
+        lost = condition.status == "False" and find(known, CONDITION).get("status") != "False"
+        if self._awaits_first_observation() and not lost:
+            return CATCHING_UP
+        status: dict[str, Any] = {"conditions": entries([condition], known, now)}
+        shown = node_entries(
+            nodes,
+            before.get("nodes") or {},
+            now,
+            board.reports,
+            unknown=board.unknown,
+            as_of=board.as_of,
+        )
+        if shown or before.get("nodes"):
+            status["nodes"] = shown
+        try:
+            written = apply_region_status(self._kube, osdpl, status, manager=MANAGER)
+        except ObjectMissing:
+            return None
+        if written:
+            self._written[key] = self._clock.monotonic()
+            old = find(known, CONDITION)
+            if (old.get("status"), old.get("reason")) != (condition.status, condition.reason):
+                reason, text = condition.reason, condition.message
+                self._events.emit(osdpl, type_=reason.event, reason=reason, message=text)
+        return self._resync
+
+    def _awaits_first_observation(self) -> bool:
+        if self._board is None or self._board.filled:
+            return False
+        now = self._clock.monotonic()
+        if self._began is None:
+            self._began = now
+        return now - self._began < FIRST_OBSERVATION_SECONDS

@@ -1,0 +1,223 @@
+"""What one pass finds: Nodes, pods and maintenances, and with OpenStack's lists the facts of each host."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from controller.domain.api.reasons import Reason
+from controller.domain.hosts.host_names import host_of
+from controller.domain.hosts.next_step import (
+    MISSING_OBSERVATIONS,
+    HostFacts,
+    has_begun,
+    is_automatic,
+    is_plan,
+    is_put_back,
+)
+from controller.domain.hosts.node_pods import NodePod, daemons_by_node, unready_daemons
+from controller.domain.hosts.node_policy import NodePolicy, parse_policy
+from controller.domain.hosts.nodes import COMPUTE_ROLE, HostReport, NodeFacts
+from controller.domain.shared.cloud_facts import CloudView
+from controller.ports.kubernetes import NODE, NODE_MAINTENANCE, OSDPL, POD, Kube, KubeObject
+from controller.ports.system import Clock
+from controller.reconcile.hosts.forced_down import ForcedDownHosts
+from controller.reconcile.hosts.last_report import LastHostFindings
+from controller.reconcile.shared.first_seen import FirstSeen
+from controller.reconcile.shared.managed_region import managed_region
+from controller.reconcile.shared.object_store import ObjectStore
+
+
+@dataclass(frozen=True, slots=True)
+class KnownHost:
+    """What was told of a Node before, in the status of the region or since."""
+
+    uid: str = ""
+    host: str = ""
+    compute: bool = False
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class NodesSnapshot:
+    """All that one pass at the Kubernetes side found. `maintenances` by the name of their Node."""
+
+    policy: NodePolicy
+    nodes: Mapping[str, NodeFacts]
+    pods: Sequence[NodePod]
+    maintenances: Mapping[str, Sequence[KubeObject]]
+    known: Mapping[str, KnownHost] = field(default_factory=dict)
+
+    def host(self, name: str, view: CloudView) -> str:
+        """The host of a Node, as OpenStack calls it."""
+        node, known = self.nodes.get(name), self.known.get(name, KnownHost())
+        hostname = node.hostname if node is not None else ""
+        return host_of(name, view, hostname=hostname, remembered=known.host)
+
+    def maintenances_by_host(self, view: CloudView) -> dict[str, list[KubeObject]]:
+        """Of a host, whichever of its Nodes they name: one that is out of service is so under any name."""
+        found: dict[str, list[KubeObject]] = {}
+        for name, maintenances in self.maintenances.items():
+            found.setdefault(self.host(name, view), []).extend(maintenances)
+        return found
+
+    def ready_as(self, name: str, view: CloudView) -> str:
+        """Another Node that is the same host as `name` and is ready; empty for none."""
+        return next((one.name for one in self.peers(name, view) if one.is_ready), "")
+
+    def peers(self, name: str, view: CloudView) -> Iterator[NodeFacts]:
+        """Other Nodes that are the same host as `name`."""
+        host = self.host(name, view)
+        for one in self.nodes.values():
+            # Asking OpenStack's lists is dear in a large region: only where its names speak for it.
+            named = (one.name, one.hostname, self.known.get(one.name, KnownHost()).host)
+            if one.name != name and host in named and self.host(one.name, view) == host:
+                yield one
+
+    def is_compute(self, name: str) -> bool:
+        """Whether a Node is one for computes by its label."""
+        node = self.nodes.get(name)
+        return node is not None and node.is_compute
+
+    def former_computes(self) -> tuple[str, ...]:
+        """Nodes that were for computes and are not any more, gone or not."""
+        return tuple(
+            name for name, known in self.known.items() if known.compute and not self.is_compute(name)
+        )
+
+    def gone(self) -> tuple[str, ...]:
+        """Nodes without a role that had a host."""
+        return tuple(name for name, known in self.known.items() if known.uid and name not in self.nodes)
+
+
+class NodesObserver:
+    """Reads scenes, and gives the facts of every host. One thread at a time."""
+
+    def __init__(
+        self,
+        *,
+        kube: Kube,
+        clock: Clock,
+        nodes: ObjectStore,
+        region: ObjectStore,
+        board: LastHostFindings,
+        namespace: str,
+    ) -> None:
+        self._kube = kube
+        self._clock = clock
+        self._nodes = nodes
+        self._region = region
+        self._board = board
+        self._namespace = namespace
+        self._seen = FirstSeen()
+        self._held = ForcedDownHosts(kube, clock, namespace)
+        self._no_agents = 0
+
+    def read(self) -> NodesSnapshot | None:
+        """The Kubernetes side; None where there is no region. Raises KubeError."""
+        name = managed_region(self._kube, self._namespace)
+        osdpl = self._kube.get(OSDPL, name, self._namespace) if name else None
+        if osdpl is None:
+            return None
+        listed: list[NodeFacts] = self._nodes.facts(NODE)
+        maintenances: dict[str, list[KubeObject]] = {}
+        for one in self._kube.list(NODE_MAINTENANCE):
+            if not (is_plan(one) or is_put_back(one)):
+                maintenances.setdefault(str(one["spec"]["nodeName"]), []).append(one)
+        status = (osdpl.get("status") or {}).get("nodes") or {}
+        return NodesSnapshot(
+            policy=parse_policy(osdpl["spec"]),
+            nodes={node.name: node for node in listed},
+            pods=self._region.facts(POD),
+            maintenances=maintenances,
+            known=_known(status, self._board.read().reports),
+        )
+
+    def facts(self, scene: NodesSnapshot, view: CloudView) -> list[HostFacts]:
+        """Compute nodes, and those that were nodes and of which OpenStack may still know."""
+        computes = {name for name, node in scene.nodes.items() if node.is_compute}
+        # The last one of a host has it: of several Nodes one that is ready, and of those the newest.
+        owners = {
+            scene.host(name, view): name
+            for name in sorted(
+                computes, key=lambda one: (scene.nodes[one].is_ready, scene.nodes[one].created, one)
+            )
+        }
+        gone = {*scene.former_computes(), *scene.gone()}
+        heirs = {owners[host]: name for name in sorted(gone) if (host := scene.host(name, view)) in owners}
+        names = sorted(computes | gone)
+        # Agents do not all go at once: a list without any is a broken answer, until it stays so.
+        self._no_agents = self._seen.observe(("", "agents"), not view.agents, self._clock.now()).observations
+        daemons = daemons_by_node(pod for pod in scene.pods if pod.node in computes)
+        self._seen.keep({(name, what) for name in names for what in ("service", "cell")} | {("", "agents")})
+        maintenances = scene.maintenances_by_host(view)
+        held = self._held.observe(view)
+        found = []
+        for name in names:
+            before = scene.known.get(name) or scene.known.get(heirs.get(name, "")) or KnownHost()
+            owner = owners.get(scene.host(name, view), "")
+            taken = owner if owner != name else ""
+            facts = self._host(name, scene, view, known=before, listed=maintenances)
+            unready = unready_daemons(daemons, name)
+            ours = held.get(facts.host, "")
+            found.append(replace(facts, unready_pods=unready, taken_over=taken, forced_down_by_us=ours))
+        return found
+
+    def _host(
+        self,
+        name: str,
+        scene: NodesSnapshot,
+        view: CloudView,
+        *,
+        known: KnownHost,
+        listed: Mapping[str, Sequence[KubeObject]],
+    ) -> HostFacts:
+        node, now = scene.nodes.get(name), self._clock.now()
+        is_compute = node is not None and node.is_compute
+        was_compute = is_compute or known.compute
+        host = scene.host(name, view)
+        service = view.service(host) if was_compute else None
+        hypervisor = view.hypervisor(host) if was_compute else None
+        missing = self._seen.observe((name, "service"), service is None, now)
+        unmapped = self._seen.observe((name, "cell"), service is not None and hypervisor is None, now)
+        here = listed.get(host, ())
+        planned = [one for one in here if not is_automatic(one) and has_begun(one)]
+        maintenance = next(iter([*planned, *(one for one in here if is_automatic(one))]), None)
+        # The agents of a node with another role than computes are in use.
+        agents = view.agents_on(host) if node is None or is_compute else ()
+        known_agents = view.agents or self._no_agents >= MISSING_OBSERVATIONS
+        return HostFacts(
+            name=name,
+            node=node.as_compute() if node is not None and is_compute else None,
+            service=service,
+            was_compute=was_compute,
+            # What was told to be missing before a restart is not waited for again.
+            missing_since=0.0 if known.reason == Reason.COMPUTE_MISSING else missing.since,
+            missing_observations=missing.observations,
+            unmapped_since=unmapped.since,
+            mapped=hypervisor is not None,
+            agents=agents if known_agents or (node is not None and not is_compute) else None,
+            agents_expected=bool(view.agents),
+            automatic=maintenance is not None and not planned,
+            servers=hypervisor.servers if hypervisor is not None else (None if service else 0),
+            maintenance=str(maintenance["metadata"]["name"]) if maintenance else "",
+            known_uid=known.uid,
+            host=host,
+        )
+
+
+def _known(status: Mapping[str, Any], reports: Mapping[str, HostReport]) -> dict[str, KnownHost]:
+    """From the status of the region, and from what was found since it was read."""
+    found = {}
+    for name in status.keys() | reports.keys():
+        entry, report = status.get(name) or {}, reports.get(name, HostReport())
+        if report.forget:
+            continue
+        found[name] = KnownHost(
+            uid=report.uid or str(entry.get("uid") or ""),
+            host=report.host or str(entry.get("host") or ""),
+            compute=bool(report.compute or entry.get("compute")) or COMPUTE_ROLE in entry.get("roles", ()),
+            reason=report.reason or str(entry.get("reason") or ""),
+        )
+    return found

@@ -1,0 +1,74 @@
+"""Enables agents and volume services that a maintenance disabled which is no more.
+
+A maintenance puts back what it took out, as the lists of that one pass show it. What was missing from them
+would stay out for ever: nobody else takes its mark for theirs.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from functools import partial
+
+from controller.domain.hosts.next_step import has_begun
+from controller.domain.maintenance.disable_reasons import mark_in, mark_of, without_any_mark
+from controller.domain.shared.cloud_facts import CloudView
+from controller.errors import CloudRefused, CloudUnavailable
+from controller.ports.kubernetes import NODE_MAINTENANCE, Kube
+from controller.ports.openstack import Cloud
+from controller.ports.system import Clock
+from controller.reconcile.hosts.observe import NodesSnapshot
+from controller.reconcile.shared.retry_pauses import RetryPauses
+
+log = logging.getLogger(__name__)
+
+# Seconds after one that did not succeed, at first and at the most.
+FIRST_PAUSE, LONGEST_PAUSE = 10.0, 600.0
+
+
+class ReenabledServices:
+    """Undoes what is left of maintenances that are no more. One thread at a time."""
+
+    def __init__(self, kube: Kube, clock: Clock) -> None:
+        self._kube = kube
+        self._pauses = RetryPauses(clock, first=FIRST_PAUSE, cap=LONGEST_PAUSE)
+
+    def ensure(self, scene: NodesSnapshot, cloud: Cloud, view: CloudView) -> None:
+        """Enables those that report, on hosts of Nodes that are in no maintenance. Raises KubeError."""
+        volumes = [one for one in view.volumes if one.up and not one.enabled and mark_in(one.reason)]
+        agents = [one for one in view.agents if one.alive and mark_in(one.description)]
+        self._pauses.keep({*(one.name for one in volumes), *(one.id for one in agents)})
+        if not (volumes or agents):
+            return
+        free = _free_hosts(scene, view)
+        # Listed after OpenStack was looked at: whose mark was seen there was a maintenance before that.
+        known = {mark_of(str(one["metadata"]["name"])) for one in self._kube.list(NODE_MAINTENANCE)}
+        for volume in volumes:
+            if volume.host in free and mark_in(volume.reason) not in known:
+                self._try(volume.name, cloud, partial(cloud.set_volume_service, volume, enabled=True))
+        for agent in agents:
+            if agent.host in free and mark_in(agent.description) not in known:
+                before = without_any_mark(agent.description)
+                self._try(
+                    agent.id, cloud, partial(cloud.set_agent, agent.id, enabled=True, description=before)
+                )
+
+    def _try(self, what: str, cloud: Cloud, enable: Callable[[], None]) -> None:
+        if cloud.late or not self._pauses.over(what):
+            return
+        try:
+            enable()
+            log.info("%s: enabled again, its maintenance is no more", what)
+        except (CloudUnavailable, CloudRefused) as error:
+            self._pauses.failed(what)
+            log.warning("%s: %s", what, error)
+
+
+def _free_hosts(scene: NodesSnapshot, view: CloudView) -> set[str]:
+    """Hosts of Nodes that no maintenance has taken out, under whatever name."""
+    taken = {
+        scene.host(name, view)
+        for name, listed in scene.maintenances.items()
+        if any(has_begun(one) for one in listed)
+    }
+    return {scene.host(name, view) for name in scene.nodes} - taken

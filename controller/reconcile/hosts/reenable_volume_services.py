@@ -1,0 +1,55 @@
+"""Enables volume services of hosts that were removed and have come back."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+
+from controller.domain.api.reasons import Reason
+from controller.domain.hosts.next_step import HostFacts, NextStep
+from controller.domain.shared.cloud_facts import REMOVED, CloudView
+from controller.errors import CloudRefused, CloudUnavailable
+from controller.ports.openstack import Cloud
+from controller.ports.system import Clock
+from controller.reconcile.hosts.observe import NodesSnapshot
+from controller.reconcile.shared.retry_pauses import RetryPauses
+
+log = logging.getLogger(__name__)
+
+# Seconds after one that did not succeed, at first and at the most.
+FIRST_PAUSE, LONGEST_PAUSE = 10.0, 600.0
+
+
+class ReenabledVolumeServices:
+    """Undoes what the removal of a host did to its volume services. One thread at a time."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._pauses = RetryPauses(clock, first=FIRST_PAUSE, cap=LONGEST_PAUSE)
+
+    def ensure(
+        self,
+        scene: NodesSnapshot,
+        decided: Sequence[tuple[HostFacts, NextStep]],
+        cloud: Cloud,
+        view: CloudView,
+    ) -> None:
+        """Enables those with that mark, of nodes that are ready, and of computes once they are in service."""
+        ours = [one for one in view.volumes if one.up and not one.enabled and one.reason == REMOVED]
+        self._pauses.keep({one.name for one in ours})
+        if not ours:
+            return
+        away = {host.name for host, decision in decided if decision.reason != Reason.NODE_IN_SERVICE}
+        serving = {
+            scene.host(name, view)
+            for name, node in scene.nodes.items()
+            if node.is_ready and not (node.cordoned or name in away or scene.maintenances.get(name))
+        }
+        for one in ours:
+            if one.host not in serving or not self._pauses.over(one.name) or cloud.late:
+                continue
+            try:
+                cloud.set_volume_service(one, enabled=True)
+                log.info("volume service %s: enabled again", one.name)
+            except (CloudUnavailable, CloudRefused) as error:
+                self._pauses.failed(one.name)
+                log.warning("volume service %s: %s", one.name, error)

@@ -1,0 +1,1 @@
+"""node: carries NodeMaintenances out."""

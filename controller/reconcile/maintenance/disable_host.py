@@ -1,0 +1,206 @@
+"""Takes a host out of service for a maintenance, and puts back what it took out; both may be repeated.
+
+What is ours is known by its mark: an annotation of the Node, disabled_reason of services, the description
+of agents. Whatever somebody else had taken out before stays out.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+from typing import Any
+
+from controller.domain.api.conditions import timestamp
+from controller.domain.api.names import CORDONED_BY_ANNOTATION, NO_EVACUATION_ANNOTATION
+from controller.domain.hosts.fencing_confirmation import (
+    against_taking_up,
+    machine_of,
+    renewed,
+    reported_since,
+    seen_now,
+    shown_since,
+)
+from controller.domain.hosts.nodes import machine_facts, parse_node
+from controller.domain.maintenance.disable_reasons import mark_of, marked, without_mark
+from controller.domain.maintenance.move_choice import Mode
+from controller.domain.maintenance.network_moves import KINDS
+from controller.domain.maintenance.obstacles import (
+    STILL_REPORTS,
+    HostSnapshot,
+    Obstacle,
+    before_moving,
+    before_taking_out,
+    obstacle,
+    speaks_against,
+)
+from controller.domain.shared.cloud_facts import CloudView, ComputeService, forced_reason
+from controller.errors import CloudRefused, ObjectMissing
+from controller.ports.kubernetes import NODE, Kube, KubeObject
+from controller.ports.openstack import Cloud
+from controller.ports.system import Clock
+from controller.reconcile.hosts.forced_down import ForcedDownHosts
+from controller.reconcile.maintenance.status import MaintenanceWork, StatusWriter
+
+log = logging.getLogger(__name__)
+
+
+class HostDisabler:
+    """Takes hosts out of service and puts them back. Raises CloudUnavailable, CloudRefused, KubeError."""
+
+    def __init__(self, kube: Kube, clock: Clock, namespace: str) -> None:
+        self._kube = kube
+        self._clock = clock
+        self._held = ForcedDownHosts(kube, clock, namespace)
+
+    def obstacle(self, work: MaintenanceWork, view: CloudView) -> Obstacle | None:
+        """What would stand in the way, as far as the last pass shows; nothing is done."""
+        return obstacle(work.spec.mode, _snapshot(work, view))
+
+    @staticmethod
+    def note_fencing_confirmation(work: MaintenanceWork, view: CloudView, status: StatusWriter) -> None:
+        """Takes up spec.fenced, or notes that it is void, before anything is done. Raises KubeError."""
+        given, ground = work.spec.fenced, _snapshot(work, view)
+        if given is None or ground.void:
+            return
+        if ground.fencing_confirmation is not None:
+            why = speaks_against(ground.fencing_confirmation, ground)
+            word = (
+                ground.fencing_confirmation if why else renewed(ground.fencing_confirmation, ground.service)
+            )
+        else:
+            peers = [one.as_peer() for one in ground.beside]
+            node = ground.node
+            created, report = (node.created, node.report) if node is not None else (0.0, "")
+            why = shown_since(given.machine, ground.machine) or against_taking_up(
+                created, report, ground.service, peers
+            )
+            if not why and ground.service is None:
+                # Its report could not be told from one that comes later.
+                return
+            word = replace(given, seen=seen_now(ground.service, peers))
+        if why or word != ground.fencing_confirmation:
+            status.note_word(work, word, why)
+
+    def note_void(self, work: MaintenanceWork, status: StatusWriter) -> None:
+        """As far as the Node shows it, while nothing is known of OpenStack. Raises KubeError."""
+        given = work.spec.fenced
+        if given is None or work.word_void:
+            return
+        live = self._kube.get(NODE, work.spec.node)
+        why = shown_since(given.machine, machine_of(live) if live is not None else None)
+        if why:
+            status.note_word(work, work.word or given, why)
+
+    def take_out(self, work: MaintenanceWork, cloud: Cloud, view: CloudView) -> Obstacle | None:
+        """The host takes nothing new from here on; what stands in the way of moving its servers, or None."""
+        live, mode, ground = work.node, work.spec.mode, _snapshot(work, view)
+        forbidden = before_taking_out(mode, ground)
+        if forbidden is not None:
+            return forbidden
+        if mode != Mode.EVACUATE and live is not None:
+            self._cordon(live, work.name)
+        service = ground.service
+        holds = mode == Mode.EVACUATE and service is not None and not service.forced_down
+        if service is not None and (service.enabled or holds):
+            # What somebody else did since the pass stays theirs.
+            service = cloud.compute_service(work.host)
+        if holds and service is not None and (service.up or _reported(ground, service)):
+            return STILL_REPORTS
+        if service is not None and service.enabled and not holds:
+            held = service.forced_down and self._held.is_recorded(work.host, service)
+            mark = forced_reason(None) if held else mark_of(work.name)
+            cloud.set_compute_service(service.id, enabled=False, reason=mark)
+        self._disable(work, cloud, view)
+        if holds and service is not None and not service.forced_down:
+            self._hold_down(work, service, cloud)
+        return before_moving(mode, replace(ground, service=service))
+
+    def _hold_down(self, work: MaintenanceWork, service: ComputeService, cloud: Cloud) -> None:
+        """Has Nova take the host for dead. That it is held down by us is written before it is."""
+        self._held.remember(work.host, service)
+        reason = forced_reason(None if service.enabled else service.reason)
+        if service.enabled or reason != service.reason:
+            cloud.set_compute_service(service.id, enabled=False, reason=reason)
+        try:
+            cloud.force_down(service.id, down=True)
+        except CloudRefused:
+            self._held.forget(work.host)
+            raise
+
+    @staticmethod
+    def _disable(work: MaintenanceWork, cloud: Cloud, view: CloudView) -> None:
+        """Nothing new is placed on the host, be it volumes, routers or networks."""
+        for volume in view.volumes_on(work.host):
+            if volume.enabled and volume.binary == "cinder-volume":
+                cloud.set_volume_service(volume, enabled=False, reason=mark_of(work.name))
+        for agent in view.agents_on(work.host):
+            if agent.kind in KINDS and agent.enabled:
+                text = marked(agent.description, work.name)
+                cloud.set_agent(agent.id, enabled=False, description=text)
+
+    def _cordon(self, live: KubeObject, name: str) -> None:
+        if (live.get("spec") or {}).get("unschedulable"):
+            return
+        meta = live["metadata"]
+        note = {"annotations": {CORDONED_BY_ANNOTATION: name}, "resourceVersion": meta["resourceVersion"]}
+        self._kube.merge_patch(NODE, meta["name"], None, {"metadata": note, "spec": {"unschedulable": True}})
+
+    def put_back(self, work: MaintenanceWork, cloud: Cloud, view: CloudView) -> None:
+        """Undoes what this maintenance did. Its compute service is enabled by the ordinary care for hosts.
+
+        That one waits until node, pods and agents are well, and has all the time for it.
+        """
+        for volume in view.volumes_on(work.host):
+            if not volume.enabled and volume.reason == mark_of(work.name):
+                cloud.set_volume_service(volume, enabled=True)
+        for agent in view.agents_on(work.host):
+            before = without_mark(agent.description, work.name)
+            if before is not None:
+                cloud.set_agent(agent.id, enabled=True, description=before)
+        self.put_back_node(work)
+
+    def put_back_node(self, work: MaintenanceWork) -> None:
+        """Undoes what this maintenance did to the Node. Raises KubeError."""
+        live = self._kube.get(NODE, work.spec.node)
+        if live is None:
+            return
+        meta = live["metadata"]
+        node = parse_node(live)
+        notes: dict[str, str | None] = {}
+        if (meta.get("annotations") or {}).get(CORDONED_BY_ANNOTATION) == work.name:
+            notes[CORDONED_BY_ANNOTATION] = None
+        if work.spec.mode == Mode.EVACUATE and node is not None and not node.is_ready and node.since:
+            # Taken back while the node is still away: it is not to be begun again by itself.
+            declined = timestamp(node.since)
+            if (meta.get("annotations") or {}).get(NO_EVACUATION_ANNOTATION) != declined:
+                notes[NO_EVACUATION_ANNOTATION] = declined
+        patch: dict[str, Any] = {
+            "metadata": {"annotations": notes, "resourceVersion": meta["resourceVersion"]}
+        }
+        if CORDONED_BY_ANNOTATION in notes and (live.get("spec") or {}).get("unschedulable"):
+            patch["spec"] = {"unschedulable": None}
+        if notes:
+            try:
+                self._kube.merge_patch(NODE, work.spec.node, None, patch)
+            except ObjectMissing:
+                return
+
+
+def _reported(ground: HostSnapshot, service: ComputeService) -> bool:
+    """Whether the compute has reported since the pass, while it was taken to be off."""
+    word = ground.fencing_confirmation
+    return word is not None and word.seen is not None and bool(reported_since(word.seen.report, service))
+
+
+def _snapshot(work: MaintenanceWork, view: CloudView) -> HostSnapshot:
+    return HostSnapshot(
+        name=work.spec.node,
+        host=work.host,
+        there=work.node is not None,
+        node=machine_facts(work.node) if work.node is not None else None,
+        service=view.service(work.host),
+        machine=machine_of(work.node) if work.node is not None else None,
+        fencing_confirmation=None if work.word_void else work.word,
+        void=work.word_void,
+        beside=work.beside,
+    )

@@ -1,0 +1,89 @@
+"""What one maintenance meets: it is told in its status, and holds up no other."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+
+from controller.domain.api.reasons import Reason
+from controller.domain.maintenance.server_moves import Phase
+from controller.errors import ApiUnavailable, CloudRefused, CloudUnavailable, KubeError, is_refusal
+from controller.reconcile.maintenance.deletion import BUSY_EVERY, IDLE_EVERY, MaintenanceDeletion
+from controller.reconcile.maintenance.disable_host import HostDisabler
+from controller.reconcile.maintenance.status import MaintenanceWork, ObservedStatus, StatusWriter
+
+log = logging.getLogger(__name__)
+
+AGAIN_AFTER = 15.0
+# A refusal stands in no list: it is over when a pass that begins nothing has passed without it.
+REFUSED = (Reason.CLOUD_REFUSED, Reason.API_SERVER_REFUSED)
+
+
+class MaintenanceErrors:
+    """Each method gives the seconds until the next pass, and raises ApiUnavailable only."""
+
+    def __init__(self, *, out: HostDisabler, end: MaintenanceDeletion, status: StatusWriter) -> None:
+        self._out = out
+        self._end = end
+        self._status = status
+
+    def met(self, work: MaintenanceWork, serve: Callable[[], float]) -> float:
+        """Serves one maintenance; what goes wrong is told."""
+
+        def serving() -> float:
+            try:
+                return serve()
+            except CloudUnavailable as error:
+                return self._without_cloud(work, error)
+
+        return self._reported(work, serving)
+
+    def without_cloud(self, work: MaintenanceWork, error: CloudUnavailable) -> float:
+        """What can be done and said while OpenStack does not answer."""
+        return self._reported(work, lambda: self._without_cloud(work, error))
+
+    def without_region(self, work: MaintenanceWork, namespace: str) -> float:
+        """Where there is no region, there is nothing in OpenStack to put back."""
+
+        def serving() -> float:
+            if work.deleting and work.blocked:
+                self._out.put_back_node(work)
+                self._end.release(work)
+                return AGAIN_AFTER
+            error = CloudUnavailable(f"there is no OpenStackDeployment in {namespace}")
+            return self._without_cloud(work, error)
+
+        return self._reported(work, serving)
+
+    def _without_cloud(self, work: MaintenanceWork, error: CloudUnavailable) -> float:
+        if work.deleting and work.blocked and not work.started:
+            self._end.release(work)
+        else:
+            self._out.note_void(work, self._status)
+            text = f"waits for OpenStack: {error}"
+            phase = Phase.ROLLING_BACK if work.deleting and work.blocked else work.phase
+            self._say(work, work.standing(phase, Reason.CLOUD_UNKNOWN, text))
+        return max(AGAIN_AFTER, error.retry_after or 0.0)
+
+    def _reported(self, work: MaintenanceWork, serving: Callable[[], float]) -> float:
+        try:
+            return serving()
+        except CloudRefused as error:
+            reason, text = Reason.CLOUD_REFUSED, f"OpenStack refused: {error}"
+        except KubeError as error:
+            if isinstance(error, ApiUnavailable):
+                raise
+            if not is_refusal(error):
+                log.info("maintenance %s changed meanwhile: %s", work.name, error)
+                return BUSY_EVERY
+            reason, text = Reason.API_SERVER_REFUSED, f"the API server refused: {error}"
+        if work.deleting:
+            text = f"it is rolled back, and {text}"
+        self._say(work, work.standing(Phase.BLOCKED, reason, text))
+        return IDLE_EVERY
+
+    def _say(self, work: MaintenanceWork, standing: ObservedStatus) -> None:
+        try:
+            self._status.write(work, standing)
+        except KubeError as error:
+            log.warning("status of maintenance %s: %s", work.name, error)

@@ -1,0 +1,55 @@
+"""Which host a maintenance is for, and which other Nodes are the same machine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from controller.domain.hosts.host_names import host_of, hostname_of, remembered_hosts
+from controller.domain.hosts.nodes import NodeFacts, parse_node
+from controller.domain.shared.cloud_facts import CloudView
+from controller.ports.kubernetes import NODE, Kube, KubeObject
+from controller.reconcile.maintenance.status import MaintenanceWork
+from controller.reconcile.shared.object_store import ObjectStore
+
+
+class MaintainedHosts:
+    """Locates maintenances. `nodes`: all Nodes; compared with the API server every `resync` seconds."""
+
+    def __init__(self, kube: Kube, nodes: ObjectStore, *, resync: float) -> None:
+        self._kube = kube
+        self._nodes = nodes
+        self._resync = resync
+
+    def known(self) -> bool:
+        """Whether all Nodes have been seen: until then another one of a host may be missed.
+
+        Raises KubeError.
+        """
+        return self._nodes.is_complete(not_older_than=self._resync)
+
+    def located(self, work: MaintenanceWork, osdpl: KubeObject, view: CloudView) -> MaintenanceWork:
+        """With its Node, the host that OpenStack knows it by, and the other Nodes of that host.
+
+        Raises KubeError.
+        """
+        remembered = remembered_hosts(osdpl)
+        name = work.spec.node
+        node = self._kube.get(NODE, name)
+        host = host_of(name, view, hostname=hostname_of(node), remembered=remembered.get(name, ""))
+        beside = tuple(
+            fresh
+            for one in self._nodes.facts(NODE)
+            if one.name != name and host in (one.name, one.hostname, remembered.get(one.name))
+            for fresh in self._fresh(one.name)
+            if host_of(fresh.name, view, hostname=fresh.hostname, remembered=remembered.get(fresh.name, ""))
+            == host
+        )
+        return replace(work, node=node, host=host, beside=beside)
+
+    def _fresh(self, name: str) -> Iterator[NodeFacts]:
+        """The Node as it is now: servers may be evacuated on its word."""
+        live = self._kube.get(NODE, name)
+        node = parse_node(live) if live is not None else None
+        if node is not None:
+            yield node

@@ -1,0 +1,348 @@
+"""Carries out NodeMaintenances: all of them in one pass, so that their budgets are shared.
+
+A pass never waits for a server: it notes in the status what it is about to ask for, asks, and reads in the
+next pass how far it came. Deleting a NodeMaintenance rolls it back; the finalizer keeps it until that is
+done.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+from controller.domain.api.reasons import Reason
+from controller.domain.hosts.next_step import is_automatic
+from controller.domain.hosts.node_policy import parse_policy
+from controller.domain.maintenance.move_choice import (
+    Availability,
+    BudgetRequest,
+    Mode,
+    QueuedMaintenance,
+    decide_turns,
+    share_slots,
+    waits_for_slots,
+)
+from controller.domain.maintenance.network_moves import given_lately
+from controller.domain.maintenance.obstacles import Obstacle, planned_moves, stranded
+from controller.domain.maintenance.outcome import MaintenanceProgress, stopped_text, verdict
+from controller.domain.maintenance.server_moves import Phase, may_begin
+from controller.domain.shared.cloud_facts import MARK, CloudView
+from controller.errors import CloudRefused, CloudUnavailable, KubeError, is_refusal
+from controller.ports.kubernetes import NODE_MAINTENANCE, OSDPL, Events, Kube, KubeObject
+from controller.ports.openstack import Cloud
+from controller.ports.system import Clock
+from controller.reconcile.hosts.last_report import LastHostFindings
+from controller.reconcile.maintenance.deletion import BUSY_EVERY, IDLE_EVERY, MaintenanceDeletion
+from controller.reconcile.maintenance.disable_host import HostDisabler
+from controller.reconcile.maintenance.elapsed_times import ElapsedTimes
+from controller.reconcile.maintenance.errors import AGAIN_AFTER, REFUSED, MaintenanceErrors
+from controller.reconcile.maintenance.maintained_hosts import MaintainedHosts
+from controller.reconcile.maintenance.move_rounds import MoveRounds, ObservedMoves
+from controller.reconcile.maintenance.network_moves import AgentQueries, with_those_kept, write_moves
+from controller.reconcile.maintenance.server_moves import planned, remaining, send
+from controller.reconcile.maintenance.status import (
+    FINALIZER,
+    MaintenanceWork,
+    ObservedStatus,
+    StatusWriter,
+    plan_text,
+    read_work,
+)
+from controller.reconcile.shared.cloud_access import CloudAccess
+from controller.reconcile.shared.fair_order import FairOrder
+from controller.reconcile.shared.managed_region import managed_region
+
+log = logging.getLogger(__name__)
+
+CATCHING_UP = 0.5
+# A pass at the hosts that somebody else took serves as long.
+VIEW_GOOD_FOR = 2.5
+# After so long without a move Placement should know of all that there were.
+SETTLED_AFTER = 120.0
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """What one maintenance may do beside the others.
+
+    `turn`: why it may not begin; `slots`: how many servers it may begin to move now; `waits`: who has them,
+    where it has none.
+    """
+
+    turn: str = ""
+    slots: int = 0
+    waits: str = ""
+
+
+class MaintenancesReconciler:
+    """Serves every NodeMaintenance. One thread at a time."""
+
+    def __init__(
+        self,
+        *,
+        kube: Kube,
+        clock: Clock,
+        events: Events,
+        access: CloudAccess,
+        hosts: MaintainedHosts,
+        namespace: str,
+        board: LastHostFindings,
+    ) -> None:
+        self._kube = kube
+        self._clock = clock
+        self._access = access
+        self._hosts = hosts
+        self._namespace = namespace
+        self._board = board
+        self._out = HostDisabler(kube, clock, namespace)
+        self._status = StatusWriter(kube, clock, events)
+        self._order = FairOrder()
+        self._walks = MoveRounds()
+        self._times = ElapsedTimes(clock)
+        self._end = MaintenanceDeletion(
+            kube=kube, clock=clock, events=events, out=self._out, status=self._status
+        )
+        self._trouble = MaintenanceErrors(out=self._out, end=self._end, status=self._status)
+
+    def reconcile(self) -> float | None:
+        """One pass at all of them; seconds until the next, None when there is none. Raises KubeError."""
+        listed = self._kube.list(NODE_MAINTENANCE)
+        if not listed:
+            return None
+        osdpl = self._region()
+        shared = parse_policy(osdpl["spec"]).shared_disks if osdpl is not None else False
+        read = (read_work(obj, shared_disks=shared) for obj in listed)
+        works = self._times.brought_up(work for work in read if work is not None)
+        if osdpl is None:
+            for work in works:
+                self._trouble.without_region(work, self._namespace)
+            return AGAIN_AFTER
+        if not self._hosts.known():
+            return CATCHING_UP
+        try:
+            cloud = self._access.for_one_pass()
+            view = self._access.last_view(younger_than=VIEW_GOOD_FOR) or self._access.observe_hosts(cloud)
+        except CloudUnavailable as error:
+            return max([AGAIN_AFTER, *(self._trouble.without_cloud(work, error) for work in works)])
+        works = [self._hosts.located(work, osdpl, view) for work in works]
+        turns = self._queue(works, view)
+        claims = [self._claim(work, view, turns) for work in works]
+        slots = share_slots(claims)
+        waits = waits_for_slots(claims, slots)
+        moves = given_lately((move, work.now) for work in works for move in work.network)
+        leaving = [work.host for work in works if not work.deleting and not work.planning]
+        self._agents = AgentQueries(cloud, view, given=moves, leaving=leaving)
+        self._walks.keep(works)
+        pauses: list[float] = []
+        for work in self._order.of(works, lambda one: (one.created, one.name)):
+            if pauses and cloud.late:
+                # The next pass begins with those that were not reached.
+                pauses.append(BUSY_EVERY)
+                break
+            self._order.reached((work.created, work.name))
+            share = Share(turns.get(work.name, ""), slots[work.name], waits.get(work.name, ""))
+            pauses.append(self._trouble.met(work, partial(self._serve, work, cloud, view, share)))
+        return min([IDLE_EVERY, *pauses])
+
+    def _region(self) -> KubeObject | None:
+        name = managed_region(self._kube, self._namespace)
+        return self._kube.get(OSDPL, name, self._namespace) if name else None
+
+    # -- who may do how much ------------------------------------------------------------------------
+
+    def _queue(self, works: Sequence[MaintenanceWork], view: CloudView) -> dict[str, str]:
+        # One for a dead node takes nothing out of service that is in it, and one for a host that is nowhere
+        # nothing at all. One that is rolled back has its host until that is done.
+        wanting = [
+            work
+            for work in works
+            if work.spec.mode != Mode.EVACUATE
+            and (work.started or not work.deleting)
+            and _missing(work, view) is None
+        ]
+        wanted = [_turn(work) for work in wanting if not work.planning]
+        away = frozenset(
+            one.host
+            for one in view.services
+            if not one.up or (not one.enabled and one.reason.startswith(MARK))
+        )
+        availability = Availability(away, view.aggregates)
+        turns = decide_turns(wanted, availability)
+        for plan in (work for work in wanting if work.planning):
+            # It takes no place, and is told what a maintenance in its place would be.
+            turns[plan.name] = decide_turns([*wanted, _turn(plan)], availability)[plan.name]
+        return turns
+
+    def _claim(self, work: MaintenanceWork, view: CloudView, turns: Mapping[str, str]) -> BudgetRequest:
+        """What begins nothing leaves the slots to others."""
+        now = work.now
+        idle = (
+            work.planning
+            or work.deleting
+            or bool(turns.get(work.name) or self._stopped(work))
+            or now - work.started > work.spec.deadline
+            or self._out.obstacle(work, view) is not None
+            or work.reason in REFUSED
+        )
+        waiting = [one for one in work.entries.values() if may_begin(one, now)]
+        return BudgetRequest(
+            name=work.name,
+            created=work.created,
+            waiting=0 if idle else len(waiting),
+            moving=work.moving,
+            per_host=work.spec.per_host,
+            per_region=work.spec.per_region,
+        )
+
+    def _stopped(self, work: MaintenanceWork) -> str:
+        """Why an evacuation that began by itself goes no further, empty while it does."""
+        return self._board.stopped() if is_automatic(work.obj) else ""
+
+    # -- one maintenance ----------------------------------------------------------------------------
+
+    def _serve(self, work: MaintenanceWork, cloud: Cloud, view: CloudView, share: Share) -> float:
+        if work.deleting:
+            return self._end.roll_back(work, cloud, view, self._agents)
+        self._out.note_fencing_confirmation(work, view, self._status)
+        missing = _missing(work, view)
+        if missing is not None and not work.started:
+            self._status.write(work, work.standing(Phase.BLOCKED, Reason.NODE_REMOVED, missing))
+            return IDLE_EVERY
+        if work.planning:
+            self._plan(work, cloud, view, share.turn)
+            return IDLE_EVERY
+        if not work.blocked:
+            return self._hold(work)
+        stopped = self._stopped(work)
+        if not work.started and (stopped or share.turn):
+            reason = Reason.AUTOMATION_BRAKED if stopped else Reason.WAITING_FOR_TURN
+            self._status.write(work, work.standing(Phase.WAITING, reason, stopped or share.turn))
+            return IDLE_EVERY
+        if not work.started:
+            # Noted before anything is done: from here on the node counts as out of service.
+            text = "the node is taken out of service"
+            standing = work.standing(Phase.MOVING, Reason.MOVING_SERVERS, text)
+            self._status.write(work, replace(standing, started=self._clock.now()))
+            return 0.0
+        if stopped:
+            # What is under way ends; nothing is begun, and what a person does to the host meanwhile stays.
+            return self._move(work, cloud, view, share, (Reason.AUTOMATION_BRAKED, stopped))
+        return self._move(work, cloud, view, share, self._take_out(work, cloud, view))
+
+    def _take_out(self, work: MaintenanceWork, cloud: Cloud, view: CloudView) -> Obstacle | None:
+        try:
+            return self._out.take_out(work, cloud, view)
+        except CloudRefused as error:
+            # Servers under way are followed all the same.
+            return Reason.CLOUD_REFUSED, f"OpenStack refused: {error}"
+        except KubeError as error:
+            if not is_refusal(error):
+                raise
+            return Reason.API_SERVER_REFUSED, f"the API server refused: {error}"
+
+    def _plan(self, work: MaintenanceWork, cloud: Cloud, view: CloudView, turn: str) -> None:
+        servers = cloud.servers_on(work.host)
+        plan = {one.id: planned(one, work, cloud, hurried=cloud.late) for one in servers}
+        outlook = self._agents.outlook(work.host, deadline=work.spec.server_deadline, now=work.now)
+        network = planned_moves(outlook) if work.spec.mode == Mode.MIGRATE else []
+        turned = (Reason.WAITING_FOR_TURN, turn) if turn else None
+        met = (turned, self._out.obstacle(work, view), stranded(network))
+        standing = ObservedStatus(
+            phase=Phase.PLANNED,
+            reason=Reason.PLANNED,
+            message=plan_text(list(plan.values()), [one for one in met if one is not None]),
+            entries=plan,
+            network=network,
+            volumes=sum(one.volumes for one in servers),
+        )
+        self._status.write(work, standing)
+
+    def _hold(self, work: MaintenanceWork) -> float:
+        meta = work.obj["metadata"]
+        held = [*(meta.get("finalizers") or ()), FINALIZER]
+        patch = {"metadata": {"finalizers": held, "resourceVersion": meta["resourceVersion"]}}
+        self._kube.merge_patch(NODE_MAINTENANCE, work.name, None, patch)
+        return 0.0
+
+    def _move(
+        self, work: MaintenanceWork, cloud: Cloud, view: CloudView, share: Share, obstacle: Obstacle | None
+    ) -> float:
+        """With an obstacle nothing is begun; what is under way is followed, or its slots never came free."""
+        now, spec = work.now, work.spec
+        over = now - work.started > spec.deadline
+        outlook = self._agents.outlook(work.host, deadline=spec.server_deadline, now=now)
+        slots = 0 if over or obstacle else share.slots
+        moves = spec.mode == Mode.MIGRATE and not obstacle
+        found = self._walks.of(work).follow(work, cloud, outlook, slots=slots, now=now, moves=moves)
+        commands, network = found.commands, found.network
+        if obstacle is None:
+            standing = self._standing(work, found, cloud=cloud, over=over, share=share)
+        else:
+            network = with_those_kept(network, work.network)
+            text = stopped_text(obstacle[1], list(commands.entries.values()))
+            volumes = sum(one.volumes for one in commands.present.values())
+            standing = ObservedStatus(
+                Phase.BLOCKED, obstacle[0], text, commands.entries, network, work.started, volumes
+            )
+        self._status.write(work, standing)
+        # Only now, when it is noted: whoever goes on after us knows what may have been asked for.
+        refused = send(commands, work, cloud, now)
+        told = {one.key: one for one in write_moves(found.due, outlook, cloud)}
+        if refused or told:
+            self._status.write(
+                work,
+                replace(
+                    standing,
+                    entries={**commands.entries, **refused},
+                    network=[told.get(one.key, one) for one in network],
+                ),
+            )
+        moving = any(one.under_way for one in commands.entries.values())
+        return BUSY_EVERY if standing.phase == Phase.MOVING or moving or found.due else IDLE_EVERY
+
+    def _standing(
+        self,
+        work: MaintenanceWork,
+        found: ObservedMoves,
+        *,
+        cloud: Cloud,
+        over: bool,
+        share: Share,
+    ) -> ObservedStatus:
+        commands, network, whole = found.commands, found.network, found.whole
+        entries = list(commands.entries.values())
+        ended = all(one.ended for one in entries)
+        last = max([work.started, *(one.requested for one in entries)])
+        phase, reason, text = verdict(
+            MaintenanceProgress(
+                entries=entries,
+                network=network,
+                remaining=remaining(work, commands, cloud) if ended and whole else (),
+                over=over,
+                settled=work.now - last > SETTLED_AFTER,
+                unseen=not whole,
+            )
+        )
+        if share.waits and phase == Phase.MOVING:
+            text = f"{text}; {share.waits}"
+        volumes = sum(one.volumes for one in commands.present.values())
+        return ObservedStatus(phase, reason, text, commands.entries, network, work.started, volumes)
+
+
+def _turn(work: MaintenanceWork) -> QueuedMaintenance:
+    return QueuedMaintenance(
+        work.name, work.host, work.created, bool(work.started), work.spec.most_unavailable
+    )
+
+
+def _missing(work: MaintenanceWork, view: CloudView) -> str | None:
+    """Why there is nothing to be taken out of service, None where there is."""
+    if work.node is not None:
+        return None
+    known = view.service(work.host) is not None or view.hypervisor(work.host) is not None
+    if known and (work.spec.mode == Mode.EVACUATE or work.started):
+        return None
+    text = f'there is no node "{work.spec.node}"'
+    return text if known else f"{text}, and OpenStack has no host of that name"

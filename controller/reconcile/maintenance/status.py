@@ -1,0 +1,244 @@
+"""The status of one NodeMaintenance: what a pass knows of it, and how that is written."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from controller.domain.api.conditions import Condition, entries, find, timestamp
+from controller.domain.api.names import field_manager, finalizer
+from controller.domain.api.reasons import WARNING, Reason
+from controller.domain.hosts.fencing_confirmation import Confirmation, given_as, read_given, same_word
+from controller.domain.hosts.nodes import NodeFacts
+from controller.domain.maintenance.move_choice import MoveKind
+from controller.domain.maintenance.network_moves import NetworkMove, ask_again, read_move
+from controller.domain.maintenance.outcome import progress
+from controller.domain.maintenance.server_moves import (
+    MaintenanceSpec,
+    Phase,
+    ServerMove,
+    parse_spec,
+    read_entry,
+    try_again,
+)
+from controller.domain.shared.times import seconds_of
+from controller.ports.kubernetes import NODE_MAINTENANCE, Events, Kube, KubeObject
+from controller.ports.system import Clock
+from controller.reconcile.shared.preconditioned_writes import apply_to_seen
+
+log = logging.getLogger(__name__)
+
+MANAGER = field_manager("node")
+FINALIZER = finalizer("node")
+# Of a maintenance of which nothing else changes, its time is written every so many seconds while it works.
+TIME_EVERY = 15.0
+_WORKING = (Phase.MOVING, Phase.ROLLING_BACK)
+_TOO_LATE = "it goes on, and deleting it rolls it back"
+
+
+@dataclass(frozen=True)
+class MaintenanceWork:
+    """One maintenance in one pass: its spec, and what its status said before.
+
+    `entries` by server id. `node` is None where there is none; `host` is what OpenStack calls it; `beside`:
+    the other Nodes that are this host, one of which may be what the machine is called now. `elapsed`: seconds
+    since it began, as they were counted; `now`: that, after `started`, which is no clock's time. All that is
+    noted of moves is in it. `ending`: when it was first rolled back, 0.0 for not yet.
+    """
+
+    obj: KubeObject
+    spec: MaintenanceSpec
+    entries: Mapping[str, ServerMove]
+    network: Sequence[NetworkMove]
+    volumes: int
+    created: float
+    started: float
+    elapsed: float = 0.0
+    now: float = 0.0
+    ending: float = 0.0
+    node: KubeObject | None = None
+    host: str = ""
+    beside: tuple[NodeFacts, ...] = ()
+
+    @property
+    def name(self) -> str:
+        return str(self.obj["metadata"]["name"])
+
+    @property
+    def deleting(self) -> bool:
+        return bool(self.obj["metadata"].get("deletionTimestamp"))
+
+    @property
+    def blocked(self) -> bool:
+        """Whether it cannot go before we let it."""
+        return FINALIZER in (self.obj["metadata"].get("finalizers") or ())
+
+    @property
+    def planning(self) -> bool:
+        """Whether it only tells what it would do; what has begun goes on, whatever is asked for later."""
+        return self.spec.dry_run and not self.started
+
+    @property
+    def phase(self) -> Phase:
+        word = (self.obj.get("status") or {}).get("phase")
+        return Phase(word) if word in set(Phase) else Phase.PENDING
+
+    @property
+    def reason(self) -> str:
+        """Of what was last said."""
+        return str(find((self.obj.get("status") or {}).get("conditions") or (), "Ready").get("reason", ""))
+
+    @property
+    def word(self) -> Confirmation | None:
+        """spec.fenced as it was taken up; None until then, and once there is another."""
+        noted = (self.obj.get("status") or {}).get("fenced")
+        found = read_given(noted) if noted else None
+        given = self.spec.fenced
+        return found if found is not None and given is not None and same_word(found, given) else None
+
+    @property
+    def word_void(self) -> str:
+        """Why spec.fenced is void; empty where it is not."""
+        noted = (self.obj.get("status") or {}).get("fenced") or {}
+        return str(noted.get("void") or "") if self.word is not None else ""
+
+    @property
+    def moving(self) -> int:
+        return sum(one.under_way for one in self.entries.values())
+
+    def standing(self, phase: Phase, reason: Reason, message: str) -> ObservedStatus:
+        """What is to be written when nothing else has changed: no progress is ever left out."""
+        return ObservedStatus(phase, reason, message, self.entries, self.network, self.started, self.volumes)
+
+
+def read_work(obj: KubeObject, *, shared_disks: bool) -> MaintenanceWork | None:
+    """A maintenance as it stands in the cluster; None for one that another version must have made."""
+    try:
+        spec = parse_spec(obj, shared_disks=shared_disks)
+        status = obj.get("status") or {}
+        servers = [read_entry(one) for one in status.get("servers") or ()]
+        network = [read_move(one) for one in status.get("network") or ()]
+    except (ValueError, KeyError) as error:
+        log.warning("maintenance %s cannot be read: %s", obj["metadata"]["name"], type(error).__name__)
+        return None
+    if status.get("observedGeneration") not in (None, obj["metadata"].get("generation")):
+        servers, network = [try_again(one) for one in servers], [ask_again(one) for one in network]
+    return MaintenanceWork(
+        obj=obj,
+        spec=spec,
+        entries={one.id: one for one in servers},
+        network=network,
+        volumes=int(status.get("volumes") or 0),
+        created=seconds_of(obj["metadata"].get("creationTimestamp")),
+        started=seconds_of(status.get("startedAt")),
+        elapsed=float(status.get("elapsedSeconds") or 0),
+        ending=seconds_of(status.get("rollingBackSince")),
+    )
+
+
+@dataclass(frozen=True)
+class ObservedStatus:
+    """What is to be written of a maintenance."""
+
+    phase: Phase
+    reason: Reason
+    message: str
+    entries: Mapping[str, ServerMove]
+    network: Sequence[NetworkMove] = ()
+    started: float = 0.0
+    volumes: int = 0
+
+
+class StatusWriter:
+    """Writes what is found of maintenances, and an event where the phase changes. Raises KubeError."""
+
+    def __init__(self, kube: Kube, clock: Clock, events: Events) -> None:
+        self._kube = kube
+        self._clock = clock
+        self._events = events
+
+    def write(self, work: MaintenanceWork, standing: ObservedStatus) -> None:
+        if work.spec.dry_run and work.started:
+            standing = replace(
+                standing, message=f"{standing.message}; dryRun came after it had begun: {_TOO_LATE}"
+            )
+        before = work.obj.get("status") or {}
+        generation = int(work.obj["metadata"].get("generation") or 0)
+        listed = sorted(standing.entries.values(), key=lambda one: (one.name, one.id))
+        status: dict[str, Any] = {
+            "observedGeneration": generation,
+            "phase": str(standing.phase),
+            "progress": progress(listed),
+            "conditions": entries(
+                conditions_of(standing, generation), before.get("conditions") or (), self._clock.now()
+            ),
+        }
+        if standing.started:
+            status["startedAt"] = timestamp(standing.started)
+        if work.word is not None:
+            # Once it is taken back, another word counts again.
+            status["fenced"] = before["fenced"]
+        if work.deleting:
+            status["rollingBackSince"] = timestamp(work.ending or work.now)
+        if before.get("elapsedSeconds"):
+            status["elapsedSeconds"] = before["elapsedSeconds"]
+        if listed:
+            status["servers"] = [one.written() for one in listed]
+        if standing.network:
+            status["network"] = [one.written() for one in standing.network]
+        if standing.volumes:
+            status["volumes"] = standing.volumes
+        due = work.elapsed - float(before.get("elapsedSeconds") or 0) >= TIME_EVERY
+        if status == before and not (due and standing.phase in _WORKING):
+            return
+        if work.elapsed >= 1.0:
+            status["elapsedSeconds"] = int(work.elapsed)
+        self._apply(work, status)
+        if before.get("phase") != status["phase"]:
+            kind = WARNING if standing.phase == Phase.BLOCKED else standing.reason.event
+            self._events.emit(work.obj, type_=kind, reason=standing.reason, message=standing.message)
+            log.info("maintenance %s: %s (%s)", work.name, standing.phase, standing.message)
+
+    def note_word(self, work: MaintenanceWork, word: Confirmation, void: str) -> None:
+        """Writes spec.fenced as it was taken up, or why it is void, beside all else as it stands."""
+        noted = given_as(word.machine, word.given)
+        noted |= {"seen": word.seen.written()} if word.seen is not None else {}
+        noted |= {"void": void} if void else {}
+        self._apply(work, {**(work.obj.get("status") or {}), "fenced": noted})
+        if void:
+            text = f"spec.fenced is void: {void}"
+            self._events.emit(work.obj, type_=WARNING, reason=Reason.FENCING_AWAITED, message=text)
+            log.info("maintenance %s: %s", work.name, text)
+
+    def _apply(self, work: MaintenanceWork, status: Mapping[str, Any]) -> None:
+        live = apply_to_seen(self._kube, NODE_MAINTENANCE, work.obj, manager=MANAGER, status=status)
+        work.obj["status"] = live.get("status") or status
+
+
+def plan_text(plan: Sequence[ServerMove], stops: Sequence[tuple[Reason, str]] = ()) -> str:
+    """A plan in one sentence, with what the maintenance would have to wait for if it were made now."""
+    counts = {way: sum(one.way == way for one in plan) for way in MoveKind}
+    parts = [f"{count} {way}" for way, count in counts.items() if count]
+    text = f"{len(plan)} servers: {', '.join(parts)}" if plan else "no server is on it"
+    would = " and ".join(f"{reason} ({why})" for reason, why in stops)
+    return f"{text}; nothing was done" + (f"; made now, it would stop at {would}" if would else "")
+
+
+def conditions_of(standing: ObservedStatus, generation: int) -> list[Condition]:
+    """The conditions that say the same."""
+    done = standing.phase in (Phase.COMPLETED, Phase.PLANNED)
+    busy = standing.phase in (Phase.MOVING, Phase.ROLLING_BACK, Phase.WAITING, Phase.PENDING)
+    told = standing.message
+    return [
+        Condition("Ready", "True" if done else "False", standing.reason, told, generation),
+        Condition("Reconciling", "True" if busy else "False", standing.reason, told, generation),
+        Condition(
+            "Stalled",
+            "True" if standing.phase == Phase.BLOCKED else "False",
+            standing.reason,
+            told,
+            generation,
+        ),
+    ]

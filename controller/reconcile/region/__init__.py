@@ -1,0 +1,1 @@
+"""core: from one OpenStackDeployment to HelmBundles, and the summary of the region."""

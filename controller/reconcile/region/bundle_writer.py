@@ -1,0 +1,79 @@
+"""core's writes to HelmBundles: only what differs, and all or none of one pass."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+from controller.domain.api.names import REGION_RECONCILE_ANNOTATION, field_manager
+from controller.ports.kubernetes import HELMBUNDLE, Kube, KubeObject, KubeObjects
+
+log = logging.getLogger(__name__)
+
+MANAGER = field_manager("core")
+
+
+class BundleWriter:
+    """Applies, pauses and removes the bundles of a region."""
+
+    def __init__(self, kube: Kube) -> None:
+        self._kube = kube
+
+    def write(self, wanted: KubeObjects, there: dict[str, KubeObject]) -> KubeObjects:
+        """Applies those that differ from what is `there`; all that is there afterwards."""
+        changed = [
+            obj for obj in wanted if (current := there.get(name_of(obj))) is None or not _same(current, obj)
+        ]
+        if len(changed) > 1:
+            # All or nothing: what the API server would refuse is known before the first is written.
+            for obj in changed:
+                self._kube.apply(obj, manager=MANAGER, dry_run=True)
+        for obj in changed:
+            name = name_of(obj)
+            there[name] = self._kube.apply(obj, manager=MANAGER)
+            log.info("applied HelmBundle %s", name, extra={"action": "apply", "bundle": name})
+        return list(there.values())
+
+    def pause(self, existing: KubeObjects) -> KubeObjects:
+        """Has helmbundle stop too, and leaves everything else as it is."""
+        return [self._patch_spec(bundle, {"mode": "Paused"}) for bundle in existing]
+
+    def _patch_spec(self, bundle: KubeObject, fields: dict[str, str]) -> KubeObject:
+        spec = bundle.get("spec") or {}
+        if all(spec.get(name) == value for name, value in fields.items()):
+            return bundle
+        meta = bundle["metadata"]
+        patched = self._kube.merge_patch(HELMBUNDLE, meta["name"], meta["namespace"], {"spec": fields})
+        return patched or bundle
+
+    def remove(self, bundle: KubeObject, volumes: str) -> None:
+        """Asks for deletion once; helmbundle uninstalls in reverse order and lets the object go."""
+        meta = bundle["metadata"]
+        if meta.get("deletionTimestamp"):
+            return
+        self._patch_spec(bundle, {"volumes": volumes, "mode": "Apply"})
+        self._kube.delete(HELMBUNDLE, meta["name"], meta["namespace"], uid=meta.get("uid", ""))
+        log.info("asked for deletion of HelmBundle %s", meta["name"], extra={"action": "delete"})
+
+
+def name_of(obj: Mapping[str, Any]) -> str:
+    """The object's name."""
+    return str(obj["metadata"]["name"])
+
+
+def _same(current: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
+    """Whether applying `wanted` would change nothing."""
+    meta, target = current["metadata"], wanted["metadata"]
+    labels = meta.get("labels") or {}
+    return (
+        current.get("spec") == wanted["spec"]
+        and all(labels.get(key) == value for key, value in target.get("labels", {}).items())
+        and meta.get("ownerReferences") == target.get("ownerReferences")
+        and _request(meta) == _request(target)
+    )
+
+
+def _request(meta: Mapping[str, Any]) -> str:
+    """The region's request for another pass that a bundle was handed."""
+    return str((meta.get("annotations") or {}).get(REGION_RECONCILE_ANNOTATION) or "")

@@ -1,0 +1,343 @@
+"""Turns one OpenStackDeployment into HelmBundles, and sums up what became of them."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from controller.domain.api.conditions import entries, find
+from controller.domain.api.keys import RegionKey
+from controller.domain.api.names import (
+    API_VERSION,
+    DEPLOYMENT_LABEL,
+    MANAGED_BY,
+    MANAGED_BY_US,
+    RECONCILE_ANNOTATION,
+    REGION_RECONCILE_ANNOTATION,
+    SERVICE_LABEL,
+    finalizer,
+)
+from controller.domain.api.reasons import Reason
+from controller.domain.region.facts import RegionFacts, SilentContainers
+from controller.domain.region.plan import Approval, approval_in
+from controller.domain.region.summary import (
+    OWN_CONDITIONS,
+    OWN_FIELDS,
+    RegionSummary,
+    refusal,
+    summarize,
+)
+from controller.domain.releases.bundle_object import Owner, bundle_object
+from controller.domain.releases.digests import fingerprint
+from controller.errors import ChartInvalid, ObjectRefused, SecretMissing, SpecInvalid
+from controller.ports.charts import ChartSource
+from controller.ports.kubernetes import HELMBUNDLE, OSDPL, SECRET, Events, Kube, KubeObject, KubeObjects
+from controller.ports.system import Clock
+from controller.reconcile.region.bundle_writer import MANAGER, BundleWriter, name_of
+from controller.reconcile.region.observation import RegionObservation, lacking, used_up, without_charts
+from controller.reconcile.region.plan import (
+    applied_object,
+    desired_digests,
+    is_as_wished,
+    is_idle,
+    is_settled,
+    leaving_object,
+    planned_object,
+    region_plan,
+    renames,
+)
+from controller.reconcile.shared.chart_errors import RETRY_SECONDS, chart_reason, retry_after
+from controller.reconcile.shared.managed_region import managed_region
+from controller.reconcile.shared.preconditioned_writes import apply_to_seen
+from controller.reconcile.shared.region_status import apply_region_status
+from controller.render.region import Region, RegionBundle
+
+log = logging.getLogger(__name__)
+
+FINALIZER = finalizer("core")
+
+# An approval is written into the status first; what it allows is begun at the pass after that.
+AT_ONCE = 0.1
+
+
+class DeploymentReconciler:
+    """Level-triggered: every pass reads the osdpl and its bundles and compares with what is rendered.
+
+    `render` turns an osdpl object into a Region; it raises SpecInvalid or ChartInvalid. `silence` says
+    which other containers do not live.
+    """
+
+    def __init__(
+        self,
+        *,
+        kube: Kube,
+        clock: Clock,
+        events: Events,
+        render: Callable[[Mapping[str, Any]], Region],
+        charts: ChartSource,
+        containers: tuple[str, ...],
+        version: str,
+        resync: float,
+        silence: Callable[[], SilentContainers] = SilentContainers,
+    ) -> None:
+        self._kube = kube
+        self._clock = clock
+        self._events = events
+        self._render = render
+        self._charts = charts
+        self._containers = containers
+        self._version = version
+        self._resync = resync
+        self._silence = silence
+        self._writer = BundleWriter(kube)
+
+    def reconcile(self, key: RegionKey) -> float | None:
+        """One pass; seconds until the next that no event will announce."""
+        namespace, name = key
+        osdpl = self._kube.get(OSDPL, name, namespace)
+        if osdpl is None:
+            return None
+        if osdpl["metadata"].get("deletionTimestamp"):
+            return self._delete(osdpl)
+        managed = managed_region(self._kube, namespace)
+        if managed and managed != name:
+            self._refuse_second(osdpl, managed)
+            return 30.0
+        # Before the spec is judged: whoever pauses a region does so while they mend it.
+        paused = _mode(osdpl) == "Paused"
+        bundles = self._bundles(osdpl)
+        if paused:
+            bundles = self._writer.pause(bundles)
+        found = RegionObservation(bundles=bundles, paused=paused, approval=self._remembered(osdpl))
+        try:
+            found = replace(found, region=self._render(osdpl))
+            if FINALIZER not in (osdpl["metadata"].get("finalizers") or []):
+                self._set_finalizers(osdpl, [FINALIZER])
+            found = self._awaiting_approval(osdpl, found) if paused else self._follow(osdpl, found)
+        except SpecInvalid as error:
+            found = replace(found, region=None, problem=str(error))
+        except ChartInvalid as error:
+            found = without_charts(found, chart_reason(error), error, retry_after(error))
+        except SecretMissing as error:
+            found = without_charts(found, Reason.SECRET_MISSING, error, RETRY_SECONDS)
+        except ObjectRefused as error:
+            found = replace(found, problem=f"a HelmBundle was refused: {error}")
+        self._sum_up(osdpl, found)
+        return AT_ONCE if found.begins else min(self._resync, found.again)
+
+    def _remembered(self, osdpl: KubeObject) -> Approval | None:
+        """The approval that was taken up and not taken back since."""
+        approval = approval_in(osdpl.get("status") or {})
+        if approval is None or _mode(osdpl) not in ("Plan", "Paused"):
+            return None
+        return approval if approval.digest == _approved(osdpl) or approval.done else None
+
+    def _awaiting_approval(self, osdpl: KubeObject, found: RegionObservation) -> RegionObservation:
+        """Touches nothing, and finds out whether the spec asks for something else than what there is."""
+        assert found.region is not None  # noqa: S101 - rendered by the caller
+        if found.region.missing:
+            return lacking(found, found.region.missing)
+        wanted = [self._object(osdpl, bundle) for bundle in found.region.bundles]
+        return replace(found, awaiting_approval=not is_as_wished(wanted, found.bundles))
+
+    def _follow(self, osdpl: KubeObject, found: RegionObservation) -> RegionObservation:
+        """Brings the bundles to what the spec asks for, or to a plan of it."""
+        assert found.region is not None  # noqa: S101 - rendered by the caller
+        wanted = [self._object(osdpl, bundle) for bundle in found.region.bundles]
+        missing = found.region.missing
+        if missing and (_mode(osdpl) == "Plan" or not wanted):
+            # A plan of a part would be approved for the whole.
+            raise next(iter(missing.values()))
+        if _mode(osdpl) != "Plan":
+            for warning in renames(found.region, found.bundles):
+                renamed = Reason.DAEMON_SETS_RENAMED
+                self._events.emit(osdpl, type_=renamed.event, reason=renamed, message=warning)
+            applied = replace(found, bundles=self._apply(osdpl, wanted, found.bundles, missing))
+            return lacking(applied, missing) if missing else applied
+        wishes = desired_digests(wanted, found.region, self._charts)
+        desired = fingerprint(wishes)
+        approval = found.approval
+        if approval is not None and not approval.done and approval.desired == desired:
+            return self._carry_on(osdpl, replace(found, approval=approval.again(osdpl)), wanted, wishes)
+        bundles = self._write_plan(osdpl, wanted, found.bundles)
+        plan = region_plan(found.region, wishes, bundles)
+        if plan.digest and plan.digest == _approved(osdpl):
+            approval = Approval(plan.digest, desired, 0).again(osdpl)
+            log.info("plan %s is approved", plan.digest, extra={"action": "approve"})
+            return replace(found, bundles=bundles, plan=plan, approval=approval, begins=True)
+        return replace(found, bundles=bundles, plan=plan, approval=used_up(approval, desired, osdpl))
+
+    def _carry_on(
+        self, osdpl: KubeObject, found: RegionObservation, wanted: KubeObjects, wishes: Mapping[str, str]
+    ) -> RegionObservation:
+        """Applies an approved plan until nothing of it is left; the status goes on showing all of it."""
+        assert found.region is not None and found.approval is not None  # noqa: S101 - given by the caller
+        there = {name_of(bundle): bundle for bundle in found.bundles}
+        objects = [applied_object(obj, there.get(name_of(obj))) for obj in wanted]
+        bundles = self._apply(osdpl, objects, found.bundles)
+        there = {name_of(bundle): bundle for bundle in bundles}
+        names = {name_of(obj) for obj in wanted}
+        if there.keys() == names and all(is_settled(obj, there.get(name_of(obj))) for obj in wanted):
+            plan = region_plan(found.region, wishes, bundles)
+            return replace(found, bundles=bundles, plan=plan, approval=replace(found.approval, done=True))
+        return replace(found, bundles=bundles, applying=True)
+
+    def _write_plan(self, osdpl: KubeObject, wanted: KubeObjects, existing: KubeObjects) -> KubeObjects:
+        """Has every bundle keep what it has and plan for what it is to become; the bundles after that."""
+        there = {name_of(bundle): bundle for bundle in existing}
+        volumes = _volumes(osdpl)
+        names = {name_of(obj) for obj in wanted}
+        objects = [planned_object(obj, there.get(name_of(obj))) for obj in wanted]
+        leaving = [bundle for name, bundle in there.items() if name not in names and not _deleting(bundle)]
+        objects += [leaving_object(bundle, volumes) for bundle in leaving if not is_idle(bundle)]
+        for bundle in leaving:
+            if is_idle(bundle):
+                self._writer.remove(bundle, volumes)
+                del there[name_of(bundle)]
+        return self._writer.write(objects, there)
+
+    def _bundles(self, osdpl: KubeObject) -> KubeObjects:
+        meta = osdpl["metadata"]
+        return self._kube.list(
+            HELMBUNDLE,
+            meta["namespace"],
+            labels=f"{DEPLOYMENT_LABEL}={meta['name']},{MANAGED_BY}={MANAGED_BY_US}",
+        )
+
+    def _apply(
+        self, osdpl: KubeObject, wanted: KubeObjects, existing: KubeObjects, missing: Iterable[str] = ()
+    ) -> KubeObjects:
+        """Applies what differs, asks for the deletion of what is no longer wanted; what is there now.
+
+        Bundles of the names that are missing are wanted, and stay as they are.
+        """
+        bundles = self._writer.write(wanted, {name_of(bundle): bundle for bundle in existing})
+        keep = {name_of(obj) for obj in wanted} | set(missing)
+        for bundle in bundles:
+            if name_of(bundle) not in keep:
+                self._writer.remove(bundle, _volumes(osdpl))
+        return bundles
+
+    def _object(self, osdpl: KubeObject, bundle: RegionBundle) -> KubeObject:
+        meta = osdpl["metadata"]
+        asked = str((meta.get("annotations") or {}).get(RECONCILE_ANNOTATION) or "")
+        return bundle_object(
+            name=bundle.name,
+            namespace=meta["namespace"],
+            # What the region's mode means for a bundle is decided here, not in the render.
+            spec=replace(bundle.spec, mode="Apply"),
+            labels={
+                DEPLOYMENT_LABEL: meta["name"],
+                SERVICE_LABEL: bundle.service,
+                MANAGED_BY: MANAGED_BY_US,
+            },
+            owner=Owner(API_VERSION, OSDPL.kind, meta["name"], meta["uid"]),
+            annotations={REGION_RECONCILE_ANNOTATION: asked} if asked else {},
+        )
+
+    def _delete(self, osdpl: KubeObject) -> float | None:
+        if FINALIZER not in (osdpl["metadata"].get("finalizers") or []):
+            return None
+        volumes = _volumes(osdpl)
+        bundles = self._bundles(osdpl)
+        for bundle in bundles:
+            self._writer.remove(bundle, volumes)
+        if not bundles and not self._credentials_would_go(osdpl, volumes):
+            self._set_finalizers(osdpl, [])
+            return None
+        self._sum_up(osdpl, RegionObservation(bundles=bundles, deleting=True))
+        # No event tells when the last Secret is out.
+        return self._resync if bundles else RETRY_SECONDS
+
+    def _credentials_would_go(self, osdpl: KubeObject, volumes: str) -> bool:
+        """Whether Secrets that are to stay still belong to the osdpl and would be collected with it.
+
+        The secrets container takes them out of its ownership; where it is not deployed nobody put them in.
+        """
+        if volumes == "Delete" or "secrets" not in self._containers:
+            return False
+        meta = osdpl["metadata"]
+        # Credentials have the label of their service; what is exported of them may go with the region.
+        ours = f"{DEPLOYMENT_LABEL}={meta['name']},{MANAGED_BY}={MANAGED_BY_US},{SERVICE_LABEL}"
+        secrets = self._kube.list_metadata(SECRET, meta["namespace"], labels=ours)
+        owners = [owner for secret in secrets for owner in secret["metadata"].get("ownerReferences") or []]
+        return any(owner.get("uid") == meta["uid"] for owner in owners)
+
+    def _set_finalizers(self, osdpl: KubeObject, wanted: list[str]) -> None:
+        apply_to_seen(self._kube, OSDPL, osdpl, manager=MANAGER, finalizers=wanted)
+
+    def _refuse_second(self, osdpl: KubeObject, managed: str) -> None:
+        """Says why nothing happens. The object is not touched otherwise: no finalizer, no bundles."""
+        generation = int(osdpl["metadata"].get("generation") or 0)
+        self._publish(osdpl, refusal(managed, generation, osdpl.get("status") or {}))
+
+    def _sum_up(self, osdpl: KubeObject, found: RegionObservation) -> None:
+        before = osdpl.get("status") or {}
+        spec = osdpl.get("spec") or {}
+        facts = RegionFacts(
+            name=str(osdpl["metadata"]["name"]),
+            generation=int(osdpl["metadata"].get("generation") or 0),
+            version=self._version,
+            openstack_version=str(spec.get("openstackVersion") or "") if found.served else "",
+            fingerprint=fingerprint(spec) if found.served else "",
+            containers=self._containers,
+            before=before,
+            bundles=found.bundles,
+            desired=found.desired,
+            problem=found.problem,
+            problem_reason=found.problem_reason,
+            lacking=found.lacking,
+            warnings="; ".join(str(warning) for warning in found.region.warnings) if found.region else "",
+            paused=found.paused,
+            awaiting_approval=found.awaiting_approval,
+            deleting=found.deleting,
+            remaining=tuple(sorted(found.names)) if found.deleting else (),
+            plan=found.plan,
+            approval=found.approval,
+            approved=_approved(osdpl),
+            keeps_plan=found.applying or found.paused,
+            silence=self._silence(),
+        )
+        self._publish(osdpl, summarize(facts))
+
+    def _publish(self, osdpl: KubeObject, summary: RegionSummary) -> None:
+        before = osdpl.get("status") or {}
+        conditions = entries(summary.conditions, before.get("conditions") or [], self._clock.now())
+        written = apply_region_status(
+            self._kube,
+            osdpl,
+            {**summary.fields, "conditions": conditions},
+            manager=MANAGER,
+            own_conditions=OWN_CONDITIONS,
+            own_fields=OWN_FIELDS,
+        )
+        if written:
+            self._announce(osdpl, before, conditions)
+
+    def _announce(
+        self, osdpl: KubeObject, before: Mapping[str, Any], conditions: list[dict[str, Any]]
+    ) -> None:
+        """An Event when Ready turns over or changes its reason, and only then."""
+        old, new = find(before.get("conditions") or [], "Ready"), find(conditions, "Ready")
+        if (old.get("status"), old.get("reason")) == (new["status"], new["reason"]):
+            return
+        reason = Reason(new["reason"])
+        self._events.emit(osdpl, type_=reason.event, reason=reason, message=new["message"])
+
+
+def _deleting(obj: KubeObject) -> bool:
+    return bool(obj["metadata"].get("deletionTimestamp"))
+
+
+def _mode(osdpl: KubeObject) -> str:
+    return str((osdpl.get("spec") or {}).get("mode") or "Apply")
+
+
+def _approved(osdpl: KubeObject) -> str:
+    return str((osdpl.get("spec") or {}).get("approvedPlan") or "")
+
+
+def _volumes(osdpl: KubeObject) -> str:
+    return str((osdpl.get("spec") or {}).get("volumes") or "Retain")

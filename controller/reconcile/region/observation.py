@@ -1,0 +1,83 @@
+"""What core has found and done in one pass at a region."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from controller.domain.api.reasons import Reason
+from controller.domain.region.plan import Approval, RegionPlan
+from controller.errors import ChartInvalid
+from controller.ports.kubernetes import KubeObject, KubeObjects
+from controller.reconcile.region.bundle_writer import name_of
+from controller.reconcile.shared.chart_errors import chart_reason, retry_after
+from controller.render.region import Region
+
+
+@dataclass(frozen=True)
+class RegionObservation:
+    """What one pass has found and done. `begins`: an approval was taken up and waits to be acted upon;
+    `applying`: it is being acted upon. `lacking`: the bundles that `problem` is about, where all others are
+    served. `again`: seconds until another pass may find what is missing. Of `plan` None means that the mode
+    is not Plan, or that the plan in the status stays. `awaiting_approval`: the region is paused, and its
+    bundles are not what the spec asks for."""
+
+    bundles: KubeObjects
+    region: Region | None = None
+    problem: str = ""
+    problem_reason: Reason = Reason.SPEC_INVALID
+    lacking: tuple[str, ...] = ()
+    again: float = math.inf
+    paused: bool = False
+    awaiting_approval: bool = False
+    deleting: bool = False
+    plan: RegionPlan | None = None
+    approval: Approval | None = None
+    begins: bool = False
+    applying: bool = False
+
+    @property
+    def waits(self) -> bool:
+        """Whether something is asked for that is only planned so far."""
+        return self.plan is not None and not self.plan.empty
+
+    @property
+    def served(self) -> bool:
+        """Whether the bundles are what the spec asks for."""
+        return self.region is not None and not (self.problem or self.waits or self.awaiting_approval)
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The names of the bundles that there are."""
+        return frozenset(map(name_of, self.bundles))
+
+    @property
+    def desired(self) -> frozenset[str]:
+        """The names of the bundles that there are to be, while anything is acted upon."""
+        if self.region is None or self.waits or self.awaiting_approval:
+            return self.names
+        return frozenset(bundle.name for bundle in self.region.bundles) | self.region.missing.keys()
+
+
+def without_charts(
+    found: RegionObservation, reason: Reason, error: Exception, again: float
+) -> RegionObservation:
+    """A pass that could not see a chart of the region: everything stays as it is until it can be seen."""
+    return replace(found, region=None, problem=str(error), problem_reason=reason, again=again)
+
+
+def lacking(found: RegionObservation, missing: Mapping[str, ChartInvalid]) -> RegionObservation:
+    """A pass that has served every service but these, which stay as they are."""
+    error = next(iter(missing.values()))
+    waiting = f"{error}; until then nothing is changed in {', '.join(sorted(missing))}"
+    again = min(map(retry_after, missing.values()))
+    reason, names = chart_reason(error), tuple(sorted(missing))
+    return replace(found, problem=waiting, problem_reason=reason, lacking=names, again=again)
+
+
+def used_up(approval: Approval | None, desired: str, osdpl: KubeObject) -> Approval | None:
+    """An approval that was carried out is remembered: it holds for as long as the same is asked for."""
+    if approval is None or not approval.done:
+        return None
+    return approval.again(osdpl) if approval.desired == desired else approval

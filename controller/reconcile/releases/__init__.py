@@ -1,0 +1,1 @@
+"""helmbundle: observes, decides and acts for the releases of each HelmBundle."""

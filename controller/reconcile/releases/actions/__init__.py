@@ -1,0 +1,1 @@
+"""The actions on a release, and what prepares or bounds them."""

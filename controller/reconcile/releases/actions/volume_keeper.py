@@ -1,0 +1,265 @@
+"""Keeps volumes that Helm, or a StatefulSet, would delete with what a release does not have any more.
+
+Everything is marked before Helm is called: killed anywhere, the next try finds the volume as it was or
+already kept. A kept volume is nobody's until a release of the same name has it again, and only people
+delete it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from controller.domain.api.names import KEPT_LABEL
+from controller.domain.releases.bundle import VolumePolicy
+from controller.domain.releases.volume_claims import (
+    CLAIM,
+    KEEP,
+    KEEP_ANNOTATION,
+    VolumeId,
+    VolumeNames,
+    claims_lost_by_scaling,
+    hook_claims,
+    identify,
+    is_kept,
+    is_of_another,
+    is_of_release,
+    kept_for,
+    statefulsets,
+    takes_claims_along,
+    title_of,
+    volume_names,
+)
+from controller.errors import FieldsFixed, Forbidden, HelmFailed, ReleaseMissing
+from controller.ports.helm import ReleaseRecords, RenderedRelease
+from controller.ports.kubernetes import PV, PVC, STATEFULSET, Kube, KubeObject
+
+NOTHING = RenderedRelease((), ())
+
+
+@dataclass(frozen=True)
+class DroppedVolume:
+    """A volume of the release that is there, and that what it is to become does not have.
+
+    `recorded`: the change drops it; else it was dropped earlier. `lost`: it goes unless it is kept first.
+    `kept`: Helm leaves it. `labelled`: it is known as kept of this release. `owned`: a StatefulSet is to
+    take it along. `taken_over`: another release has it now, of which it is kept from nobody.
+    """
+
+    volume: VolumeId
+    title: str
+    recorded: bool
+    lost: bool
+    kept: bool
+    labelled: bool
+    owned: bool = False
+    taken_over: bool = False
+
+    @property
+    def marked(self) -> bool:
+        """Whether nothing is left to be written to it."""
+        return self.kept and not self.owned and (self.labelled or self.taken_over)
+
+
+@dataclass(frozen=True)
+class _Survey:
+    dropped: tuple[DroppedVolume, ...]
+    taken_up: tuple[VolumeId, ...]
+    sets: tuple[str, ...]
+    versions: tuple[int, ...]
+
+
+class VolumeKeeper:
+    """Looks at the two revisions that Helm may start from: the newest one, and the newest deployed one."""
+
+    def __init__(self, kube: Kube, records: ReleaseRecords) -> None:
+        self._kube = kube
+        self._records = records
+
+    def has_volumes(self, release: str, namespace: str) -> bool:
+        """Whether the revisions that Helm may start from have any, or what makes them."""
+        _, before = self._recorded(release, namespace)
+        names = volume_names((obj for one in before for obj in (*one.manifest, *one.hooks)), namespace)
+        return bool(names.named or names.patterns)
+
+    def dropped(self, release: str, namespace: str, rendered: RenderedRelease) -> tuple[DroppedVolume, ...]:
+        """What the release would lose by becoming what is rendered, sorted. Writes nothing.
+
+        Raises KubeError and HelmFailed.
+        """
+        return self._survey(release, namespace, rendered).dropped
+
+    def keep(
+        self, release: str, namespace: str, rendered: RenderedRelease, volumes: VolumePolicy = "Retain"
+    ) -> tuple[str, ...]:
+        """Marks what the coming action of Helm would drop, in the cluster and in Helm's records, and gives
+        it as `Kind/name`. Idempotent.
+
+        With `Delete`, only what Helm will leave by itself is noted. Volumes that are rendered again lose
+        the label of kept ones. Raises KubeError and HelmFailed.
+        """
+        survey = self._survey(release, namespace, rendered)
+        if volumes == "Retain":
+            for name in survey.sets:
+                # Before its claims: else the StatefulSet's controller makes itself their owner again.
+                patch = {"spec": {"persistentVolumeClaimRetentionPolicy": {"whenDeleted": "Retain"}}}
+                self._kube.merge_patch(STATEFULSET, name, namespace, patch)
+        kept = [one for one in survey.dropped if volumes == "Retain" or (one.kept and not one.lost)]
+        for one in kept:
+            if not one.marked:
+                self._mark(one, release)
+        recorded = frozenset(one.volume for one in kept if one.recorded)
+        if recorded:
+            for version in survey.versions:
+                self._records.keep_volumes(release, namespace, version, recorded)
+        for volume in survey.taken_up:
+            self._patch(volume, {"metadata": {"labels": {KEPT_LABEL: None}}})
+        return tuple(one.title for one in kept if one.recorded)
+
+    def take_up(self, release: str, namespace: str, names: Iterable[str], version: int) -> tuple[str, ...]:
+        """Of these kept claims, those that the revision does not have. The others lose the label.
+
+        They have it where a container was killed, or a wish taken back, before Helm was called.
+        """
+        try:
+            recorded = self._records.manifest(release, namespace, version)
+        except ReleaseMissing:
+            return tuple(names)
+        here = volume_names((*recorded.manifest, *recorded.hooks), namespace)
+        left = []
+        for name in names:
+            if (CLAIM, namespace, name) in here:
+                self._patch((CLAIM, namespace, name), {"metadata": {"labels": {KEPT_LABEL: None}}})
+            else:
+                left.append(name)
+        return tuple(left)
+
+    def problems(self, rendered: RenderedRelease, namespace: str, event: str) -> tuple[str, ...]:
+        """Claims that an `install`, `upgrade` or `rollback` deletes although it has them: what a chart asks
+        for, and no mark prevents. Each with the way out. Raises KubeError."""
+        found = []
+        for hook in hook_claims(rendered.hooks, event):
+            kind, where, name = identify(hook, namespace)
+            if self._kube.get(PVC, name, where) is not None:
+                found.append(
+                    f"{kind}/{name} is a hook that is deleted and made again at each {event}, with its data: "
+                    "have the chart give it the hook-delete-policy hook-succeeded, or make it no hook"
+                )
+        for wanted in statefulsets(rendered.manifest, namespace):
+            live = self._kube.get(STATEFULSET, str(wanted["metadata"]["name"]), namespace)
+            text = claims_lost_by_scaling(live, wanted) if live is not None else ""
+            if text:
+                found.append(
+                    f"{text} deletes the claims of the pods that go: "
+                    "set persistentVolumeClaimRetentionPolicy.whenScaled to Retain"
+                )
+        return tuple(f"{text}, or set volumes: Delete" for text in found)
+
+    def refuse(self, rendered: RenderedRelease, namespace: str, event: str) -> None:
+        """Raises FieldsFixed where there are `problems`."""
+        found = self.problems(rendered, namespace, event)
+        if found:
+            raise FieldsFixed("; ".join(found))
+
+    def _survey(self, release: str, namespace: str, rendered: RenderedRelease) -> _Survey:
+        versions, before = self._recorded(release, namespace)
+        wanted = volume_names((*rendered.manifest, *rendered.hooks), namespace)
+        had = volume_names((obj for one in before for obj in (*one.manifest, *one.hooks)), namespace)
+        manifest = volume_names((obj for one in before for obj in one.manifest), namespace)
+        staying = {str(obj["metadata"]["name"]) for obj in statefulsets(rendered.manifest, namespace)}
+        gone = [
+            obj
+            for one in before
+            for obj in statefulsets(one.manifest, namespace)
+            if str(obj["metadata"]["name"]) not in staying
+        ]
+        taking = volume_names([obj for obj in gone if takes_claims_along(obj)], namespace)
+        going = volume_names(gone, namespace)
+        dropped, taken_up = [], []
+        for volume, meta in self._present(release, namespace, had, wanted):
+            if meta.get("deletionTimestamp"):
+                continue
+            if volume in wanted:
+                taken_up += [volume] if kept_for(meta) else []
+                continue
+            owned = going.has_made(volume) and _has_owner(meta)
+            by_helm = volume in manifest.named and not is_kept(meta)
+            dropped.append(
+                DroppedVolume(
+                    volume,
+                    title_of(volume, namespace),
+                    recorded=volume in had,
+                    lost=by_helm or taking.has_made(volume) or owned,
+                    kept=is_kept(meta),
+                    labelled=kept_for(meta) == release,
+                    owned=owned,
+                    taken_over=is_of_another(meta, release, namespace),
+                )
+            )
+        sets = {str(obj["metadata"]["name"]) for obj in gone if takes_claims_along(obj)}
+        sets |= {
+            str(obj["metadata"]["name"])
+            for obj in gone
+            if any(one.owned and volume_names([obj], namespace).has_made(one.volume) for one in dropped)
+        }
+        return _Survey(
+            tuple(sorted(dropped, key=lambda one: one.volume)),
+            tuple(sorted(taken_up)),
+            tuple(sorted(sets)),
+            versions,
+        )
+
+    def _recorded(self, release: str, namespace: str) -> tuple[tuple[int, ...], list[RenderedRelease]]:
+        history = self._records.observe(namespace, releases=(release,)).get(release, ())
+        deployed = tuple(one for one in history if one.status == "deployed")
+        found: dict[int, RenderedRelease] = {}
+        for revisions in (history, deployed):
+            for one in reversed(revisions):
+                if one.version not in found:
+                    try:
+                        found[one.version] = self._records.manifest(release, namespace, one.version)
+                    except (ReleaseMissing, HelmFailed):
+                        continue  # what nobody can read Helm does not start from either
+                break
+        return tuple(sorted(found)), [found[version] for version in sorted(found)]
+
+    def _present(
+        self, release: str, namespace: str, had: VolumeNames, wanted: VolumeNames
+    ) -> list[tuple[VolumeId, Mapping[str, Any]]]:
+        """The release's volumes that are there, and those that it takes up."""
+        found: dict[VolumeId, Mapping[str, Any]] = {}
+        for claim in self._kube.list_metadata(PVC, namespace):
+            meta = claim["metadata"]
+            volume = (CLAIM, namespace, str(meta["name"]))
+            if volume in had or volume in wanted or is_of_release(meta, release, namespace):
+                found[volume] = meta
+        for volume in sorted(had.named | wanted.named):
+            if volume[:2] != (CLAIM, namespace):
+                live = self._elsewhere(volume)
+                if live is not None:
+                    found[volume] = live["metadata"]
+        return sorted(found.items())
+
+    def _elsewhere(self, volume: VolumeId) -> KubeObject | None:
+        kind, where, name = volume
+        try:
+            return self._kube.get(PVC if kind == CLAIM else PV, name, where or None)
+        except Forbidden:
+            return None  # Helm acts with the same rights: what it cannot read it cannot delete
+
+    def _mark(self, one: DroppedVolume, release: str) -> None:
+        meta: dict[str, Any] = {"annotations": {KEEP_ANNOTATION: KEEP}}
+        if not one.taken_over:
+            meta["labels"] = {KEPT_LABEL: release}
+        if one.owned:
+            meta["ownerReferences"] = None
+        self._patch(one.volume, {"metadata": meta})
+
+    def _patch(self, volume: VolumeId, patch: Mapping[str, Any]) -> None:
+        kind, where, name = volume
+        self._kube.merge_patch(PVC if kind == CLAIM else PV, name, where or None, patch)
+
+
+def _has_owner(meta: Mapping[str, Any]) -> bool:
+    return any(one.get("kind") == STATEFULSET.kind for one in meta.get("ownerReferences") or [])

@@ -1,0 +1,404 @@
+"""Brings the releases of one HelmBundle to what its spec says, one step at a pass."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from controller.domain.api.keys import BundleKey
+from controller.domain.api.object_meta import parse_meta
+from controller.domain.api.reasons import NORMAL, Reason
+from controller.domain.releases.bundle import BundleSpec, VolumePolicy
+from controller.domain.releases.bundle_object import Bundle, parse_bundle
+from controller.domain.releases.bundle_status import ReleaseState
+from controller.domain.releases.next_action import MAKING, Action, Attempt, NextAction
+from controller.domain.shared import backoff, metrics
+from controller.domain.shared.redaction import Redactor
+from controller.errors import SpecInvalid
+from controller.ports.charts import ChartSource
+from controller.ports.helm import Cancellation, HelmClient, ReleaseRecords
+from controller.ports.kubernetes import HELMBUNDLE, Events, Kube
+from controller.ports.metrics import Metrics, NoMetrics
+from controller.ports.system import Clock
+from controller.reconcile.releases.action_slots import ActionOutcome, ActionSlots, RunningAction
+from controller.reconcile.releases.actions.run import ActionRequest, ReleaseActions
+from controller.reconcile.releases.actions.superseded import is_superseded, seconds_allowed
+from controller.reconcile.releases.bundle_status import BundleStatusWriter
+from controller.reconcile.releases.decide import ReleaseDecisions, taken_by
+from controller.reconcile.releases.drift.event_filter import report_drift
+from controller.reconcile.releases.drift.watch import DriftWatch
+from controller.reconcile.releases.histories import ReleaseHistories
+from controller.reconcile.releases.hooks.progress import LASTS_AFTER, NO_HOOKS, HookProgress, ObservedHooks
+from controller.reconcile.releases.kept_claims import KeptClaims
+from controller.reconcile.releases.observe_bundle import ObservedBundle
+from controller.reconcile.releases.observe_release import (
+    ObservedRelease,
+    as_recorded,
+    observe_release,
+    want_release,
+)
+from controller.reconcile.releases.planning.bundle_plan import BundlePlanner
+from controller.reconcile.releases.release_view import as_before, release_view, resting_state
+from controller.reconcile.releases.size_guard import SizeGuard
+from controller.reconcile.releases.waiting_bundles import WaitingBundles
+from controller.reconcile.shared.secret_values import SecretValues
+
+log = logging.getLogger(__name__)
+
+
+_BEGUN = {
+    Action.INSTALL: (ReleaseState.INSTALLING, Reason.INSTALLING),
+    Action.UPGRADE: (ReleaseState.UPGRADING, Reason.UPGRADING),
+    Action.ROLLBACK: (ReleaseState.UPGRADING, Reason.ROLLING_BACK),
+    Action.UNLOCK: (ReleaseState.UPGRADING, Reason.UNLOCKING),
+    Action.CORRECT: (ReleaseState.DEPLOYED, Reason.CORRECTING),
+    Action.UNINSTALL: (ReleaseState.UNINSTALLING, Reason.UNINSTALLING),
+}
+
+
+class BundleReconciler:
+    """Level-triggered: every pass reads the bundle, Helm's records and the Secrets it refers to.
+
+    `requeue(key)` has another bundle looked at: an ended action may be what others wait for.
+    `note_end(key)` has a bundle looked at whose action has ended, also by a container that is told to stop:
+    how it ended is in no status yet.
+    `learn(texts)` tells the log which secrets must not be in it. `abandon()` ends the process when a
+    Helm action outlived its end and cannot be told what it may still write.
+    `digest_key` gives the installation's key for published digests. `hooks` follows what actions wait
+    for, `drift` after what others do to releases. `history` is how many revisions Helm keeps of a release,
+    `retry_cap` the longest pause between tries of what fails, in seconds.
+    """
+
+    def __init__(
+        self,
+        *,
+        kube: Kube,
+        helm: HelmClient,
+        records: ReleaseRecords,
+        charts: ChartSource,
+        clock: Clock,
+        events: Events,
+        slots: ActionSlots,
+        hooks: HookProgress,
+        drift: DriftWatch,
+        digest_key: Callable[[], bytes],
+        requeue: Callable[[BundleKey], None],
+        note_end: Callable[[BundleKey], None],
+        learn: Callable[[Iterable[str]], None],
+        abandon: Callable[[], None],
+        resync: float,
+        history: int = 5,
+        retry_cap: float = backoff.CAP,
+        measures: Metrics | None = None,
+    ) -> None:
+        self._kube = kube
+        self._helm = helm
+        self._records = records
+        self._charts = charts
+        self._clock = clock
+        self._events = events
+        self._slots = slots
+        self._hooks = hooks
+        self._digest_key = digest_key
+        self._requeue = requeue
+        self._note_end = note_end
+        self._learn = learn
+        self._abandon = abandon
+        self._resync = resync
+        self._measures = measures or NoMetrics()
+        self._report = BundleStatusWriter(kube, clock)
+        self._drift = drift
+        self._decisions = ReleaseDecisions(kube, records, clock, drift, retry_cap=retry_cap)
+        self._actions = ReleaseActions(
+            kube=kube,
+            helm=helm,
+            records=records,
+            charts=charts,
+            clock=clock,
+            hooks=hooks,
+            drift=drift,
+            history=history,
+        )
+        self._sizes = SizeGuard(helm=helm, charts=charts, events=events)
+        self._planner = BundlePlanner(
+            kube=kube,
+            helm=helm,
+            records=records,
+            charts=charts,
+            clock=clock,
+            sizes=self._sizes,
+            digest_key=digest_key,
+            keep=resync,
+        )
+        self._waiting = WaitingBundles()
+        self._names: dict[BundleKey, frozenset[str]] = {}
+        self._histories = ReleaseHistories(records, clock)
+        self._kept = KeptClaims(kube, records, clock)
+
+    def reconcile(self, key: BundleKey) -> float | None:
+        """One pass; the seconds until the next that nothing will announce, None when the bundle is gone."""
+        try:
+            with self._waiting.observe(key) as waits_for:
+                return self._reconcile_once(key, waits_for)
+        finally:
+            for bundle in self._slots.next_refused():
+                self._requeue(bundle)
+
+    def _reconcile_once(self, key: BundleKey, waits_for: set[str]) -> float | None:
+        namespace, name = key
+        obj = self._kube.get(HELMBUNDLE, name, namespace)
+        if obj is None:
+            self._drift.leave_bundle(key)
+            self._keep_only(key, ())
+            return None
+        generation = int(obj["metadata"].get("generation") or 0)
+        try:
+            bundle = parse_bundle(obj)
+        except SpecInvalid as error:
+            if not obj["metadata"].get("deletionTimestamp"):
+                self._report.write_invalid(obj, error, generation)
+                return self._resync
+            # What cannot be read can still go: its releases are known by their records.
+            volumes: VolumePolicy = "Delete" if _asks_to_delete_volumes(obj) else "Retain"
+            bundle = Bundle(**vars(parse_meta(obj)), spec=BundleSpec((), volumes=volumes))
+        if not bundle.deleting:
+            self._report.hold(obj)
+        # Taken before the records are read: an action that ends in between would make them look as if
+        # its writer had died. Its end has this bundle looked at once more.
+        busy = self._slots.busy()
+        named = {name for one in bundle.spec.releases for name in (one.name, *one.depends_on)}
+        histories = self._histories.read(namespace, name, named)
+        look = ObservedBundle(bundle, obj, histories, busy, SecretValues(self._kube, namespace))
+        names = look.names()
+        for release in names:
+            self._reconcile_releases(look, release)
+        self._keep_only(key, names)
+        waits_for.update(look.waits_for)
+        if bundle.deleting and not look.remaining:
+            self._report.let_go(obj)
+            self._keep_only(key, ())
+            return None
+        if look.put_off:
+            self._report.write_halfway(obj, bundle, look.views, look.paused)
+            return self._resync
+        self._report.write(obj, bundle, look.views, look.paused, self._planner.plan(look))
+        return min([*look.again, self._resync])
+
+    def _keep_only(self, bundle: BundleKey, names: Iterable[str]) -> None:
+        """Forgets what is remembered of releases that the bundle had, and has no longer."""
+        before, now = self._names.get(bundle, frozenset()), frozenset(names)
+        for name in before - now:
+            self._slots.forget((bundle[0], name))
+            self._sizes.forget((bundle[0], name))
+        if now:
+            self._names[bundle] = now
+        else:
+            self._names.pop(bundle, None)
+
+    def _reconcile_releases(self, look: ObservedBundle, name: str) -> None:
+        """Decides on one release, acts, and adds its view."""
+        release = self._observe(look, name)
+        key = look.key(name)
+        running, seen = look.busy.get(key), NO_HOOKS
+        if running is not None and running.bundle != look.bundle.name:
+            decision = taken_by(running.bundle)
+            state = resting_state(decision, release)
+            if release.resolved is None:
+                return
+        elif running is not None:
+            seen = self._follow(look, release, running)
+            if running.action == Action.CORRECT:
+                look.drifts[name] = self._drift.known(key, running.version)
+            else:
+                self._drift.leave(key)
+            state, reason = _BEGUN[Action(running.action)]
+            decision = NextAction(Action(running.action), reason, seen.message, seen.again_after)
+        else:
+            decision = self._sizes.guard(look, release, self._decisions.decide(look, release))
+            state, decision = self._act(look, release, decision)
+        if decision.reason == Reason.IN_SYNC:
+            self._measures.count(metrics.DIGEST_SKIPS, release=name)
+        if decision.reason == Reason.GONE:
+            self._drift.leave(key)
+            return
+        ours = running is not None and running.bundle == look.bundle.name
+        look.remaining = look.remaining or bool(release.revisions) or ours
+        if decision.again_after is not None:
+            look.again.append(decision.again_after)
+        look.waits_for.update(decision.waits_for)
+        last = release.revisions[-1] if release.revisions else None
+        look.kept[name] = self._kept.observe(look.bundle.namespace, name, last, decision)
+        view = self._sizes.shown(look, release_view(look, release, decision, state, seen.hooks))
+        if name in look.put_off:
+            look.views.extend(as_before(look, view))
+            return
+        look.views.append(view)
+        report_drift(self._events, look.obj, view, corrected=decision.action == Action.CORRECT)
+
+    def _observe(self, look: ObservedBundle, name: str) -> ObservedRelease:
+        spec = next((item for item in look.bundle.spec.releases if item.name == name), None)
+        wanted = None
+        if spec is not None and not look.bundle.deleting:
+            wanted = want_release(spec, look.secrets, self._charts, self._digest_key)
+        revisions = look.histories.get(name, ())
+        if wanted is not None:
+            wanted = as_recorded(wanted, revisions)
+        if wanted is None and revisions and revisions[-1].bundle != look.bundle.name:
+            # It belongs to another bundle, or to nobody: not ours to take away.
+            revisions = ()
+        return observe_release(
+            name,
+            spec,
+            wanted=wanted,
+            revisions=revisions,
+            outcome=self._slots.outcome(look.key(name)),
+            bundle=look.obj,
+        )
+
+    def _follow(
+        self, look: ObservedBundle, release: ObservedRelease, running: RunningAction
+    ) -> ObservedHooks:
+        """What an action of ours is at; ends it when what it serves is not asked for any more, or not for
+        so long."""
+        key = look.key(release.name)
+        wanted, suspended = release.resolved, look.suspended(release.name)
+        superseded = is_superseded(running, wanted, look.requests(release.name), suspended=suspended)
+        allowed = seconds_allowed(running, wanted, suspended=suspended)
+        left = running.started + allowed - self._clock.now()
+        if superseded:
+            running.cancellation.cancel()
+        elif allowed < running.timeout and left <= 0:
+            running.cancellation.cancel(f"not done within {allowed:g} s, as its spec says by now")
+        elif allowed < running.timeout:
+            look.again.append(left)
+        seen = self._hooks.observe(key, replace(running, timeout=allowed))
+        for bundle in self._slots.note_waiting(key, seen.waiting):
+            self._requeue(bundle)
+        if running.cancellation.cancelled:
+            why = running.cancellation.overdue or "as something else is wanted now"
+            return ObservedHooks(seen.hooks, seen.waiting, f"is being ended, {why}")
+        return seen
+
+    def _act(
+        self, look: ObservedBundle, release: ObservedRelease, decision: NextAction
+    ) -> tuple[ReleaseState, NextAction]:
+        """Starts what was decided, if there is a slot for it; the state from now on, and why."""
+        if decision.action not in _BEGUN:
+            return resting_state(decision, release), decision
+        resolved = release.resolved.resolved if release.resolved else None
+        secrets = resolved.secrets if resolved else look.secrets_of(release.name)
+        self._learn(secrets)
+        job = _job(look, release, decision, secrets)
+        cancellation = self._helm.new_cancellation()
+        key = (job.namespace, job.release)
+        running = RunningAction(
+            bundle=job.bundle,
+            action=str(job.action),
+            digest=job.digest,
+            started=self._clock.now(),
+            cancellation=cancellation,
+            version=job.version,
+            timeout=float(job.timeout),
+            spec=job.spec,
+            requests=job.requests,
+            redactor=job.redactor,
+        )
+        started = self._slots.start(
+            key,
+            running,
+            lambda: self._perform(job, cancellation),
+            crashed=lambda error: _crash(job, error, self._clock.now()),
+            finished=lambda: self._ended(look, job),
+        )
+        if not started and self._slots.closed:
+            # It waits for no slot, and nothing is to be said of what this process will not do.
+            look.put_off.add(release.name)
+            return resting_state(decision, release), decision
+        if not started:
+            # Whoever frees a slot has this bundle looked at in its turn.
+            text = "waits for its turn: as many releases as may be are being worked on"
+            refused = NextAction(Action.WAIT, Reason.WAITING_FOR_SLOT, text)
+            return resting_state(refused, release), refused
+        # No watch tells what an action waits for that has no Job; one that is soon over is looked at then.
+        return _BEGUN[decision.action][0], replace(decision, again_after=LASTS_AFTER)
+
+    def _perform(self, job: ActionRequest, cancellation: Cancellation) -> ActionOutcome:
+        # All of it while the slot is held: nobody else then acts on the release.
+        key = (job.namespace, job.release)
+        self._histories.acted_on(key, job.bundle)
+        self._kept.forget(job.namespace)
+        self._hooks.begin(key)
+        try:
+            return self._actions.perform(job, cancellation)
+        finally:
+            self._hooks.end(key)
+            self._kept.forget(job.namespace)
+            self._histories.acted_on(key, job.bundle)
+
+    def _ended(self, look: ObservedBundle, job: ActionRequest) -> None:
+        if self._helm.detached:
+            log.error("an action of Helm does not end: this container ends, and the next one goes on")
+            self._abandon()
+        # First the work that others wait for, then the news of it.
+        self._note_end((job.namespace, job.bundle))
+        for key in (*self._waiting.woken_by(job.namespace, job.release), *self._slots.next_refused()):
+            self._requeue(key)
+        outcome = self._slots.outcome((job.namespace, job.release))
+        if outcome and job.action == Action.UNLOCK and not outcome.error:
+            text = f"release {job.release}: revision {job.version} was cut off and is marked failed"
+            reason = Reason.UNLOCKED
+            self._events.emit(look.obj, type_=reason.event, reason=reason, message=text)
+        elif outcome and job.action == Action.CORRECT and not outcome.error and not outcome.done:
+            return  # all was right again before it began
+        elif outcome and job.action != Action.UNLOCK:
+            reason = Reason(f"{job.action}{'Failed' if outcome.error else 'Succeeded'}")
+            ending = f"failed: {outcome.error}" if outcome.error else f"succeeded{_reported(outcome.done)}"
+            text = f"{job.action} of release {job.release} {ending}"
+            kind = NORMAL if outcome.superseded else reason.event
+            self._events.emit(look.obj, type_=kind, reason=reason, message=text)
+
+
+def _reported(done: str) -> str:
+    return f": {done}" if done else ""
+
+
+def _asks_to_delete_volumes(obj: Mapping[str, Any]) -> bool:
+    spec = obj.get("spec")
+    return isinstance(spec, Mapping) and spec.get("volumes") == "Delete"
+
+
+def _job(
+    look: ObservedBundle, release: ObservedRelease, decision: NextAction, secrets: Iterable[str]
+) -> ActionRequest:
+    wanted, attempt = release.resolved, release.attempt
+    current = release.revisions[-1].version if release.revisions else 0
+    making = decision.action in MAKING
+    digest = wanted.digest if wanted and (making or decision.action == Action.UNLOCK) else ""
+    return ActionRequest(
+        action=decision.action,
+        bundle=look.bundle.name,
+        release=release.name,
+        namespace=look.bundle.namespace,
+        version=current + 1 if making else current,
+        digest=digest,
+        spec_digest=wanted.spec_digest if wanted and making else "",
+        spec=wanted.spec if wanted else None,
+        values=wanted.resolved.values if wanted and wanted.resolved else None,
+        redactor=Redactor(secrets),
+        failures=attempt.failures if attempt and attempt.digest == digest else 0,
+        interrupted=bool(attempt and attempt.digest == digest and attempt.interrupted),
+        requests=look.requests(release.name),
+        volumes=look.bundle.spec.volumes,
+        skip_hooks=look.skips_hooks(release.name),
+        unlocks=attempt.unlocks if attempt else 0,
+    )
+
+
+def _crash(job: ActionRequest, error: Exception, now: float) -> ActionOutcome:
+    finished, failures = float(int(now)), job.failures_with(interrupted=False)
+    attempt = Attempt(str(job.action), job.digest, finished, failures, job.requests, job.unlocks)
+    return ActionOutcome(
+        attempt, now, 0.0, f"internal error ({type(error).__name__}); the container's log has the stack"
+    )

@@ -1,0 +1,199 @@
+"""Decides on one release of a bundle: gathers what the pure decision depends on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from controller.domain.api.reasons import Reason
+from controller.domain.releases.drift import NO_DRIFT, Drift
+from controller.domain.releases.next_action import Action, NextAction, OpenHook, ReleaseSituation, decide
+from controller.domain.shared import backoff
+from controller.ports.helm import ReleaseRecords, Revision
+from controller.ports.kubernetes import HELMBUNDLE, Kube
+from controller.ports.system import Clock
+from controller.reconcile.releases.drift.index import Followed
+from controller.reconcile.releases.drift.watch import DriftWatch
+from controller.reconcile.releases.hooks.running_hooks import find_running_hook
+from controller.reconcile.releases.observe_bundle import ObservedBundle
+from controller.reconcile.releases.observe_release import (
+    ObservedRelease,
+    is_deployed,
+    recorded,
+    steady_jitter,
+)
+from controller.reconcile.releases.planning.plan_gate import gated_by_plan
+
+_RESTING = (
+    Reason.IN_SYNC,
+    Reason.ROLLED_BACK,
+    Reason.ROLLBACK_IMPOSSIBLE,
+    Reason.DRIFTED,
+    Reason.DRIFT_RECURS,
+    Reason.RECORD_UNREADABLE,
+)
+
+# How long at the least somebody else's Helm may be at a release that nobody wants any more.
+FOREIGN_REMOVAL_SECONDS = 1800.0
+
+
+class ReleaseDecisions:
+    """What a pass cannot tell from its own bundle alone is asked of the other bundles here."""
+
+    def __init__(
+        self,
+        kube: Kube,
+        records: ReleaseRecords,
+        clock: Clock,
+        drift: DriftWatch,
+        *,
+        retry_cap: float = backoff.CAP,
+    ) -> None:
+        self._kube = kube
+        self._records = records
+        self._clock = clock
+        self._drift = drift
+        self._retry_cap = retry_cap
+
+    def decide(self, look: ObservedBundle, release: ObservedRelease) -> NextAction:
+        """The next step for the release, as far as the bundle's mode lets it be taken.
+
+        Raises KubeError when other bundles cannot be read.
+        """
+        decision = self._decide(look, release)
+        planning = look.bundle.spec.mode == "Plan" and not look.bundle.deleting
+        if planning:
+            decision = gated_by_plan(decision, release)
+        self._follow_drift(look, release, decision, planning=planning)
+        return _with_obstacle(decision, release)
+
+    def _decide(self, look: ObservedBundle, release: ObservedRelease) -> NextAction:
+        wanted, spec = release.resolved, release.spec
+        suspended = look.suspended(release.name)
+        if suspended:
+            return NextAction(Action.NOTHING, Reason.SUSPENDED, f"suspended by {suspended}")
+        taken = self._taken(look, release.revisions) if wanted is not None else None
+        if taken is not None:
+            return taken
+        unmet: tuple[str, ...] = ()
+        if spec is not None and wanted is not None:
+            unmet = tuple(name for name in spec.depends_on if not is_deployed(look.histories.get(name, ())))
+        dependents: tuple[str, ...] = ()
+        if wanted is None and release.revisions:
+            dependents = self._dependents(look, release.name)
+        look.drifts[release.name] = self._known_drift(look, release)
+        return decide(
+            ReleaseSituation(
+                desired=wanted.digest if wanted else None,
+                recorded=recorded(release.revisions),
+                attempt=release.attempt,
+                now=self._clock.now(),
+                jitter=steady_jitter(release.name, release.attempt),
+                suspended=suspended,
+                obstacle=wanted.obstacle if wanted else None,
+                unmet=unmet,
+                dependents=dependents,
+                requests=look.requests(release.name),
+                retry_cap=self._retry_cap,
+                foreign_grace=_foreign_grace(release),
+                open_hook=self._open_hook(look, release),
+                drift=look.drifts[release.name],
+                drift_mode=spec.drift if spec else "Ignore",
+            )
+        )
+
+    def _open_hook(self, look: ObservedBundle, release: ObservedRelease) -> OpenHook | None:
+        """What the last attempt has left at work on what is wanted still."""
+        spec, wanted, attempt = release.spec, release.resolved, release.attempt
+        last = release.revisions[-1] if release.revisions else None
+        if spec is None or wanted is None or attempt is None or last is None or not attempt.interrupted:
+            return None
+        if not (last.ours and last.status == "failed" and last.digest == attempt.digest == wanted.digest):
+            return None
+        return find_running_hook(self._kube, self._records, look.key(release.name), last, float(spec.timeout))
+
+    def _known_drift(self, look: ObservedBundle, release: ObservedRelease) -> Drift:
+        spec, revisions = release.spec, release.revisions
+        if spec is None or spec.drift == "Ignore" or not revisions:
+            return NO_DRIFT
+        return self._drift.known(look.key(release.name), revisions[-1].version)
+
+    def _follow_drift(
+        self, look: ObservedBundle, release: ObservedRelease, decision: NextAction, *, planning: bool
+    ) -> None:
+        """Has the objects of a release looked after that is deployed and to stay as it is."""
+        key, spec = look.key(release.name), release.spec
+        last = release.revisions[-1] if release.revisions else None
+        failed = release.attempt is not None and release.attempt.action == Action.CORRECT
+        obstacle = release.resolved.obstacle if release.resolved else None
+        rests = (
+            decision.reason in _RESTING
+            # What is deployed goes on, whatever its next revision waits for.
+            or (obstacle is not None and decision.reason == obstacle.reason)
+            or decision.action == Action.CORRECT
+            or (decision.reason == Reason.BACKING_OFF and failed)
+        )
+        rests = rests and not planning and last is not None and last.status == "deployed"
+        if not rests or last is None or spec is None or spec.drift == "Ignore":
+            self._drift.leave(key)
+            return
+        bundle = (look.bundle.namespace, look.bundle.name)
+        asked = look.requests(release.name).reconcile
+        self._drift.follow(key, Followed(bundle, last.version, spec.drift_ignore, asked))
+
+    def _taken(self, look: ObservedBundle, revisions: tuple[Revision, ...]) -> NextAction | None:
+        """A release of that name which another living bundle asks for is not ours to touch."""
+        owner = revisions[-1].bundle if revisions else ""
+        if owner in ("", look.bundle.name):
+            return None
+        other = self._kube.get(HELMBUNDLE, owner, look.bundle.namespace)
+        return None if other is None else taken_by(owner)
+
+    def _dependents(self, look: ObservedBundle, release: str) -> tuple[str, ...]:
+        """Installed releases of the namespace, of any bundle, whose spec depends on this one.
+
+        Those that this one itself depends on do not count: in a circle nothing could ever go.
+        """
+        needs: dict[str, set[str]] = {}
+        for obj in self._kube.list(HELMBUNDLE, look.bundle.namespace):
+            for other in (obj.get("spec") or {}).get("releases") or []:
+                needs.setdefault(str(other.get("name")), set()).update(other.get("dependsOn") or [])
+        below = _reachable(needs, release)
+        found = {name for name, needed in needs.items() if release in needed} - below
+        if not found:
+            return ()
+        installed = self._records.observe(look.bundle.namespace, releases=found)
+        return tuple(sorted(name for name in found if installed.get(name)))
+
+
+def _foreign_grace(release: ObservedRelease) -> float:
+    """Seconds after which somebody else's Helm counts as dead. What is to go for good is given more: a short
+    timeout says how long an install may take, and not how long a removal by hand does."""
+    timeout = float(release.spec.timeout) if release.spec else 0.0
+    return timeout if release.spec and release.resolved is not None else max(timeout, FOREIGN_REMOVAL_SECONDS)
+
+
+def _with_obstacle(decision: NextAction, release: ObservedRelease) -> NextAction:
+    """A release that is as its spec asks for says what it will lack with its next change."""
+    obstacle = release.resolved.obstacle if release.resolved else None
+    if obstacle is None or decision.reason != Reason.IN_SYNC:
+        return decision
+    text = f"as its spec asks for, as far as can be told: {obstacle.message}"
+    return replace(decision, message=text, again_after=obstacle.again_after)
+
+
+def taken_by(owner: str) -> NextAction:
+    """The release is another bundle's."""
+    text = f'the release belongs to HelmBundle "{owner}"; rename it here or remove it there'
+    return NextAction(Action.WAIT, Reason.RELEASE_NAME_TAKEN, text, again_after=30.0)
+
+
+def _reachable(needs: Mapping[str, set[str]], start: str) -> set[str]:
+    """Everything that `start` depends on, directly or not."""
+    found: set[str] = set()
+    open_ = [start]
+    while open_:
+        for name in needs.get(open_.pop(), set()) - found:
+            found.add(name)
+            open_.append(name)
+    return found

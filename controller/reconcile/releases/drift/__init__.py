@@ -1,0 +1,1 @@
+"""Objects of deployed releases that others change or delete: found and corrected."""

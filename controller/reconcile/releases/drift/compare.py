@@ -1,0 +1,226 @@
+"""Compares objects of a release with its manifest at the API server, and corrects them there.
+
+Everything is asked and written under Helm's own field manager, as Helm itself would: the next upgrade
+then owns every field of its manifest, and no hand edit stands in its way.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from controller.domain.api.names import HELM_FIELD_MANAGER, MANAGED_BY
+from controller.domain.releases import drift
+from controller.domain.releases.bundle import DriftIgnore
+from controller.domain.releases.drift import Change, Drifted, Keys, ObjectId
+from controller.errors import Conflict, Forbidden, KubeError, ObjectMissing, ObjectRefused
+from controller.ports.kubernetes import Kube, KubeObject, Resource, resource_of
+
+HOOK_ANNOTATION = "helm.sh/hook"
+_AUTOSCALER = Resource("autoscaling/v2", "HorizontalPodAutoscaler", "horizontalpodautoscalers")
+# The words of field.Invalid and field.Forbidden of apimachinery, and of what validation says of fields
+# that are fixed for the life of an object.
+_FIELD = re.compile(r"\b((?:metadata|spec|data|rules|roleRef)[\w.\[\]-]*): (?:Invalid value|Forbidden)")
+_FIXED = ("immutable", "may not change", "updates to", "cannot change roleRef", "can not be less than")
+# Admission's words (NamespaceLifecycle), which only the right path of a namespaced kind leads to.
+_NO_NAMESPACE = re.compile(r'\bnamespaces "[^"]*" not found')
+# Looks at an object that others write to at the same time, such as the controller of its kind.
+TRIES = 5
+_REPLICAS: Keys = ("spec", "replicas")
+
+
+@dataclass(frozen=True)
+class Compared:
+    """How an object stands: what differs, None when nothing does, and the print of it when it was read.
+
+    `fit` is what an apply would send, None when there is nothing to be sent or it cannot be.
+    """
+
+    drifted: Drifted | None
+    fingerprint: str
+    fit: KubeObject | None = None
+
+
+def identify(obj: Mapping[str, Any], namespace: str) -> ObjectId:
+    """Which object a document of a manifest describes; `namespace` is the release's."""
+    meta = obj["metadata"]
+    where = str(meta.get("namespace") or namespace) if resource_of(obj).namespaced else ""
+    return ObjectId(str(obj["apiVersion"]), str(obj["kind"]), where, str(meta["name"]))
+
+
+@dataclass(frozen=True)
+class Corrected:
+    """An object that was to be corrected: what was wrong with it, what still is, and its print then."""
+
+    found: Drifted | None
+    remaining: Drifted | None
+    fingerprint: str
+
+
+def compare(
+    kube: Kube, obj: KubeObject, release: str, namespace: str, rules: Sequence[DriftIgnore]
+) -> Compared:
+    """Reads the object, and asks by a dry run what applying it would change.
+
+    Raises KubeError when the API server does not answer or does not let us ask.
+    """
+    identity = identify(obj, namespace)
+    live = kube.get(resource_of(obj), identity.name, identity.namespace or None)
+    wanted = as_sent(obj, release, namespace)
+    if live is None:
+        if _passes_away(obj):
+            return Compared(None, "")
+        try:
+            # Also tells a missing object from a kind that the API server does not know.
+            kube.apply(wanted, manager=HELM_FIELD_MANAGER, dry_run=True)
+        except ObjectRefused as error:
+            if not _may_not_be_asked(error):
+                return Compared(Drifted(identity, Change.REFUSED, message=cause_of(error)), "")
+        return Compared(Drifted(identity, Change.DELETED), "", wanted)
+    seen = drift.fingerprint(live["metadata"])
+    if live["metadata"].get("deletionTimestamp"):
+        # On its way out; the end of it is told by the watch.
+        return Compared(None, seen)
+    try:
+        after = _tried(kube, identity, wanted, live, rules)
+    except ObjectRefused as error:
+        if is_hook(obj) or _may_not_be_asked(error):
+            # Made by another revision's hook: a Job cannot be changed, and is not to run for this.
+            # And where nobody can be asked, nothing is known to differ.
+            return Compared(None, seen)
+        return Compared(Drifted(identity, Change.REFUSED, message=cause_of(error)), seen)
+    changed = drift.changed_keys(live, after)
+    others = [keys for keys in changed if _is_others(kube, identity, live, keys, rules)]
+    left = [keys for keys in changed if keys not in others]
+    if not left:
+        return Compared(None, seen)
+    by = sorted({name for keys in left for name in drift.managers_of(live, keys)})
+    paths = tuple(drift.pointer(keys) for keys in left)
+    if others:
+        held = drift.with_live(wanted, live, others)
+        if held is None:
+            text = "an ignored field lies in a list that differs as a whole"
+            return Compared(Drifted(identity, Change.REFUSED, paths, tuple(by), text), seen)
+        # What is held back is as it was read: if it has moved since, this must not turn it back.
+        version = live["metadata"].get("resourceVersion")
+        wanted = {**held, "metadata": {**held["metadata"], "resourceVersion": version}}
+    return Compared(Drifted(identity, Change.EDITED, paths, tuple(by)), seen, wanted)
+
+
+def correct(kube: Kube, look: Callable[[], Compared]) -> Corrected:
+    """Applies what a `look` compared; another pass, a few times, where others have written meanwhile.
+
+    Raises KubeError when the API server does not answer, or does not allow it.
+    """
+    for _ in range(TRIES):
+        compared = look()
+        before = compared.drifted
+        if before is None or compared.fit is None:
+            return Corrected(before, before, compared.fingerprint)
+        try:
+            after = kube.apply(compared.fit, manager=HELM_FIELD_MANAGER)
+        except ObjectRefused as error:
+            left = Drifted(before.object, Change.REFUSED, before.paths, before.by, cause_of(error))
+            return Corrected(before, left, "")
+        except Conflict:
+            continue
+        return Corrected(before, None, drift.fingerprint(after["metadata"]))
+    # The watch tells of whoever writes that often, and it is compared again.
+    return Corrected(before, before, "")
+
+
+def as_sent(obj: KubeObject, release: str, namespace: str) -> KubeObject:
+    """The object as Helm sends it: in its namespace, and but for hooks with the marks of its release.
+
+    The marks are those of helm.sh/helm/v4/pkg/action, setMetadataVisitor.
+    """
+    meta = dict(obj["metadata"])
+    if resource_of(obj).namespaced:
+        meta["namespace"] = meta.get("namespace") or namespace
+    if not is_hook(obj):
+        marks = {"meta.helm.sh/release-name": release, "meta.helm.sh/release-namespace": namespace}
+        meta["labels"] = {**(meta.get("labels") or {}), MANAGED_BY: "Helm"}
+        meta["annotations"] = {**(meta.get("annotations") or {}), **marks}
+    return {**obj, "metadata": meta}
+
+
+def is_hook(obj: Mapping[str, Any]) -> bool:
+    """Whether a document of a manifest is a hook's."""
+    return HOOK_ANNOTATION in (obj["metadata"].get("annotations") or {})
+
+
+def cannot_compare(object_: ObjectId, error: KubeError) -> Drifted | None:
+    """What is told of an object that could not be compared: nothing where it is looked for in vain.
+
+    `resource_of` guesses where a kind is that it does not know; Helm asks the API server.
+    """
+    if isinstance(error, ObjectMissing) and not _NO_NAMESPACE.search(str(error)):
+        return None
+    return not_comparable(object_, error)
+
+
+def not_comparable(object_: ObjectId, error: KubeError, before: Drifted | None = None) -> Drifted:
+    """An object that the API server does not let us compare, or corrected; `before` is how it was found.
+
+    Told without the server's words, as `cause_of`.
+    """
+    if isinstance(error, Forbidden):
+        text = "a right of the controller is missing, or an admission rule forbids it"
+    elif isinstance(error, ObjectMissing):
+        text = "its kind or its namespace is not there"
+    else:
+        text = f"the API server answers with an error ({type(error).__name__})"
+    if before is None:
+        return Drifted(object_, Change.REFUSED, message=f"it cannot be compared: {text}")
+    return Drifted(object_, Change.REFUSED, before.paths, before.by, text)
+
+
+def cause_of(error: ObjectRefused) -> str:
+    """Why an object is refused, without the server's words: those may quote what a Secret holds."""
+    fields = sorted(set(_FIELD.findall(str(error))))
+    where = f" ({', '.join(fields)})" if fields else ""
+    if any(words in str(error) for words in _FIXED):
+        return f"a field that differs cannot be changed{where}"
+    return f"the API server refuses what the manifest asks for{where}"
+
+
+def _tried(
+    kube: Kube, identity: ObjectId, wanted: KubeObject, live: KubeObject, rules: Sequence[DriftIgnore]
+) -> KubeObject:
+    """The object after the apply. What is refused may be so for the sake of a field that is ignored."""
+    try:
+        return kube.apply(wanted, manager=HELM_FIELD_MANAGER, dry_run=True)
+    except ObjectRefused:
+        held = drift.with_live(wanted, live, drift.ignored_places(identity, live, rules))
+        if held is None or held == wanted:
+            raise
+        return kube.apply(held, manager=HELM_FIELD_MANAGER, dry_run=True)
+
+
+def _may_not_be_asked(error: ObjectRefused) -> bool:
+    """An admission webhook with side effects has every dry run refused, whatever would be sent
+    (k8s.io/apiserver/pkg/admission/plugin/webhook/errors, NewDryRunUnsupportedErr)."""
+    return "does not support dry run" in str(error)
+
+
+def _passes_away(obj: Mapping[str, Any]) -> bool:
+    """A finished Job with a time to live is taken away by Kubernetes itself."""
+    return obj.get("kind") == "Job" and (obj.get("spec") or {}).get("ttlSecondsAfterFinished") is not None
+
+
+def _is_others(
+    kube: Kube, identity: ObjectId, live: KubeObject, keys: Keys, rules: Sequence[DriftIgnore]
+) -> bool:
+    if drift.is_ignored(identity, keys, rules):
+        return True
+    return keys == _REPLICAS and (drift.is_autoscaled(live) or _has_autoscaler(kube, identity))
+
+
+def _has_autoscaler(kube: Kube, identity: ObjectId) -> bool:
+    for scaler in kube.list(_AUTOSCALER, identity.namespace):
+        target = (scaler.get("spec") or {}).get("scaleTargetRef") or {}
+        if (target.get("kind"), target.get("name")) == (identity.kind, identity.name):
+            return True
+    return False

@@ -1,0 +1,1 @@
+"""Hooks of releases: how far they are, what earlier runs left."""

@@ -1,0 +1,88 @@
+"""Makes way for hooks whose chart does not have Helm delete what their last run has left.
+
+Helm takes a Job that is there for the one that it would make. One that has failed, or that was made to fail
+when its action was ended, would then fail the action at once, every time.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterable
+
+from controller.domain.health.workloads import HOOK, RELEASE_LABELS, RELEASE_NAME
+from controller.domain.releases.hooks import meets_its_last_run
+from controller.errors import HelmCancelled, HelmFailed
+from controller.ports.helm import Cancellation
+from controller.ports.kubernetes import JOB, POD, Kube, KubeObject, Resource
+
+log = logging.getLogger(__name__)
+
+_RUN_TO_THEIR_END = {JOB.kind: JOB, POD.kind: POD}
+_POLICY = "helm.sh/resource-policy"
+_POLL_SECONDS = 0.2
+
+
+def delete_last_runs(
+    kube: Kube,
+    hooks: Iterable[KubeObject],
+    action: str,
+    namespace: str,
+    *,
+    cancellation: Cancellation,
+    timeout: float,
+    pause: Callable[[float], None] = time.sleep,
+) -> tuple[str, ...]:
+    """Deletes Jobs and Pods that hooks of the coming action have left; gives them as `Job/name`.
+
+    Whether they have ended does not matter: what still runs serves a spec, or a process, that is gone, or has
+    had its time. What is no hook, or another release's by its labels, is left alone. Each is waited for until
+    it is gone, for `timeout` seconds at the most: Helm would take one that is still ending for the new one.
+    Raises KubeError and HelmFailed, also as HelmCancelled.
+    """
+    deleted = []
+    for hook in hooks:
+        resource = _RUN_TO_THEIR_END.get(str(hook.get("kind")))
+        if resource is None or not meets_its_last_run(hook, action):
+            continue
+        name = str(hook["metadata"]["name"])
+        where = str(hook["metadata"].get("namespace") or namespace)
+        live = kube.get(resource, name, where)
+        notes = (live or {}).get("metadata", {}).get("annotations") or {}
+        if live is None or HOOK not in notes or notes.get(_POLICY) == "keep" or _is_anothers(live, hook):
+            continue
+        uid = str(live["metadata"]["uid"])
+        # Its node need not say that a pod has ended which nobody wants any more.
+        kube.delete(resource, name, where, uid=uid, grace=0 if resource == POD else None)
+        left = timeout
+        while _is_there(kube, resource, name, where, uid):
+            if cancellation.cancelled:
+                cut = cancellation.overdue or "cancelled"
+                raise HelmCancelled(f"{cut}: {resource.kind} {name} of the last run is still there", cut)
+            if left <= 0:
+                raise HelmFailed(
+                    f"{resource.kind} {name} of the last run is still there {timeout:g} s after its deletion"
+                )
+            pause(_POLL_SECONDS)
+            left -= _POLL_SECONDS
+        log.info("hook %s %s is made again", resource.kind, name)
+        deleted.append(f"{resource.kind}/{name}")
+    return tuple(deleted)
+
+
+def _is_there(kube: Kube, resource: Resource, name: str, namespace: str, uid: str) -> bool:
+    found = kube.get(resource, name, namespace)
+    return found is not None and str(found["metadata"]["uid"]) == uid
+
+
+def _is_anothers(live: KubeObject, hook: KubeObject) -> bool:
+    """Whether what is there names another release than the hook does. Helm itself marks no hook's object."""
+    theirs, ours = _marks(live), _marks(hook)
+    return any(theirs[mark] != ours[mark] for mark in theirs.keys() & ours.keys())
+
+
+def _marks(obj: KubeObject) -> dict[str, str]:
+    meta = obj["metadata"]
+    marks = {label: (meta.get("labels") or {}).get(label) for label in RELEASE_LABELS}
+    marks[RELEASE_NAME] = (meta.get("annotations") or {}).get(RELEASE_NAME)
+    return {mark: str(text) for mark, text in marks.items() if text}

@@ -1,0 +1,182 @@
+"""What one pass finds of one release: its spec with secrets resolved, its history, its last attempt."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from controller.domain.api.reasons import Reason
+from controller.domain.releases.bundle import ReleaseSpec
+from controller.domain.releases.bundle_status import attempt_entry
+from controller.domain.releases.digests import spec_digest, values_digest
+from controller.domain.releases.next_action import Action, Attempt, NextAction, Recorded
+from controller.domain.releases.requests import marks_in
+from controller.domain.shared import backoff
+from controller.domain.values.secret_refs import ResolvedValues, resolve
+from controller.errors import ChartInvalid, SecretMissing, SpecInvalid
+from controller.ports.charts import ChartSource
+from controller.ports.helm import Revision
+from controller.reconcile.releases.action_slots import ActionOutcome
+from controller.reconcile.releases.attempts import last_attempt
+from controller.reconcile.shared.chart_errors import RETRY_SECONDS, chart_reason, retry_after
+from controller.reconcile.shared.secret_values import SecretValues
+
+# A label's value has at most 63 characters; 160 bits are plenty to tell two sets of values apart.
+DIGEST_LENGTH = 40
+
+
+@dataclass(frozen=True)
+class ResolvedRelease:
+    """A release's spec with everything an action needs; `obstacle` says why it cannot be served yet.
+
+    `digest` is empty as long as that is not known; `spec_digest` is that of what is asked for, where the
+    chart comes from a repository on the network.
+    """
+
+    spec: ReleaseSpec
+    digest: str = ""
+    spec_digest: str = ""
+    resolved: ResolvedValues | None = None
+    obstacle: NextAction | None = None
+
+
+@dataclass(frozen=True)
+class ObservedRelease:
+    """One release as a pass finds it: `spec` None when the bundle does not name it, `resolved` None when
+    it must go. `attempt_entry` is `lastAttempt` as it stands in the status, `hook_entries` the hooks of
+    an attempt that failed."""
+
+    name: str
+    spec: ReleaseSpec | None
+    resolved: ResolvedRelease | None
+    revisions: tuple[Revision, ...]
+    attempt: Attempt | None
+    attempt_entry: Mapping[str, Any]
+    hook_entries: tuple[Mapping[str, Any], ...] = ()
+
+
+def observe_release(
+    name: str,
+    spec: ReleaseSpec | None,
+    *,
+    wanted: ResolvedRelease | None,
+    revisions: tuple[Revision, ...],
+    outcome: ActionOutcome | None,
+    bundle: Mapping[str, Any],
+) -> ObservedRelease:
+    """Puts together what is known. The outcome of this process wins over what the status remembers."""
+    entry = _status_entry(bundle, name)
+    attempt = _attempt_of(outcome) if outcome else entry.get("lastAttempt") or {}
+    hooks = [hook.entry() for hook in outcome.hooks] if outcome else entry.get("hooks") or []
+    return ObservedRelease(
+        name=name,
+        spec=spec,
+        resolved=wanted,
+        revisions=revisions,
+        attempt=outcome.attempt if outcome else last_attempt(entry),
+        attempt_entry=attempt,
+        hook_entries=tuple(hooks) if attempt.get("error") else (),
+    )
+
+
+def want_release(
+    spec: ReleaseSpec, secrets: SecretValues, charts: ChartSource, digest_key: Callable[[], bytes]
+) -> ResolvedRelease:
+    """The release with its secrets resolved and its digest, or what stands in the way."""
+    try:
+        resolved = resolve(spec.values, secrets.lookup, release=spec.name)
+    except SecretMissing as error:
+        return ResolvedRelease(spec, obstacle=_obstacle(Reason.SECRET_MISSING, error))
+    except SpecInvalid as error:
+        return ResolvedRelease(spec, obstacle=_obstacle(Reason.SPEC_INVALID, error))
+    key = digest_key()
+    asked = _spec_digest(spec, resolved, key)
+    try:
+        chart = charts.digest(spec.chart)
+    except SecretMissing as error:
+        obstacle = _obstacle(Reason.SECRET_MISSING, error)
+    except ChartInvalid as error:
+        obstacle = _obstacle(chart_reason(error), error, retry_after(error))
+    else:
+        digest = values_digest(chart, spec.chart.version, resolved.values, key)
+        return ResolvedRelease(spec, digest[:DIGEST_LENGTH], asked, resolved)
+    return ResolvedRelease(spec, spec_digest=asked, resolved=resolved, obstacle=obstacle)
+
+
+def _spec_digest(spec: ReleaseSpec, resolved: ResolvedValues, key: bytes) -> str:
+    """Empty for a chart in a directory, which may be another one tomorrow under the same name."""
+    if not spec.chart.repository or spec.chart.repository.startswith("file:"):
+        return ""
+    return spec_digest(spec.chart, resolved.values, key)[:DIGEST_LENGTH]
+
+
+def as_recorded(wanted: ResolvedRelease, revisions: tuple[Revision, ...]) -> ResolvedRelease:
+    """Where the chart cannot be had, its digest is that of the last revision, if that was made for this
+    very spec: a version of a chart does not change in its repository."""
+    last = revisions[-1] if revisions else None
+    known = last is not None and last.ours and last.spec_digest == wanted.spec_digest
+    if wanted.digest or not wanted.spec_digest or last is None or not known:
+        return wanted
+    return replace(wanted, digest=last.held or last.digest)
+
+
+def is_deployed(revisions: tuple[Revision, ...]) -> bool:
+    return any(revision.status == "deployed" for revision in revisions)
+
+
+def recorded(revisions: tuple[Revision, ...]) -> Recorded | None:
+    if not revisions:
+        return None
+    last, *earlier = reversed(revisions)
+    return Recorded(
+        version=last.version,
+        status=last.status,
+        digest=last.digest,
+        ours=last.ours,
+        modified=last.modified,
+        any_deployed=is_deployed(revisions),
+        usable=frozenset(one.version for one in revisions if one.status in ("deployed", "superseded")),
+        copied_from=_copied_from(last, earlier),
+        forced=marks_in(one.forced for one in revisions),
+        asked=marks_in(one.asked for one in revisions),
+        rolled_back_to=last.rolled_back_to,
+        held=last.held,
+        removing=last.removing,
+    )
+
+
+def _copied_from(last: Revision, earlier: Sequence[Revision]) -> frozenset[int]:
+    """Revisions that the newest may be a rollback to. The one that it names may have left the history."""
+    if last.ours or not last.origin:
+        return frozenset()
+    return frozenset({last.origin, *(one.version for one in earlier if one.origin == last.origin)})
+
+
+def steady_jitter(release: str, attempt: Attempt | None) -> float:
+    """A number in [0, 1) that differs between releases and failures, not between passes."""
+    return backoff.steady_jitter(f"{release} {attempt.finished if attempt else 0}")
+
+
+def _obstacle(reason: Reason, error: Exception, again_after: float = RETRY_SECONDS) -> NextAction:
+    return NextAction(Action.WAIT, reason, str(error), again_after=again_after)
+
+
+def _status_entry(obj: Mapping[str, Any], release: str) -> Mapping[str, Any]:
+    known = (obj.get("status") or {}).get("releases") or []
+    return next((entry for entry in known if entry.get("name") == release), {})
+
+
+def _attempt_of(outcome: ActionOutcome) -> dict[str, Any]:
+    attempt = outcome.attempt
+    return attempt_entry(
+        action=attempt.action,
+        digest=attempt.digest,
+        started=outcome.started,
+        duration=outcome.duration,
+        finished=attempt.finished,
+        failures=attempt.failures,
+        error=outcome.error,
+        requests=attempt.requests,
+        interrupted=attempt.interrupted,
+    )

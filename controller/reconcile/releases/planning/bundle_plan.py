@@ -1,0 +1,258 @@
+"""helmbundle's level of a plan: what would be done to each release of a bundle with mode Plan."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from controller.domain.api.conditions import shorten
+from controller.domain.releases.bundle import PlannedSpec, ReleaseSpec
+from controller.domain.releases.digests import fingerprint, values_digest
+from controller.domain.releases.plan import (
+    PlanAction,
+    ReleaseEffects,
+    bundle_plan,
+    desired_digest,
+    desired_of,
+)
+from controller.domain.releases.release_size import nearly_too_large, too_large
+from controller.domain.shared.redaction import Redactor
+from controller.domain.values.secret_refs import ResolvedValues, resolve
+from controller.errors import ChartInvalid, HelmFailed, ReleaseMissing, SpecInvalid
+from controller.ports.charts import ChartSource
+from controller.ports.helm import HelmClient, HelmRequest, ReleaseRecords, RenderedRelease, Revision
+from controller.ports.kubernetes import HELMBUNDLE, Kube
+from controller.ports.system import Clock
+from controller.reconcile.releases.actions.volume_keeper import VolumeKeeper
+from controller.reconcile.releases.observe_bundle import ObservedBundle
+from controller.reconcile.releases.observe_release import DIGEST_LENGTH
+from controller.reconcile.releases.planning.effects import DryRun, ObjectEffects
+from controller.reconcile.releases.size_guard import SizeGuard
+
+PROBLEM_LIMIT = 2000
+# Seconds until a plan that would fail is made again.
+RETRY_SECONDS = 20.0
+_NOTHING = RenderedRelease((), ())
+
+
+@dataclass(frozen=True)
+class _Candidate:
+    """A release that would be touched, with all that its effects depend on.
+
+    `values` are resolved, secrets that are not there yet by stand-ins, which `missing` counts.
+    """
+
+    name: str
+    action: PlanAction
+    revisions: tuple[Revision, ...]
+    resolved: str = ""
+    digest: str = ""
+    spec: ReleaseSpec | None = None
+    values: ResolvedValues | None = None
+    missing: int = 0
+    problem: str = ""
+
+    def stamp(self) -> tuple[object, ...]:
+        """What changes when the effects may have changed, but for the cluster's objects."""
+        last = self.revisions[-1] if self.revisions else None
+        seen = (last.version, last.status, last.digest) if last else ()
+        return (self.name, self.action, self.resolved, self.digest, self.missing, self.problem, seen)
+
+
+class BundlePlanner:
+    """Plans what a bundle asks for, or what it is to become (`spec.planned`), by render and dry run.
+
+    What it found is kept for `keep` seconds at most, while neither the wish nor Helm's records change.
+    """
+
+    def __init__(
+        self,
+        *,
+        kube: Kube,
+        helm: HelmClient,
+        records: ReleaseRecords,
+        charts: ChartSource,
+        clock: Clock,
+        sizes: SizeGuard,
+        digest_key: Callable[[], bytes],
+        keep: float,
+    ) -> None:
+        self._kube = kube
+        self._helm = helm
+        self._records = records
+        self._charts = charts
+        self._clock = clock
+        self._sizes = sizes
+        self._digest_key = digest_key
+        self._keep = keep
+        self._volumes = VolumeKeeper(kube, records)
+        self._known: dict[tuple[str, str], tuple[object, float, tuple[ReleaseEffects, ...]]] = {}
+
+    def plan(self, look: ObservedBundle) -> dict[str, Any] | None:
+        """`status.plan` of the bundle; None with another mode. Raises KubeError when a server is away."""
+        bundle = look.bundle
+        key = (bundle.namespace, bundle.name)
+        if bundle.spec.mode != "Plan" or bundle.deleting:
+            self._known.pop(key, None)
+            return None
+        target = bundle.spec.planned or PlannedSpec(bundle.spec.releases, bundle.spec.volumes)
+        candidates = tuple(self._candidates(look, target))
+        stamp = (target.volumes, tuple(one.stamp() for one in candidates))
+        known = self._known.get(key)
+        now = self._clock.monotonic()
+        if known is None or known[0] != stamp or now >= known[1]:
+            effects = tuple(self._effects(look, one, target) for one in candidates)
+            # What would fail now may heal in the cluster, and nothing tells us when.
+            keep = min(self._keep, RETRY_SECONDS) if any(one.problem for one in effects) else self._keep
+            known = (stamp, now + keep, effects)
+            self._known[key] = known
+        if any(one.problem for one in known[2]):
+            look.again.append(RETRY_SECONDS)
+        return bundle_plan(known[2], bundle.generation, self._desired(look, target))
+
+    def _desired(self, look: ObservedBundle, target: PlannedSpec) -> str:
+        """Which wish this plan is of; empty while a chart cannot be read, which the plan then tells."""
+        spec = look.obj["spec"]
+        try:
+            charts = [self._charts.digest(release.chart) for release in target.releases]
+        except ChartInvalid:
+            return ""
+        return desired_digest(desired_of(spec.get("planned") or spec), charts)
+
+    def _candidates(self, look: ObservedBundle, target: PlannedSpec) -> Iterator[_Candidate]:
+        for spec in target.releases:
+            found = self._resolved(look, spec)
+            if found is not None:
+                yield found
+        named = {spec.name for spec in target.releases}
+        for name in sorted(look.names()):
+            revisions = look.histories.get(name, ())
+            if name not in named and revisions and revisions[-1].bundle == look.bundle.name:
+                yield _Candidate(name, PlanAction.UNINSTALL, revisions)
+
+    def _resolved(self, look: ObservedBundle, spec: ReleaseSpec) -> _Candidate | None:
+        """What would be done to the release, None for nothing."""
+        revisions = look.histories.get(spec.name, ())
+        action = PlanAction.UPGRADE if revisions else PlanAction.INSTALL
+        if spec.suspend or look.suspended(spec.name):
+            return None
+        missing: set[tuple[str, str]] = set()
+
+        def lookup(name: str, key: str) -> str:
+            text = look.secrets.lookup(name, key)
+            if text is None:
+                missing.add((name, key))
+            return text or f"<{name}/{key}>"
+
+        try:
+            values = resolve(spec.values, lookup, release=spec.name)
+            chart = self._charts.digest(spec.chart)
+        except (ChartInvalid, SpecInvalid) as error:
+            return _Candidate(spec.name, action, revisions, spec=spec, problem=str(error))
+        digest = ""
+        if revisions:
+            # Only then: the installation's key is made when it is first needed, and a plan makes nothing.
+            full = values_digest(chart, spec.chart.version, values.values, self._digest_key())
+            digest = full[:DIGEST_LENGTH]
+            if not missing and _stands(revisions[-1], digest, rollback=look.requests(spec.name).rollback):
+                return None
+        return _Candidate(
+            spec.name,
+            action,
+            revisions,
+            resolved=fingerprint(
+                {"chart": chart, "version": spec.chart.version, "values": dict(spec.values)}
+            ),
+            digest=digest,
+            spec=spec,
+            values=values,
+            missing=len(missing),
+            problem=self._taken(look, revisions),
+        )
+
+    def _taken(self, look: ObservedBundle, revisions: tuple[Revision, ...]) -> str:
+        owner = revisions[-1].bundle if revisions else ""
+        if owner in ("", look.bundle.name):
+            return ""
+        other = self._kube.get(HELMBUNDLE, owner, look.bundle.namespace)
+        return "" if other is None else f'the release belongs to HelmBundle "{owner}"'
+
+    def _effects(self, look: ObservedBundle, one: _Candidate, target: PlannedSpec) -> ReleaseEffects:
+        namespace = look.bundle.namespace
+        dry_run = DryRun(self._kube, one.name, namespace)
+        redactor = Redactor(one.values.secrets if one.values else ())
+        found, octets, problem = ObjectEffects(), 0, one.problem
+        try:
+            if one.action == PlanAction.UNINSTALL:
+                claims = self._records.claims(one.name, namespace)
+                delete = target.volumes == "Delete"
+                found = dry_run.remove(self._recorded(one, namespace), claims, delete_volumes=delete)
+            elif not problem:
+                rendered = self._helm.render(self._request(one, namespace), server=True)
+                before = self._recorded(one, namespace).manifest
+                dropped = self._volumes.dropped(one.name, namespace, rendered)
+                found = dry_run.apply(rendered, one.action, before, dropped, volumes=target.volumes)
+                if target.volumes == "Retain":
+                    found.problems += self._volumes.problems(rendered, namespace, str(one.action).lower())
+                if one.spec is not None and one.values is not None:
+                    octets = self._sizes.of_rendered(one.spec, one.values, rendered)
+                    problem = too_large(octets)
+        except (ChartInvalid, HelmFailed) as error:
+            problem = str(error)
+        notes = [note for note in (*found.notes, nearly_too_large(octets)) if note]
+        if one.missing:
+            notes.append(f"{one.missing} credential(s) are not there yet: names stand in their place here")
+        return ReleaseEffects(
+            name=one.name,
+            action=one.action,
+            desired=one.resolved,
+            before=one.revisions[-1].digest if one.revisions else "",
+            after=one.digest,
+            chart=_chart(one),
+            objects=tuple(found.objects),
+            restarts=tuple(found.restarts),
+            pods=found.pods,
+            jobs=tuple(found.jobs),
+            hooks=tuple(found.hooks),
+            octets=octets,
+            notes=tuple(redactor.redact(note) for note in notes),
+            problem=shorten(" ".join(redactor.redact(problem or found.problem()).split()), PROBLEM_LIMIT),
+        )
+
+    def _recorded(self, one: _Candidate, namespace: str) -> RenderedRelease:
+        """What the newest revision that was deployed has put there, or else the newest one."""
+        known = [rev for rev in one.revisions if rev.status == "deployed"] or list(one.revisions)
+        if not known:
+            return _NOTHING
+        try:
+            return self._records.manifest(one.name, namespace, known[-1].version)
+        except ReleaseMissing:
+            return _NOTHING
+
+    def _request(self, one: _Candidate, namespace: str) -> HelmRequest:
+        if one.spec is None or one.values is None:
+            raise HelmFailed(f"release {one.name} without a spec")
+        return HelmRequest(
+            one.name,
+            namespace,
+            self._charts.locate(one.spec.chart),
+            one.values.values,
+            timeout=one.spec.timeout,
+        )
+
+
+def _stands(last: Revision, digest: str, *, rollback: str) -> bool:
+    """Whether the release stays as it is: as wanted, or where an operator has rolled it back to."""
+    rolled_back = bool(rollback and last.rolled_back_to and last.held == digest)
+    return last.status == "deployed" and last.ours and (rolled_back or last.digest == digest)
+
+
+def _chart(one: _Candidate) -> str:
+    """`keystone 2025.2.1`, `keystone 2025.2.0 → 2025.2.1`; the version only where the spec names one."""
+    if one.spec is None:
+        return ""
+    before = one.revisions[-1].chart_version if one.revisions else ""
+    after = one.spec.chart.version
+    version = f"{before} → {after}" if before and after and before != after else after
+    return f"{one.spec.chart.name} {version}".strip()

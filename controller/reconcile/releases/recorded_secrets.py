@@ -1,0 +1,102 @@
+"""Secrets in what Helm has recorded of a release: what errors may quote that no spec tells any more.
+
+The values of a spec are not at hand when a release is taken away, goes back to an older revision, or has its
+objects corrected: Helm's record then is all that knows which texts its hooks and objects hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Protocol
+
+from controller.domain.api.keys import ReleaseKey
+from controller.domain.releases.next_action import Action
+from controller.domain.releases.requests import Requests
+from controller.domain.shared.redaction import Redactor
+from controller.errors import HelmFailed
+from controller.ports.helm import ReleaseRecords
+from controller.ports.kubernetes import Kube, KubeObject
+from controller.reconcile.shared.secret_values import SecretValues
+
+# The values of these are those of the spec, which the action was given with its secrets.
+_SERVES_THE_SPEC = (Action.INSTALL, Action.UPGRADE)
+
+
+class Acting(Protocol):
+    """An action on a release: `version` is the revision it makes or works on, `redactor` knows the secrets
+    of the values that it was given."""
+
+    @property
+    def action(self) -> str: ...
+
+    @property
+    def version(self) -> int: ...
+
+    @property
+    def requests(self) -> Requests: ...
+
+    @property
+    def redactor(self) -> Redactor: ...
+
+
+class RecordedSecrets:
+    """Makes redactors for actions that work on what is recorded. Reads nothing until it is asked."""
+
+    def __init__(self, kube: Kube, records: ReleaseRecords) -> None:
+        self._kube = kube
+        self._records = records
+
+    def redactor(self, key: ReleaseKey, acting: Acting) -> Redactor:
+        """The action's redactor, with what the record that it works on holds of secrets.
+
+        Raises KubeError when that cannot be read.
+        """
+        if acting.action in _SERVES_THE_SPEC:
+            return acting.redactor
+        back = acting.action == Action.ROLLBACK
+        version = acting.requests.rollback_revision if back else acting.version
+        namespace, release = key
+        try:
+            given = set(_texts(self._records.given_values(release, namespace, version)))
+            rendered = self._records.manifest(release, namespace, version)
+        except HelmFailed:
+            # No such revision, or one that nobody can read: no action can have had its values.
+            return acting.redactor
+        # Which values were references is not recorded, and their Secrets may be gone: any may be a secret,
+        # also one that a ConfigMap of the chart quotes. But what has such a name is told by it.
+        objects = (*rendered.manifest, *rendered.hooks)
+        kept = given & SecretValues(self._kube, namespace).of_no_release()
+        images = {text for obj in objects for text in _images(obj)}
+        names = {release, namespace, *(text for obj in objects for text in _names(obj))}
+        return acting.redactor.including(kept | (given - images)).sparing(names)
+
+
+def _names(obj: KubeObject) -> Iterator[str]:
+    """Its kind, its name, and what its labels say of it."""
+    meta = obj.get("metadata") or {}
+    yield from (str(obj.get("kind")), str(meta.get("name")), *map(str, (meta.get("labels") or {}).values()))
+
+
+def _images(value: Any) -> Iterator[str]:
+    """The images of all containers, whatever kind has them."""
+    if isinstance(value, Mapping):
+        image = value.get("image")
+        if isinstance(image, str):
+            yield image
+        for part in value.values():
+            yield from _images(part)
+    elif isinstance(value, list | tuple):
+        for part in value:
+            yield from _images(part)
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """Every text in values or in an object, keys left out."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for part in value.values():
+            yield from _texts(part)
+    elif isinstance(value, list | tuple):
+        for part in value:
+            yield from _texts(part)

@@ -1,0 +1,99 @@
+"""How one release looks in the status after a pass: its state and its view."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from controller.domain.api.reasons import Reason, known_reason
+from controller.domain.releases.bundle_status import ReleaseState, ReleaseView
+from controller.domain.releases.hooks import HookView
+from controller.domain.releases.next_action import Action, NextAction
+from controller.reconcile.releases.observe_bundle import ObservedBundle
+from controller.reconcile.releases.observe_release import ObservedRelease
+
+
+def resting_state(decision: NextAction, release: ObservedRelease) -> ReleaseState:
+    """The state of a release that nothing is being done to."""
+    revisions = release.revisions
+    if decision.reason == Reason.PLAN_PENDING:
+        return ReleaseState.SUSPENDED
+    if decision.reason in (Reason.SUSPENDED, Reason.ROLLED_BACK):
+        # Suspended as it should be is deployed all the same; otherwise nobody knows what it lacks.
+        last = revisions[-1] if revisions else None
+        as_wanted = last and release.resolved and last.digest == release.resolved.digest and last.ours
+        if as_wanted and last and last.status == "deployed":
+            return ReleaseState.DEPLOYED
+        # Whoever suspends it to look into a failure must still be told of that.
+        failed = last is not None and last.status == "failed"
+        return ReleaseState.FAILED if failed else ReleaseState.SUSPENDED
+    if decision.action == Action.NOTHING or decision.reason == Reason.DRIFT_RECURS:
+        return ReleaseState.DEPLOYED
+    failing = (
+        Reason.BACKING_OFF,
+        Reason.CHART_INVALID,
+        Reason.CHART_NOT_FOUND,
+        Reason.CHART_UNTRUSTED,
+        Reason.REPOSITORY_DENIED,
+        Reason.REPOSITORY_UNTRUSTED,
+        Reason.RELEASE_NAME_TAKEN,
+        Reason.RELEASE_TOO_LARGE,
+        Reason.SPEC_INVALID,
+    )
+    if decision.reason in failing or (revisions and revisions[-1].status == "failed"):
+        return ReleaseState.FAILED
+    if decision.reason == Reason.REPOSITORY_UNAVAILABLE and not revisions:
+        # What is deployed goes on running without its repository, and may well be as wanted.
+        return ReleaseState.FAILED
+    return ReleaseState.WAITING
+
+
+def release_view(
+    look: ObservedBundle,
+    release: ObservedRelease,
+    decision: NextAction,
+    state: ReleaseState,
+    hooks: Sequence[HookView],
+) -> ReleaseView:
+    """The release as its bundle's status shows it from now on. `hooks` are those of a running action."""
+    last = release.revisions[-1] if release.revisions else None
+    message = decision.message
+    error = str(release.attempt_entry.get("error") or "")
+    if error and state == ReleaseState.FAILED:
+        message = f"{error} ({message})" if message else error
+    return ReleaseView(
+        name=release.name,
+        namespace=look.bundle.namespace,
+        state=state,
+        reason=decision.reason,
+        message=message,
+        revision=last.version if last else 0,
+        chart_version=last.chart_version if last else "",
+        digest=last.digest if last else "",
+        last_attempt=release.attempt_entry,
+        unlocks=release.attempt.unlocks if release.attempt else 0,
+        hooks=[hook.entry() for hook in hooks] or release.hook_entries,
+        drift=look.drifts[release.name].entries() if release.name in look.drifts else (),
+        kept=look.kept.get(release.name, ()),
+    )
+
+
+def as_before(look: ObservedBundle, view: ReleaseView) -> tuple[ReleaseView, ...]:
+    """The view of a release that is put off: its state, reason, message and drift as the status has them.
+
+    What is known besides, such as how its last action ended, is as in `view`. Nothing when the status does
+    not have the release yet: whoever takes it up says what becomes of it.
+    """
+    known = (look.obj.get("status") or {}).get("releases") or []
+    entry = next((one for one in known if one.get("name") == view.name), None)
+    if entry is None:
+        return ()
+    return (
+        replace(
+            view,
+            state=ReleaseState(entry["state"]),
+            reason=known_reason(str(entry.get("reason")), view.reason),
+            message=str(entry.get("message") or ""),
+            drift=tuple(entry.get("drift") or ()),
+        ),
+    )

@@ -1,0 +1,88 @@
+"""Guards the size of releases: told before Helm is asked to write what the API server would refuse."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from controller.domain.api.keys import ReleaseKey
+from controller.domain.api.reasons import Reason
+from controller.domain.releases.bundle import ReleaseSpec
+from controller.domain.releases.bundle_status import ReleaseView
+from controller.domain.releases.next_action import Action, NextAction
+from controller.domain.releases.release_size import nearly_too_large, release_octets, too_large
+from controller.domain.values.secret_refs import ResolvedValues
+from controller.errors import ChartInvalid, HelmFailed
+from controller.ports.charts import ChartSource
+from controller.ports.helm import HelmClient, HelmRequest, RenderedRelease
+from controller.ports.kubernetes import Events
+from controller.reconcile.releases.observe_bundle import ObservedBundle
+from controller.reconcile.releases.observe_release import ObservedRelease
+
+# What runs, what is wanted, and what was wanted before that.
+_REMEMBERED = 3
+
+
+class SizeGuard:
+    """Estimates each release once for each digest, from a render; the status remembers what runs."""
+
+    def __init__(self, *, helm: HelmClient, charts: ChartSource, events: Events) -> None:
+        self._helm = helm
+        self._charts = charts
+        self._events = events
+        self._known: dict[ReleaseKey, dict[str, int]] = {}
+
+    def guard(self, look: ObservedBundle, release: ObservedRelease, decision: NextAction) -> NextAction:
+        """The decision, unless it would write a record that cannot be stored."""
+        wanted = release.resolved
+        making = decision.action in (Action.INSTALL, Action.UPGRADE)
+        if not making or wanted is None or wanted.resolved is None or not wanted.digest:
+            return decision
+        known = self._known.setdefault(look.key(release.name), {})
+        if wanted.digest not in known:
+            octets = self._estimate(look, wanted.spec, wanted.resolved)
+            if octets is None:
+                return decision
+            while len(known) >= _REMEMBERED:
+                known.pop(next(iter(known)))
+            known[wanted.digest] = octets
+            self._report(look, release.name, octets)
+        text = too_large(known[wanted.digest])
+        return NextAction(Action.WAIT, Reason.RELEASE_TOO_LARGE, text) if text else decision
+
+    def forget(self, key: ReleaseKey) -> None:
+        """The release is gone."""
+        self._known.pop(key, None)
+
+    def shown(self, look: ObservedBundle, view: ReleaseView) -> ReleaseView:
+        """The view with the size of the revision that it shows, if that is known."""
+        octets = self._known.get(look.key(view.name), {}).get(view.digest, 0)
+        if not octets:
+            entries = (look.obj.get("status") or {}).get("releases") or []
+            empty: dict[str, Any] = {}
+            before = next((one for one in entries if one.get("name") == view.name), empty)
+            octets = int(before.get("bytes") or 0) if before.get("valuesDigest") == view.digest else 0
+        return replace(view, octets=octets)
+
+    def of_rendered(self, spec: ReleaseSpec, values: ResolvedValues, rendered: RenderedRelease) -> int:
+        """Size of a release that was rendered already. Raises ChartInvalid."""
+        files, defaults = self._charts.files(spec.chart), self._charts.defaults(spec.chart)
+        return release_octets(files, defaults, values.values, rendered.text)
+
+    def _estimate(self, look: ObservedBundle, spec: ReleaseSpec, values: ResolvedValues) -> int | None:
+        """None when it cannot be rendered now: the action itself will tell why."""
+        namespace = look.bundle.namespace
+        try:
+            request = HelmRequest(spec.name, namespace, self._charts.locate(spec.chart), values.values)
+            return self.of_rendered(spec, values, self._helm.render(request))
+        except (ChartInvalid, HelmFailed):
+            return None
+
+    def _report(self, look: ObservedBundle, name: str, octets: int) -> None:
+        for reason, text in (
+            (Reason.RELEASE_TOO_LARGE, too_large(octets)),
+            (Reason.RELEASE_LARGE, nearly_too_large(octets)),
+        ):
+            if text:
+                message = f"release {name}: {text}"
+                self._events.emit(look.obj, type_=reason.event, reason=reason, message=message)

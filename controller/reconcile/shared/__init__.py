@@ -1,0 +1,1 @@
+"""What every container needs: Lease, work queue, object store, status writer, redaction."""

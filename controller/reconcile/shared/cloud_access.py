@@ -1,0 +1,94 @@
+"""The region's OpenStack, opened with the credentials that the region has now."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import threading
+
+from controller.domain.api.names import CLOUDS_CA_KEY, CLOUDS_KEY, CLOUDS_SECRET
+from controller.domain.shared.cloud_facts import CloudView
+from controller.errors import CloudRefused, CloudUnavailable
+from controller.ports.kubernetes import SECRET, Kube
+from controller.ports.openstack import Cloud, Clouds
+from controller.ports.system import Clock
+
+# In one pass nothing more is begun after so many seconds, and what was begun has a while to come to its end:
+# one server is asked after and acted upon where the lists alone took the time, or no look would get anywhere.
+# Lists that are not complete when the grace is over are not known.
+LOOK_WITHIN, LOOK_GRACE = 40.0, 20.0
+# So many seconds more for the first step of a host, which is a read and a write: lists that just came in time
+# are acted upon. So a pass takes 75 seconds and one request at most; 120 are too long for a container.
+STEP_GRACE = 15.0
+
+
+class CloudAccess:
+    """Gives the cloud of one region's namespace. Safe from several threads."""
+
+    def __init__(self, kube: Kube, clouds: Clouds, clock: Clock, namespace: str) -> None:
+        self._kube = kube
+        self._clouds = clouds
+        self._clock = clock
+        self._namespace = namespace
+        self._lock = threading.Lock()
+        self._digest = ""
+        self._cloud: Cloud | None = None
+        self._view: CloudView | None = None
+
+    def cloud(self) -> Cloud:
+        """The cloud; opened again when its Secret has changed.
+
+        Raises CloudUnavailable where there are no usable credentials (yet), KubeError.
+        """
+        secret = self._kube.get(SECRET, CLOUDS_SECRET, self._namespace)
+        data = (secret or {}).get("data") or {}
+        text = data.get(CLOUDS_KEY)
+        if not text:
+            raise CloudUnavailable(f'there is no Secret "{CLOUDS_SECRET}" with a {CLOUDS_KEY} yet')
+        try:
+            content = base64.b64decode(text, validate=True)
+            authority = base64.b64decode(data.get(CLOUDS_CA_KEY) or "", validate=True)
+        except (binascii.Error, ValueError):
+            raise CloudUnavailable(f'the Secret "{CLOUDS_SECRET}" cannot be read') from None
+        digest = hashlib.sha256(content + b"\0" + authority).hexdigest()
+        with self._lock:
+            if self._cloud is None or digest != self._digest:
+                try:
+                    opened = self._clouds.open(content, authority)
+                except CloudRefused as error:
+                    raise CloudUnavailable(str(error)) from None
+                if self._cloud is not None:
+                    self._cloud.close()
+                self._cloud, self._digest = opened, digest
+            return self._cloud
+
+    def for_one_pass(self) -> Cloud:
+        """The cloud for one pass. Raises as `cloud` does."""
+        return self.cloud().until(self._clock.monotonic() + LOOK_WITHIN, grace=LOOK_GRACE)
+
+    def observe_hosts(self, cloud: Cloud) -> CloudView:
+        """All hosts, again. Raises CloudUnavailable where any part of it is not known."""
+        try:
+            view = CloudView(
+                services=cloud.compute_services(),
+                hypervisors=cloud.hypervisors(),
+                agents=cloud.network_agents(),
+                volumes=cloud.volume_services(),
+                aggregates=cloud.aggregates(),
+                taken=self._clock.monotonic(),
+            )
+        except CloudRefused as error:
+            # An administrator may read all of these: a refusal is a cloud that is being set up or broken.
+            raise CloudUnavailable(str(error)) from None
+        with self._lock:
+            self._view = view
+        return view
+
+    def last_view(self, *, younger_than: float) -> CloudView | None:
+        """The last complete look, if it was taken within so many seconds."""
+        with self._lock:
+            view = self._view
+        if view is None or self._clock.monotonic() - view.taken > younger_than:
+            return None
+        return view

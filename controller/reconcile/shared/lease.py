@@ -1,0 +1,156 @@
+"""The Lease that makes a container the only writer of its kind.
+
+Two pods run for a minute when a node dies and its pod is replaced; both must not act. A container
+takes the Lease of its own name before its first write and ends itself when it cannot renew it in
+time. The holder is the pod, so that a restarted container takes its own Lease again at once.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from controller.domain.api.names import WORK_AGE_ANNOTATION
+from controller.errors import Conflict, KubeError
+from controller.ports.kubernetes import LEASE, Kube
+from controller.ports.system import Clock
+
+DURATION = 15
+RENEW_EVERY = 5.0
+# After a renewal that failed, so that a cut connection does not use up the time there is.
+RETRY_EVERY = 0.5
+# A holder gives up well before others may take over: client-go keeps the same distance
+# (leaderelection: RenewDeadline 10 s under LeaseDuration 15 s).
+GIVE_UP_AFTER = 10.0
+# Seconds. No look at anything takes as long as this; what does is told on the Lease, which is renewed by
+# a thread of its own whatever the work does.
+STUCK_AFTER = 120.0
+
+
+def lease_name(container: str) -> str:
+    """Name of a container's Lease, in the namespace of the controller's pod."""
+    return f"osctl-{container}"
+
+
+class _WentBack(Exception):
+    """The Lease shows a state from before our last renewal."""
+
+
+@dataclass
+class _Seen:
+    stamp: str = ""
+    since: float = 0.0
+
+
+class WriterLease:
+    """One container's Lease. One thread acquires and renews; `lost` may be asked from any thread.
+
+    `kube` should answer or give up within a few seconds, and without retries of its own.
+    """
+
+    def __init__(self, kube: Kube, clock: Clock, *, name: str, namespace: str, holder: str) -> None:
+        self._kube = kube
+        self._clock = clock
+        self._name = name
+        self._namespace = namespace
+        self._holder = holder
+        self._seen = _Seen()
+        self._renewed = clock.monotonic()
+        # The times of renewal that the Lease may show if nobody but us has written it since we hold it.
+        self._written: set[str] = set()
+        self._held = False
+        self._work_age = 0.0
+
+    def try_take(self, work_age: float = 0.0) -> bool:
+        """Takes or renews the Lease; False while someone else holds it or the API does not answer.
+
+        Another pod's Lease is taken over only after we ourselves saw it unchanged for its whole
+        duration: clocks of two nodes are never compared. A Lease that is ours, but not as we left it, is
+        lost at once: the API server's state went back (etcd was restored), and watches that have seen a
+        later one would stay silent until it comes again.
+
+        `work_age`: for how many seconds one piece of the container's work has been under way.
+        """
+        self._work_age = work_age
+        asked_at = self._clock.monotonic()
+        try:
+            held = self._take()
+        except KubeError:
+            held = False
+        except _WentBack:
+            self._renewed = -math.inf
+            return False
+        if held:
+            self._renewed = asked_at
+        return held
+
+    def lost(self) -> bool:
+        """Whether the last renewal is so long ago that another pod may soon believe us dead."""
+        return self._clock.monotonic() - self._renewed > GIVE_UP_AFTER
+
+    def release(self) -> None:
+        """Lets another pod take over at once. A failure is no harm: the Lease ends by itself."""
+        try:
+            lease = self._kube.get(LEASE, self._name, self._namespace)
+            if lease and (lease.get("spec") or {}).get("holderIdentity") == self._holder:
+                freed = self._object(lease["metadata"], transitions=_transitions(lease))
+                freed["spec"]["holderIdentity"] = ""
+                self._kube.replace(freed)
+        except KubeError:
+            return
+
+    def _take(self) -> bool:
+        lease = self._kube.get(LEASE, self._name, self._namespace)
+        if lease is None:
+            return self._write(self._kube.create, self._object({}, transitions=0))
+        spec = lease.get("spec") or {}
+        holder = spec.get("holderIdentity") or ""
+        if holder not in ("", self._holder) and not self._expired(lease):
+            return False
+        if holder == self._holder and self._held and str(spec.get("renewTime")) not in self._written:
+            raise _WentBack
+        transitions = _transitions(lease) + (holder != self._holder)
+        return self._write(self._kube.replace, self._object(lease["metadata"], transitions=transitions))
+
+    def _write(self, write: Callable[[dict[str, Any]], object], lease: dict[str, Any]) -> bool:
+        moment = str(lease["spec"]["renewTime"])
+        # Before it is sent: it may be stored without our ever hearing of it.
+        self._written.add(moment)
+        try:
+            write(lease)
+        except Conflict:
+            return False
+        self._held, self._written = True, {moment}
+        return True
+
+    def _expired(self, lease: dict[str, Any]) -> bool:
+        now = self._clock.monotonic()
+        stamp = str(lease["metadata"].get("resourceVersion"))
+        if stamp != self._seen.stamp:
+            self._seen = _Seen(stamp, now)
+        duration = int((lease.get("spec") or {}).get("leaseDurationSeconds") or DURATION)
+        return now - self._seen.since > duration
+
+    def _object(self, metadata: dict[str, Any], *, transitions: int) -> dict[str, Any]:
+        moment = datetime.fromtimestamp(self._clock.now(), UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        kept: dict[str, Any] = {key: metadata[key] for key in ("resourceVersion", "uid") if key in metadata}
+        if self._work_age > STUCK_AFTER:
+            kept["annotations"] = {WORK_AGE_ANNOTATION: str(int(self._work_age))}
+        return {
+            "apiVersion": LEASE.api_version,
+            "kind": LEASE.kind,
+            "metadata": {"name": self._name, "namespace": self._namespace, **kept},
+            "spec": {
+                "holderIdentity": self._holder,
+                "leaseDurationSeconds": DURATION,
+                "leaseTransitions": transitions,
+                "renewTime": moment,
+            },
+        }
+
+
+def _transitions(lease: dict[str, Any]) -> int:
+    return int((lease.get("spec") or {}).get("leaseTransitions") or 0)

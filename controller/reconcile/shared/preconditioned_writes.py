@@ -1,0 +1,55 @@
+"""Writes to an object that a pass has read: to that very one, and not to another of its name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from controller.errors import Conflict, ObjectMissing, ObjectReplaced
+from controller.ports.kubernetes import Kube, KubeObject, Resource
+
+# Of those that write at once one succeeds, and the next try is a request away. The containers write once a
+# second at the most; so many tries are for five that write as fast as they can.
+ATTEMPTS = 100
+
+
+def apply_to_seen(
+    kube: Kube,
+    resource: Resource,
+    seen: Mapping[str, Any],
+    *,
+    manager: str,
+    status: Mapping[str, Any] | None = None,
+    finalizers: list[str] | None = None,
+) -> KubeObject:
+    """Server-side apply of a `status` or of `finalizers` to the object that was `seen`; what it is then.
+
+    What was found of an object that was deleted meanwhile must not be told of one that was made under its
+    name since, nor bring a deleted one back. The uid alone does the second only: of a status the API server
+    looks at no metadata but the version (apiextensions-apiserver, statusStrategy.PrepareForUpdate). Where the
+    version has moved on and the object is the same, the write is repeated; `seen` has the new version then.
+
+    Raises ObjectReplaced when the object is gone or another has its name, KubeError otherwise.
+    """
+    read = seen["metadata"]
+    meta = {key: read[key] for key in ("name", "namespace", "uid", "resourceVersion") if key in read}
+    body: KubeObject = {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": meta}
+    if finalizers is not None:
+        meta["finalizers"] = finalizers
+    if status is not None:
+        body["status"] = dict(status)
+    for _ in range(ATTEMPTS):
+        try:
+            after = kube.apply(body, manager=manager, subresource="" if status is None else "status")
+        except (Conflict, ObjectMissing) as error:
+            there = kube.get(resource, read["name"], read.get("namespace"))
+            if there is None or there["metadata"].get("uid") != read.get("uid"):
+                what = "is gone" if there is None else "is another object now"
+                raise ObjectReplaced(f"{resource.kind} {read['name']} {what}") from error
+            if there["metadata"]["resourceVersion"] == meta.get("resourceVersion"):
+                raise  # it is not about the version
+            meta["resourceVersion"] = there["metadata"]["resourceVersion"]
+        else:
+            read["resourceVersion"] = after["metadata"]["resourceVersion"]
+            return after
+    raise Conflict(f"{resource.kind} {read['name']}: others write all the time")

@@ -1,0 +1,62 @@
+"""Values of Secrets for one pass at one bundle: each Secret is read once."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+
+from controller.domain.api.names import MANAGED_BY, MANAGED_BY_US
+from controller.domain.values.chart_values import Values
+from controller.domain.values.secret_refs import find_references
+from controller.errors import SpecInvalid
+from controller.ports.kubernetes import SECRET, Kube, KubeObjects
+
+
+class SecretValues:
+    """A reader of `$secretRef` leaves. Holds what it read as long as one pass lasts."""
+
+    def __init__(self, kube: Kube, namespace: str) -> None:
+        self._kube = kube
+        self._namespace = namespace
+        self._read: dict[str, dict[str, str] | None] = {}
+        self._generated: frozenset[str] | None = None
+
+    def generated(self) -> frozenset[str]:
+        """Every text in the Secrets that we made: what an error might quote when nothing else is known."""
+        if self._generated is None:
+            labels = f"{MANAGED_BY}={MANAGED_BY_US}"
+            self._generated = _texts(self._kube.list(SECRET, self._namespace, labels=labels))
+        return self._generated
+
+    def of_no_release(self) -> frozenset[str]:
+        """Every text in the Secrets that no release has made: ours, and those that people keep."""
+        labels = f"{MANAGED_BY}!=Helm,owner!=helm"
+        return _texts(self._kube.list(SECRET, self._namespace, labels=labels))
+
+    def referenced(self, values: Values) -> frozenset[str]:
+        """The texts that the values refer to, of those that are there."""
+        try:
+            references = find_references(values)
+        except SpecInvalid:
+            return frozenset()
+        found = (self.lookup(reference.name, reference.key) for reference in references)
+        return frozenset(text for text in found if text)
+
+    def lookup(self, name: str, key: str) -> str | None:
+        """The text under a key of a Secret; None when either is missing, or is not UTF-8 text."""
+        if name not in self._read:
+            secret = self._kube.get(SECRET, name, self._namespace)
+            self._read[name] = None if secret is None else dict(secret.get("data") or {})
+        return _decoded((self._read[name] or {}).get(key) or "")
+
+
+def _texts(secrets: KubeObjects) -> frozenset[str]:
+    texts = (_decoded(text) for secret in secrets for text in (secret.get("data") or {}).values())
+    return frozenset(text for text in texts if text)
+
+
+def _decoded(encoded: str) -> str | None:
+    try:
+        return base64.b64decode(encoded, validate=True).decode("utf-8") or None
+    except (binascii.Error, UnicodeDecodeError):
+        return None

@@ -1,0 +1,1 @@
+"""From one OpenStackDeployment to the releases of a region."""

@@ -1,0 +1,396 @@
+"""From one OpenStackDeployment to the releases of a region: pure, and the same for the same input.
+
+core, `osctl render`, `explain` and `diff` all call `render_region`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from controller.domain.region.deployment import OpenStackDeployment
+from controller.domain.region.feature_services import feature_service_problems
+from controller.domain.region.named_charts import (
+    chart_of,
+    name_problems,
+    name_warnings,
+    proxy_warnings,
+    unused_charts,
+)
+from controller.domain.region.node_overrides import check_nodes, label_layers, node_layer
+from controller.domain.region.service_releases import ReleaseTemplate, read_releases, unmet_dependencies
+from controller.domain.region.tls_features import tls_problems, tls_warnings
+from controller.domain.releases.bundle import BundleSpec, ChartRef, ReleaseSpec
+from controller.domain.releases.drift_rules import drift_of, unknown_releases
+from controller.domain.values.catalogue import (
+    CredentialSecret,
+    ServiceEntry,
+    chart_source,
+    decide_services,
+    in_order_of_need,
+)
+from controller.domain.values.chart_values import DocumentPath, Values, lookup, parse_path
+from controller.domain.values.images import check_image_overrides, image_layer
+from controller.domain.values.layer_order import SpecSource, check_overrides, library_layers, spec_layers
+from controller.domain.values.library import Library, main_field_problems
+from controller.domain.values.merge import Layer, MergedValues, merge_layers, merge_onto, nearest_line
+from controller.domain.values.password_guard import password_problems
+from controller.domain.values.service_template import RenderedTemplate, ServiceTemplates
+from controller.domain.values.template_input import RegionInput, ValueOf
+from controller.domain.values.typos import misspelt_keys
+from controller.errors import ChartInvalid, Problem, SpecInvalid
+
+_TEMPLATES = ServiceTemplates()
+_MISSING = object()
+
+
+class ChartDefaults(Protocol):
+    """Where the values.yaml of a chart comes from; `controller.ports.helm.ChartSource` is one."""
+
+    def defaults(self, chart: ChartRef) -> Values:
+        """The chart's values.yaml. Raises ChartInvalid."""
+        ...
+
+
+@dataclass(frozen=True)
+class RegionRelease:
+    """One release: what is sent to Helm (`spec.values`, never with chart defaults) and how it came to be."""
+
+    spec: ReleaseSpec
+    merged: MergedValues
+
+
+@dataclass(frozen=True)
+class RegionBundle:
+    """The releases of one service; `name` is the name of its HelmBundle."""
+
+    service: str
+    name: str
+    releases: tuple[RegionRelease, ...]
+    spec: BundleSpec
+
+
+@dataclass(frozen=True)
+class Region:
+    """Everything that a deployment asks for.
+
+    `bundles` are in the order of the catalogue. `credentials` are the Secrets that must be generated;
+    those that the operator names a Secret for are left out. `missing`: services that cannot be rendered
+    for want of a chart, and why."""
+
+    bundles: tuple[RegionBundle, ...]
+    credentials: tuple[CredentialSecret, ...]
+    warnings: tuple[Problem, ...] = ()
+    missing: Mapping[str, ChartInvalid] = field(default_factory=dict)
+
+    def release(self, name: str) -> RegionRelease | None:
+        """The release of this name, None if the region has none."""
+        found = (r for bundle in self.bundles for r in bundle.releases if r.spec.name == name)
+        return next(found, None)
+
+
+def render_region(
+    deployment: OpenStackDeployment,
+    library: Library,
+    charts: ChartDefaults,
+    *,
+    lines: Mapping[DocumentPath, int] | None = None,
+    source: str = "",
+    partial: bool = False,
+) -> Region:
+    """Renders every service of the deployment and merges all layers of every release.
+
+    `lines` and `source` are given when the deployment was read from a file: problems and provenance
+    then carry `file:line`. Raises SpecInvalid with every problem found, and ChartInvalid, if not
+    `partial`, for charts of single services."""
+    spec = SpecSource(deployment.document, source, lines or {})
+    try:
+        return _RegionRenderer(deployment, library, charts, spec, partial=partial).render()
+    except SpecInvalid as error:
+        raise SpecInvalid([_located(problem, spec) for problem in error.problems]) from error
+
+
+def template_layers(
+    deployment: OpenStackDeployment,
+    library: Library,
+    charts: ChartDefaults,
+    region: Region,
+    *,
+    release: str,
+    value_of: ValueOf | None = None,
+) -> tuple[Layer, ...]:
+    """What templates write for one release when the deployment is this one; nothing else is rendered.
+
+    What other releases get is taken from `region`, or from `value_of`. Raises SpecInvalid, also when the
+    deployment has no such release, and ChartInvalid.
+    """
+    renderer = _RegionRenderer(deployment, library, charts, SpecSource(deployment.document))
+    renderer.done = {one.spec.name: one for bundle in region.bundles for one in bundle.releases}
+    renderer.owners = {one.spec.name: bundle.service for bundle in region.bundles for one in bundle.releases}
+    renderer.owners.update({chart: s for s in region.missing for chart in library.catalogue[s].charts})
+    return renderer.written_by_templates(release, value_of)
+
+
+def _located(problem: Problem, spec: SpecSource) -> Problem:
+    """The problem with the line of its path, when the spec came from a file and no line is known yet."""
+    if problem.source or not spec.source or not problem.path.startswith("spec"):
+        return problem
+    line = nearest_line(spec.lines, parse_path(problem.path))
+    return Problem(problem.path, problem.message, problem.remedy, f"{spec.source}:{line or 1}")
+
+
+class _NotKnown(Exception):
+    """A template asks for a value of a service that has errors: nothing can be said of its own."""
+
+
+def _not_checked(services: Sequence[str], failed: Sequence[str]) -> Problem:
+    message = f"not checked because of errors in {', '.join(failed)}: {', '.join(services)}"
+    return Problem("spec", message, "mend those first, and validate again")
+
+
+@dataclass
+class _RegionRenderer:
+    """One rendering. Services are rendered after those they require, whose final values they may read."""
+
+    deployment: OpenStackDeployment
+    library: Library
+    charts: ChartDefaults
+    spec: SpecSource
+    problems: list[Problem] = field(default_factory=list)
+    warnings: list[Problem] = field(default_factory=list)
+    done: dict[str, RegionRelease] = field(default_factory=dict)
+    desired: dict[str, ReleaseTemplate] = field(default_factory=dict)
+    owners: dict[str, str] = field(default_factory=dict)  # the service of each release
+    failed: list[str] = field(default_factory=list)
+    unchecked: list[str] = field(default_factory=list)  # for want of values of those that failed
+    partial: bool = False
+    missing: dict[str, ChartInvalid] = field(default_factory=dict)
+    without_chart: dict[str, ChartInvalid] = field(default_factory=dict)  # by release
+
+    def render(self) -> Region:
+        services, region_input = self._prepared()
+        bundles = self._render_services(services, region_input)
+        self._check_overrides(services, bundles)
+        self._stop_on_problems()
+        if not self.missing:
+            self.problems += unmet_dependencies(self.desired)
+            self._stop_on_problems()
+            spec, used = self.deployment.document, {one.spec.chart.name for one in self.done.values()}
+            self.warnings += unknown_releases(spec, self.done)
+            self.warnings += name_warnings(spec, used, region_input.claiming)
+        in_order = tuple(bundles[entry.name] for entry in services if entry.name in bundles)
+        return Region(in_order, region_input.credentials(), tuple(self._located_warnings()), self.missing)
+
+    def written_by_templates(self, release: str, value_of: ValueOf | None) -> tuple[Layer, ...]:
+        services, region_input = self._prepared()
+        region_input.value_of = value_of or region_input.value_of
+        for entry in services:
+            template = self._service_template(entry, region_input)
+            wanted = read_releases(template, entry).get(release)
+            if wanted is not None:
+                return self._template_layers(entry, wanted, region_input)
+        raise SpecInvalid([Problem("spec", f"has no release {release}")])
+
+    def _prepared(self) -> tuple[tuple[ServiceEntry, ...], RegionInput]:
+        """The services, and what their templates see. Raises SpecInvalid."""
+        spec = self.deployment.document
+        self.problems += main_field_problems(spec, self.library)
+        self.problems += name_problems(spec, self.library.catalogue)
+        self._stop_on_problems()
+        preset = self.library.presets[spec["preset"]]
+        chosen_services = _mapping(_mapping(spec.get("features")).get("services"))
+        services, problems = decide_services(
+            self.library.catalogue,
+            preset=spec["preset"],
+            preset_services=preset.services,
+            enabled=chosen_services.get("enabled") or (),
+            disabled=chosen_services.get("disabled") or (),
+            source=chart_source(spec),
+        )
+        self.problems += problems
+        self._stop_on_problems()
+        region_input = RegionInput.of(
+            spec=spec,
+            features=self.deployment.spec.features,
+            library=self.library,
+            services=services,
+            value_of=self._value_of,
+            owners=self.owners,
+            knows=self._knows,
+            warn=self.warnings.append,
+            namespace=self.deployment.namespace,
+        )
+        self.problems += region_input.problems
+        features = self.deployment.spec.features
+        self.problems += tls_problems(features, services, self._knows, chart_source(spec))
+        self.problems += feature_service_problems(features, services, self._knows)
+        self._stop_on_problems()
+        self.warnings += tls_warnings(features, services, self._knows)
+        return services, region_input
+
+    def _render_services(
+        self, services: tuple[ServiceEntry, ...], region_input: RegionInput
+    ) -> dict[str, RegionBundle]:
+        bundles: dict[str, RegionBundle] = {}
+        for entry in in_order_of_need(services):
+            try:
+                bundles[entry.name] = self._render_service(entry, region_input)
+            except ChartInvalid as error:
+                if not self.partial:
+                    self._stop_on_problems()
+                    raise
+                self.missing[entry.name] = error
+                self.without_chart |= dict.fromkeys(entry.charts, error)
+                self.owners.update(dict.fromkeys(entry.charts, entry.name))
+            except SpecInvalid as error:
+                self.problems += [p for p in error.problems if p not in self.problems]
+                self.failed.append(entry.name)
+                self.owners.update(dict.fromkeys(entry.charts, entry.name))
+            except _NotKnown:
+                self.unchecked.append(entry.name)
+        if self.unchecked:
+            self.problems.append(_not_checked(self.unchecked, self.failed))
+        return bundles
+
+    def _render_service(self, entry: ServiceEntry, region_input: RegionInput) -> RegionBundle:
+        template = self._service_template(entry, region_input)
+        releases = read_releases(template, entry)
+        self.desired.update(releases)
+        self.owners.update(dict.fromkeys(releases, entry.name))
+        problems: list[Problem] = []
+        rendered: list[RegionRelease] = []
+        for release, wanted in releases.items():
+            try:
+                rendered.append(self._render_release(entry, wanted, region_input))
+                self.done[release] = rendered[-1]
+            except ChartInvalid as error:
+                self.without_chart |= dict.fromkeys(releases, error)
+                raise
+            except SpecInvalid as error:
+                problems += error.problems
+        if problems:
+            raise SpecInvalid(problems)
+        spec = BundleSpec(
+            releases=tuple(release.spec for release in rendered),
+            mode=self.deployment.document.get("mode") or "Apply",
+            volumes=self.deployment.document.get("volumes") or "Retain",
+        )
+        return RegionBundle(entry.name, entry.name, tuple(rendered), spec)
+
+    def _service_template(self, entry: ServiceEntry, region_input: RegionInput) -> RenderedTemplate:
+        name = f"values/services/{entry.name}.yaml.j2"
+        return _TEMPLATES.render(name, self.library.templates[entry.name], region_input.context(entry))
+
+    def _template_layers(
+        self, entry: ServiceEntry, wanted: ReleaseTemplate, region_input: RegionInput
+    ) -> tuple[Layer, Layer, Layer]:
+        """What templates write for a release: for all releases, for encryption, and for its service."""
+        chart = self._chart(wanted.chart)
+        context = region_input.release_context(entry, wanted.name, chart.name, self.charts.defaults(chart))
+        return (
+            _template_layer("every release", "every-release", self.library.every_release, context),
+            _template_layer("internal TLS", "internal-tls", self.library.internal_tls, context),
+            wanted.layer(entry.name),
+        )
+
+    def _render_release(
+        self, entry: ServiceEntry, wanted: ReleaseTemplate, region_input: RegionInput
+    ) -> RegionRelease:
+        release, chart = wanted.name, self._chart(wanted.chart)
+        defaults = self.charts.defaults(chart)
+        spec = self.deployment.document
+        every, encryption, service = self._template_layers(entry, wanted, region_input)
+        layers = [
+            every,
+            encryption,
+            *library_layers(self.library, spec, chart.name, defaults),
+            service,
+        ]
+        lower = merge_layers(defaults, [layer for layer in layers if layer.values])
+        images = image_layer(self.spec, chart.name, lower.values)
+        written = spec_layers(self.spec, entry, chart.name, release)
+        for layer in (*written, *label_layers(self.spec, entry, chart.name)):
+            self.warnings += misspelt_keys(layer, lower.values, chart.name)
+        merged = merge_onto(lower, [images, *written] if images else written)
+        nodes, problems = node_layer(self.spec, entry, chart.name, merged)
+        if nodes is not None:
+            merged = merge_onto(merged, [nodes])
+        if problems := problems + password_problems(release, merged, self.spec):
+            raise SpecInvalid(problems)
+        drift, drift_ignore = drift_of(spec, release)
+        return RegionRelease(
+            ReleaseSpec(
+                name=release,
+                namespace=self.deployment.namespace,
+                chart=chart,
+                values=merged.overlay,
+                depends_on=wanted.depends_on,
+                timeout=wanted.timeout,
+                drift=drift,
+                drift_ignore=drift_ignore,
+            ),
+            merged,
+        )
+
+    def _value_of(self, release: str, path: DocumentPath) -> Any:
+        """The final value of a release that was rendered before; None if there is none."""
+        if release in self.without_chart:
+            raise self.without_chart[release]
+        known = self.done.get(release)
+        if known is None and self.owners.get(release) in (*self.failed, *self.unchecked):
+            raise _NotKnown
+        if known is None:
+            return None
+        current: Any = known.merged.values
+        for key in path:
+            current = current.get(key) if isinstance(current, Mapping) else None
+        return current
+
+    def _knows(self, chart: str, path: DocumentPath) -> bool:
+        """Whether the values.yaml of a chart has this key."""
+        return lookup(self.charts.defaults(self._chart(chart)), path, _MISSING) is not _MISSING
+
+    def _chart(self, name: str) -> ChartRef:
+        return chart_of(self.deployment.document, self.library.catalogue, name)
+
+    def _check_overrides(
+        self, services: tuple[ServiceEntry, ...], bundles: Mapping[str, RegionBundle]
+    ) -> None:
+        groups = {
+            release.spec.name: self.library.catalogue[name].group
+            for name, bundle in bundles.items()
+            for release in bundle.releases
+        }
+        if len(bundles) < len(services):  # a service that failed to render still has its charts' names
+            groups.update({chart: entry.group for entry in services for chart in entry.charts})
+        enabled = frozenset(entry.name for entry in services)
+        found = check_overrides(self.deployment.document, self.library.catalogue, enabled, groups)
+        found += check_nodes(self.deployment.document, {entry.name: entry for entry in services})
+        charts = {name: {one.spec.chart.name for one in made.releases} for name, made in bundles.items()}
+        found += unused_charts(self.deployment.document, self.library.catalogue, charts)
+        if len(bundles) == len(services):
+            found += check_image_overrides(self.deployment.document, self._image_tags(bundles))
+        self.problems += [problem for problem in found if problem not in self.problems]
+
+    def _image_tags(self, bundles: Mapping[str, RegionBundle]) -> frozenset[str]:
+        values = (r.merged.values for bundle in bundles.values() for r in bundle.releases)
+        return frozenset(name for each in values for name in lookup(each, ("images", "tags")) or {})
+
+    def _located_warnings(self) -> list[Problem]:
+        unique = dict.fromkeys((*self.warnings, *proxy_warnings(self.deployment.document)))
+        return [_located(warning, self.spec) for warning in unique]
+
+    def _stop_on_problems(self) -> None:
+        if self.problems:
+            raise SpecInvalid(self.problems)
+
+
+def _template_layer(name: str, file: str, text: str, context: Mapping[str, Any]) -> Layer:
+    """The layer of a template that is rendered for each release."""
+    rendered = _TEMPLATES.render(f"values/{file}.yaml.j2", text, context)
+    return Layer(name, rendered.value or {}, rendered.name, (), rendered.lines)
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}

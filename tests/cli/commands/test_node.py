@@ -1,0 +1,192 @@
+"""osctl node: what it shows, and what it makes and deletes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import controller.cli.commands.node as commands
+from controller.cli.cluster import Cluster
+from controller.cli.output import Cell
+from controller.cli.views.node import node_causes, node_rows, plan_rows, plan_summary
+from controller.domain.hosts.fencing_confirmation import given_as, machine_of
+from controller.domain.shared.cloud_facts import Agent
+from controller.ports.kubernetes import NODE, NODE_MAINTENANCE
+from tests.cli.objects import osctl
+from tests.reconcile.node_world import NodeWorld, fail
+
+ENTRY = {
+    "state": "Cordoned",
+    "since": "2026-03-01T09:00:00Z",
+    "reason": "InMaintenance",
+    "message": "in maintenance by work",
+    "compute": "disabled, up",
+    "servers": 12,
+    "maintenance": "work",
+    "drainLocked": "12 servers are on it",
+}
+
+
+@pytest.fixture
+def world(monkeypatch: pytest.MonkeyPatch) -> Iterator[NodeWorld]:
+    """The commands find this cluster; while they wait, the node container does its work."""
+    world = NodeWorld("cmp1", "cmp2")
+    world.look(2)
+    monkeypatch.setattr(commands, "open_cluster", lambda *_: Cluster(world.kube, "openstack"))
+    monkeypatch.setattr(commands.time, "sleep", lambda _: world.look())
+    yield world
+
+
+def test_the_list_has_a_line_for_each_node(world: NodeWorld) -> None:
+    lines = osctl("node", "list").stdout.splitlines()
+    assert lines[0].split() == ["NODE", "STATE", "COMPUTE", "SERVERS", "MAINTENANCE", "REASON"]
+    assert lines[1].split() == ["cmp1", "Ready", "enabled,", "up", "0", "-", "InService"]
+
+
+def test_why_says_the_cause_first() -> None:
+    maintenance: dict[str, Any] = {
+        "metadata": {"name": "work"},
+        "spec": {"mode": "Migrate"},
+        "status": {
+            "phase": "Blocked",
+            "progress": "1/2",
+            "conditions": [{"type": "Ready", "status": "False", "message": "1 server cannot be moved"}],
+            "servers": [{"id": "1", "name": "vm", "state": "Blocked", "message": "it has a vGPU"}],
+        },
+    }
+    assert node_causes("cmp1", ENTRY, [maintenance]) == [
+        "cmp1: Cordoned since 2026-03-01T09:00:00Z",
+        "  InMaintenance: in maintenance by work",
+        "  compute service disabled, up; 12 servers",
+        "  drains are held back: 12 servers are on it",
+        "  maintenance work (Migrate): Blocked 1/2: 1 server cannot be moved",
+        "    vm: Blocked: it has a vGPU",
+    ]
+
+
+def test_a_node_that_is_nowhere_is_refused(world: NodeWorld) -> None:
+    found = osctl("node", "why", "cmp9")
+    assert found.exit_code == 6 and 'no node "cmp9"' in found.stderr
+
+
+def test_rows_tell_what_is_not_known_as_such() -> None:
+    assert node_rows({"ctl1": {"state": "Ready"}}) == [("ctl1", Cell("Ready", "green"), "-", "-", "-", "-")]
+
+
+def test_a_plan_shows_what_stands_in_the_way_first(world: NodeWorld) -> None:
+    world.cloud.boot(1, "cmp1")
+    world.cloud.boot(1, "cmp1", status="SUSPENDED")
+    found = osctl("node", "plan", "cmp1")
+    assert found.exit_code == 0, found.output
+    lines = found.stdout.splitlines()
+    assert lines[0].startswith("cmp1: 2 servers, 0 routers")
+    assert "Blocked" in lines[2] and "suspended" in lines[2]
+    assert lines[-1] == "2 servers: 1 Live, 1 Blocked; nothing was done"
+    assert world.kube.list(NODE_MAINTENANCE) == [] and world.cloud.writes == []
+
+
+def test_a_plan_tells_what_it_would_stop_at_and_names_routers(world: NodeWorld) -> None:
+    world.cloud.agents["l3"] = Agent("l3", "cmp1", "L3 agent", alive=True)
+    world.cloud.on_agents = {"l3": ["r1"]}
+    world.cloud.die("cmp1")
+    found = osctl("node", "plan", "cmp1")
+    lines = found.stdout.splitlines()
+    assert lines[1].split() == ["KIND", "ID", "WHY"] and lines[2].split()[:2] == ["Router", "r1"]
+    assert "made now, it would stop at ComputeDown" in lines[-1]
+    assert "ComputeDown" in json.loads(osctl("node", "plan", "cmp1", "-o", "json").stdout)["message"]
+
+
+def test_a_plan_that_is_not_made_in_time_says_why(world: NodeWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(commands.time, "monotonic", world.clock.monotonic)
+    world.cloud.before = fail("identity GET: ConnectFailure")
+    found = osctl("node", "plan", "cmp1")
+    assert found.exit_code == 6
+    assert "within 60 s: waits for OpenStack: identity GET: ConnectFailure" in found.stderr
+    assert world.kube.list(NODE_MAINTENANCE) == []
+
+
+def test_plan_rows_and_summary() -> None:
+    rows = plan_rows([{"id": "2", "name": "b", "action": "Live"}, {"id": "1", "name": "a", "action": "Cold"}])
+    assert [row[1] for row in rows] == ["1", "2"]
+    network = [{"kind": "Router"}, {"kind": "Network"}, {"kind": "Network"}]
+    assert plan_summary({"servers": [{}], "network": network, "volumes": 1}) == (
+        "1 server, 1 router, 2 networks, 1 volume"
+    )
+
+
+def test_maintain_and_return(world: NodeWorld) -> None:
+    world.cloud.boot(2, "cmp1")
+    found = osctl("node", "maintain", "cmp1", "--wait")
+    assert found.exit_code == 0, found.output
+    assert "the node may be worked on" in found.stderr
+    assert {one.host for one in world.cloud.hosted.values()} == {"cmp2"}
+    assert osctl("node", "return", "cmp1").exit_code == 0
+    world.look(4)
+    assert world.kube.get(NODE_MAINTENANCE, "node-cmp1") is None
+    assert world.cloud.services["cmp1"].enabled
+
+
+def test_a_plan_for_a_node_that_is_nowhere_is_refused(world: NodeWorld) -> None:
+    found = osctl("node", "plan", "cmp9")
+    assert found.exit_code == 6 and 'no node "cmp9"' in found.stderr
+
+
+def test_maintain_gives_a_maintenance_that_is_there_mode_and_fenced(world: NodeWorld) -> None:
+    assert osctl("node", "maintain", "cmp1").exit_code == 0
+    world.set_condition("cmp1", "Unknown", boot="boot-1")
+    found = osctl("node", "maintain", "cmp1", "--mode", "evacuate", "--fenced")
+    assert found.exit_code == 0 and "mode evacuate, fenced again" in found.stderr
+    shown = machine_of(world.node("cmp1"))
+    assert f"Node {shown.uid}, boot boot-1, last word of its kubelet {shown.heartbeat}" in found.stderr
+    live = world.kube.get(NODE_MAINTENANCE, "node-cmp1")
+    assert live is not None and live["spec"]["mode"] == "Evacuate"
+    assert live["spec"]["fenced"] == given_as(shown, live["spec"]["fenced"]["givenAt"])
+    assert "is there already" in osctl("node", "maintain", "cmp1").stderr
+    again = world.kube.get(NODE_MAINTENANCE, "node-cmp1")
+    assert again is not None and again["spec"]["mode"] == "Evacuate"
+
+
+def test_maintain_does_not_take_one_that_is_rolled_back_for_its_own(world: NodeWorld) -> None:
+    world.cloud.boot(1, "cmp1")
+    assert osctl("node", "maintain", "cmp1").exit_code == 0
+    world.look(5)
+    world.kube.delete(NODE_MAINTENANCE, "node-cmp1")
+    found = osctl("node", "maintain", "cmp1")
+    assert found.exit_code == 6 and "rolled back" in found.stderr
+
+
+def test_maintain_ends_with_needs_edit_when_a_person_is_needed(world: NodeWorld) -> None:
+    world.cloud.boot(1, "cmp1", status="SUSPENDED")
+    assert osctl("node", "maintain", "cmp1", "--wait").exit_code == 5
+
+
+def test_only_a_node_that_is_not_ready_can_be_said_to_be_off(world: NodeWorld) -> None:
+    assert osctl("node", "fenced", "cmp1").exit_code == 6
+    world.set_ready("cmp1", False)
+    assert osctl("node", "fenced", "cmp1").exit_code == 0
+    shown = machine_of(world.node("cmp1"))
+    assert world.notes("cmp1")["fenced"] == f"{shown.uid}//Unknown/{shown.heartbeat}"
+
+
+def test_a_machine_that_is_ready_is_not_said_to_be_off_by_a_maintenance(world: NodeWorld) -> None:
+    found = osctl("node", "maintain", "cmp1", "--mode", "evacuate", "--fenced")
+    assert found.exit_code == 6 and "is Ready: it is not off" in found.stderr
+    assert world.kube.list(NODE_MAINTENANCE) == []
+
+
+def test_only_an_evacuation_needs_a_machine_to_be_off(world: NodeWorld) -> None:
+    world.set_ready("cmp1", False)
+    found = osctl("node", "maintain", "cmp1", "--fenced")
+    assert found.exit_code == 6 and "--mode evacuate" in found.stderr
+    assert world.kube.list(NODE_MAINTENANCE) == []
+
+
+def test_a_machine_whose_node_is_gone_is_confirmed_as_such(world: NodeWorld) -> None:
+    world.kube.delete(NODE, "cmp1")
+    found = osctl("node", "maintain", "cmp1", "--mode", "evacuate", "--fenced")
+    assert found.exit_code == 0 and "there was no Node of that name" in found.stderr
+    live = world.kube.get(NODE_MAINTENANCE, "node-cmp1")
+    assert live is not None and live["spec"]["fenced"]["nodeUID"] == ""

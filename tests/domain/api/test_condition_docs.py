@@ -1,0 +1,99 @@
+"""docs/conditions.md explains what the controller says: every type and every reason, and no other."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import yaml
+
+from controller.domain.api.conditions import WHILE_TRUE
+from controller.domain.api.reasons import WARNING, Reason
+from controller.domain.health.workload_health import Health
+from controller.domain.region.facts import ANSWERED_BY
+from controller.domain.region.summary import OWN_CONDITIONS
+
+ROOT = Path(__file__).parents[3]
+DEFINITION = ROOT / "charts" / "openstack-controller" / "files" / "crds" / "openstackdeployments.yaml"
+ROW = re.compile(r"^\| `(\w+)` \|(.*)\|$", re.MULTILINE)
+
+
+def rows(*titles: str) -> dict[str, list[str]]:
+    """First column to the other columns, of the tables in the sections of these titles."""
+    text = (ROOT / "docs" / "conditions.md").read_text(encoding="utf-8")
+    sections = {part.partition("\n")[0]: part for part in text.split("\n## ")}
+    return {
+        word: [cell.strip() for cell in cells.split("|")]
+        for title in titles
+        for word, cells in ROW.findall(sections[title])
+    }
+
+
+def test_every_reason_is_explained_and_no_other() -> None:
+    explained = rows("Reasons of a region", "Reasons of a release", "Reasons of nodes", "Events")
+    assert set(explained) == {str(reason) for reason in Reason}
+
+
+def test_each_explanation_says_what_it_means_what_happens_and_what_to_do() -> None:
+    explained = rows("Reasons of a region", "Reasons of a release", "Reasons of nodes", "Events")
+    assert [word for word, cells in explained.items() if len(cells) != 3 or not all(cells)] == []
+
+
+def test_the_reasons_of_warnings_are_listed_and_no_others() -> None:
+    text = (ROOT / "docs" / "conditions.md").read_text(encoding="utf-8")
+    listed = re.search(r"Reasons whose Events are Warnings: ([^.]+)\.", text)
+    assert listed is not None
+    assert re.findall(r"`(\w+)`", listed[1]) == [str(one) for one in Reason if one.event == WARNING]
+
+
+def test_every_condition_type_is_explained_and_no_other() -> None:
+    assert set(rows("Types")) == {*OWN_CONDITIONS, *ANSWERED_BY.values()}
+
+
+def test_the_types_that_are_always_there_are_those_that_the_definition_seeds() -> None:
+    definition = yaml.load(DEFINITION.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader)
+    schema = definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    seeded = {one["type"] for one in schema["properties"]["status"]["default"]["conditions"]}
+    assert set(rows("Types")) - set(WHILE_TRUE) == seeded
+
+
+def test_every_health_of_a_component_is_explained_and_no_other() -> None:
+    assert set(rows("Health of components")) == {str(health) for health in Health}
+
+
+def test_every_reason_of_a_region_is_classed_for_argo_cd() -> None:
+    """A reason that its script does not know is shown as progress."""
+    script = (ROOT / "docs" / "integrations.md").read_text(encoding="utf-8")
+    sets = {
+        name: set(re.findall(r"(\w+) = true", body))
+        for name, body in re.findall(
+            r"^local (failing|waiting) = \{(.*?)\}", script, re.DOTALL | re.MULTILINE
+        )
+    }
+    good = {
+        "RegionReady", "SpecAccepted", "ReleasesDeployed", "WorkloadsHealthy", "SecretsReady", "NodesReady",
+        "PlanEmpty",
+    }  # fmt: skip
+    # Of conditions that Ready does not repeat.
+    beside = {"NotPaused", "HeldBackByPause", "NotPlanned", "NotDeleting"}
+    moving = {
+        "Initializing", "Applying", "ReleasesPending", "WorkloadsProgressing", "Planning", "PlanApproved",
+        "Deleting",
+    }  # fmt: skip
+    classes = [sets["failing"], sets["waiting"], good, beside, moving]
+    assert sum(map(len, classes)) == len(set().union(*classes))
+    # The one reason of nodes that their condition gives for the region, too, and one of a bundle's Ready.
+    others = {Reason.AUTOMATION_BRAKED, Reason.SUSPENDED}
+    assert set().union(*classes) == {*rows("Reasons of a region"), *others}
+
+
+def test_every_reason_is_given_somewhere() -> None:
+    """A constant that nothing gives would be explained in vain."""
+    sources = [path for folder in ("controller", "containers") for path in (ROOT / folder).rglob("*.py")]
+    text = "\n".join(path.read_text(encoding="utf-8") for path in sources if path.name != "reasons.py")
+    # Composed from the action and its end: `InstallFailed`.
+    composed = re.compile(r"^(Install|Upgrade|Uninstall|Rollback|Correct)(Succeeded|Failed)$")
+    unused = [
+        reason for reason in Reason if f"Reason.{reason.name}" not in text and not composed.match(reason)
+    ]
+    assert unused == []

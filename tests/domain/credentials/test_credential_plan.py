@@ -1,0 +1,202 @@
+"""Which Secrets are made, completed, kept and removed."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from controller.domain.credentials.credential_plan import (
+    CredentialPlan,
+    Owner,
+    StoredSecret,
+    own_secrets,
+    plan_credentials,
+    plan_farewell,
+)
+from controller.domain.releases.bundle import VolumePolicy
+from controller.domain.values.catalogue import CredentialSecret
+
+NAME = "identity-credentials"
+KINDS = {"admin-password": "password", "database-password": "password"}
+WANTED = CredentialSecret(NAME, "identity", KINDS)
+COMPLETE = StoredSecret(NAME, "identity", filled=frozenset(KINDS), uid="1", resource_version="7")
+
+
+def plan(
+    stored: StoredSecret | None = None,
+    *,
+    wanted: Collection[CredentialSecret] = (WANTED,),
+    volumes: VolumePolicy = "Retain",
+    recorded: Mapping[str, Collection[str]] | None = None,
+    bundles: Collection[str] = ("identity",),
+) -> CredentialPlan:
+    there = {stored.name: stored} if stored else {}
+    return plan_credentials(wanted, there, volumes=volumes, recorded=recorded or {}, bundles=bundles)
+
+
+def test_a_missing_secret_is_made_with_all_its_keys() -> None:
+    (change,) = plan().changes
+    assert (change.name, change.stored, change.add, change.owner) == (NAME, None, KINDS, Owner.KEEP)
+
+
+def test_a_complete_secret_needs_nothing() -> None:
+    assert plan(COMPLETE) == CredentialPlan()
+
+
+def test_only_keys_without_a_value_are_added() -> None:
+    stored = replace(COMPLETE, filled=frozenset({"admin-password"}), empty=frozenset({"database-password"}))
+    (change,) = plan(stored).changes
+    assert change.add == {"database-password": "password"}
+    assert change.stored == stored
+
+
+KEYS = st.sampled_from(sorted(KINDS))
+
+
+@given(
+    filled=st.frozensets(KEYS),
+    empty=st.frozensets(KEYS),
+    recorded=st.frozensets(KEYS),
+    volumes=st.sampled_from(["Retain", "Delete"]),
+    flags=st.fixed_dictionaries(
+        {name: st.booleans() for name in ("ours", "foreign", "owned", "stale_owner", "immutable", "deleting")}
+    ),
+)
+def test_a_value_is_never_replaced(
+    filled: frozenset[str],
+    empty: frozenset[str],
+    recorded: frozenset[str],
+    volumes: VolumePolicy,
+    flags: dict[str, Any],
+) -> None:
+    stored = StoredSecret(NAME, "identity", filled, empty - filled, **flags)
+    found = plan(stored, volumes=volumes, recorded={NAME: recorded})
+    for change in found.changes:
+        assert not change.add.keys() & filled
+        assert not change.add.keys() & (recorded - filled - empty)
+    assert not found.remove
+
+
+def test_a_key_that_was_there_once_is_not_made_anew() -> None:
+    stored = replace(COMPLETE, filled=frozenset({"admin-password"}))
+    found = plan(stored, recorded={NAME: tuple(KINDS)})
+    assert not found.changes
+    (trouble,) = found.problems
+    assert "database-password was there and is gone; restore it" in trouble.message
+
+
+def test_a_secret_that_was_there_once_is_not_made_anew() -> None:
+    found = plan(None, recorded={NAME: tuple(KINDS)})
+    assert not found.changes
+    assert [trouble.secret for trouble in found.problems] == [NAME]
+
+
+def test_an_emptied_key_asks_for_a_new_credential() -> None:
+    stored = replace(COMPLETE, filled=frozenset({"admin-password"}), empty=frozenset({"database-password"}))
+    (change,) = plan(stored, recorded={NAME: tuple(KINDS)}).changes
+    assert change.add == {"database-password": "password"}
+
+
+def test_an_operators_secret_of_the_same_name_is_taken_up() -> None:
+    stored = replace(COMPLETE, ours=False, filled=frozenset({"admin-password"}))
+    (change,) = plan(stored).changes
+    assert change.adopt
+    assert change.add == {"database-password": "password"}
+
+
+def test_a_secret_of_something_else_is_left_alone() -> None:
+    found = plan(replace(COMPLETE, ours=False, foreign=True, filled=frozenset()))
+    assert not found.changes
+    assert "belongs to something else" in found.problems[0].message
+
+
+def test_an_immutable_secret_that_lacks_a_key_is_reported() -> None:
+    found = plan(replace(COMPLETE, immutable=True, filled=frozenset({"admin-password"})))
+    assert not found.changes
+    assert "immutable and lacks database-password" in found.problems[0].message
+
+
+def test_a_secret_on_its_way_out_is_reported() -> None:
+    found = plan(replace(COMPLETE, deleting=True))
+    assert found.does_nothing
+    assert "being deleted" in found.problems[0].message
+
+
+@pytest.mark.parametrize(
+    ("volumes", "owned", "stale", "owner"),
+    [
+        ("Retain", False, False, Owner.KEEP),
+        ("Retain", True, False, Owner.REMOVE),
+        ("Retain", False, True, Owner.REMOVE),
+        ("Delete", True, False, Owner.KEEP),
+        ("Delete", False, False, Owner.SET),
+        ("Delete", True, True, Owner.SET),
+    ],
+)
+def test_the_owner_follows_the_policy_for_volumes(
+    volumes: VolumePolicy, owned: bool, stale: bool, owner: Owner
+) -> None:
+    stored = replace(COMPLETE, owned=owned, stale_owner=stale)
+    for found in (plan(stored, volumes=volumes), plan_farewell([stored], volumes)):
+        assert [change.owner for change in found.changes] == ([] if owner is Owner.KEEP else [owner])
+
+
+def test_a_new_secret_goes_with_the_region_when_volumes_do() -> None:
+    assert plan(volumes="Delete").changes[0].owner is Owner.SET
+
+
+def test_credentials_of_a_removed_service_are_kept_with_its_volumes() -> None:
+    assert plan(COMPLETE, wanted=(), bundles=()) == CredentialPlan()
+
+
+def test_credentials_go_with_the_volumes_once_the_bundle_is_gone() -> None:
+    stored = replace(COMPLETE, owned=True)
+    assert plan(stored, wanted=(), volumes="Delete", bundles=()).remove == (stored,)
+
+
+def test_credentials_stay_while_the_bundle_is_there() -> None:
+    stored = replace(COMPLETE, owned=True)
+    assert plan(stored, wanted=(), volumes="Delete", bundles=("identity",)) == CredentialPlan()
+
+
+@pytest.mark.parametrize("changes", [{"ours": False}, {"service": ""}, {"deleting": True}])
+def test_what_is_not_surely_ours_is_never_removed(changes: dict[str, Any]) -> None:
+    stored = replace(COMPLETE, owned=True, **changes)
+    assert plan(stored, wanted=(), volumes="Delete", bundles=()).remove == ()
+
+
+PAIR = CredentialSecret(
+    "compute-credentials",
+    "compute",
+    {"ssh-private-key": "ssh-private-key", "ssh-public-key": "ssh-public-key"},
+)
+
+
+def test_a_public_key_is_derived_whenever_it_is_missing() -> None:
+    stored = StoredSecret(PAIR.name, "compute", filled=frozenset({"ssh-private-key"}))
+    recorded = {PAIR.name: tuple(PAIR.credentials)}
+    (change,) = plan(stored, wanted=[PAIR], recorded=recorded).changes
+    assert change.add == {"ssh-public-key": "ssh-public-key"}
+
+
+def test_a_public_key_is_not_made_for_a_lost_private_one() -> None:
+    found = plan(None, wanted=[PAIR], recorded={PAIR.name: ("ssh-private-key",)})
+    assert not found.changes
+    assert "ssh-private-key was there" in found.problems[0].message
+
+
+def test_half_a_pair_of_the_operators_is_reported() -> None:
+    half = CredentialSecret(PAIR.name, "compute", {"ssh-public-key": "ssh-public-key"})
+    assert "name both keys or none" in plan(None, wanted=[half]).problems[0].message
+
+
+def test_secrets_that_the_operator_names_are_listed() -> None:
+    spec = {"features": {"credentials": {"identity": {"admin-password": {"name": "mine", "key": "pw"}}}}}
+    (own,) = own_secrets(spec)
+    assert (own.service, own.credential, own.name, own.key) == ("identity", "admin-password", "mine", "pw")
+    assert own_secrets({}) == ()

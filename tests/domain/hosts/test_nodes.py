@@ -1,0 +1,103 @@
+"""Nodes with roles: their state, their entries in the status, and the condition."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from controller.domain.api.reasons import Reason
+from controller.domain.hosts.nodes import NodeFacts, NodeState, node_entries, nodes_condition, parse_node
+from tests.domain.health_objects import NOW, at, condition
+
+
+def node(
+    name: str = "cmp1",
+    ready: str = "True",
+    *,
+    roles: tuple[str, ...] = ("openstack-compute-node",),
+    **more: Any,
+) -> dict[str, Any]:
+    message = "kubelet is posting ready status" if ready == "True" else "Kubelet stopped posting node status."
+    return {
+        "metadata": {"name": name, "labels": dict.fromkeys(roles, "enabled"), **more.get("metadata", {})},
+        "spec": more.get("spec", {}),
+        "status": {"conditions": [condition("Ready", ready, "NodeStatusUnknown", message, age=90)]},
+    }
+
+
+def parsed(*objects: dict[str, Any]) -> list[NodeFacts]:
+    return [facts for facts in map(parse_node, objects) if facts is not None]
+
+
+CORDONED = {"unschedulable": True}
+
+
+@pytest.mark.parametrize(
+    ("obj", "state", "message"),
+    [
+        (node(), NodeState.READY, ""),
+        (node(spec=CORDONED), NodeState.CORDONED, "takes no new pods (kubectl cordon)"),
+        (
+            node(ready="Unknown"),
+            NodeState.NOT_READY,
+            "NodeStatusUnknown: Kubelet stopped posting node status.",
+        ),
+        (
+            node(ready="False", spec=CORDONED),
+            NodeState.NOT_READY,
+            "NodeStatusUnknown: Kubelet stopped posting node status.; it is cordoned, too",
+        ),
+        (node(metadata={"deletionTimestamp": at(1)}), NodeState.READY, "it is being removed"),
+    ],
+    ids=["ready", "cordoned", "silent", "not ready and cordoned", "going"],
+)
+def test_a_node_has_one_state(obj: dict[str, Any], state: NodeState, message: str) -> None:
+    (facts,) = parsed(obj)
+    assert (facts.state, facts.message) == (state, message)
+
+
+def test_a_node_without_a_report_is_not_ready() -> None:
+    fresh = node()
+    fresh["status"] = {}
+    assert parsed(fresh)[0].message == "its kubelet has not reported yet"
+
+
+def test_roles_are_labels_with_the_value_enabled() -> None:
+    labels = {"openstack-control-plane": "enabled", "l3-agent": "disabled", "openvswitch": "enabled"}
+    (facts,) = parsed(node(metadata={"labels": labels}))
+    assert facts.roles == ("openstack-control-plane", "openvswitch")
+
+
+def test_a_node_without_a_role_does_not_concern_us() -> None:
+    assert parsed(node(roles=())) == []
+
+
+def test_an_entry_says_since_when() -> None:
+    before = {"a": {"state": "Ready", "since": at(5000)}, "b": {"state": "Ready", "since": at(5000)}}
+    entries = node_entries(parsed(node("a"), node("b", "Unknown"), node("c", spec=CORDONED)), before, NOW)
+    assert {name: entry["since"] for name, entry in entries.items()} == {
+        "a": at(5000),
+        "b": at(90),
+        "c": at(0),
+    }
+    assert entries["a"] == {"roles": ["openstack-compute-node"], "state": "Ready", "since": at(5000)}
+
+
+def test_true_when_all_are_ready_and_a_cordon_is_told() -> None:
+    told = nodes_condition(parsed(node("a"), node("b", spec=CORDONED)), 7)
+    assert (told.status, told.reason) == ("True", Reason.NODES_READY)
+    assert told.message == "2 nodes are ready, of which 1 cordoned: b"
+    assert told.generation == 7
+
+
+def test_false_when_one_is_not_ready_and_it_is_named() -> None:
+    told = nodes_condition(parsed(node("a"), node("b", "Unknown")), 7)
+    assert (told.status, told.reason) == ("False", Reason.NODES_NOT_READY)
+    assert told.message.startswith("1 of 2 nodes are not ready: b: NodeStatusUnknown")
+
+
+def test_no_node_with_a_role_is_not_all_nodes_ready() -> None:
+    told = nodes_condition([], 7)
+    assert (told.status, told.reason) == ("False", Reason.NODES_MISSING)
+    assert "kubectl label node" in told.message

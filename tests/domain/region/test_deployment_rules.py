@@ -1,0 +1,78 @@
+"""Networks of nodes, domains and registries that cannot be: each is told where it stands."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from controller.domain.region.deployment import parse_deployment
+from controller.errors import SpecInvalid
+from tests.api.definitions import SCHEMAS, osdpl
+
+
+def problems(**spec: Any) -> dict[str, str]:
+    """Path → message of every problem."""
+    try:
+        parse_deployment(osdpl(**spec), SCHEMAS["OpenStackDeployment"])
+    except SpecInvalid as error:
+        return {problem.path: problem.message for problem in error.problems}
+    return {}
+
+
+def networks(*given: dict[str, Any]) -> dict[str, str]:
+    own = [{"name": f"net{index}", "bridge": f"br-{index}", **one} for index, one in enumerate(given)]
+    return problems(features={"networking": {"externalNetworks": own}})
+
+
+PATH = "spec.features.networking.externalNetworks"
+
+
+def test_an_interface_is_in_one_bridge_only() -> None:
+    found = networks({"interface": "bond1"}, {"interface": "bond1"})
+    assert found == {f"{PATH}[1].interface": 'bond1 is in the bridge of network "net0" already'}
+    assert networks({"interface": "bond1"}, {"interface": "bond2"}, {}, {}) == {}
+
+
+@pytest.mark.parametrize("bridge", ["br-int", "br-tun"])
+def test_bridges_that_neutron_keeps_for_itself_are_refused(bridge: str) -> None:
+    found = networks({"bridge": bridge})
+    assert found == {f"{PATH}[0].bridge": f"{bridge} is a bridge that neutron keeps for itself"}
+
+
+def test_ranges_of_one_network_share_no_vlan() -> None:
+    found = networks({"vlanRanges": ["300:310", "100:199", "150:150"]})
+    assert found == {f"{PATH}[0].vlanRanges[2]": "has VLANs of 100:199"}
+    assert networks({"vlanRanges": ["100:199", "200:200"]}, {"vlanRanges": ["100:199"]}) == {}
+
+
+def test_domains_that_differ_in_capitals_only_are_refused() -> None:
+    domains = [{"name": name, "url": "ldaps://l", "suffix": "dc=x"} for name in ("corp", "other", "Corp")]
+    found = problems(features={"identity": {"ldap": {"domains": domains}}})
+    assert list(found) == ["spec.features.identity.ldap.domains[2].name"]
+    assert 'Keystone takes it for domain "corp"' in found["spec.features.identity.ldap.domains[2].name"]
+
+
+@pytest.mark.parametrize(
+    "registry",
+    [
+        "http://foo/bar",
+        "foo//bar",
+        "foo/Bar",
+        "foo/bar/",
+        "foo:x/bar",
+        "foo/bar:5000",
+        "foo:5000:1",
+        "foo/a..b",
+    ],
+)
+def test_a_registry_that_no_image_could_be_pulled_from_is_refused(registry: str) -> None:
+    assert list(problems(images={"registry": registry})) == ["spec.images.registry"]
+
+
+@pytest.mark.parametrize(
+    "registry",
+    ["mirror", "registry.example.org", "Registry.example.org:5000/a/b-c/d__e", "10.0.0.1:5000", "m/a.b/c--d"],
+)
+def test_a_host_with_port_and_path_is_a_registry(registry: str) -> None:
+    assert problems(images={"registry": registry}) == {}

@@ -1,0 +1,48 @@
+"""Ready names the cause, not what waits for it."""
+
+from __future__ import annotations
+
+from controller.domain.api.conditions import Condition
+from controller.domain.api.reasons import Reason
+from controller.domain.region.facts import RegionFacts, SilentContainers
+from controller.domain.region.progress import RegionProgress
+from controller.domain.region.ready import ready_condition
+
+WAITS = "keystone: waits for its hook, Job keystone-db-init"
+CRASHES = "rabbitmq server 0/1: pod rabbitmq-server-0 CrashLoopBackOff"
+
+
+def ready(health: Reason, *, silent: str = "") -> Condition:
+    """Ready of a region one of whose releases waits for its hook, and whose workloads are as health says."""
+    said = [
+        {"type": "ReleasesReady", "status": "False", "reason": "ReleasesPending", "message": WAITS},
+        {"type": "WorkloadsHealthy", "status": "False", "reason": str(health), "message": CRASHES},
+    ]
+    facts = RegionFacts(
+        name="region-one",
+        generation=1,
+        version="1",
+        openstack_version="2026.1",
+        fingerprint="f",
+        containers=("core", "helmbundle", "health"),
+        before={"conditions": said},
+        bundles=(),
+        silence=SilentContainers(frozenset({silent} - {""})),
+    )
+    return ready_condition(facts, RegionProgress(done=1, total=10, current=True))
+
+
+def test_what_fails_is_told_before_the_job_that_waits_for_it() -> None:
+    told = ready(Reason.WORKLOADS_FAILING)
+    assert told.reason == Reason.WORKLOADS_FAILING
+    assert told.message == f"{CRASHES}; meanwhile: {WAITS}"
+
+
+def test_while_nothing_fails_the_job_is_told() -> None:
+    told = ready(Reason.WORKLOADS_PROGRESSING)
+    assert (told.reason, told.message) == (Reason.RELEASES_PENDING, WAITS)
+
+
+def test_what_health_said_before_it_fell_silent_is_no_cause() -> None:
+    told = ready(Reason.WORKLOADS_FAILING, silent="health")
+    assert told.reason == Reason.RELEASES_PENDING and told.message.startswith(WAITS)

@@ -1,0 +1,48 @@
+"""What a region says of drift reaches each release, and slips are told."""
+
+from __future__ import annotations
+
+import pytest
+
+from controller.domain.releases.bundle import DriftIgnore
+from controller.domain.releases.drift_rules import drift_of, ignore_objects, ignore_rules, unknown_releases
+
+RULES = [
+    {"release": "nova", "mode": "Warn", "ignore": [{"kind": "Deployment", "paths": ["/spec/replicas"]}]},
+    {"release": "*", "ignore": [{"paths": ["/metadata/annotations/*"]}]},
+    {"release": "glance", "mode": "Ignore"},
+]
+EVERYWHERE = DriftIgnore(paths=("/metadata/annotations/*",))
+OF_NOVA = DriftIgnore(kind="Deployment", paths=("/spec/replicas",))
+
+
+@pytest.mark.parametrize(
+    ("release", "mode", "rules"),
+    [
+        ("nova", "Warn", (EVERYWHERE, OF_NOVA)),
+        ("glance", "Ignore", (EVERYWHERE,)),
+        ("keystone", "Correct", (EVERYWHERE,)),
+    ],
+)
+def test_a_releases_own_rule_goes_before_that_of_all(
+    release: str, mode: str, rules: tuple[DriftIgnore, ...]
+) -> None:
+    assert drift_of({"drift": "Correct", "driftRules": RULES}, release) == (mode, rules)
+
+
+def test_the_plain_word_alone_holds_for_all() -> None:
+    assert drift_of({"drift": "Warn"}, "nova") == ("Warn", ())
+    assert drift_of({}, "nova") == ("Correct", ())
+
+
+def test_rules_keep_their_form_on_the_way_through_a_bundle() -> None:
+    items = [{"kind": "Service", "name": "web", "paths": ["/spec/ports"]}, {"paths": ["/data"]}]
+    assert ignore_objects(ignore_rules(items)) == items
+
+
+def test_a_rule_for_a_release_that_is_not_there_is_told() -> None:
+    known = {"nova", "glance"}
+    assert list(unknown_releases({"driftRules": RULES}, known)) == []
+    [problem] = unknown_releases({"driftRules": [{"release": "nvoa"}]}, known)
+    assert problem.path == "spec.driftRules[0].release"
+    assert problem.remedy == 'did you mean "nova"?'

@@ -1,0 +1,544 @@
+"""Every state a release can be in, and the one action that follows. docs/releases.md shows the same."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from controller.domain.api.reasons import Reason
+from controller.domain.releases.drift import Change, Drift, Drifted, ObjectId
+from controller.domain.releases.next_action import (
+    Action,
+    Attempt,
+    NextAction,
+    OpenHook,
+    Recorded,
+    ReleaseSituation,
+    decide,
+)
+from controller.domain.releases.requests import Requests, label_of, marks_in
+
+NOW = 1_000_000.0
+WANTED = "aaaa"
+
+
+def recorded(
+    status: str = "deployed", digest: str = WANTED, *, ours: bool = True, age: float = 60, **more: object
+) -> Recorded:
+    deployed = status == "deployed"
+    usable = frozenset({1, 2, 3} if deployed else {1, 2})
+    base = Recorded(3, status, digest, ours, NOW - age, any_deployed=deployed, usable=usable)
+    return dataclasses.replace(base, **more)
+
+
+def failed_attempt(
+    failures: int = 1, digest: str = WANTED, age: float = 0, action: str = "Upgrade"
+) -> Attempt:
+    return Attempt(action, digest, NOW - age, failures)
+
+
+# Of an hour ago: no pause is left of it.
+LOST = dataclasses.replace(failed_attempt(age=3600), interrupted=True)
+MISSING = NextAction(Action.WAIT, Reason.SECRET_MISSING, "Secret keys is missing", again_after=2.0)
+AWAY = NextAction(Action.WAIT, Reason.REPOSITORY_UNAVAILABLE, "no answer", again_after=15.0)
+FORCED = Requests(force="now")
+BACK = Requests(rollback="2 now")
+BACK_ASKED = marks_in([label_of(BACK.rollback)])
+
+
+def rolled_back(**more: object) -> Recorded:
+    """Revision 3, a rollback to revision 2 that was asked for while WANTED was wanted."""
+    known = {"asked": BACK_ASKED, "rolled_back_to": 2, "held": WANTED, **more}
+    return recorded(digest="bbbb", **known)
+
+
+def at(wanted: str | None = WANTED, there: Recorded | None = None, **more: object) -> ReleaseSituation:
+    return dataclasses.replace(
+        ReleaseSituation(desired=wanted, recorded=there, attempt=None, now=NOW, jitter=0.5), **more
+    )
+
+
+def drifted(corrections: int = 0, corrected: float = 0.0, *, fresh: bool = False) -> Drift:
+    one = Drifted(ObjectId("apps/v1", "Deployment", "openstack", "web"), Change.EDITED, ("/spec/replicas",))
+    return Drift((one,), corrections, corrected, ("someone",), fresh)
+
+
+TABLE = {
+    "wanted, not installed": (at(), Action.INSTALL, Reason.NOT_INSTALLED),
+    "wanted, not installed, a dependency is not deployed": (
+        at(unmet=("mariadb",)),
+        Action.WAIT,
+        Reason.WAITING_FOR_DEPENDENCY,
+    ),
+    "first install failed a moment ago, nothing recorded": (
+        at(attempt=failed_attempt(action="Install")),
+        Action.WAIT,
+        Reason.BACKING_OFF,
+    ),
+    "deployed as wanted": (at(there=recorded()), Action.NOTHING, Reason.IN_SYNC),
+    "deployed as wanted, others have changed objects of it": (
+        at(there=recorded(), drift=drifted()),
+        Action.CORRECT,
+        Reason.DRIFTED,
+    ),
+    "deployed as wanted, others have changed objects of it, `drift: Warn`": (
+        at(there=recorded(), drift=drifted(), drift_mode="Warn"),
+        Action.NOTHING,
+        Reason.DRIFTED,
+    ),
+    "deployed as wanted, others change objects of it again and again": (
+        at(there=recorded(), drift=drifted(corrections=3, corrected=NOW)),
+        Action.WAIT,
+        Reason.DRIFT_RECURS,
+    ),
+    "deployed as wanted, others change objects of it again and again, the pause is over": (
+        at(there=recorded(), drift=drifted(corrections=3, corrected=NOW - 300)),
+        Action.CORRECT,
+        Reason.DRIFTED,
+    ),
+    "deployed as wanted, objects could not be corrected a moment ago": (
+        at(there=recorded(), drift=drifted(), attempt=failed_attempt(digest="", action="Correct")),
+        Action.WAIT,
+        Reason.BACKING_OFF,
+    ),
+    "deployed as wanted, objects could not be corrected a moment ago, others were changed since": (
+        at(there=recorded(), drift=drifted(fresh=True), attempt=failed_attempt(digest="", action="Correct")),
+        Action.CORRECT,
+        Reason.DRIFTED,
+    ),
+    "deployed as wanted, its record cannot be read": (
+        at(there=recorded(), drift=Drift(error="Helm's record cannot be read")),
+        Action.NOTHING,
+        Reason.RECORD_UNREADABLE,
+    ),
+    "deployed, wanted otherwise, others have changed objects of it": (
+        at(there=recorded(digest="bbbb"), drift=drifted()),
+        Action.UPGRADE,
+        Reason.SPEC_CHANGED,
+    ),
+    "rolled back as asked for, others have changed objects of it": (
+        at(there=rolled_back(), requests=BACK, drift=drifted()),
+        Action.CORRECT,
+        Reason.DRIFTED,
+    ),
+    "the newest record was deleted by hand": (
+        at(there=recorded("superseded")),
+        Action.UPGRADE,
+        Reason.RECORD_MISSING,
+    ),
+    "deployed, wanted otherwise": (at(there=recorded(digest="bbbb")), Action.UPGRADE, Reason.SPEC_CHANGED),
+    "deployed as wanted, an upgrade is asked for": (
+        at(there=recorded(), requests=FORCED),
+        Action.UPGRADE,
+        Reason.FORCED,
+    ),
+    "deployed as wanted, the upgrade asked for was made": (
+        at(there=recorded(forced=marks_in([label_of("now")])), requests=FORCED),
+        Action.NOTHING,
+        Reason.IN_SYNC,
+    ),
+    "deployed as wanted, the upgrade asked for failed a moment ago": (
+        at(there=recorded(), requests=FORCED, attempt=Attempt("Upgrade", WANTED, NOW, 1, FORCED)),
+        Action.WAIT,
+        Reason.BACKING_OFF,
+    ),
+    "a rollback is asked for": (
+        at(there=recorded(), requests=BACK),
+        Action.ROLLBACK,
+        Reason.ROLLBACK_REQUESTED,
+    ),
+    "a rollback is asked for, an upgrade failed a moment ago": (
+        at(there=recorded("failed"), requests=BACK, attempt=failed_attempt()),
+        Action.ROLLBACK,
+        Reason.ROLLBACK_REQUESTED,
+    ),
+    "a rollback is asked for, that rollback failed a moment ago": (
+        at(there=recorded("failed"), requests=BACK, attempt=Attempt("Rollback", WANTED, NOW, 1, BACK)),
+        Action.WAIT,
+        Reason.BACKING_OFF,
+    ),
+    "rolled back, cut off before that was noted": (
+        at(there=recorded(ours=False, copied_from=frozenset({2}), usable=frozenset({3})), requests=BACK),
+        Action.ROLLBACK,
+        Reason.ROLLBACK_REQUESTED,
+    ),
+    "rolled back as asked for": (at(there=rolled_back(), requests=BACK), Action.NOTHING, Reason.ROLLED_BACK),
+    "rolled back, the spec was edited since": (
+        at("cccc", rolled_back(), requests=BACK),
+        Action.UPGRADE,
+        Reason.SPEC_CHANGED,
+    ),
+    "rolled back, then upgraded to an edited spec": (
+        at(there=recorded(asked=BACK_ASKED), requests=BACK),
+        Action.NOTHING,
+        Reason.IN_SYNC,
+    ),
+    "rolled back, and no longer asked for": (at(there=rolled_back()), Action.UPGRADE, Reason.SPEC_CHANGED),
+    "rolled back, an upgrade is asked for": (
+        at(there=rolled_back(), requests=dataclasses.replace(BACK, force="now")),
+        Action.UPGRADE,
+        Reason.FORCED,
+    ),
+    "a rollback is asked for to a revision that is not there": (
+        at(there=recorded(), requests=Requests(rollback="9")),
+        Action.NOTHING,
+        Reason.ROLLBACK_IMPOSSIBLE,
+    ),
+    "rolled back, another rollback is asked for to a revision that is not there": (
+        at(there=rolled_back(), requests=Requests(rollback="9")),
+        Action.NOTHING,
+        Reason.ROLLBACK_IMPOSSIBLE,
+    ),
+    "newest revision by someone's own helm upgrade": (
+        at(there=recorded(ours=False)),
+        Action.UPGRADE,
+        Reason.FOREIGN_CHANGE,
+    ),
+    "last revision failed long ago": (
+        at(there=recorded("failed"), attempt=failed_attempt(age=3600)),
+        Action.UPGRADE,
+        Reason.RETRYING,
+    ),
+    "last revision failed a moment ago": (
+        at(there=recorded("failed"), attempt=failed_attempt()),
+        Action.WAIT,
+        Reason.BACKING_OFF,
+    ),
+    "last revision failed a moment ago, another try is asked for": (
+        at(there=recorded("failed"), attempt=failed_attempt(), requests=Requests(reconcile="now")),
+        Action.UPGRADE,
+        Reason.RETRYING,
+    ),
+    "last revision failed a moment ago, at a try that was asked for": (
+        at(
+            there=recorded("failed"),
+            attempt=Attempt("Upgrade", WANTED, NOW, 1, Requests(reconcile="now")),
+            requests=Requests(reconcile="now"),
+        ),
+        Action.WAIT,
+        Reason.BACKING_OFF,
+    ),
+    "last revision failed a moment ago, the spec was edited since": (
+        at(there=recorded("failed", digest="bbbb"), attempt=failed_attempt(digest="bbbb")),
+        Action.UPGRADE,
+        Reason.RETRYING,
+    ),
+    "last revision failed, its writer left no attempt": (
+        at(there=recorded("failed")),
+        Action.UPGRADE,
+        Reason.RETRYING,
+    ),
+    "last revision failed as a request was lost, its hook goes on": (
+        at(there=recorded("failed"), attempt=LOST, open_hook=OpenHook("db-sync", NOW + 60)),
+        Action.WAIT,
+        Reason.BACKING_OFF,
+    ),
+    "last revision failed as a request was lost, its hook goes on beyond its time": (
+        at(there=recorded("failed"), attempt=LOST, open_hook=OpenHook("db-sync", NOW)),
+        Action.UPGRADE,
+        Reason.RETRYING,
+    ),
+    "last revision failed as a request was lost, its hook goes on, another try is asked for": (
+        at(
+            there=recorded("failed"),
+            attempt=LOST,
+            open_hook=OpenHook("db-sync", NOW + 60),
+            requests=Requests(reconcile="now"),
+        ),
+        Action.UPGRADE,
+        Reason.RETRYING,
+    ),
+    "last revision failed as a request was lost, its hook goes on, the spec was edited since": (
+        at("cccc", recorded("failed"), attempt=LOST, open_hook=OpenHook("db-sync", NOW + 60)),
+        Action.UPGRADE,
+        Reason.RETRYING,
+    ),
+    "unlocked a moment ago": (
+        at(there=recorded("failed"), attempt=failed_attempt(action="Unlock")),
+        Action.UPGRADE,
+        Reason.RETRYING,
+    ),
+    "unlocked a moment ago, not for the first time in a row": (
+        at(there=recorded("failed"), attempt=failed_attempt(2, action="Unlock")),
+        Action.WAIT,
+        Reason.BACKING_OFF,
+    ),
+    "pending, ours: the writer is dead": (
+        at(there=recorded("pending-upgrade")),
+        Action.UNLOCK,
+        Reason.UNLOCKING,
+    ),
+    "pending first install, ours": (at(there=recorded("pending-install")), Action.UNLOCK, Reason.UNLOCKING),
+    "pending rollback, ours": (at(there=recorded("pending-rollback")), Action.UNLOCK, Reason.UNLOCKING),
+    "pending rollback that was asked for": (
+        at(
+            there=recorded("pending-rollback", ours=False, copied_from=frozenset({2})),
+            requests=BACK,
+        ),
+        Action.UNLOCK,
+        Reason.UNLOCKING,
+    ),
+    "pending rollback of someone else's Helm": (
+        at(there=recorded("pending-rollback", ours=False, copied_from=frozenset({2}))),
+        Action.WAIT,
+        Reason.BUSY_ELSEWHERE,
+    ),
+    "pending, ours, cut off a moment after it was unlocked": (
+        at(there=recorded("pending-upgrade"), attempt=failed_attempt(action="Unlock")),
+        Action.UNLOCK,
+        Reason.UNLOCKING,
+    ),
+    "pending, ours, cut off a moment after it was unlocked, not for the first time": (
+        at(there=recorded("pending-upgrade"), attempt=failed_attempt(2, action="Unlock")),
+        Action.WAIT,
+        Reason.BACKING_OFF,
+    ),
+    "pending, someone else's Helm": (
+        at(there=recorded("pending-upgrade", ours=False)),
+        Action.WAIT,
+        Reason.BUSY_ELSEWHERE,
+    ),
+    "pending, someone else's Helm, aged out": (
+        at(there=recorded("pending-upgrade", ours=False, age=1801)),
+        Action.UNLOCK,
+        Reason.UNLOCKING,
+    ),
+    "half uninstalled, wanted again": (
+        at(there=recorded("uninstalling", removing=True)),
+        Action.UNINSTALL,
+        Reason.RETRYING,
+    ),
+    "being uninstalled by someone else's Helm": (
+        at(there=recorded("uninstalling")),
+        Action.WAIT,
+        Reason.BUSY_ELSEWHERE,
+    ),
+    "half uninstalled by someone else's Helm, aged out": (
+        at(there=recorded("uninstalling", age=1801)),
+        Action.UNINSTALL,
+        Reason.RETRYING,
+    ),
+    "uninstalled with its history kept, wanted again": (
+        at(there=recorded("uninstalled")),
+        Action.UNINSTALL,
+        Reason.RETRYING,
+    ),
+    "wanted, not installed, a Secret is missing": (
+        at("", obstacle=MISSING),
+        Action.WAIT,
+        Reason.SECRET_MISSING,
+    ),
+    "deployed, a Secret is missing": (
+        at("", recorded(), obstacle=MISSING),
+        Action.WAIT,
+        Reason.SECRET_MISSING,
+    ),
+    "deployed, a Secret is missing, others have changed objects of it": (
+        at("", recorded(), obstacle=MISSING, drift=drifted()),
+        Action.CORRECT,
+        Reason.DRIFTED,
+    ),
+    "deployed, a Secret is missing, an upgrade is asked for": (
+        at("", recorded(), obstacle=MISSING, requests=FORCED),
+        Action.WAIT,
+        Reason.SECRET_MISSING,
+    ),
+    "deployed, a Secret is missing, a rollback is asked for": (
+        at("", recorded(), obstacle=MISSING, requests=BACK),
+        Action.ROLLBACK,
+        Reason.ROLLBACK_REQUESTED,
+    ),
+    "rolled back while a Secret was missing": (
+        at("", rolled_back(held=""), obstacle=MISSING, requests=BACK),
+        Action.NOTHING,
+        Reason.ROLLED_BACK,
+    ),
+    "rolled back while a Secret was missing, which is there again": (
+        at(there=rolled_back(held=""), requests=BACK),
+        Action.NOTHING,
+        Reason.ROLLED_BACK,
+    ),
+    "last revision failed, a Secret is missing": (
+        at("", recorded("failed"), obstacle=MISSING),
+        Action.WAIT,
+        Reason.SECRET_MISSING,
+    ),
+    "pending, ours, a Secret is missing": (
+        at("", recorded("pending-upgrade"), obstacle=MISSING),
+        Action.UNLOCK,
+        Reason.UNLOCKING,
+    ),
+    "half uninstalled, wanted again, a Secret is missing": (
+        at("", recorded("uninstalling", removing=True), obstacle=MISSING),
+        Action.UNINSTALL,
+        Reason.RETRYING,
+    ),
+    "deployed as wanted, its repository is away": (
+        at(there=recorded(), obstacle=AWAY),
+        Action.NOTHING,
+        Reason.IN_SYNC,
+    ),
+    "suspended": (at(there=recorded(digest="bbbb"), suspended="its spec"), Action.NOTHING, Reason.SUSPENDED),
+    "no longer wanted": (at(None, recorded()), Action.UNINSTALL, Reason.NO_LONGER_WANTED),
+    "no longer wanted, pending of a dead writer": (
+        at(None, recorded("pending-install")),
+        Action.UNINSTALL,
+        Reason.NO_LONGER_WANTED,
+    ),
+    "no longer wanted, pending, someone else's Helm": (
+        at(None, recorded("pending-upgrade", ours=False)),
+        Action.WAIT,
+        Reason.BUSY_ELSEWHERE,
+    ),
+    "no longer wanted, pending, someone else's Helm, aged out": (
+        at(None, recorded("pending-upgrade", ours=False, age=1801)),
+        Action.UNINSTALL,
+        Reason.NO_LONGER_WANTED,
+    ),
+    "no longer wanted, being uninstalled by someone else's Helm": (
+        at(None, recorded("uninstalling")),
+        Action.WAIT,
+        Reason.BUSY_ELSEWHERE,
+    ),
+    "no longer wanted, half uninstalled": (
+        at(None, recorded("uninstalling", removing=True)),
+        Action.UNINSTALL,
+        Reason.NO_LONGER_WANTED,
+    ),
+    "no longer wanted, half uninstalled by someone else's Helm, aged out": (
+        at(None, recorded("uninstalling", age=1801)),
+        Action.UNINSTALL,
+        Reason.NO_LONGER_WANTED,
+    ),
+    "no longer wanted, objects could not be corrected a moment ago": (
+        at(None, recorded(), attempt=failed_attempt(digest="", action="Correct")),
+        Action.UNINSTALL,
+        Reason.NO_LONGER_WANTED,
+    ),
+    "no longer wanted, others depend on it": (
+        at(None, recorded(), dependents=("nova",)),
+        Action.WAIT,
+        Reason.WAITING_FOR_DEPENDENTS,
+    ),
+    "no longer wanted, uninstall failed a moment ago": (
+        at(
+            None,
+            recorded("uninstalling", removing=True),
+            attempt=failed_attempt(digest="", action="Uninstall"),
+        ),
+        Action.WAIT,
+        Reason.BACKING_OFF,
+    ),
+    "no longer wanted, gone": (at(None), Action.NOTHING, Reason.GONE),
+}
+
+
+@pytest.mark.parametrize(("interrupted", "pause"), [(True, 60), (False, 300)])
+def test_the_api_server_is_forgiven_sooner_than_a_release(interrupted: bool, pause: float) -> None:
+    last = dataclasses.replace(failed_attempt(failures=20), interrupted=interrupted)
+    assert decide(at(attempt=last, jitter=1.0)).again_after == pause
+    assert decide(dataclasses.replace(at(attempt=last, jitter=1.0), retry_cap=30)).again_after == 30
+
+
+@pytest.mark.parametrize(("situation", "action", "reason"), TABLE.values(), ids=TABLE.keys())
+def test_each_state_has_one_next_action(situation: ReleaseSituation, action: Action, reason: Reason) -> None:
+    decision = decide(situation)
+    assert (decision.action, decision.reason) == (action, reason)
+
+
+def every_situation() -> Iterator[ReleaseSituation]:
+    """All states of the parts that a decision depends on, with each other."""
+    statuses = (
+        *("deployed", "failed", "superseded", "pending-upgrade", "pending-rollback", "uninstalling"),
+        "uninstalled",
+    )
+    found = [None, rolled_back(), rolled_back(held="bbbb")]
+    found += [recorded("uninstalling", removing=True)]
+    found += [
+        recorded(status, digest, ours=ours, copied_from=frozenset() if ours else frozenset({2}))
+        for status in statuses
+        for digest in (WANTED, "bbbb")
+        for ours in (True, False)
+    ]
+    asked = [Requests(), FORCED, BACK, Requests(rollback="9"), Requests(reconcile="now")]
+    attempts = [None, failed_attempt(), failed_attempt(age=3600), Attempt("Rollback", WANTED, NOW, 1, BACK)]
+    for wanted, there, requests, attempt in itertools.product((WANTED, None), found, asked, attempts):
+        for suspended, unmet in itertools.product(("", "its spec"), ((), ("mariadb",))):
+            yield at(wanted, there, requests=requests, attempt=attempt, suspended=suspended, unmet=unmet)
+        if wanted is not None:
+            yield at("", there, requests=requests, attempt=attempt, obstacle=MISSING)
+            yield at(wanted, there, requests=requests, attempt=attempt, obstacle=AWAY)
+    drifts = (drifted(), drifted(3, NOW), drifted(3, NOW - 3600), Drift(error="unreadable"))
+    attempts += [failed_attempt(digest="", action="Correct")]
+    for there, requests, attempt, drift in itertools.product(found, asked, attempts, drifts):
+        for mode in ("Correct", "Warn"):
+            yield at(there=there, requests=requests, attempt=attempt, drift=drift, drift_mode=mode)
+
+
+def test_no_state_is_without_an_answer_and_none_breaks_a_promise() -> None:
+    seen = set()
+    for situation in every_situation():
+        decision = decide(situation)
+        seen.add((decision.action, decision.reason))
+        if situation.suspended:
+            assert decision.action == Action.NOTHING
+        if decision.action == Action.ROLLBACK:
+            assert situation.requests == BACK, "a rollback is made only where one is asked for"
+        if decision.action in (Action.INSTALL, Action.UPGRADE) and situation.unmet:
+            assert decision.reason == Reason.FORCED, "only an operator is served before a dependency"
+        if decision.action in (Action.INSTALL, Action.UPGRADE):
+            assert situation.obstacle is None, "nothing is made without its chart and values"
+        if situation.recorded and situation.recorded.status == "uninstalling" and not situation.suspended:
+            at_work = decision.reason == Reason.BUSY_ELSEWHERE
+            assert at_work != situation.recorded.removing, "another Helm at work is left alone"
+        if decision.action == Action.UNINSTALL and situation.desired is not None:
+            assert situation.recorded is not None and situation.recorded.status.startswith("uninstall")
+        if decision.action == Action.CORRECT:
+            assert situation.recorded is not None and situation.recorded.status == "deployed"
+            assert situation.drift_mode == "Correct"
+        if decision.action == Action.UNLOCK:
+            assert situation.recorded is not None and situation.recorded.status.startswith("pending-")
+    assert seen >= {(action, reason) for _, action, reason in TABLE.values()} - {
+        (Action.WAIT, Reason.WAITING_FOR_DEPENDENTS)
+    }
+
+
+def test_every_wait_that_no_event_ends_says_when_to_look_again() -> None:
+    timed = {Reason.BACKING_OFF, Reason.BUSY_ELSEWHERE, Reason.DRIFT_RECURS}
+    waits = [decide(situation) for situation, _, reason in TABLE.values() if reason in timed]
+    assert waits
+    assert all(wait.again_after is not None and wait.again_after > 0 for wait in waits)
+
+
+@pytest.mark.parametrize("cap", [60.0, 300.0])
+def test_failures_in_a_row_wait_longer_each_time_up_to_a_cap(cap: float) -> None:
+    pauses = [
+        decide(
+            at(there=recorded("failed"), attempt=failed_attempt(failures), retry_cap=cap),
+        ).again_after
+        or 0
+        for failures in range(1, 12)
+    ]
+    assert pauses == sorted(pauses)
+    assert pauses[0] < 5
+    assert cap / 2 <= pauses[-1] <= cap
+
+
+def test_a_backoff_message_does_not_change_while_it_waits() -> None:
+    attempt = failed_attempt(4)
+    first = decide(at(there=recorded("failed"), attempt=attempt))
+    later = decide(dataclasses.replace(at(there=recorded("failed"), attempt=attempt), now=NOW + 7))
+    assert isinstance(first, NextAction)
+    assert first.message == later.message
+
+
+def test_the_documented_table_is_the_one_tested() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "releases.md").read_text(encoding="utf-8")
+    table = page.partition("|---")[2].partition("\n\n")[0]
+    documented = [line for line in table.splitlines() if line.startswith("| ")]
+    tested = [f"| {name} | {action} | `{reason}` |" for name, (_, action, reason) in TABLE.items()]
+    assert documented == tested

@@ -1,0 +1,177 @@
+"""What a person reads in `kubectl explain`, and what keeps the definitions and the code one."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from typing import Any
+
+import pytest
+
+from controller.domain.region import deployment as deployment_types
+from controller.domain.releases import bundle as bundle_types
+from controller.domain.validation.cel_rules import RULES, is_transition, normalized
+from tests.api.definitions import DEFINITIONS, SCHEMAS, nodes
+from tests.api.rule_cases import CASES, TRANSITION_MESSAGES
+
+KINDS = sorted(DEFINITIONS)
+ALL = [(kind, path, node) for kind in KINDS for path, node in nodes(kind)]
+
+
+def _camel(name: str) -> str:
+    first, *rest = name.split("_")
+    return first + "".join(part.capitalize() for part in rest)
+
+
+def _rules(kind: str) -> list[dict[str, Any]]:
+    root = SCHEMAS[kind].root
+    every = [root, *(node for _, node in nodes(kind))]
+    return [rule for node in every for rule in node.get("x-kubernetes-validations", ())]
+
+
+def test_every_field_is_described() -> None:
+    # The API server takes nothing but a type for metadata.
+    silent = [
+        f"{kind} {path}" for kind, path, node in ALL if not node.get("description") and path != "metadata"
+    ]
+    assert silent == []
+
+
+def test_every_description_is_sentences_without_stray_white_space() -> None:
+    wrong = [
+        f"{kind} {path}"
+        for kind, path, node in ALL
+        if not re.fullmatch(r"\S.*[.]", text := node.get("description", "."), re.DOTALL) or "  " in text
+        if path != "metadata"
+    ]
+    assert wrong == []
+
+
+def test_every_field_of_spec_tells_its_default_and_what_it_restarts() -> None:
+    wrong = [
+        f"{kind} {path}"
+        for kind, path, node in ALL
+        if path.startswith("spec.")
+        and not path.endswith("[]")
+        and not re.search(r"\bRequired\b.*Restarts: |Default: .*Restarts: ", node["description"])
+    ]
+    assert wrong == []
+
+
+def test_a_default_is_the_one_that_the_description_tells() -> None:
+    wrong = []
+    for kind, path, node in ALL:
+        default = node.get("default")
+        if path.startswith("spec.") and default not in (None, {}):
+            said = ", ".join(default) if isinstance(default, list) else str(default)
+            said = said.lower() if isinstance(default, bool) else said
+            if f"Default: {said}." not in node["description"]:
+                wrong.append(f"{kind} {path}: {said}")
+    assert wrong == []
+
+
+def test_a_required_field_says_so() -> None:
+    wrong = [
+        f"{kind} {path}.{name}"
+        for kind, path, node in ALL
+        if path.startswith("spec")
+        for name in node.get("required", ())
+        if "Required" not in node["properties"][name]["description"]
+    ]
+    assert wrong == []
+
+
+def test_unknown_fields_are_kept_in_free_form_maps_only() -> None:
+    free = {
+        path.rsplit(".", 1)[-1] for _, path, node in ALL if node.get("x-kubernetes-preserve-unknown-fields")
+    }
+    assert free == {"values", "conf", "settings", "mapping[]"}
+
+
+def test_every_open_map_and_list_and_text_has_a_limit() -> None:
+    # The API server refuses rules over what could be endless.
+    limits = {"array": "maxItems", "string": "maxLength"}
+    wrong = []
+    for kind, path, node in ALL:
+        if path in ("apiVersion", "kind") or "enum" in node or "format" in node:
+            continue
+        limit = "maxProperties" if "additionalProperties" in node else limits.get(node["type"])
+        if limit and limit not in node:
+            wrong.append(f"{kind} {path}: {limit}")
+    assert wrong == []
+
+
+def test_every_condition_is_seeded_and_the_transient_ones_are_not() -> None:
+    status = SCHEMAS["OpenStackDeployment"].root["properties"]["status"]
+    seeded = status["default"]["conditions"]
+    assert [entry["type"] for entry in seeded] == [
+        "Ready", "SpecValid", "ReleasesReady", "WorkloadsHealthy", "SecretsExchanged", "NodesReady",
+        "Planned", "Paused", "Deleting",
+    ]  # fmt: skip
+    assert {(entry["status"], entry["reason"]) for entry in seeded} == {("Unknown", "Initializing")}
+    bundle = SCHEMAS["HelmBundle"].root["properties"]["status"]["default"]["conditions"]
+    assert [entry["type"] for entry in bundle] == ["Ready", "Paused"]
+    assert {(entry["status"], entry["reason"]) for entry in bundle} == {("Unknown", "Initializing")}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_names_are_those_of_the_design(kind: str) -> None:
+    names = DEFINITIONS[kind]["spec"]["names"]
+    short = {"OpenStackDeployment": ["osdpl"], "HelmBundle": ["hb"], "NodeMaintenance": ["nm"]}
+    assert names["shortNames"] == short[kind]
+    assert names["categories"] == ["openstack"]
+    assert DEFINITIONS[kind]["metadata"]["annotations"] == {"helm.sh/resource-policy": "keep"}
+
+
+def test_the_columns_answer_what_is_asked_first() -> None:
+    columns = DEFINITIONS["OpenStackDeployment"]["spec"]["versions"][0]["additionalPrinterColumns"]
+    assert [column["name"] for column in columns if not column.get("priority")] == [
+        "Ready", "Reason", "Version", "Progress", "Healthy", "Age",
+    ]  # fmt: skip
+    assert all(column["description"] for column in columns)
+
+
+@pytest.mark.parametrize(
+    ("kind", "path", "type_"),
+    [
+        ("OpenStackDeployment", "spec", deployment_types.DeploymentSpec),
+        ("OpenStackDeployment", "spec.charts", deployment_types.ChartsSpec),
+        ("OpenStackDeployment", "spec.images", deployment_types.ImagesSpec),
+        ("OpenStackDeployment", "spec.proxy", deployment_types.ProxySpec),
+        ("OpenStackDeployment", "spec.common", deployment_types.CommonSpec),
+        ("OpenStackDeployment", "spec.common.openstack", deployment_types.GroupValues),
+        ("HelmBundle", "spec", bundle_types.BundleSpec),
+        ("HelmBundle", "spec.releases[]", bundle_types.ReleaseSpec),
+        ("HelmBundle", "spec.releases[].chart", bundle_types.ChartRef),
+    ],
+)
+def test_the_types_have_the_fields_of_the_definition(kind: str, path: str, type_: Any) -> None:
+    node = dict(nodes(kind))[path]
+    assert {_camel(field.name) for field in dataclasses.fields(type_)} == set(node["properties"])
+
+
+@pytest.mark.parametrize(
+    ("path", "words"),
+    [
+        ("spec.openstackVersion", deployment_types.OpenStackVersion),
+        ("spec.preset", deployment_types.Preset),
+        ("spec.size", deployment_types.Size),
+        ("spec.mode", bundle_types.BundleMode),
+        ("spec.drift", bundle_types.DriftMode),
+        ("spec.volumes", bundle_types.VolumePolicy),
+    ],
+)
+def test_the_types_have_the_choices_of_the_definition(path: str, words: Any) -> None:
+    assert list(words.__args__) == dict(nodes("OpenStackDeployment"))[path]["enum"]
+
+
+def test_every_rule_has_its_twin_in_python_and_none_is_left_over() -> None:
+    rules = {normalized(rule["rule"]) for kind in KINDS for rule in _rules(kind)}
+    assert {rule for rule in rules if not is_transition(rule)} == set(RULES)
+
+
+def test_every_rule_has_cases_that_keep_and_break_it() -> None:
+    messages = {rule["message"] for kind in KINDS for rule in _rules(kind)}
+    told = [case.message for case in CASES] + list(TRANSITION_MESSAGES)
+    assert [message for message in messages if not any(message.startswith(start) for start in told)] == []
+    assert [start for start in told if not any(message.startswith(start) for message in messages)] == []

@@ -1,0 +1,151 @@
+"""Secrets in clear are found wherever they hide, and nothing else is taken for one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from controller.domain.values.layer_order import SpecSource
+from controller.domain.values.merge import Layer, merge_layers
+from controller.domain.values.password_guard import literal_secrets, password_problems
+from controller.errors import Problem
+
+REF = {"$secretRef": {"name": "a", "key": "b"}}
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"auth": {"admin": {"password": "password"}}},
+        {"auth": {"admin": {"password": 12345}}},
+        {"metadata_proxy_shared_secret": "x"},
+        {"horizon_secret_key": "9aee62c0"},
+        {"memcache_secret_key": "x"},
+        {"erlang_cookie": "openstack-cookie"},
+        {"ssh": {"private_key": "AAAA"}},
+        {"heartbeat_key": "insecure"},
+        {"tmpurlkey": "supersecret"},
+        {"s3": {"access_key": "x"}},
+        {"ca_private_key_passphrase": "x"},
+        {"powerdns": {"auth": {"service": {"token": "chiave"}}}},
+        {"simple_crypto_plugin": {"kek": "dGhp"}},
+        {"DEFAULT": {"transport_url": "rabbit://nova:s3cret@rabbitmq:5672/nova"}},
+        {"env": [{"name": "OS_PASSWORD", "value": "x"}]},
+        {"list": [[{"password": "x"}]]},
+        {"key": "-----BEGIN RSA PRIVATE KEY-----\nAAAA"},
+        {"admin-password": "x"},
+        {"Password": "x"},
+        {"api_key": "x"},
+        {"apikey": "x"},
+        {"apitoken": "x"},
+        {"clientSecret": "x"},
+        {"oidcClientSecret": "x"},
+        {"adminPassword": "x"},
+        {"secretKey": "x"},
+        {"oidc": {"authToken": "x"}},
+        {"credentials": "user:pw"},
+        {"extraObjects": {"a": {"kind": "Secret", "stringData": {"config": "x"}}}},
+        {"extraObjects": {"a": {"kind": "Secret", "data": {"config": "eA=="}}}},
+        {"extraObjects": ["apiVersion: v1\nkind: Secret\nstringData: {config: x}\n"]},
+    ],
+)
+def test_a_secret_in_clear_is_found(values: Any) -> None:
+    assert list(literal_secrets(values))
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"password": REF},
+        {"password": None},
+        {"password": ""},
+        {"token": {"provider": "fernet", "expiration": 43200}},
+        {"secret_name": "keystone-admin"},
+        {"user_secret_name": "pvc-ceph-client-key"},
+        {"manifests": {"secret_db": True}},
+        {"disable_password_reveal": "True"},
+        {"password_autocomplete": "False"},
+        {"secret": {"tls": {"internal": "mariadb-tls-direct"}}},
+        {"ca_private_key": "/etc/octavia/certs/private/server_ca.key.pem"},
+        {"os-server-password": "None"},
+        {"private_key": "null"},
+        {"secret_uuid": "457eb676-33da-42ec-9a8c-9293d545c337"},
+        {"password": "{{ .Values.password }}"},
+        {"password": "${DB_PASSWORD}"},
+        {"url": "http://keystone:5000/v3"},
+        {"url": "http://$(USER):$(PASS)@host/"},
+        {"extraObjects": {"a": {"kind": "Secret", "stringData": {"config": REF}}}},
+        {"extraObjects": {"a": {"kind": "SecretProviderClass", "data": {"config": "x"}}}},
+        {"policy": {"identity:validate_token": "rule:admin", "os_compute_api:os-server-password": "rule:a"}},
+        {"node_selector_key": "openstack-control-plane"},
+        {"max_active_keys": 7},
+        {"existingSecret": "keystone-admin"},
+        {"credentialsSecret": "registry"},
+        {"imagePullSecrets": ["registry"]},
+        {"automountServiceAccountToken": True},
+        {"credentials": "keystone"},
+        {
+            "extraObjects": {
+                "a": {"apiVersion": "x/v1", "kind": "ExternalSecret", "data": [{"secretKey": "a"}]}
+            }
+        },
+        {"env": [{"name": "OS_PASSWORD", "valueFrom": {"secretKeyRef": {"name": "a", "key": "b"}}}]},
+    ],
+)
+def test_what_is_no_secret_is_left_alone(values: Any) -> None:
+    assert list(literal_secrets(values)) == []
+
+
+def test_every_place_is_named() -> None:
+    values = {"a": {"password": "x", "b": [{"token": "y"}]}, "c": REF}
+    assert list(literal_secrets(values)) == [("a", "password"), ("a", "b", 0, "token")]
+
+
+LINES = {("spec", "services"): 4, ("spec", "services", "hosts", 1, "password"): 9}
+CLEAR = {"hosts": [{"name": "a"}, {"password": "hunter2"}]}
+
+
+def problem_of(layer: Layer, features: Any = None) -> Problem:
+    merged = merge_layers({}, [layer])
+    [problem] = password_problems("nova", merged, SpecSource({"features": features or {}}))
+    return problem
+
+
+def test_a_secret_within_a_list_is_named_with_its_own_field_and_line() -> None:
+    problem = problem_of(Layer("services", CLEAR, "region.yaml", ("spec", "services"), LINES))
+    assert (problem.path, problem.source) == ("spec.services.hosts[1].password", "region.yaml:9")
+    assert problem.message == "release nova would get a secret in clear"
+
+
+def test_a_secret_that_a_template_passes_on_is_named_with_the_field_that_holds_it() -> None:
+    written = Layer("service compute", CLEAR, "values/services/compute.yaml.j2", ("releases",))
+    features = {"backends": [{"conf": {"user": "hunter2", "password": "hunter2"}}]}
+    assert problem_of(written, features).path == "spec.features.backends[0].conf.password"
+    renamed = {"backends": [{"conf": {"user": "hunter2", "san_password": "hunter2"}}]}
+    assert problem_of(written, renamed).path == "spec.features.backends[0].conf.san_password"
+
+
+def test_of_fields_with_the_same_secret_each_one_is_named() -> None:
+    values = {name: {"san_password": "hunter2"} for name in ("a", "b")}
+    merged = merge_layers(
+        {}, [Layer("service block-storage", values, "values/services/block-storage.yaml.j2")]
+    )
+    backends = [{"conf": {"san_password": "hunter2"}}, {"conf": {"san_password": "hunter2"}}]
+    problems = password_problems("cinder", merged, SpecSource({"features": {"backends": backends}}))
+    assert [problem.path for problem in problems] == [
+        "spec.features.backends[0].conf.san_password",
+        "spec.features.backends[1].conf.san_password",
+    ]
+
+
+def test_a_secret_of_a_template_itself_is_named_with_the_template() -> None:
+    written = Layer("service compute", CLEAR, "values/services/compute.yaml.j2", ("releases",))
+    assert problem_of(written).source == "values/services/compute.yaml.j2"
+
+
+def test_a_secret_of_the_charts_defaults_is_said_to_be_theirs() -> None:
+    merged = merge_layers(CLEAR, [])
+    [problem] = password_problems("nova", merged, SpecSource({}))
+    assert problem.path == "nova: hosts[1].password"
+    assert problem.message.endswith("from the chart's defaults")

@@ -1,0 +1,107 @@
+"""The region's clouds.yaml is exported, follows the credentials, and an operator's own is left alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import yaml
+
+from controller.ports.kubernetes import HELMBUNDLE, SECRET
+from tests.reconcile.credentials.test_secrets import NS, REGION, Bed
+
+CLOUDS = "openstack-clouds"
+REFERENCE = {"$secretRef": {"name": "identity-credentials", "key": "admin-password"}}
+
+
+def put_keystone(bed: Bed, **values: Any) -> None:
+    identity = {"auth": {"admin": {"region_name": "RegionOne", "password": REFERENCE}}, **values}
+    release = {
+        "name": "keystone",
+        "chart": {"name": "keystone"},
+        "values": {"endpoints": {"identity": identity}, "secrets": {"tls": {"ca": "region-ca"}}},
+    }
+    labels = {"osctl.dev/deployment": REGION, "osctl.dev/service": "identity"}
+    meta = {"name": "identity", "namespace": NS, "labels": labels}
+    body = {"apiVersion": HELMBUNDLE.api_version, "kind": HELMBUNDLE.kind, "metadata": meta}
+    bed.kube.create({**body, "spec": {"releases": [release]}})
+
+
+def cloud(bed: Bed) -> dict[str, Any]:
+    found: dict[str, Any] = yaml.safe_load(bed.texts(CLOUDS)["clouds.yaml"])["clouds"]["default"]
+    return found
+
+
+@pytest.fixture
+def bed() -> Bed:
+    bed = Bed()
+    put_keystone(bed)
+    bed.look()
+    return bed
+
+
+def test_it_has_the_password_that_was_made_and_goes_with_the_region(bed: Bed) -> None:
+    assert cloud(bed)["auth"]["password"] == bed.texts("identity-credentials")["admin-password"]
+    secret = bed.secret(CLOUDS)
+    assert secret and secret["metadata"]["ownerReferences"][0]["name"] == REGION
+
+
+def test_nothing_is_exported_before_keystone_is_asked_for() -> None:
+    bed = Bed()
+    bed.look()
+    assert bed.secret(CLOUDS) is None
+
+
+def test_a_second_look_writes_nothing(bed: Bed) -> None:
+    bed.kube.forget_requests()
+    bed.restarted().reconcile((NS, REGION))
+    assert not bed.kube.writes
+
+
+def test_it_follows_a_rotated_password_and_says_when(bed: Bed) -> None:
+    before = bed.region()["status"]["secrets"][CLOUDS]
+    secret = bed.secret("identity-credentials")
+    assert secret
+    bed.kube.replace({**secret, "data": {**secret["data"], "admin-password": "YW5vdGhlcg=="}})
+    bed.clock.advance(60)
+    bed.look()
+    after = bed.region()["status"]["secrets"][CLOUDS]
+    assert cloud(bed)["auth"]["password"] == "another"
+    assert after["digest"] != before["digest"] and after["rotated"] != before["rotated"]
+    assert "another" not in str(after)
+
+
+def test_an_operators_own_is_used_and_not_touched() -> None:
+    bed = Bed()
+    bed.put_secret(CLOUDS, {"clouds.yaml": "mine"})
+    put_keystone(bed)
+    bed.look()
+    assert bed.texts(CLOUDS) == {"clouds.yaml": "mine"}
+    assert bed.region()["status"]["secrets"][CLOUDS]["keys"] == ["clouds.yaml"]
+
+
+def test_an_encrypted_keystone_waits_for_its_authority_and_brings_it_along() -> None:
+    bed = Bed()
+    put_keystone(bed, scheme={"default": "https"})
+    bed.look()
+    assert bed.secret(CLOUDS) is None
+    assert 'it waits for ca.crt of Secret "region-ca"' in bed.condition()["message"]
+    bed.put_secret("region-ca", {"ca.crt": "-----BEGIN CERTIFICATE-----"})
+    bed.look()
+    assert bed.texts(CLOUDS)["ca.crt"] == "-----BEGIN CERTIFICATE-----"
+    assert cloud(bed)["cacert"] == "/etc/openstack/ca.crt"
+    assert bed.condition()["status"] == "True"
+
+
+def test_deleted_by_hand_it_comes_back(bed: Bed) -> None:
+    bed.kube.delete(SECRET, CLOUDS, NS)
+    bed.look()
+    assert cloud(bed)["region_name"] == "RegionOne"
+
+
+def test_a_spec_that_is_only_planned_exports_nothing() -> None:
+    bed = Bed(mode="Plan")
+    bed.put_secret("identity-credentials", {"admin-password": "there already"})
+    put_keystone(bed)
+    bed.look()
+    assert bed.secret(CLOUDS) is None

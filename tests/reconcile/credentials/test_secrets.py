@@ -1,0 +1,519 @@
+"""Credentials are made once, survive everything, and are never shown."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+
+from controller.domain.api.conditions import find
+from controller.domain.values.catalogue import CredentialSecret
+from controller.errors import ApiUnavailable, Conflict, Problem, SpecInvalid
+from controller.ports.kubernetes import HELMBUNDLE, OSDPL, SECRET, KubeObject
+from controller.reconcile.credentials.secrets import RESYNC_SECONDS, SecretsReconciler
+from tests.fakes.kube import FakeKube, Request
+from tests.fakes.world import FakeClock, FakeRandomness
+
+NS, REGION = "openstack", "region-one"
+RESYNC = 300.0
+CATALOGUE = {
+    "database": {"root-password": "password"},
+    "identity": {"admin-password": "password", "database-password": "password"},
+}
+
+
+class Recorder:
+    """`controller.ports.kubernetes.Events` that keeps what it is told."""
+
+    def __init__(self) -> None:
+        self.seen: list[tuple[str, str, str]] = []
+
+    def emit(self, obj: Mapping[str, Any], *, type_: str, reason: str, message: str) -> None:
+        self.seen.append((type_, str(reason), message))
+
+
+class Killed(BaseException):
+    """The process ends here."""
+
+
+def credentials_of(osdpl: Mapping[str, Any]) -> tuple[CredentialSecret, ...]:
+    if osdpl["spec"].get("broken"):
+        raise SpecInvalid([Problem("spec.preset", "no such preset")])
+    own = osdpl["spec"].get("features", {}).get("credentials", {})
+    secrets = []
+    for service in osdpl["spec"].get("with", list(CATALOGUE)):
+        kinds = {k: v for k, v in CATALOGUE[service].items() if k not in own.get(service, {})}
+        if kinds:
+            secrets.append(CredentialSecret(f"{service}-credentials", service, kinds))
+    return tuple(secrets)
+
+
+class Bed:
+    """One region on an API server in memory."""
+
+    def __init__(self, **spec: Any) -> None:
+        self.clock = FakeClock()
+        self.kube = FakeKube(self.clock)
+        self.events = Recorder()
+        self.reconciler = self.restarted()
+        self.create_region(**spec)
+
+    def restarted(self, seed: int = 0) -> SecretsReconciler:
+        """A new process: other randomness, nothing remembered."""
+        self.reconciler = SecretsReconciler(
+            kube=self.kube,
+            clock=self.clock,
+            randomness=FakeRandomness(seed),
+            events=self.events,
+            credentials_of=credentials_of,
+            digest_key=lambda: b"k" * 32,
+            resync=RESYNC,
+        )
+        return self.reconciler
+
+    def create_region(self, **spec: Any) -> None:
+        meta = {"name": REGION, "namespace": NS}
+        self.kube.create(
+            {"apiVersion": OSDPL.api_version, "kind": OSDPL.kind, "metadata": meta, "spec": spec}
+        )
+        self.kube.forget_requests()
+
+    def edit(self, **spec: Any) -> None:
+        osdpl = self.region()
+        self.kube.replace({**osdpl, "spec": {**osdpl["spec"], **spec}})
+
+    def look(self) -> float | None:
+        return self.reconciler.reconcile((NS, REGION))
+
+    def region(self) -> KubeObject:
+        found = self.kube.get(OSDPL, REGION, NS)
+        assert found
+        return found
+
+    def condition(self) -> Mapping[str, Any]:
+        return find(self.region().get("status", {}).get("conditions", []), "SecretsExchanged")
+
+    def secret(self, name: str) -> KubeObject | None:
+        return self.kube.get(SECRET, name, NS)
+
+    def texts(self, name: str) -> dict[str, str]:
+        data = (self.secret(name) or {}).get("data", {})
+        return {key: base64.b64decode(text).decode() for key, text in data.items()}
+
+    def all_texts(self) -> dict[str, dict[str, str]]:
+        return {s["metadata"]["name"]: self.texts(s["metadata"]["name"]) for s in self.kube.objects("Secret")}
+
+    def put_secret(self, name: str, texts: Mapping[str, str], **labels: str) -> None:
+        meta = {"name": name, "namespace": NS, "labels": labels}
+        self.kube.create({"apiVersion": "v1", "kind": "Secret", "metadata": meta, "stringData": dict(texts)})
+
+    def put_bundle(self, service: str) -> None:
+        labels = {"osctl.dev/deployment": REGION, "osctl.dev/service": service}
+        meta = {"name": service, "namespace": NS, "labels": labels}
+        self.kube.create({"apiVersion": HELMBUNDLE.api_version, "kind": HELMBUNDLE.kind, "metadata": meta})
+
+
+@pytest.fixture
+def bed() -> Bed:
+    return Bed()
+
+
+def test_every_credential_is_made_and_reported(bed: Bed) -> None:
+    assert bed.look() == RESYNC
+    assert bed.all_texts().keys() == {"database-credentials", "identity-credentials"}
+    assert bed.texts("identity-credentials").keys() == {"admin-password", "database-password"}
+    secret = bed.secret("identity-credentials") or {}
+    assert secret["metadata"]["labels"] == {
+        "app.kubernetes.io/managed-by": "openstack-controller",
+        "osctl.dev/service": "identity",
+        "osctl.dev/deployment": REGION,
+    }
+    condition = bed.condition()
+    assert (condition["status"], condition["reason"]) == ("True", "SecretsReady")
+    assert condition["message"] == "3 credentials in 2 Secrets are in place"
+    assert bed.events.seen == [("Normal", "SecretsReady", condition["message"])]
+    entry = bed.region()["status"]["secrets"]["identity-credentials"]
+    assert (entry["state"], entry["keys"]) == ("Ready", ["admin-password", "database-password"])
+
+
+def test_no_value_is_in_the_status_an_event_or_the_log(bed: Bed, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("DEBUG")
+    bed.look()
+    shown = json.dumps(bed.region()) + repr(bed.events.seen) + caplog.text
+    for texts in bed.all_texts().values():
+        for text in texts.values():
+            assert text not in shown
+            assert base64.b64encode(text.encode()).decode() not in shown
+
+
+def test_a_second_look_writes_nothing(bed: Bed) -> None:
+    bed.look()
+    bed.kube.forget_requests()
+    bed.clock.advance(1000)
+    assert bed.restarted(seed=1).reconcile((NS, REGION)) == RESYNC
+    assert bed.kube.writes == []
+    assert len(bed.kube.requests) <= 6
+    assert len(bed.events.seen) == 1
+
+
+def test_a_restart_keeps_every_credential(bed: Bed) -> None:
+    bed.look()
+    before = bed.all_texts()
+    bed.restarted(seed=1).reconcile((NS, REGION))
+    assert bed.all_texts() == before
+
+
+@pytest.mark.parametrize("when", ["before_write", "after_write"])
+@pytest.mark.parametrize("nth", range(1, 5))
+def test_killed_at_any_write_the_next_run_ends_where_one_run_would(when: str, nth: int) -> None:
+    bed = Bed()
+    made: dict[str, dict[str, str]] = {}
+    count = 0
+
+    def kill(request: Request) -> None:
+        nonlocal count
+        count += 1
+        if count == nth:
+            made.update(bed.all_texts())
+            raise Killed
+
+    setattr(bed.kube, when, kill)
+    with contextlib.suppress(Killed):
+        bed.look()
+    setattr(bed.kube, when, lambda request: None)
+    bed.restarted(seed=1).reconcile((NS, REGION))
+    after = bed.all_texts()
+    assert after.keys() == {"database-credentials", "identity-credentials"}
+    assert all(after[name] == texts for name, texts in made.items())
+    assert bed.condition()["status"] == "True"
+
+
+def once(bed: Bed, verb: str, action: Callable[[], None]) -> None:
+    """Has someone else act just before our next write of that kind to a Secret."""
+
+    def strike(request: Request) -> None:
+        if request.kind == "Secret" and request.verb == verb:
+            bed.kube.before_write = lambda request: None
+            action()
+
+    bed.kube.before_write = strike
+
+
+def test_of_two_writers_that_create_the_first_wins(bed: Bed) -> None:
+    once(bed, "create", lambda: bed.put_secret("database-credentials", {"root-password": "theirs"}))
+    assert bed.look() == RESYNC
+    assert bed.texts("database-credentials") == {"root-password": "theirs"}
+    assert bed.condition()["status"] == "True"
+
+
+def test_an_edit_between_reading_and_writing_is_not_lost(bed: Bed) -> None:
+    bed.put_secret("identity-credentials", {"admin-password": "mine", "note": "keep"})
+
+    def edit() -> None:
+        secret = bed.secret("identity-credentials") or {}
+        bed.kube.replace({**secret, "stringData": {"database-password": "typed-in-by-hand"}})
+
+    once(bed, "replace", edit)
+    bed.look()
+    assert bed.texts("identity-credentials") == {
+        "admin-password": "mine",
+        "database-password": "typed-in-by-hand",
+        "note": "keep",
+    }
+
+
+def test_writers_that_never_rest_end_in_a_conflict_to_retry_later(bed: Bed) -> None:
+    def refuse(request: Request) -> None:
+        if request.verb == "create":
+            raise Conflict("someone is always first")
+
+    bed.kube.before_write = refuse
+    with pytest.raises(Conflict):
+        bed.look()
+
+
+def test_a_lost_secret_is_reported_and_not_made_anew(bed: Bed) -> None:
+    bed.look()
+    bed.kube.delete(SECRET, "database-credentials", NS)
+    for _ in range(3):
+        assert bed.look() == RESYNC_SECONDS
+    assert bed.secret("database-credentials") is None
+    condition = bed.condition()
+    assert (condition["status"], condition["reason"]) == ("False", "SecretMissing")
+    assert "root-password was there and is gone" in condition["message"]
+    assert bed.events.seen[-1][:2] == ("Warning", "SecretMissing")
+    assert bed.region()["status"]["secrets"]["database-credentials"]["state"] == "Incomplete"
+    bed.put_secret("database-credentials", {"root-password": ""})
+    assert bed.look() == RESYNC
+    assert bed.texts("database-credentials")["root-password"]
+    assert bed.condition()["status"] == "True"
+
+
+def test_a_failed_read_generates_nothing(bed: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
+    bed.look()
+    before = bed.all_texts()
+
+    def unavailable(*_: Any, **__: Any) -> Any:
+        raise ApiUnavailable("overloaded")
+
+    monkeypatch.setattr(bed.kube, "list", unavailable)
+    with pytest.raises(ApiUnavailable):
+        bed.look()
+    assert bed.all_texts() == before
+
+
+def test_a_changed_secret_shows_in_the_digest_with_its_time(bed: Bed) -> None:
+    bed.look()
+    before = bed.region()["status"]["secrets"]["database-credentials"]
+    secret = bed.secret("database-credentials") or {}
+    bed.kube.replace({**secret, "stringData": {"root-password": "rotated-by-hand"}})
+    bed.clock.advance(60)
+    bed.look()
+    after = bed.region()["status"]["secrets"]["database-credentials"]
+    assert after["digest"] != before["digest"]
+    assert (before["rotated"], after["rotated"]) == ("2023-11-14T22:13:20Z", "2023-11-14T22:14:20Z")
+
+
+OWN = {"credentials": {"identity": {"admin-password": {"name": "mine", "key": "pw"}}}}
+
+
+def test_a_missing_secret_of_the_operator_is_named_until_it_comes() -> None:
+    bed = Bed(features=OWN)
+    assert bed.look() == RESYNC_SECONDS
+    message = bed.condition()["message"]
+    assert 'Secret "mine"' in message
+    assert "spec.features.credentials.identity.admin-password" in message
+    assert bed.texts("identity-credentials").keys() == {"database-password"}
+    bed.put_secret("mine", {"pw": "hunter2-hunter2"})
+    assert bed.look() == RESYNC
+    assert bed.condition()["message"] == "3 credentials in 3 Secrets are in place"
+
+
+def test_a_secret_of_the_operator_is_only_read() -> None:
+    bed = Bed(features=OWN)
+    bed.put_secret("mine", {"pw": "hunter2-hunter2", "other": "x"})
+    before = bed.secret("mine")
+    bed.look()
+    assert bed.secret("mine") == before
+    assert bed.region()["status"]["secrets"]["mine"]["keys"] == ["pw"]
+
+
+def test_what_else_is_in_a_secret_of_the_operator_does_not_count() -> None:
+    bed = Bed(features=OWN)
+    bed.put_secret("mine", {"pw": "hunter2-hunter2", "other": "x"})
+    bed.look()
+    before = bed.region()["status"]["secrets"]["mine"]
+    bed.kube.replace({**(bed.secret("mine") or {}), "stringData": {"other": "y"}})
+    bed.look()
+    assert bed.region()["status"]["secrets"]["mine"] == before
+
+
+def test_a_spec_that_cannot_be_read_leaves_everything_and_says_so(bed: Bed) -> None:
+    bed.look()
+    before = bed.all_texts(), bed.region()["status"]["secrets"]
+    bed.edit(broken=True)
+    assert bed.look() == RESYNC
+    assert (bed.all_texts(), bed.region()["status"]["secrets"]) == before
+    condition = bed.condition()
+    assert (condition["status"], condition["reason"]) == ("Unknown", "SpecInvalid")
+    assert "spec.preset" in condition["message"]
+
+
+def test_credentials_of_a_removed_service_wait_for_its_return(bed: Bed) -> None:
+    bed.look()
+    before = bed.texts("identity-credentials")
+    bed.edit(**{"with": ["database"]})
+    bed.look()
+    assert bed.texts("identity-credentials") == before
+    bed.edit(**{"with": ["database", "identity"]})
+    bed.look()
+    assert bed.texts("identity-credentials") == before
+
+
+def test_credentials_go_with_volumes_that_are_deleted_after_their_bundle() -> None:
+    bed = Bed(volumes="Delete")
+    bed.put_bundle("identity")
+    bed.look()
+    bed.edit(**{"with": ["database"]})
+    bed.look()
+    assert bed.secret("identity-credentials")
+    bed.kube.delete(HELMBUNDLE, "identity", NS)
+    bed.look()
+    assert bed.secret("identity-credentials") is None
+    assert "identity-credentials" not in bed.region()["status"]["secrets"]
+    bed.edit(**{"with": ["database", "identity"]})
+    assert bed.look() == RESYNC
+    assert bed.texts("identity-credentials").keys() == {"admin-password", "database-password"}
+
+
+def test_killed_between_publishing_and_removing_nothing_counts_as_lost() -> None:
+    bed = Bed(volumes="Delete")
+    bed.look()
+    bed.edit(**{"with": ["database"]})
+
+    def kill(request: Request) -> None:
+        if request.verb == "delete":
+            raise Killed
+
+    bed.kube.before_write = kill
+    with pytest.raises(Killed):
+        bed.look()
+    bed.kube.before_write = lambda request: None
+    bed.kube.delete(SECRET, "identity-credentials", NS)
+    bed.edit(**{"with": ["database", "identity"]})
+    assert bed.restarted(seed=1).reconcile((NS, REGION)) == RESYNC
+    assert bed.texts("identity-credentials")
+
+
+def owners(bed: Bed) -> list[str]:
+    secret = bed.secret("database-credentials") or {}
+    return [reference["uid"] for reference in secret["metadata"].get("ownerReferences", [])]
+
+
+def test_secrets_are_collected_with_the_region_only_where_volumes_are(bed: Bed) -> None:
+    bed.look()
+    assert owners(bed) == []
+    bed.edit(volumes="Delete")
+    bed.look()
+    assert owners(bed) == [bed.region()["metadata"]["uid"]]
+    bed.edit(volumes="Retain")
+    bed.look()
+    assert owners(bed) == []
+
+
+def finalize(bed: Bed, finalizers: list[str]) -> None:
+    osdpl = bed.region()
+    bed.kube.replace({**osdpl, "metadata": {**osdpl["metadata"], "finalizers": finalizers}})
+
+
+def test_a_policy_edited_just_before_the_deletion_still_counts() -> None:
+    bed = Bed(volumes="Delete")
+    bed.look()
+    finalize(bed, ["core.osctl.dev/finalizer"])
+    bed.edit(volumes="Retain")
+    bed.kube.delete(OSDPL, REGION, NS)
+    bed.look()
+    assert owners(bed) == []
+    finalize(bed, [])
+    bed.kube.collect_garbage()
+    assert bed.secret("database-credentials")
+
+
+def test_a_region_that_returns_takes_up_its_credentials(bed: Bed) -> None:
+    bed.look()
+    before = bed.all_texts()
+    bed.kube.delete(OSDPL, REGION, NS)
+    bed.kube.collect_garbage()
+    assert bed.look() is None
+    bed.create_region()
+    bed.look()
+    assert bed.all_texts() == before
+    assert bed.condition()["status"] == "True"
+
+
+def test_a_deleted_region_makes_no_new_credentials(bed: Bed) -> None:
+    finalize(bed, ["core.osctl.dev/finalizer"])
+    bed.kube.delete(OSDPL, REGION, NS)
+    bed.kube.forget_requests()
+    bed.look()
+    assert bed.kube.writes == []
+
+
+def test_a_second_region_gets_nothing(bed: Bed) -> None:
+    bed.look()
+    bed.clock.advance(10)
+    meta = {"name": "another", "namespace": NS}
+    bed.kube.create({"apiVersion": OSDPL.api_version, "kind": OSDPL.kind, "metadata": meta, "spec": {}})
+    bed.kube.forget_requests()
+    assert bed.reconciler.reconcile((NS, "another")) == RESYNC
+    assert bed.kube.writes == []
+
+
+def test_a_paused_region_is_left_as_it_is() -> None:
+    bed = Bed(mode="Paused")
+    bed.look()
+    assert {(one.kind, one.subresource) for one in bed.kube.writes} == {(OSDPL.kind, "status")}
+    assert bed.kube.objects("Secret") == []
+    assert "0 of 2 Secrets are in place" in bed.condition()["message"]
+
+
+def test_a_region_deleted_meanwhile_ends_the_look_quietly(bed: Bed) -> None:
+    def delete(request: Request) -> None:
+        if request.subresource == "status":
+            bed.kube.before_write = lambda request: None
+            bed.kube.delete(OSDPL, REGION, NS)
+
+    bed.kube.before_write = delete
+    assert bed.look() is None
+
+
+def test_helms_own_and_other_secrets_are_never_touched(bed: Bed) -> None:
+    bed.put_secret("sh.helm.release.v1.keystone.v1", {"release": "x"}, owner="helm")
+    labels = {
+        "app.kubernetes.io/managed-by": "openstack-controller",
+        "osctl.dev/service": "identity",
+        "osctl.dev/deployment": REGION,
+    }
+    bed.put_secret("identity-tls", {"tls.key": "x"}, **labels)
+    before = {s["metadata"]["name"]: s for s in bed.kube.objects("Secret")}
+    bed.edit(volumes="Delete")
+    bed.look()
+    after = {s["metadata"]["name"]: s for s in bed.kube.objects("Secret")}
+    assert {name: after[name] for name in before} == before
+
+
+def test_a_secret_of_that_name_that_belongs_to_helm_is_reported(bed: Bed) -> None:
+    labels = {"app.kubernetes.io/managed-by": "Helm"}
+    bed.put_secret("database-credentials", {"x": "y"}, **labels)
+    assert bed.look() == RESYNC_SECONDS
+    assert bed.texts("database-credentials") == {"x": "y"}
+    assert "belongs to something else" in bed.condition()["message"]
+    assert bed.texts("identity-credentials")
+
+
+def approve(bed: Bed) -> None:
+    """Plays core: the plan of the region's present spec is approved."""
+    osdpl = bed.region()
+    accepted = {"digest": "sha256:1", "desired": "sha256:2", "generation": osdpl["metadata"]["generation"]}
+    body = {"apiVersion": osdpl["apiVersion"], "kind": osdpl["kind"]}
+    meta = {"name": REGION, "namespace": NS}
+    status = {"plan": {"accepted": accepted}}
+    bed.kube.apply({**body, "metadata": meta, "status": status}, manager="osctl-core", subresource="status")
+
+
+def test_with_mode_plan_nothing_is_made_before_the_plan_is_approved() -> None:
+    bed = Bed(mode="Plan")
+    bed.look()
+    assert {(one.kind, one.subresource) for one in bed.kube.writes} == {("OpenStackDeployment", "status")}
+    assert bed.condition()["status"] == "True"
+    assert (
+        "0 of 2 Secrets are in place; the others come once the spec is acted upon"
+        in bed.condition()["message"]
+    )
+    assert bed.region()["status"]["secrets"] == {}
+    approve(bed)
+    bed.look()
+    assert bed.all_texts().keys() == {"database-credentials", "identity-credentials"}
+
+
+def test_with_mode_plan_an_edit_after_the_approval_makes_nothing(bed: Bed) -> None:
+    bed.edit(mode="Plan", **{"with": ["database"]})
+    approve(bed)
+    bed.look()
+    assert bed.all_texts().keys() == {"database-credentials"}
+    bed.edit(**{"with": ["database", "identity"]})
+    bed.look()
+    assert bed.all_texts().keys() == {"database-credentials"}
+    assert bed.condition()["status"] == "True"
+
+
+def test_with_mode_plan_credentials_of_a_service_that_goes_stay_until_it_has_gone(bed: Bed) -> None:
+    bed.edit(volumes="Delete")
+    bed.look()
+    bed.edit(mode="Plan", **{"with": ["database"]})
+    bed.look()
+    assert bed.all_texts().keys() == {"database-credentials", "identity-credentials"}

@@ -1,0 +1,497 @@
+"""core: one osdpl in, HelmBundles out, and a summary that tells the truth."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from controller.adapters.charts.source import ChartStore
+from controller.adapters.system.crd_files import load_schema
+from controller.adapters.system.values_files import load_library
+from controller.domain.api.conditions import find
+from controller.domain.api.names import (
+    CONTAINERS,
+    DEPLOYMENT_LABEL,
+    RECONCILE_ANNOTATION,
+    REGION_RECONCILE_ANNOTATION,
+    SERVICE_LABEL,
+)
+from controller.domain.region.deployment import parse_deployment
+from controller.domain.releases.bundle_facts import bundle_mark, marks_digest
+from controller.errors import ObjectRefused
+from controller.ports.kubernetes import HELMBUNDLE, OSDPL, SECRET
+from controller.reconcile.region.deployment import FINALIZER, DeploymentReconciler
+from controller.render.region import Region, render_region
+from tests.fakes.kube import FakeKube, Request
+from tests.fakes.world import FakeClock
+from tests.reconcile.watched import DEFINITIONS
+
+ROOT = Path(__file__).parents[3]
+CRDS = ROOT / "charts" / "openstack-controller" / "files" / "crds"
+KEY = ("openstack", "region-one")
+LIBRARY = load_library(ROOT / "values")
+SCHEMA = load_schema(CRDS, OSDPL.plural)
+CHARTS = ChartStore(ROOT / "charts")
+
+
+def render(osdpl: Mapping[str, Any]) -> Region:
+    return render_region(parse_deployment(osdpl, SCHEMA), LIBRARY, CHARTS)
+
+
+class SilentEvents:
+    """Remembers what was emitted."""
+
+    def __init__(self) -> None:
+        self.emitted: list[tuple[str, str]] = []
+
+    def emit(self, obj: Mapping[str, Any], *, type_: str, reason: str, message: str) -> None:
+        self.emitted.append((type_, reason))
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    return FakeClock()
+
+
+@pytest.fixture
+def kube(clock: FakeClock) -> FakeKube:
+    fake = FakeKube(clock=clock)
+    for definition in DEFINITIONS:
+        fake.serve(definition)
+    return fake
+
+
+@pytest.fixture
+def events() -> SilentEvents:
+    return SilentEvents()
+
+
+@pytest.fixture
+def core(kube: FakeKube, clock: FakeClock, events: SilentEvents) -> DeploymentReconciler:
+    return DeploymentReconciler(
+        charts=CHARTS,
+        kube=kube,
+        clock=clock,
+        events=events,
+        render=render,
+        containers=("core", "helmbundle"),
+        version="0.1.0",
+        resync=300,
+    )
+
+
+def osdpl(name: str = "region-one", **spec: Any) -> dict[str, Any]:
+    base = {
+        "openstackVersion": "2026.1",
+        "preset": "core",
+        "size": "single",
+        "publicDomainName": "example.org",
+    }
+    return {
+        "apiVersion": OSDPL.api_version,
+        "kind": OSDPL.kind,
+        "metadata": {"name": name, "namespace": "openstack"},
+        "spec": {**base, **spec},
+    }
+
+
+def edit(kube: FakeKube, **spec: Any) -> None:
+    assert kube.merge_patch(OSDPL, KEY[1], KEY[0], {"spec": spec})
+
+
+def status(kube: FakeKube, name: str = "region-one") -> dict[str, Any]:
+    obj = kube.get(OSDPL, name, "openstack")
+    assert obj is not None
+    return obj.get("status") or {}
+
+
+def ready(kube: FakeKube, name: str = "region-one") -> tuple[str, str]:
+    entry = find(status(kube, name)["conditions"], "Ready")
+    return entry["status"], entry["reason"]
+
+
+def bundle_names(kube: FakeKube) -> set[str]:
+    return {bundle["metadata"]["name"] for bundle in kube.objects("HelmBundle")}
+
+
+def health_of(kube: FakeKube) -> str:
+    """What health says that it speaks of once it has seen what the bundles have brought about."""
+    return marks_digest(bundle_mark(bundle) for bundle in kube.objects("HelmBundle"))
+
+
+def deploy_all(kube: FakeKube) -> None:
+    """Plays helmbundle: every bundle says that its present spec is deployed."""
+    for bundle in kube.objects("HelmBundle"):
+        generation = bundle["metadata"]["generation"]
+        releases = [
+            {
+                "name": r["name"],
+                "namespace": "openstack",
+                "state": "Deployed",
+                "reason": "InSync",
+                "revision": 1,
+            }
+            for r in bundle["spec"]["releases"]
+        ]
+        entry = {
+            "type": "Ready",
+            "status": "True",
+            "reason": "ReleasesDeployed",
+            "message": "",
+            "observedGeneration": generation,
+            "lastTransitionTime": "2026-01-01T00:00:00Z",
+        }
+        body = {
+            "apiVersion": bundle["apiVersion"],
+            "kind": bundle["kind"],
+            "metadata": {"name": bundle["metadata"]["name"], "namespace": "openstack"},
+            "status": {"observedGeneration": generation, "releases": releases, "conditions": [entry]},
+        }
+        kube.apply(body, manager="osctl-helmbundle", subresource="status")
+    generation = status(kube)["observedGeneration"]
+    body = {
+        "apiVersion": OSDPL.api_version,
+        "kind": OSDPL.kind,
+        "metadata": {"name": KEY[1], "namespace": KEY[0]},
+        "status": {
+            "conditions": [
+                {
+                    "type": "ReleasesReady",
+                    "status": "True",
+                    "reason": "ReleasesDeployed",
+                    "message": "",
+                    "observedGeneration": generation,
+                    "lastTransitionTime": "2026-01-01T00:00:00Z",
+                }
+            ]
+        },
+    }
+    kube.apply(body, manager="osctl-helmbundle", subresource="status")
+
+
+def test_a_region_becomes_one_bundle_per_service(core: DeploymentReconciler, kube: FakeKube) -> None:
+    kube.create(osdpl())
+    core.reconcile(KEY)
+    assert bundle_names(kube) == {
+        *("database", "messaging", "cache", "identity", "placement", "image", "networking", "compute")
+    }
+    for bundle in kube.objects("HelmBundle"):
+        assert bundle["metadata"]["ownerReferences"][0]["name"] == "region-one"
+        assert bundle["metadata"]["labels"][DEPLOYMENT_LABEL] == "region-one"
+    assert ready(kube) == ("False", "Applying")
+    assert status(kube)["progress"] == "0/10"
+
+
+def test_a_second_look_writes_nothing(core: DeploymentReconciler, kube: FakeKube) -> None:
+    kube.create(osdpl())
+    core.reconcile(KEY)
+    core.reconcile(KEY)
+    kube.forget_requests()
+    core.reconcile(KEY)
+    assert kube.writes == []
+
+
+def test_the_region_is_ready_once_every_release_is(core: DeploymentReconciler, kube: FakeKube) -> None:
+    kube.create(osdpl())
+    core.reconcile(KEY)
+    deploy_all(kube)
+    core.reconcile(KEY)
+    assert ready(kube) == ("True", "RegionReady")
+    assert status(kube)["state"] == "Applied"
+    assert status(kube)["progress"] == "10/10"
+    assert status(kube)["openstackVersion"] == "2026.1"
+    assert status(kube)["initialization"] == {"provisioned": True}
+    assert not find(status(kube)["conditions"], "Reconciling")
+
+
+def test_ready_is_not_latched_but_provisioned_is(core: DeploymentReconciler, kube: FakeKube) -> None:
+    kube.create(osdpl())
+    core.reconcile(KEY)
+    deploy_all(kube)
+    core.reconcile(KEY)
+    edit(kube, services={"identity": {"keystone": {"values": {"pod": {"replicas": {"api": 2}}}}}})
+    core.reconcile(KEY)
+    assert ready(kube) == ("False", "Applying")
+    assert status(kube)["initialization"] == {"provisioned": True}
+
+
+def test_one_edited_value_changes_one_bundle(core: DeploymentReconciler, kube: FakeKube) -> None:
+    kube.create(osdpl())
+    core.reconcile(KEY)
+    kube.forget_requests()
+    edit(kube, services={"identity": {"keystone": {"values": {"pod": {"replicas": {"api": 2}}}}}})
+    core.reconcile(KEY)
+    changed = {request.name for request in kube.changes if request.kind == "HelmBundle"}
+    assert changed == {"identity"}
+
+
+def test_a_disabled_service_loses_its_bundle_by_comparison_with_what_is_there(
+    core: DeploymentReconciler, kube: FakeKube, clock: FakeClock, events: SilentEvents
+) -> None:
+    kube.create(osdpl())
+    core.reconcile(KEY)
+    edit(kube, features={"services": {"disabled": ["compute"]}})
+    # A restarted container has seen no event and knows no former spec.
+    restarted = DeploymentReconciler(
+        charts=CHARTS,
+        kube=kube,
+        clock=clock,
+        events=events,
+        render=render,
+        containers=CONTAINERS,
+        version="1",
+        resync=300,
+    )
+    restarted.reconcile(KEY)
+    assert "compute" not in bundle_names(kube)
+    assert "identity" in bundle_names(kube)
+
+
+@pytest.mark.parametrize(
+    ("spec", "path"),
+    [
+        ({"preset": "cor"}, "spec.preset"),
+        ({"services": {"compute": {"nvoa": {"values": {}}}}}, "spec.services.compute.nvoa"),
+        ({"services": {"compue": {"nova": {"values": {}}}}}, "spec.services.compue"),
+        (
+            {"services": {"identity": {"keystone": {"values": {"pod": "x"}}}}},
+            "spec.services.identity.keystone",
+        ),
+    ],
+)
+def test_a_spec_that_cannot_be_served_is_reported_and_touches_nothing(
+    core: DeploymentReconciler, kube: FakeKube, spec: dict[str, Any], path: str
+) -> None:
+    kube.create(osdpl())
+    core.reconcile(KEY)
+    deploy_all(kube)
+    before = kube.objects("HelmBundle")
+    kube._schemas.clear()  # as if an older definition let it through
+    edit(kube, **spec)
+    core.reconcile(KEY)
+    entry = find(status(kube)["conditions"], "SpecValid")
+    assert entry["status"] == "False"
+    assert path in entry["message"]
+    assert find(status(kube)["conditions"], "Stalled")["status"] == "True"
+    assert kube.objects("HelmBundle") == before
+
+
+def test_a_corrected_spec_is_taken_up(core: DeploymentReconciler, kube: FakeKube) -> None:
+    bad = {"services": {"compute": {"nvoa": {"values": {}}}}}
+    kube.create(osdpl(**bad))
+    core.reconcile(KEY)
+    assert ready(kube) == ("False", "SpecInvalid")
+    edit(kube, services=None)
+    core.reconcile(KEY)
+    assert find(status(kube)["conditions"], "SpecValid")["status"] == "True"
+    assert not find(status(kube)["conditions"], "Stalled")
+    assert bundle_names(kube)
+
+
+def test_a_second_deployment_is_left_alone_and_told_so(
+    core: DeploymentReconciler, kube: FakeKube, clock: FakeClock
+) -> None:
+    kube.create(osdpl())
+    clock.advance(10)
+    kube.create(osdpl("region-two"))
+    core.reconcile(("openstack", "region-two"))
+    core.reconcile(KEY)
+    assert ready(kube, "region-two") == ("False", "AnotherDeploymentManaged")
+    second = kube.get(OSDPL, "region-two", "openstack")
+    assert second is not None
+    assert "finalizers" not in second["metadata"]
+    owners = {b["metadata"]["ownerReferences"][0]["name"] for b in kube.objects("HelmBundle")}
+    assert owners == {"region-one"}
+
+
+def test_a_refused_deployment_has_every_condition_and_is_written_once(
+    core: DeploymentReconciler, kube: FakeKube, clock: FakeClock
+) -> None:
+    kube.create(osdpl())
+    clock.advance(10)
+    kube.create(osdpl("region-two"))
+    core.reconcile(("openstack", "region-two"))
+    told = {entry["type"]: entry["status"] for entry in status(kube, "region-two")["conditions"]}
+    assert told == {
+        **dict.fromkeys(("ReleasesReady", "WorkloadsHealthy", "SecretsExchanged", "NodesReady"), "Unknown"),
+        **dict.fromkeys(("SpecValid", "Planned", "Paused", "Deleting"), "Unknown"),
+        **{"Ready": "False", "Stalled": "True"},
+    }
+    kube.forget_requests()
+    clock.advance(30)
+    core.reconcile(("openstack", "region-two"))
+    assert kube.writes == []
+
+
+def test_a_deployment_that_was_served_before_is_refused_without_losing_what_is_latched(
+    core: DeploymentReconciler, kube: FakeKube, clock: FakeClock
+) -> None:
+    kube.create(osdpl())
+    core.reconcile(KEY)
+    deploy_all(kube)
+    core.reconcile(KEY)
+    # An older one is there by now, as after a restore from a backup.
+    kube.create(osdpl("a-region"))
+    core.reconcile(KEY)
+    assert ready(kube) == ("False", "AnotherDeploymentManaged")
+    assert status(kube)["initialization"] == {"provisioned": True}
+    kube.forget_requests()
+    core.reconcile(KEY)
+    assert kube.writes == []
+
+
+def test_paused_stops_helmbundle_too_and_changes_nothing_else(
+    core: DeploymentReconciler, kube: FakeKube
+) -> None:
+    kube.create(osdpl())
+    core.reconcile(KEY)
+    before = {b["metadata"]["name"]: b["spec"]["releases"] for b in kube.objects("HelmBundle")}
+    edit(kube, mode="Paused", preset="compute")
+    core.reconcile(KEY)
+    after = kube.objects("HelmBundle")
+    assert {b["metadata"]["name"]: b["spec"]["releases"] for b in after} == before
+    assert {b["spec"]["mode"] for b in after} == {"Paused"}
+    assert find(status(kube)["conditions"], "Paused")["status"] == "True"
+
+
+def test_what_was_edited_while_paused_is_applied_on_resume(
+    core: DeploymentReconciler, kube: FakeKube
+) -> None:
+    kube.create(osdpl())
+    core.reconcile(KEY)
+    values = {"keystone": {"values": {"pod": {"replicas": {"api": 3}}}}}
+    edit(kube, mode="Paused", services={"identity": values})
+    core.reconcile(KEY)
+
+    def values_of_keystone() -> dict[str, Any]:
+        found = kube.get(HELMBUNDLE, "identity", "openstack")
+        assert found is not None
+        return found["spec"]["releases"][0]["values"]
+
+    before = values_of_keystone()
+    assert "pod" not in before
+    edit(kube, mode="Apply")
+    core.reconcile(KEY)
+    assert values_of_keystone() == {**before, "pod": {"replicas": {"api": 3}}}
+    assert {one["spec"]["mode"] for one in kube.objects("HelmBundle")} == {"Apply"}
+    assert find(status(kube)["conditions"], "Paused")["status"] == "False"
+
+
+def test_a_request_for_another_look_is_handed_to_every_bundle_and_taken_back(
+    core: DeploymentReconciler, kube: FakeKube
+) -> None:
+    def requests() -> set[str | None]:
+        core.reconcile(KEY)
+        found = [one["metadata"].get("annotations") or {} for one in kube.objects("HelmBundle")]
+        return {one.get(REGION_RECONCILE_ANNOTATION) for one in found}
+
+    kube.create(osdpl())
+    assert requests() == {None}
+    for asked in ("one", "two", None):
+        meta = {"annotations": {RECONCILE_ANNOTATION: asked}}
+        kube.merge_patch(OSDPL, KEY[1], KEY[0], {"metadata": meta})
+        assert requests() == {asked}
+    kube.forget_requests()
+    assert requests() == {None}
+    assert kube.writes == []
+
+
+def test_deletion_waits_for_the_bundles_and_then_lets_go(core: DeploymentReconciler, kube: FakeKube) -> None:
+    kube.create(osdpl(volumes="Delete"))
+    core.reconcile(KEY)
+    hold_bundles(kube)
+    kube.delete(OSDPL, KEY[1], KEY[0])
+    core.reconcile(KEY)
+    assert all(b["metadata"].get("deletionTimestamp") for b in kube.objects("HelmBundle"))
+    assert {b["spec"]["volumes"] for b in kube.objects("HelmBundle")} == {"Delete"}
+    core.reconcile(KEY)
+    assert status(kube)["state"] == "Deleting"
+    kept = kube.get(OSDPL, KEY[1], KEY[0])
+    assert kept is not None
+    assert kept["metadata"]["finalizers"] == [FINALIZER]
+    hold_bundles(kube, held=False)
+    core.reconcile(KEY)
+    assert kube.get(OSDPL, KEY[1], KEY[0]) is None
+
+
+def hold_bundles(kube: FakeKube, *, held: bool = True) -> None:
+    """Plays helmbundle's finalizer."""
+    for bundle in kube.objects("HelmBundle"):
+        body = {
+            "apiVersion": bundle["apiVersion"],
+            "kind": bundle["kind"],
+            "metadata": {
+                "name": bundle["metadata"]["name"],
+                "namespace": "openstack",
+                "finalizers": ["helmbundle.osctl.dev/finalizer"] if held else [],
+            },
+        }
+        kube.apply(body, manager="osctl-helmbundle")
+
+
+def test_a_bundle_that_the_api_server_refuses_is_reported_in_the_spec(
+    core: DeploymentReconciler, kube: FakeKube
+) -> None:
+    def refuse(request: Request) -> None:
+        if request.kind == HELMBUNDLE.kind:
+            raise ObjectRefused("PATCH: 413 Request entity too large: limit is 3145728")
+
+    kube.create(osdpl())
+    kube.before_write = refuse
+    core.reconcile(KEY)
+    entry = find(status(kube)["conditions"], "SpecValid")
+    assert entry["status"] == "False"
+    assert "too large" in entry["message"]
+
+
+def test_events_are_emitted_on_transitions_only(
+    core: DeploymentReconciler, kube: FakeKube, events: SilentEvents
+) -> None:
+    kube.create(osdpl())
+    core.reconcile(KEY)
+    core.reconcile(KEY)
+    deploy_all(kube)
+    core.reconcile(KEY)
+    core.reconcile(KEY)
+    assert events.emitted == [("Normal", "Applying"), ("Normal", "RegionReady")]
+
+
+def test_a_deleted_region_keeps_its_credentials_until_they_are_out_of_its_ownership(
+    core: DeploymentReconciler, kube: FakeKube, clock: FakeClock, events: SilentEvents
+) -> None:
+    kube.create(osdpl())
+    with_secrets = DeploymentReconciler(
+        charts=CHARTS,
+        kube=kube,
+        clock=clock,
+        events=events,
+        render=render,
+        containers=CONTAINERS,
+        version="1",
+        resync=300,
+    )
+    with_secrets.reconcile(KEY)
+    owner = kube.get(OSDPL, KEY[1], KEY[0])
+    assert owner is not None
+    reference = {
+        "apiVersion": OSDPL.api_version,
+        "kind": OSDPL.kind,
+        "name": KEY[1],
+        "uid": owner["metadata"]["uid"],
+    }
+    labels = {DEPLOYMENT_LABEL: KEY[1], "app.kubernetes.io/managed-by": "openstack-controller"}
+    ours = {**labels, SERVICE_LABEL: "identity"}
+    # What is exported of them can be made again, and goes with the region.
+    for name, marks in (("identity-credentials", ours), ("openstack-clouds", labels)):
+        meta = {"name": name, "namespace": KEY[0], "labels": marks, "ownerReferences": [reference]}
+        kube.create({"apiVersion": "v1", "kind": "Secret", "metadata": meta})
+    kube.delete(OSDPL, KEY[1], KEY[0])
+    with_secrets.reconcile(KEY)
+    with_secrets.reconcile(KEY)
+    assert kube.get(OSDPL, KEY[1], KEY[0]) is not None
+    kube.merge_patch(SECRET, "identity-credentials", KEY[0], {"metadata": {"ownerReferences": None}})
+    with_secrets.reconcile(KEY)
+    assert kube.get(OSDPL, KEY[1], KEY[0]) is None

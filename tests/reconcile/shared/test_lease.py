@@ -1,0 +1,171 @@
+"""One writer at a time, whatever dies."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from controller.errors import ApiUnavailable
+from controller.ports.kubernetes import LEASE, KubeObject
+from controller.reconcile.shared.lease import DURATION, GIVE_UP_AFTER, WriterLease
+from tests.fakes.kube import FakeKube, Request
+from tests.fakes.world import FakeClock
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    return FakeClock()
+
+
+@pytest.fixture
+def kube(clock: FakeClock) -> FakeKube:
+    return FakeKube(clock=clock)
+
+
+def lease_of(kube: FakeKube, clock: FakeClock, pod: str) -> WriterLease:
+    return WriterLease(kube, clock, name="osctl-core", namespace="openstack", holder=pod)
+
+
+def test_the_first_pod_takes_the_lease(kube: FakeKube, clock: FakeClock) -> None:
+    assert lease_of(kube, clock, "pod-a").try_take()
+    stored = kube.get(LEASE, "osctl-core", "openstack")
+    assert stored is not None
+    assert stored["spec"]["holderIdentity"] == "pod-a"
+
+
+def test_a_second_pod_waits_while_the_first_renews(kube: FakeKube, clock: FakeClock) -> None:
+    first, second = lease_of(kube, clock, "pod-a"), lease_of(kube, clock, "pod-b")
+    assert first.try_take()
+    for _ in range(10):
+        clock.advance(5)
+        assert first.try_take()
+        assert not second.try_take()
+
+
+def test_a_restarted_container_of_the_same_pod_takes_it_again_at_once(
+    kube: FakeKube, clock: FakeClock
+) -> None:
+    assert lease_of(kube, clock, "pod-a").try_take()
+    assert lease_of(kube, clock, "pod-a").try_take()
+
+
+def test_a_dead_pods_lease_is_taken_over_after_its_duration(kube: FakeKube, clock: FakeClock) -> None:
+    second = lease_of(kube, clock, "pod-b")
+    assert lease_of(kube, clock, "pod-a").try_take()
+    assert not second.try_take()
+    clock.advance(DURATION - 1)
+    assert not second.try_take()
+    clock.advance(2)
+    assert second.try_take()
+    stored = kube.get(LEASE, "osctl-core", "openstack")
+    assert stored is not None
+    assert stored["spec"]["leaseTransitions"] == 1
+
+
+def test_a_clock_that_is_ahead_takes_nothing_over(kube: FakeKube, clock: FakeClock) -> None:
+    assert lease_of(kube, clock, "pod-a").try_take()
+    ahead = FakeClock(start=clock.now() + 86400)
+    assert not lease_of(kube, ahead, "pod-b").try_take()
+
+
+def test_a_holder_that_cannot_renew_gives_up_before_others_may_take_over(
+    kube: FakeKube, clock: FakeClock
+) -> None:
+    lease = lease_of(kube, clock, "pod-a")
+    assert lease.try_take()
+
+    def down(request: Request) -> None:
+        raise ApiUnavailable("the API server is away")
+
+    kube.before_write = down
+    clock.advance(GIVE_UP_AFTER - 1)
+    assert not lease.try_take()
+    assert not lease.lost()
+    clock.advance(2)
+    assert not lease.try_take()
+    assert lease.lost()
+    assert GIVE_UP_AFTER < DURATION
+
+
+def test_a_lease_from_before_our_last_renewal_is_lost_at_once(kube: FakeKube, clock: FakeClock) -> None:
+    lease = lease_of(kube, clock, "pod-a")
+    assert lease.try_take()
+    before = kube.get(LEASE, "osctl-core", "openstack")
+    assert before is not None
+    clock.advance(5)
+    assert lease.try_take()
+    present = kube.get(LEASE, "osctl-core", "openstack")
+    assert present is not None
+    kube.replace({**present, "spec": before["spec"]})
+    clock.advance(5)
+    assert not lease.try_take()
+    assert lease.lost()
+    assert lease_of(kube, clock, "pod-a").try_take()
+
+
+def test_a_first_renewal_that_failed_leaves_the_lease_of_the_former_container(
+    kube: FakeKube, clock: FakeClock
+) -> None:
+    assert lease_of(kube, clock, "pod-a").try_take()
+    lease = lease_of(kube, clock, "pod-a")
+
+    def away(request: Request) -> None:
+        raise ApiUnavailable("the API server is away")
+
+    clock.advance(5)
+    kube.before_write = away
+    assert not lease.try_take()
+    kube.before_write = lambda _: None
+    clock.advance(1)
+    assert lease.try_take()
+    assert not lease.lost()
+
+
+def test_a_renewal_whose_answer_was_lost_is_known_for_ours(kube: FakeKube, clock: FakeClock) -> None:
+    lease = lease_of(kube, clock, "pod-a")
+    assert lease.try_take()
+    replace = kube.replace
+
+    def cut_off(obj: Mapping[str, Any], *, subresource: str = "") -> KubeObject:
+        replace(obj, subresource=subresource)
+        raise ApiUnavailable("the connection broke")
+
+    clock.advance(5)
+    kube.replace = cut_off  # type: ignore[method-assign]
+    assert not lease.try_take()
+    kube.replace = replace  # type: ignore[method-assign]
+    clock.advance(1)
+    assert lease.try_take()
+    assert not lease.lost()
+
+
+def test_of_two_pods_that_try_at_once_one_wins(kube: FakeKube, clock: FakeClock) -> None:
+    second = lease_of(kube, clock, "pod-b")
+
+    def race(request: Request) -> None:
+        kube.before_write = lambda _: None
+        assert second.try_take()
+
+    kube.before_write = race
+    assert not lease_of(kube, clock, "pod-a").try_take()
+
+
+def test_a_released_lease_is_free_at_once(kube: FakeKube, clock: FakeClock) -> None:
+    first = lease_of(kube, clock, "pod-a")
+    assert first.try_take()
+    first.release()
+    assert lease_of(kube, clock, "pod-b").try_take()
+
+
+def test_a_lease_that_another_pod_took_over_is_not_released(kube: FakeKube, clock: FakeClock) -> None:
+    first, second = lease_of(kube, clock, "pod-a"), lease_of(kube, clock, "pod-b")
+    assert first.try_take()
+    assert not second.try_take()
+    clock.advance(DURATION + 1)
+    assert second.try_take()
+    first.release()
+    stored = kube.get(LEASE, "osctl-core", "openstack")
+    assert stored is not None
+    assert stored["spec"]["holderIdentity"] == "pod-b"
