@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.charts.lean import decoded, nest, objects, options, pod_specs, the
+from tests.charts.lean import LEAN, decoded, nest, objects, options, pod_specs, the
 
 pytestmark = pytest.mark.slow
 
@@ -85,6 +85,15 @@ def test_liveness_asks_the_server_and_not_a_worker_that_may_be_busy(name: str, w
     """One that takes in a large image, or still loads the application, is well."""
     probe = dict(pod_specs(objects(name)))[workload]["containers"][0]["livenessProbe"]
     assert probe["httpGet"] == {"path": "/", "port": 1717}
+
+
+@pytest.mark.parametrize("name", LEAN)
+def test_no_busy_node_makes_liveness_kill_what_answers_late(name: str) -> None:
+    """A second, which Kubernetes gives where nothing is said, a node at its limits needs to switch tasks."""
+    for workload, spec in pod_specs(objects(name)):
+        for container in spec["containers"]:
+            if probe := container.get("livenessProbe"):
+                assert probe.get("timeoutSeconds", 1) >= 5, f"{workload} {container['name']}"
 
 
 def test_where_the_server_tells_no_statistics_that_it_listens_is_enough() -> None:
