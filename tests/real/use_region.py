@@ -10,7 +10,8 @@ LONGEST_SECONDS = 300
 
 
 def main() -> None:
-    cloud = openstack.connect(cloud="default")
+    # A Service on a busy machine has no ready pod for a while: that is waited for.
+    cloud = openstack.connect(cloud="default", connect_retries=8)
     began = time.monotonic()
 
     def tell(step: str, **seen: object) -> None:
