@@ -13,7 +13,7 @@ export PYTHONPYCACHEPREFIX = $(abspath $(VENV))/pycache
 # seconds in each process of pytest. Empty is off.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: help setup demo demo-real demo-down test test-fast test-cluster test-sample test-openstack test-image test-real image test-exhaustive lint lock rbac bench soak clean
+.PHONY: help setup demo demo-real demo-down test test-fast test-cluster test-sample test-openstack test-image test-real image test-exhaustive lint lock rbac schemas bench soak clean
 
 help: ## what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -96,6 +96,9 @@ lock: ## renews the lock files from pyproject.toml (needs uv)
 
 rbac: setup ## writes what the shipped charts grant into the rights of our own chart
 	@$(BIN)/python -m tests.charts_controller.chart_objects
+
+schemas: setup ## writes values.schema.json of the lean charts from charts/values-schemas.yaml
+	@$(BIN)/python -m tests.charts.value_schemas
 
 bench: setup ## figures against a named baseline of the same run
 	@$(BIN)/python -m tests.bench

@@ -18,7 +18,8 @@ from controller.ports.kubernetes import HELMBUNDLE, OSDPL
 from controller.reconcile.region.deployment import DeploymentReconciler
 from controller.reconcile.region.other_containers import OtherContainers
 from controller.reconcile.shared.status_metrics import measured_region, region_series
-from controller.render.region import Region, render_region
+from controller.render.region import ChartDefaults, Region, render_region
+from controller.render.rendered_region import RenderedRegion
 
 
 def main() -> None:
@@ -33,9 +34,10 @@ def compose(parts: Parts) -> Container:
     library = load_library(settings.values_dir)
     charts = chart_store(parts)
 
-    def render(osdpl: Mapping[str, Any]) -> Region:
+    def render(osdpl: Mapping[str, Any], charts: ChartDefaults) -> Region:
         return render_region(parse_deployment(osdpl, schema), library, charts, partial=True)
 
+    rendered = RenderedRegion(render, charts=charts, clock=parts.clock)
     asked: set[RegionKey] = set()
 
     def look_at_regions() -> None:
@@ -53,7 +55,7 @@ def compose(parts: Parts) -> Container:
         kube=parts.kube,
         clock=parts.clock,
         events=parts.events,
-        render=render,
+        render=rendered.of,
         charts=charts,
         containers=settings.containers,
         version=settings.version,

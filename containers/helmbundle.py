@@ -7,9 +7,9 @@ from typing import Any
 
 from containers.charts import LOOK_EVERY, chart_lookout, chart_store
 from containers.composition import Parts, run
+from containers.helm import helm_client
 from containers.keys import owner_key, region_key
 from controller.adapters.helm.release_records import SecretRecords
-from controller.adapters.helm.sdk import SdkClient
 from controller.adapters.kubernetes.metadata_watch import MetadataWatches
 from controller.adapters.kubernetes.watches import Watch
 from controller.domain.releases.hooks import parse_hook_job
@@ -34,13 +34,7 @@ def main() -> None:
 def compose(parts: Parts) -> Container:
     """Wires the reconciler of bundles to Helm, its records and the charts of the image."""
     settings, queue = parts.settings, parts.queue
-    helm = SdkClient(
-        parts.kube,
-        parts.connection.kubeconfig,
-        qps=settings.qps,
-        burst=int(2 * settings.qps),
-        max_history=settings.history,
-    )
+    helm = helm_client(settings, parts.kube, parts.connection.kubeconfig)
     key = InstallationKey(parts.kube, parts.randomness, settings.region_namespace)
     records = SecretRecords(parts.kube)
     jobs = ObjectStore(parts.kube, parts.clock, settings.region_namespace, {JOB: parse_hook_job})

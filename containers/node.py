@@ -12,6 +12,7 @@ from containers.observing import GATHERING
 from controller.adapters.http.fencing import HttpFencing
 from controller.adapters.kubernetes.watches import Key, Watch
 from controller.adapters.openstack.client import OpenStackClouds
+from controller.domain.api.region_name import is_served_in
 from controller.domain.health.workloads import parse_workload
 from controller.domain.hosts.node_pods import parse_node_pod
 from controller.operator import Container
@@ -19,7 +20,7 @@ from controller.ports.kubernetes import NODE, NODE_MAINTENANCE, OSDPL, POD, STAT
 from controller.reconcile.hosts.compute_hosts import HostsReconciler
 from controller.reconcile.hosts.drain_locks import DrainLocks
 from controller.reconcile.hosts.last_report import LastHostFindings
-from controller.reconcile.hosts.nodes_status import PARSERS, NodesReconciler
+from controller.reconcile.hosts.nodes_status import NodesReconciler, node_parsers
 from controller.reconcile.maintenance.maintained_hosts import MaintainedHosts
 from controller.reconcile.maintenance.node_maintenance import MaintenancesReconciler
 from controller.reconcile.shared.cloud_access import CloudAccess
@@ -62,7 +63,7 @@ def compose(parts: Parts) -> Container:
     clouds = OpenStackClouds(parts.clock, parts.randomness)
     shared = _Shared(
         parts=parts,
-        nodes=ObjectStore(parts.kube, parts.clock, None, PARSERS),
+        nodes=ObjectStore(parts.kube, parts.clock, None, node_parsers(settings.region_namespace)),
         region=ObjectStore(parts.kube, parts.clock, settings.region_namespace, REGION_PARSERS),
         board=LastHostFindings(),
         access=CloudAccess(parts.kube, clouds, parts.clock, settings.region_namespace),
@@ -126,7 +127,9 @@ def _maintenances(shared: _Shared) -> MaintenancesReconciler:
         clock=parts.clock,
         events=parts.events,
         access=shared.access,
-        hosts=MaintainedHosts(parts.kube, shared.nodes, resync=parts.settings.resync),
+        hosts=MaintainedHosts(
+            parts.kube, shared.nodes, parts.settings.region_namespace, resync=parts.settings.resync
+        ),
         namespace=parts.settings.region_namespace,
         board=shared.board,
     )
@@ -164,6 +167,8 @@ class _News:
             self._queue.add(HOSTS, after=GATHERING)
 
     def maintenance_seen(self, event: str | None, obj: Mapping[str, Any]) -> None:
+        if not is_served_in(self._shared.parts.settings.region_namespace, obj):
+            return
         self._measure_maintenance(event, obj)
         if self._edits.feed(event, obj):
             self._queue.add(MAINTENANCES, after=AFTER_MAINTENANCES)

@@ -29,7 +29,8 @@ class Settings:
     `region_namespace`: where the osdpl, its bundles and releases live. `pod_namespace`: where our own
     Leases live. `pod_name`: the holder's name in the Lease. `containers`: those that the chart deploys.
     `concurrency`: Helm actions at a time; `hook_waiters`: those that only wait for their hooks, beside
-    these. `qps`: Helm's requests per second to the API server. `history`: revisions kept of a release.
+    these. `helm_binary`: the program of Helm 4 that actions run, None for Helm's library within the
+    container. `qps`: Helm's requests per second to the API server. `history`: revisions kept of a release.
     `retry_cap`: the longest pause between tries of an action that fails, in seconds.
     `chart_cache`: where charts pulled from repositories are kept. `resync`: seconds between passes
     without an event. `pod_image`: the image that we run, for pods of our own.
@@ -55,6 +56,7 @@ class Settings:
     probe_seconds: float
     stop_within: float
     log_level: str
+    helm_binary: Path | None
     concurrency: int
     hook_waiters: int
     history: int
@@ -90,6 +92,7 @@ def read_settings(environment: Mapping[str, str] | None = None) -> Settings:
         probe_seconds=_number(env, "PROBE_SECONDS", 0, 0, 3600),
         stop_within=_number(env, "STOP_WITHIN_SECONDS", 20, 0, 86400),
         log_level=env.get("LOG_LEVEL") or "INFO",
+        helm_binary=_absolute(env, "HELM_BINARY"),
         concurrency=int(_number(env, "HELM_CONCURRENCY", 8, 1, 64)),
         hook_waiters=int(_number(env, "HELM_HOOK_WAITERS", 56, 0, 512)),
         history=int(_number(env, "HELM_HISTORY", 5, 2, 100)),
@@ -119,6 +122,13 @@ def _containers(text: str) -> tuple[str, ...]:
         if name not in CONTAINERS:
             raise SettingInvalid(f'DEPLOYED_CONTAINERS: "{name}" is none of {", ".join(CONTAINERS)}')
     return named or CONTAINERS
+
+
+def _absolute(env: Mapping[str, str], name: str) -> Path | None:
+    text = env.get(name) or ""
+    if text and not Path(text).is_absolute():
+        raise SettingInvalid(f'{name}: "{text}" is not an absolute path')
+    return Path(text) if text else None
 
 
 def _number(env: Mapping[str, str], name: str, default: float, lowest: float, highest: float) -> float:

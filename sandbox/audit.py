@@ -7,8 +7,7 @@ there; it is told by the parameter `dryRun`, or by the options of a deletion.
 from __future__ import annotations
 
 import json
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -147,8 +146,3 @@ def writes(
             continue
         found.append(request)
     return found
-
-
-def count_by_user(found: Iterable[Request]) -> dict[str, int]:
-    """How many of these requests each user made."""
-    return dict(Counter(request.user for request in found))

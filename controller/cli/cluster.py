@@ -10,6 +10,7 @@ from pathlib import Path
 from controller.cli.exit_codes import NoCluster
 from controller.cli.views.hook_jobs import JOB_NAME
 from controller.domain.api.names import DEPLOYMENT_LABEL
+from controller.domain.api.region_name import RegionName
 from controller.errors import Forbidden, KubeError, ObjectMissing, ObjectRefused
 from controller.ports.kubernetes import HELMBUNDLE, JOB, OSDPL, POD, Kube, KubeObject, KubeObjects
 
@@ -42,6 +43,31 @@ class Cluster:
             what = f'OpenStackDeployment "{name}"' if name else "OpenStackDeployment"
             raise ObjectMissing(f"there is no {what} {where}{_listing(regions) if name else ''}")
         raise ObjectMissing(f"there are several regions: give name and namespace{_listing(chosen)}")
+
+    def choose_region(self, wanted: str = "") -> RegionName:
+        """The region that an object of no namespace is to name: `wanted` ([NAMESPACE/]NAME), or the only one.
+
+        Raises ObjectMissing, naming those that there are, unless it is exactly one.
+        """
+        namespace, _, name = wanted.rpartition("/")
+        if namespace:
+            if self.kube.get(OSDPL, name, namespace) is None:
+                text = f'there is no OpenStackDeployment "{name}" in namespace "{namespace}"'
+                raise ObjectMissing(f"{text}{self._others(name)}")
+            return RegionName(namespace, name)
+        try:
+            listed = self.kube.list(OSDPL)
+        except Forbidden as error:
+            raise Forbidden(f"{error}; name the region with --region NAMESPACE/NAME") from None
+        found = sorted(RegionName(one["metadata"]["namespace"], one["metadata"]["name"]) for one in listed)
+        chosen = [one for one in found if name in ("", one.name)]
+        if len(chosen) == 1:
+            return chosen[0]
+        there = ", ".join(map(str, found))
+        if not chosen:
+            text = f'there is no OpenStackDeployment "{name}"' if name else "there is no OpenStackDeployment"
+            raise ObjectMissing(f"{text}{f'; there is: {there}' if found else ''}")
+        raise ObjectMissing(f"there are several regions: choose one with --region, of {there}")
 
     def bundles(self, region: KubeObject) -> KubeObjects:
         """The HelmBundles of the region."""

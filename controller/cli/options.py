@@ -16,6 +16,15 @@ Namespace = Annotated[
         "--namespace", "-n", metavar="NAMESPACE", help="Namespace of the region.", show_default=False
     ),
 ]
+Region = Annotated[
+    str,
+    typer.Option(
+        "--region",
+        metavar="[NAMESPACE/]NAME",
+        help="Region that is meant, where the cluster has several.",
+        show_default=False,
+    ),
+]
 Kubeconfig = Annotated[
     Path | None,
     typer.Option(

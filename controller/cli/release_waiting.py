@@ -12,7 +12,7 @@ from controller.cli.output import soft_wrapped, stderr, stdout
 from controller.cli.targets import Target
 from controller.domain.api.conditions import timestamp
 from controller.domain.api.reasons import Reason
-from controller.domain.releases.bundle_status import ReleaseState
+from controller.domain.releases.bundle_status import ReportedState
 from controller.errors import ApiUnavailable
 from controller.ports.kubernetes import HELMBUNDLE
 from controller.ports.system import Clock
@@ -89,7 +89,7 @@ def _judge(entry: Mapping[str, Any], request: Request) -> ExitCode | None:
     """How it ended, None while it has not."""
     attempt = entry.get("lastAttempt") or {}
     answered = attempt.get(request.field) == request.text
-    deployed = entry.get("state") == ReleaseState.DEPLOYED
+    deployed = entry.get("state") == ReportedState.DEPLOYED
     reason = entry.get("reason")
     if request.field == "rollback":
         if reason == Reason.ROLLBACK_IMPOSSIBLE:

@@ -10,7 +10,7 @@ import socket
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -332,11 +332,3 @@ def _memory(pid: int) -> int:
     with contextlib.suppress(OSError), Path(f"/proc/{pid}/smaps_rollup").open() as file:
         return sum(int(line.split()[1]) * 1024 for line in file if line.startswith("Pss:"))
     return 0
-
-
-def running_clouds(series: Mapping[str, Series]) -> Iterator[Cloud]:
-    """Those that run."""
-    for one in series.values():
-        cloud = Cloud.find(one)
-        if cloud is not None and cloud.running():
-            yield cloud

@@ -47,7 +47,8 @@ def bundle(bundle_name: str = "identity", **release: Any) -> dict[str, Any]:
 
 def evacuation(**fenced: str) -> dict[str, Any]:
     """A NodeMaintenance that only plans to evacuate a machine, confirmed to be off as `fenced` says."""
-    spec = {"nodeName": "cmp1", "mode": "Evacuate", "dryRun": True, "fenced": fenced}
+    region = {"namespace": "openstack", "name": "region-one"}
+    spec = {"region": region, "nodeName": "cmp1", "mode": "Evacuate", "dryRun": True, "fenced": fenced}
     obj = _obj("NodeMaintenance", "plan", "", spec)
     del obj["metadata"]["namespace"]
     return obj

@@ -285,6 +285,7 @@ CASES: Sequence[RuleCase] = (
 TRANSITION_MESSAGES = (
     "the region's name is part of every endpoint and cannot be changed",
     "a region that was provisioned once stays so",
+    "a maintenance stays with its region; make another one",
     "a maintenance stays with its node; make another one",
     "a maintenance does not become a plan again; make another one for that",
 )

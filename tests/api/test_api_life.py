@@ -58,13 +58,17 @@ def test_a_new_bundle_has_its_condition_and_defaults(api: Api) -> None:
 
 @pytest.fixture
 def plan(served: Sandbox, api: Api) -> Iterator[dict[str, Any]]:
-    """A maintenance that is only planned; it belongs to no namespace, and every region sees it."""
+    """A maintenance that is only planned; it belongs to no namespace; its region is nobody's here."""
     name = f"plan-{api.namespace}"
     yield {
         "apiVersion": "osctl.dev/v1alpha1",
         "kind": "NodeMaintenance",
         "metadata": {"name": name},
-        "spec": {"nodeName": "cmp1", "dryRun": True},
+        "spec": {
+            "region": {"namespace": api.namespace, "name": "one"},
+            "nodeName": "cmp1",
+            "dryRun": True,
+        },
     }
     # A region of another test may have taken it up.
     served.kubectl("delete", "nm", name, "--wait=false", "--ignore-not-found")
@@ -82,6 +86,25 @@ def test_a_plan_of_a_maintenance_may_begin_and_one_that_began_is_no_plan_again(
     refused = api.patch(plan, {"spec": {"dryRun": True}})
     assert refused.status == 422 and "does not become a plan again" in refused.message
     assert api.patch(plan, {"spec": {"retries": 2}}).accepted
+
+
+def test_a_maintenance_names_its_region_and_stays_with_it(api: Api, plan: dict[str, Any]) -> None:
+    spec = {key: part for key, part in plan["spec"].items() if key != "region"}
+    refused = api.create({**plan, "spec": spec})
+    assert refused.status == 422 and "spec.region: Required value" in refused.message
+    region = plan["spec"]["region"]
+    refused = api.create({**plan, "spec": {**spec, "region": {"namespace": region["namespace"]}}})
+    assert refused.status == 422 and "spec.region.name: Required value" in refused.message
+    stored = _created(api, plan)
+    [ready] = stored["status"]["conditions"]
+    assert (ready["status"], ready["message"]) == (
+        "Unknown",
+        "No controller of that region has seen this yet.",
+    )
+    for other in ({"name": "two"}, {"namespace": "elsewhere"}, None):
+        refused = api.patch(plan, {"spec": {"region": other}})
+        assert refused.status == 422, other
+    assert api.patch(plan, {"spec": None}).status == 422
 
 
 def test_a_bare_word_that_a_machine_is_off_is_refused(asked: Api) -> None:

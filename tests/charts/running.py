@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 import types
 from pathlib import Path
 
@@ -13,11 +14,20 @@ from tests.charts.test_scripts import scripts
 
 
 def module(chart: str, script: str, monkeypatch: pytest.MonkeyPatch, **env: str) -> types.ModuleType:
-    """A Python script of a chart, imported as a module of its own."""
+    """A Python script of a chart, imported as a module of its own; those that it imports are beside it."""
     for name, value in env.items():
         monkeypatch.setenv(name, value)
+    found = scripts(chart)
+    for beside in sorted(
+        {name for name in found if f"\nimport {name.removesuffix('.py')}\n" in found[script]}
+    ):
+        monkeypatch.setitem(sys.modules, beside.removesuffix(".py"), _loaded(beside, found[beside]))
+    return _loaded(script, found[script])
+
+
+def _loaded(script: str, text: str) -> types.ModuleType:
     loaded = types.ModuleType(script.removesuffix(".py").replace("-", "_"))
-    exec(compile(scripts(chart)[script], script, "exec"), loaded.__dict__)
+    exec(compile(text, script, "exec"), loaded.__dict__)
     return loaded
 
 

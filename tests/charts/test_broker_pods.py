@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -41,6 +42,11 @@ class Broker:
     def stop(self, number: int) -> float:
         """The seconds that it took."""
         return self._running.pop(number).terminate()
+
+    def lose_volume(self, number: int) -> None:
+        """What a node's broken disk leaves."""
+        for entry in self._pods[number].volume("rabbitmq-data").iterdir():
+            shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
 
     def wait_ready(self, *numbers: int) -> None:
         for number in numbers:
@@ -102,6 +108,19 @@ def test_a_node_that_comes_back_with_its_volume_is_the_member_it_was(broker: Bro
     broker.start(1)
     broker.wait_ready(1)
     assert broker.members(0) == 2
+
+
+@pytest.mark.parametrize("lost", [0, 1])
+def test_a_node_that_lost_its_volume_joins_the_cluster_again(lost: int, broker: Broker) -> None:
+    """Also the first one, which would found a second cluster beside that of the others."""
+    for number in (0, 1):
+        broker.start(number)
+    broker.wait_ready(0, 1)
+    broker.stop(lost)
+    broker.lose_volume(lost)
+    broker.start(lost)
+    broker.wait_ready(lost)
+    assert [broker.members(number) for number in (0, 1)] == [2, 2]
 
 
 def test_a_cluster_that_was_stopped_starts_again_in_any_order(broker: Broker) -> None:

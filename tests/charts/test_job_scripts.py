@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import http.server
 import json
+import socket
 import subprocess
 import sys
 import threading
@@ -46,9 +47,9 @@ def broker() -> Iterator[tuple[type[Broker], int]]:
     server.server_close()
 
 
-def rabbit_init(directory: Path, port: int) -> subprocess.CompletedProcess[str]:
+def rabbit_init(directory: Path, port: int, patience: str = "30") -> subprocess.CompletedProcess[str]:
     found = scripts("nova")
-    (directory / "http.sh").write_text(found["http.sh"])
+    (directory / "http.sh").write_text(found["http.sh"].replace("patience=30", f"patience={patience}"))
     text = found["rabbit-init.sh"].replace("/scripts/http.sh", str(directory / "http.sh"))
     job = the(objects("nova"), "Job", "nova-rabbit-init")
     given = job["spec"]["template"]["spec"]["containers"][0]["env"]
@@ -85,6 +86,38 @@ def test_a_broker_that_refuses_fails_the_job(broker: tuple[type[Broker], int], t
     done = rabbit_init(tmp_path, port)
     assert done.returncode != 0
     assert "the broker answered 400" in done.stderr
+
+
+def test_a_broker_that_never_answers_fails_the_job(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        done = rabbit_init(tmp_path, silent.getsockname()[1], patience="1")
+    assert done.returncode != 0
+    assert "PUT vhosts/nova: the broker did not answer within 1 s" in done.stderr
+
+
+def test_a_broker_that_stops_in_the_middle_of_its_answer_fails_the_job(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        taken: list[socket.socket] = []
+
+        def begin() -> None:
+            taken.append(server.accept()[0])
+            taken[0].sendall(b"HTTP/1.0 201 Created\r\n\r\nand then")
+
+        threading.Thread(target=begin, daemon=True).start()
+        done = rabbit_init(tmp_path, server.getsockname()[1], patience="1")
+        taken[0].close()
+    assert done.returncode != 0
+
+
+def test_flavors_that_are_there_are_left_alone_and_asked_for_once(tmp_path: Path) -> None:
+    """Each command of the client takes seconds."""
+    client = '#!/bin/sh\necho "$@" >> {}/said\nif [ "$2" = list ]; then printf "m1.tiny\\nm1.large\\n"; fi\n'
+    program(tmp_path, "openstack", client.format(tmp_path))
+    done = run(program(tmp_path, "bootstrap.sh", scripts("nova")["bootstrap.sh"]), tmp_path)
+    assert done.returncode == 0, done.stderr
+    said = [line.split() for line in (tmp_path / "said").read_text().splitlines()]
+    assert [words[:2] for words in said] == [["flavor", "list"]] + 3 * [["flavor", "create"]]
+    assert sorted(words[-1] for words in said[1:]) == ["m1.medium", "m1.small", "m1.xlarge"]
 
 
 class Database:

@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+import http.client
 import json
+import logging
+import os
+import signal
+import subprocess
+import sys
 import types
+from pathlib import Path
 from typing import Any
+from urllib.error import URLError
 
 import pytest
 
-from tests.charts.running import module
+from tests.charts.lean import decoded, objects, the
+from tests.charts.pods import wait_until
+from tests.charts.running import module, program
+from tests.charts.test_scripts import scripts
 
 pytestmark = pytest.mark.slow
 
@@ -91,6 +102,54 @@ def test_the_server_that_was_shut_down_last_founds_without_the_others(
     loaded = server("db-2", 7, monkeypatch)
     monkeypatch.setattr(loaded, "marked_safe", lambda: True)
     assert loaded.founds() is True
+
+
+def test_a_server_that_waits_bears_an_api_server_that_does_not_answer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    loaded = server("db-1", 7, monkeypatch, waiting={"db-0": 5, "db-2": 6})
+    answering = loaded.state_map
+    troubles = iter((URLError("refused"), http.client.IncompleteRead(b""), ValueError("no JSON")))
+
+    def state_map(method: str, body: dict[str, Any] | None = None) -> Any:
+        if trouble := next(troubles, None):
+            raise trouble
+        return answering(method, body)
+
+    monkeypatch.setattr(loaded, "state_map", state_map)
+    assert loaded.founds() is True
+
+
+def test_keystone_is_not_told_to_end_before_it_has_served_its_last_request(tmp_path: Path) -> None:
+    """SIGTERM comes when this hook has ended; the server's own end takes the hook with it."""
+    server = program(tmp_path, "apache2", f'#!/bin/sh\necho "$@" > {tmp_path}/told\n')
+    hook = program(tmp_path, "keystone-api.sh", scripts("keystone")["keystone-api.sh"])
+    path = f"{server.parent}:/usr/bin:/bin"
+    with subprocess.Popen([str(hook), "stop"], env={"PATH": path}, process_group=0) as running:
+        try:
+            wait_until("it is told", (tmp_path / "told").exists, str, 30)
+            with pytest.raises(subprocess.TimeoutExpired):
+                running.wait(1)
+        finally:
+            os.killpg(running.pid, signal.SIGKILL)
+    assert (tmp_path / "told").read_text() == "-k graceful-stop\n"
+
+
+def test_keystone_says_nothing_of_the_modes_that_kubernetes_gives(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Of the directory, a Secret's volume: the keys in it are for Keystone's user alone."""
+    wsgi = types.ModuleType("keystone.server.wsgi")
+    monkeypatch.setattr(wsgi, "initialize_public_application", lambda: None, raising=False)
+    parent = types.ModuleType("keystone.server")
+    monkeypatch.setattr(parent, "wsgi", wsgi, raising=False)
+    monkeypatch.setitem(sys.modules, "keystone.server", parent)
+    text = decoded(the(objects("keystone"), "Secret", "keystone-etc"))["wsgi.py"]
+    exec(compile(text, "wsgi.py", "exec"), {})
+    log = logging.getLogger("keystone.common.fernet_utils")
+    log.warning("key_repository is world readable: %s", "/etc/keystone/fernet-keys/")
+    log.warning("another word")
+    assert [record.message for record in caplog.records] == ["another word"]
 
 
 def pod(name: str, ready: bool, role: str | None) -> dict[str, Any]:

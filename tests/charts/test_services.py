@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
@@ -109,11 +111,42 @@ def test_an_idle_rpc_server_is_ready() -> None:
     assert probe == ["/scripts/connected.py", "neutron-rpc-server", "5672"]
 
 
-@pytest.mark.parametrize("name", ["keystone", "placement", "glance", "nova", "neutron"])
-def test_a_job_heeds_sigterm_unless_it_changes_a_schema(name: str) -> None:
-    deaf = [
-        workload
-        for workload, spec in pod_specs(objects(name))
-        if "Job/" in workload and not spec.get("shareProcessNamespace")
-    ]
-    assert deaf == [f"Job/{name}-db-sync"]
+def probed() -> Iterator[tuple[str, dict[str, Any]]]:
+    """Every container of the lean charts that runs on, with where it is."""
+    for name in LEAN:
+        for workload, spec in pod_specs(objects(name)):
+            for container in spec["containers"]:
+                if "livenessProbe" in container:
+                    yield f"{name} {workload} {container['name']}", container
+
+
+def test_a_start_that_takes_minutes_is_not_cut_off() -> None:
+    """On a busy node applications load for minutes: liveness counts from when they are there."""
+    for place, container in probed():
+        startup = container["startupProbe"]
+        assert startup["failureThreshold"] * startup["periodSeconds"] >= 600, place
+
+
+def test_what_starts_processes_to_ask_has_time_for_it() -> None:
+    """One second, or three, is nothing on a busy node."""
+    for place, container in probed():
+        for kind in ("livenessProbe", "readinessProbe", "startupProbe"):
+            probe = container.get(kind, {})
+            if "exec" in probe:
+                assert probe["timeoutSeconds"] >= 10, (place, kind)
+                own = [int(word.split("=")[1]) for word in probe["exec"]["command"] if "--timeout=" in word]
+                assert all(5 <= seconds < probe["timeoutSeconds"] for seconds in own), (place, kind)
+
+
+def test_liveness_kills_only_after_minutes_and_within_ten() -> None:
+    for place, container in probed():
+        probe = container["livenessProbe"]
+        seconds = probe["periodSeconds"] * probe.get("failureThreshold", 3)
+        assert 60 <= seconds <= 600, place
+
+
+def test_times_of_the_values_stand_above_those_of_the_chart() -> None:
+    values = nest("pod.probes.libvirt.libvirt.liveness.params", {"failureThreshold": 7, "periodSeconds": 11})
+    spec = dict(pod_specs(objects("libvirt", values)))["DaemonSet/libvirt-libvirt-default"]
+    probe = spec["containers"][0]["livenessProbe"]
+    assert (probe["failureThreshold"], probe["periodSeconds"]) == (7, 11)

@@ -41,11 +41,19 @@ def test_a_job_ends_at_once_when_it_is_replaced(tmp_path: Path, net: Network) ->
 
 
 @pytest.mark.parametrize("chart", LEAN)
-def test_what_runs_in_a_job_is_not_the_first_process_of_its_namespace(chart: str) -> None:
-    """Which would make SIGTERM nothing to shells, to Python and to most commands."""
+def test_a_job_heeds_sigterm_unless_it_changes_a_schema(chart: str) -> None:
+    """As the first process it would not: SIGTERM is nothing to shells, to Python and to most commands."""
     for name, spec in pod_specs(objects(chart)):
-        if name.startswith(("Job/", "CronJob/")):
+        if name.startswith(("Job/", "CronJob/")) and not name.endswith("-db-sync"):
             assert spec["shareProcessNamespace"] is True, name
+
+
+@pytest.mark.parametrize("chart", ["keystone", "placement", "glance", "nova", "neutron"])
+def test_a_schema_has_minutes_to_be_changed_to_the_end(chart: str) -> None:
+    """One that was cut off in the middle is mended by hand."""
+    spec = dict(pod_specs(objects(chart)))[f"Job/{chart}-db-sync"]
+    assert "shareProcessNamespace" not in spec
+    assert spec["terminationGracePeriodSeconds"] == 600
 
 
 def test_the_keeper_of_the_primary_ends_at_once(tmp_path: Path, net: Network) -> None:

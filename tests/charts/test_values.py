@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from tests.charts.lean import CHARTS, LEAN, REQUIRED, ROOT, chart, credentials, merged, own_values
+from tests.charts.value_schemas import schemas
 
 UPSTREAM_KEYS = ROOT / "tests" / "data" / "upstream-keys"
 
@@ -82,6 +83,11 @@ def test_every_secret_that_a_chart_requires_is_a_null_leaf_of_its_values(name: s
 @pytest.mark.parametrize("name", LEAN)
 def test_the_schema_takes_the_charts_own_values(name: str) -> None:
     chart(name).validate_schema(merged(own_values(name), credentials(name)))
+
+
+def test_the_schemas_are_those_of_their_one_source() -> None:
+    made = {name: (CHARTS / name / "values.schema.json").read_text(encoding="utf-8") for name in LEAN}
+    assert made == schemas(), "make schemas"
 
 
 @pytest.mark.parametrize("name", LEAN)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -107,6 +108,18 @@ def test_the_longest_pause_between_tries_is_a_setting() -> None:
     for settings, seconds in (({}, 300), ({"retryCapSeconds": 60}, 60)):
         containers = {one["name"]: one for one in _pod(settings=settings)["containers"]}
         assert read_settings(_environment(containers["helmbundle"])).retry_cap == seconds
+
+
+def test_the_program_that_carries_out_releases_is_a_setting_of_helmbundle_alone() -> None:
+    for settings, binary in (({}, None), ({"helmBinary": "/opt/helm"}, Path("/opt/helm"))):
+        for container in _pod(settings=settings)["containers"]:
+            expected = binary if container["name"] == "helmbundle" else None
+            assert read_settings(_environment(container)).helm_binary == expected
+
+
+def test_a_relative_path_of_that_program_is_refused() -> None:
+    with pytest.raises(HelmError, match="helmBinary"):
+        _render(settings={"helmBinary": "helm"})
 
 
 def test_the_pod_tells_a_container_who_it_is() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import time
 from datetime import timedelta
@@ -46,6 +47,14 @@ def test_one_edited_value_upgrades_one_release(shared_region: Region) -> None:
     assert changed == {"keystone"}
     assert after["keystone"] == (before["keystone"][0] + 1, "deployed")
     assert shared_region.get("deployment", "keystone-api")["spec"]["replicas"] == 2
+
+
+def test_no_status_has_the_region_rendered_again(shared_region: Region) -> None:
+    """One rendering for each edit and each start of core, of some hundred passes."""
+    for one_process in shared_region.controllers.log("core").split("holding the Lease"):
+        rendered = re.findall(r"rendered \d+ releases of generation (\d+)", one_process)
+        assert len(rendered) == len(set(rendered)), rendered
+    assert rendered
 
 
 def is_quiet(region: Region) -> bool:

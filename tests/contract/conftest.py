@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from controller.adapters.helm.cli import CliClient
+from containers.helm import helm_client
 from controller.adapters.helm.release_records import SecretRecords
-from controller.adapters.helm.sdk import SdkClient
 from controller.adapters.kubernetes.client import PykubeClient
 from controller.adapters.kubernetes.connection import connect
 from controller.domain.api.names import BUNDLE_LABEL, DIGEST_LABEL, REVISION_LABEL
 from controller.ports.helm import HelmClient, HelmRequest
 from controller.ports.kubernetes import Kube
+from controller.settings import read_settings
 from sandbox.cluster import Sandbox
 
 CHARTS = Path(__file__).parent / "charts"
@@ -34,9 +34,9 @@ def wait_until(condition: Callable[[], Any], what: str, timeout: float = 120.0) 
 
 
 def make_client(adapter: str, sandbox: Sandbox, kube: Kube) -> HelmClient:
-    if adapter == "sdk":
-        return SdkClient(kube, sandbox.kubeconfig)
-    return CliClient(sandbox.helm, sandbox.kubeconfig)
+    """The adapter as helmbundle gets it from its settings."""
+    environment = {"HELM_BINARY": str(sandbox.helm)} if adapter == "cli" else {}
+    return helm_client(read_settings(environment), kube, sandbox.kubeconfig)
 
 
 @dataclass(frozen=True)

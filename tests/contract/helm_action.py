@@ -5,19 +5,18 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from controller.adapters.helm.cli import CliClient
-from controller.adapters.helm.sdk import SdkClient
+from containers.helm import helm_client
 from controller.adapters.kubernetes.client import PykubeClient
 from controller.adapters.kubernetes.connection import connect
-from controller.ports.helm import HelmClient, HelmRequest
+from controller.ports.helm import HelmRequest
+from controller.settings import read_settings
 
 
 def main() -> None:
     adapter, helm, kubeconfig, namespace = sys.argv[1:5]
     path = Path(kubeconfig)
-    client: HelmClient = (
-        SdkClient(PykubeClient(connect(path)), path) if adapter == "sdk" else CliClient(Path(helm), path)
-    )
+    settings = read_settings({"HELM_BINARY": helm} if adapter == "cli" else {})
+    client = helm_client(settings, PykubeClient(connect(path)), path)
     values = {
         "hook": {"events": "post-install,post-upgrade", "outcome": "job-hangs"},
         "secret": {"password": "sw0rdfish-planted"},

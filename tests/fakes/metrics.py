@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
-from controller.domain.shared.metrics import Counter, Gauge, Histogram, Metric
+from controller.domain.shared.metrics import BY_CONTAINER, EVERY_CONTAINER, Counter, Gauge, Histogram, Metric
 from controller.ports.metrics import Row
+
+ALL_METRICS = (*EVERY_CONTAINER, *(metric for group in BY_CONTAINER.values() for metric in group))
 
 
 class FakeMetrics:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 import secrets
 import threading
 from collections.abc import Callable, Iterable, Mapping
@@ -20,6 +21,7 @@ from sandbox.openstack.services import compute_name
 from tests.cluster.region import NAME, Region, wait_until
 
 MARK = "osctl.dev: "
+TOKEN = re.compile(r"osctl node disks-shared \S+ (\w+)$")
 KWOK = "kwok.x-k8s.io/node"
 
 
@@ -89,22 +91,42 @@ class Bed:
         patch = json.dumps({"status": {"conditions": [condition]}})
         self.kubectl("patch", "node", name, "--subresource=status", "--type=strategic", "-p", patch)
 
+    def note(self, name: str) -> str:
+        """An annotation of a Node by this region's controller."""
+        return f"{self.region.namespace}.osctl.dev/{name}"
+
     def fence(self, name: str) -> None:
         """Confirms that its machine is off, as a person does without osctl (docs/nodes.md)."""
         ready = '{range .status.conditions[?(@.type=="Ready")]}/{.status}/{.lastHeartbeatTime}{end}'
         shown = self.kubectl(
             "get", "node", name, "-o", f"jsonpath={{.metadata.uid}}/{{.status.nodeInfo.bootID}}{ready}"
         )
-        self.kubectl("annotate", "node", name, f"osctl.dev/fenced={shown}", "--overwrite")
+        self.kubectl("annotate", "node", name, f"{self.note('fenced')}={shown}", "--overwrite")
 
     def maintain(self, name: str, node: str, **spec: Any) -> None:
         obj = {
             "apiVersion": "osctl.dev/v1alpha1",
             "kind": "NodeMaintenance",
             "metadata": {"name": name},
-            "spec": {"nodeName": node, **spec},
+            "spec": {
+                "region": {"namespace": self.region.namespace, "name": NAME},
+                "nodeName": node,
+                **spec,
+            },
         }
         self.region.sandbox.kubectl("apply", "-f", "-", input=json.dumps(obj))
+
+    def confirm_disks(self, node: str) -> None:
+        """A person's word that others reach the disks of its servers, with the token that a plan gives.
+
+        They are in the memory of the fake driver, and no nova-compute of ours runs that would say so.
+        """
+        name = f"disks-of-{node}"
+        self.maintain(name, node, mode="Evacuate", dryRun=True)
+        servers = self.wait_phase(name, "Planned", timeout=120)["servers"]
+        (token,) = {found[1] for one in servers if (found := TOKEN.search(one.get("message") or ""))}
+        self.kubectl("annotate", "node", node, f"{self.note('disks-shared')}={token}", "--overwrite")
+        self.kubectl("delete", "nm", name)
 
     def maintenance(self, name: str) -> dict[str, Any]:
         """Its status, empty while there is none."""

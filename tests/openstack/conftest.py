@@ -16,7 +16,15 @@ from tests.cluster.region import Region
 from tests.openstack.bed import Bed, spec_of
 
 NAMESPACE = "openstack"
-NOTES = ("not-ready-since", "readiness-losses", "fenced", "evacuation-declined", "cordoned-by")
+NOTES = (
+    "not-ready-since",
+    "readiness-losses",
+    "fenced",
+    "last-compute-report",
+    "evacuation-declined",
+    "cordoned-by",
+    "disks-shared",
+)
 
 
 @pytest.fixture(scope="session")
@@ -67,7 +75,7 @@ def _reset(bed: Bed) -> None:
     bed.give_credentials()
     bed.region.apply(spec_of(bed.region))
     bed.kubectl("uncordon", *COMPUTES)
-    bed.kubectl("annotate", "node", *COMPUTES, *(f"osctl.dev/{note}-" for note in NOTES))
+    bed.kubectl("annotate", "node", *COMPUTES, *(f"{bed.note(note)}-" for note in NOTES))
     for host in COMPUTES:
         bed.set_ready(host, True)
     bed.clean()

@@ -142,12 +142,10 @@ def known_server(bed: Bed) -> str:
 
 def provoke(bed: Bed, proxy: Proxy, rule: Rule) -> None:
     """A dead, fenced node, whose servers would be evacuated by themselves at once, and broken answers."""
+    # With disks of its own nothing would be evacuated in any case.
+    bed.confirm_disks("cmp3")
     proxy.rule = rule
-    spec = dict(spec_of(bed.region, evacuation="Auto", brakePercent=100))
-    # Their disks are in the memory of the fake driver: as good as on storage that hosts share. With disks of
-    # its own nothing would be evacuated in any case.
-    spec["spec"]["features"] |= {"compute": {"images": {"backend": "ceph"}}}
-    bed.region.apply(spec)
+    bed.region.apply(spec_of(bed.region, evacuation="Auto", brakePercent=100))
     bed.cloud.kill(compute_name("cmp3"))
     bed.set_ready("cmp3", False)
     time.sleep(1.1)

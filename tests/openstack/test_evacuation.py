@@ -23,11 +23,8 @@ def reason(bed: Bed, host: str) -> str:
 
 def test_the_servers_of_a_dead_node_are_evacuated_after_fencing_and_it_returns(bed: Bed) -> None:
     made = {one.id for one in bed.boot(2, "cmp3")}
-    # Their disks are in the memory of the fake driver: as good as on storage that hosts share.
-    features = {"compute": {"images": {"backend": "ceph"}}}
-    spec = dict(spec_of(bed.region, evacuation="Auto"))
-    spec["spec"]["features"] |= features
-    bed.region.apply(spec)
+    bed.confirm_disks("cmp3")
+    bed.region.apply(spec_of(bed.region, evacuation="Auto"))
     bed.cloud.kill(compute_name("cmp3"))
     bed.set_ready("cmp3", False)
     service = bed.wait_service("cmp3", status="disabled", timeout=60)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import cast
 
 import pytest
@@ -20,7 +21,7 @@ from controller.reconcile.shared.work_queue import WorkQueue
 from controller.settings import read_settings
 from tests.fakes.kube import FakeKube
 from tests.fakes.world import FakeClock, FakeRandomness
-from tests.reconcile.region.test_deployment import KEY, SilentEvents, deploy_all, osdpl
+from tests.reconcile.region.test_deployment import KEY, SilentEvents, deploy, deploy_all, osdpl
 from tests.reconcile.watched import DEFINITIONS
 
 LEASES: Key = ("containers", "controller", "leases")
@@ -65,7 +66,7 @@ def core(kube: FakeKube, clock: FakeClock) -> Container:
 def test_it_reads_the_leases_of_the_other_deployed_containers_from_its_start(
     core: Container, kube: FakeKube
 ) -> None:
-    assert core.queue.oldest_due() == LEASES
+    assert core.queue.take() == LEASES
     assert core.reconcilers["containers"](*LEASES[1:]) == CHECK_SECONDS
     read = [(one.namespace, one.name) for one in kube.requests if one.kind == "Lease"]
     assert read == [("controller", "osctl-helmbundle")]
@@ -88,3 +89,21 @@ def test_a_silent_container_has_the_region_looked_at(
     assert found is not None
     ready = find(found["status"]["conditions"], "Ready")
     assert (ready["status"], ready["reason"]) == ("Unknown", "ContainerSilent")
+
+
+def test_an_install_of_all_releases_renders_once(
+    core: Container, kube: FakeKube, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Each status that helmbundle writes has the region looked at, and none has it rendered."""
+    caplog.set_level(logging.INFO, "controller.render")
+    kube.create(osdpl())
+    core.reconcilers["region"](*KEY)
+    for bundle in kube.objects("HelmBundle"):
+        deploy(kube, bundle)
+        core.reconcilers["region"](*KEY)
+    deploy_all(kube)
+    core.reconcilers["region"](*KEY)
+    found = kube.get(OSDPL, KEY[1], KEY[0])
+    assert found is not None
+    assert found["status"]["progress"] == "10/10"
+    assert [record.getMessage() for record in caplog.records] == ["rendered 10 releases of generation 1"]

@@ -47,7 +47,7 @@ class _Drained(WorkQueue[Key]):
     """Hands out what is due, and then says that it is closed: a worker ends there."""
 
     def take(self) -> Key | None:
-        return super().take() if self.oldest_due() is not None else None
+        return super().take() if self.overdue() else None
 
 
 class Composed:
@@ -61,7 +61,7 @@ class Composed:
         module = import_module(f"containers.{self.name}")
         cluster, clock = self.cluster, self.cluster.clock
         if self.name == "helmbundle":
-            self._patch.setattr(module, "SdkClient", lambda *_, **__: cluster.helm)
+            self._patch.setattr(module, "helm_client", lambda *_: cluster.helm)
             self._patch.setattr(module, "SecretRecords", lambda *_: cluster.helm)
             self._patch.setattr(module, "MetadataWatches", lambda *_, **__: FakeWatch(cluster.kube))
             self._patch.setattr(module, "chart_store", lambda *_: Charts())
@@ -271,7 +271,9 @@ def test_node_tells_of_nodes_and_maintenances(run: Run) -> None:
     for name, ready in (("cmp1", "True"), ("cmp2", "Unknown")):
         cluster.watched.put({"apiVersion": "v1", "kind": NODE.kind, **node(name, ready)})
     head = {"apiVersion": NODE_MAINTENANCE.api_version, "kind": NODE_MAINTENANCE.kind}
-    cluster.kube.create({**head, "metadata": {"name": "m1"}, "spec": {"nodeName": "cmp1", "mode": "Cordon"}})
+    for name, namespace in (("m1", NS), ("of-another", "elsewhere")):
+        spec = {"region": {"namespace": namespace, "name": REGION}, "nodeName": "cmp1", "mode": "Cordon"}
+        cluster.kube.create({**head, "metadata": {"name": name}, "spec": spec})
     container = run("node", cluster)
     container.work(10)
     found = container.scrape()

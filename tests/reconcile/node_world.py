@@ -10,13 +10,14 @@ from typing import Any
 from containers.node import REGION_PARSERS
 from controller.domain.api.conditions import timestamp
 from controller.domain.api.names import DRAIN_LOCK_LABEL
+from controller.domain.api.region_name import RegionName, node_notes
 from controller.domain.hosts.fencing_confirmation import Confirmation, given_as, machine_of
 from controller.errors import CloudUnavailable
 from controller.ports.kubernetes import NODE, NODE_MAINTENANCE, OSDPL, POD, SECRET, KubeObject
 from controller.reconcile.hosts.compute_hosts import HostsReconciler
 from controller.reconcile.hosts.drain_locks import DrainLocks
 from controller.reconcile.hosts.last_report import LastHostFindings
-from controller.reconcile.hosts.nodes_status import PARSERS, NodesReconciler
+from controller.reconcile.hosts.nodes_status import NodesReconciler, node_parsers
 from controller.reconcile.maintenance.maintained_hosts import MaintainedHosts
 from controller.reconcile.maintenance.node_maintenance import MaintenancesReconciler
 from controller.reconcile.shared.cloud_access import CloudAccess
@@ -34,12 +35,24 @@ SERIAL = count(1)
 
 
 class NodeWorld:
-    """`look()` is one pass of everything, as a process just started would do it with `fresh=True`."""
+    """`look()` is one pass of everything, as a process just started would do it with `fresh=True`.
 
-    def __init__(self, *hosts: str, **features: Any) -> None:
-        self.clock = FakeClock(start=1_780_000_000.0)
-        self.kube = FakeKube(clock=self.clock)
-        for definition in DEFINITIONS:
+    `beside`: another region, which has the same Nodes; this one is in `namespace` then.
+    """
+
+    def __init__(
+        self,
+        *hosts: str,
+        beside: NodeWorld | None = None,
+        namespace: str = NAMESPACE,
+        **features: Any,
+    ) -> None:
+        self.namespace = namespace
+        self.name = RegionName(namespace, NAME)
+        self.meta = {"name": NAME, "namespace": namespace}
+        self.clock = beside.clock if beside else FakeClock(start=1_780_000_000.0)
+        self.kube = beside.kube if beside else FakeKube(clock=self.clock)
+        for definition in () if beside else DEFINITIONS:
             self.kube.serve(definition)
         self.cloud = FakeCloud(*hosts)
         self.cloud.clock = self.clock
@@ -57,12 +70,12 @@ class NodeWorld:
             {
                 "apiVersion": OSDPL.api_version,
                 "kind": OSDPL.kind,
-                "metadata": {"name": NAME, "namespace": NAMESPACE},
+                "metadata": self.meta,
                 "spec": {**spec, "features": features},
             }
         )
         self.give_credentials()
-        for host in hosts:
+        for host in () if beside else hosts:
             self.add_node(host)
         self.restart()
 
@@ -70,9 +83,9 @@ class NodeWorld:
 
     def give_credentials(self, content: bytes = b"clouds: {}") -> None:
         data = {"clouds.yaml": base64.b64encode(content).decode()}
-        meta = {"name": "openstack-clouds", "namespace": NAMESPACE}
+        meta = {"name": "openstack-clouds", "namespace": self.namespace}
         secret = {"apiVersion": "v1", "kind": "Secret", "metadata": meta, "data": data}
-        live = self.kube.get(SECRET, "openstack-clouds", NAMESPACE)
+        live = self.kube.get(SECRET, "openstack-clouds", self.namespace)
         if live is None:
             self.kube.create(secret)
         else:
@@ -119,11 +132,11 @@ class NodeWorld:
 
     def notes(self, name: str) -> dict[str, str]:
         """Our annotations of a Node, without the prefix."""
-        given = self.node(name)["metadata"].get("annotations") or {}
+        given = node_notes(self.namespace, self.node(name))
         return {key.partition("/")[2]: value for key, value in given.items()}
 
     def annotate(self, name: str, **notes: str) -> None:
-        notes = {f"osctl.dev/{key.replace('_', '-')}": value for key, value in notes.items()}
+        notes = {f"{self.namespace}.osctl.dev/{key.replace('_', '-')}": value for key, value in notes.items()}
         self.edit_node(name, {"metadata": {"annotations": notes}})
 
     def fence(self, name: str) -> None:
@@ -136,7 +149,9 @@ class NodeWorld:
             spec["fenced"] = self.confirmed(node)
         meta = {"name": name}
         body = {"apiVersion": NODE_MAINTENANCE.api_version, "kind": NODE_MAINTENANCE.kind}
-        self.kube.create({**body, "metadata": meta, "spec": {"nodeName": node, **spec}})
+        self.kube.create(
+            {**body, "metadata": meta, "spec": {"region": self.name.written(), "nodeName": node, **spec}}
+        )
 
     def confirmed(self, node: str) -> dict[str, str]:
         """For spec.fenced; each is another one."""
@@ -147,13 +162,13 @@ class NodeWorld:
         return (found or {}).get("status") or {}
 
     def status(self, node: str) -> dict[str, Any]:
-        osdpl = self.kube.get(OSDPL, NAME, NAMESPACE)
+        osdpl = self.kube.get(OSDPL, NAME, self.namespace)
         assert osdpl is not None
         found: dict[str, Any] = ((osdpl.get("status") or {}).get("nodes") or {}).get(node) or {}
         return found
 
     def condition(self, type_: str) -> dict[str, Any]:
-        osdpl = self.kube.get(OSDPL, NAME, NAMESPACE)
+        osdpl = self.kube.get(OSDPL, NAME, self.namespace)
         assert osdpl is not None
         return next(one for one in osdpl["status"]["conditions"] if one["type"] == type_)
 
@@ -162,9 +177,9 @@ class NodeWorld:
     def restart(self) -> None:
         """A new process, that knows nothing but what stands in Kubernetes and OpenStack."""
         kube, clock = self.kube, self.clock
-        self.nodes = ObjectStore(kube, clock, None, PARSERS)
-        self.region = ObjectStore(kube, clock, NAMESPACE, REGION_PARSERS)
-        access = CloudAccess(kube, self.clouds, clock, NAMESPACE)
+        self.nodes = ObjectStore(kube, clock, None, node_parsers(self.namespace))
+        self.region = ObjectStore(kube, clock, self.namespace, REGION_PARSERS)
+        access = CloudAccess(kube, self.clouds, clock, self.namespace)
         board = self.board = LastHostFindings()
         self.reporter = NodesReconciler(
             kube=kube, clock=clock, events=self.events, store=self.nodes, resync=300, board=board
@@ -177,9 +192,9 @@ class NodeWorld:
             fencing=self.fencing,
             nodes=self.nodes,
             region=self.region,
-            locks=DrainLocks(kube, NAMESPACE, "image"),
+            locks=DrainLocks(kube, self.namespace, "image"),
             board=board,
-            namespace=NAMESPACE,
+            namespace=self.namespace,
             resync=300,
         )
         self.maintenances = MaintenancesReconciler(
@@ -187,8 +202,8 @@ class NodeWorld:
             clock=clock,
             events=self.events,
             access=access,
-            hosts=MaintainedHosts(kube, self.nodes, resync=300),
-            namespace=NAMESPACE,
+            hosts=MaintainedHosts(kube, self.nodes, self.namespace, resync=300),
+            namespace=self.namespace,
             board=board,
         )
 
@@ -201,11 +216,11 @@ class NodeWorld:
             self.watch()
             self.hosts.reconcile()
             self.maintenances.reconcile()
-            self.reporter.reconcile((NAMESPACE, NAME))
+            self.reporter.reconcile((self.namespace, NAME))
 
     def run_locks(self) -> None:
         """What the kubelets make of the pods that hold back drains: as `lock_phase` says."""
-        for pod in self.kube.list(POD, NAMESPACE, labels=DRAIN_LOCK_LABEL):
+        for pod in self.kube.list(POD, self.namespace, labels=DRAIN_LOCK_LABEL):
             if (pod.get("status") or {}).get("phase") != self.lock_phase:
                 status = {"phase": self.lock_phase, "reason": self.lock_reason}
                 self.kube.replace({**pod, "status": status}, subresource="status")
@@ -214,7 +229,7 @@ class NodeWorld:
         """Watches that tell everything at once."""
         for store in (self.nodes, self.region):
             for resource in store.resources:
-                for obj in self.kube.list(resource):
+                for obj in self.kube.list(resource, self.namespace if store is self.region else None):
                     store.feed(resource, "MODIFIED", obj)
                 store.catch_up(resource)
 

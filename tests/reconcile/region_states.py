@@ -10,7 +10,7 @@ import yaml
 
 from controller.domain.api.conditions import Condition, entries
 from controller.domain.api.reasons import Reason
-from controller.domain.releases.bundle_status import ReleaseState, ReleaseView, bundle_conditions
+from controller.domain.releases.bundle_status import ReleaseView, ReportedState, bundle_conditions
 from controller.ports.kubernetes import HELMBUNDLE, NODE_MAINTENANCE, OSDPL, KubeObject
 from controller.reconcile.region.deployment import DeploymentReconciler
 from tests.fakes.kube import FakeKube
@@ -135,7 +135,7 @@ def bundle_states() -> Mapping[str, KubeObject]:
     created = stage.bundle()
     generation = int(created["metadata"]["generation"])
 
-    def shown(state: ReleaseState, reason: Reason, *, deleting: bool = False) -> KubeObject:
+    def shown(state: ReportedState, reason: Reason, *, deleting: bool = False) -> KubeObject:
         views = [ReleaseView("keystone", KEY[0], state, reason)]
         conditions = bundle_conditions(views, generation, deleting=deleting)
         status = {"observedGeneration": generation, "conditions": entries(conditions, [], 1.8e9)}
@@ -144,11 +144,11 @@ def bundle_states() -> Mapping[str, KubeObject]:
 
     return {
         "created": created,
-        "being installed": shown(ReleaseState.INSTALLING, Reason.INSTALLING),
-        "failed": shown(ReleaseState.FAILED, Reason.BACKING_OFF),
-        "deployed": shown(ReleaseState.DEPLOYED, Reason.IN_SYNC),
-        "waits for somebody": shown(ReleaseState.SUSPENDED, Reason.PLAN_PENDING),
-        "being removed": shown(ReleaseState.UNINSTALLING, Reason.UNINSTALLING, deleting=True),
+        "being installed": shown(ReportedState.INSTALLING, Reason.INSTALLING),
+        "failed": shown(ReportedState.FAILED, Reason.BACKING_OFF),
+        "deployed": shown(ReportedState.DEPLOYED, Reason.IN_SYNC),
+        "waits for somebody": shown(ReportedState.SUSPENDED, Reason.PLAN_PENDING),
+        "being removed": shown(ReportedState.UNINSTALLING, Reason.UNINSTALLING, deleting=True),
     }
 
 

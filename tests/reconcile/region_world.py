@@ -15,7 +15,8 @@ from controller.reconcile.region.deployment import DeploymentReconciler
 from controller.reconcile.releases.children_status import ChildrenReporter
 from controller.reconcile.shared.object_store import ObjectStore
 from controller.reconcile.shared.pod_output import at_once
-from controller.render.region import Region
+from controller.render.region import ChartDefaults, Region
+from controller.render.rendered_region import RenderedRegion
 from tests.fakes.world import FakeClock
 from tests.reconcile.bundles import Bench, NoEvents
 from tests.reconcile.region.test_deployment import KEY, edit, osdpl
@@ -32,6 +33,7 @@ class RegionWorld(Bench):
     def __init__(self, **spec: Any) -> None:
         self.region_events = NoEvents()
         self.silence = SilentContainers()
+        self.renders: list[int] = []  # the generation of each rendering, also of containers before this one
         super().__init__()
         self.kube.create(osdpl(**spec))
 
@@ -39,12 +41,13 @@ class RegionWorld(Bench):
         self.charts = Charts()  # type: ignore[assignment]
         super().restart()
         clock: FakeClock = self.clock
+        self.rendered = RenderedRegion(self.render, charts=self.charts, clock=clock)
         self.core = DeploymentReconciler(
             charts=self.charts,
             kube=self.kube,
             clock=clock,
             events=self.region_events,
-            render=self.render,
+            render=self.rendered.of,
             containers=CONTAINERS,
             version="0.1.0",
             resync=300,
@@ -64,8 +67,13 @@ class RegionWorld(Bench):
             beside=at_once,
         )
 
-    def render(self, obj: Mapping[str, Any]) -> Region:
-        return render(obj)
+    def render(self, obj: Mapping[str, Any], charts: ChartDefaults) -> Region:
+        self.renders.append(int(obj["metadata"]["generation"]))
+        region = render(obj)
+        for bundle in region.bundles:
+            for release in bundle.releases:
+                charts.defaults(release.spec.chart)
+        return region
 
     # -- what happens
 

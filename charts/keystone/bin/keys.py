@@ -6,36 +6,19 @@ Secret's resourceVersion, so that of two writers one fails and repeats.
 """
 
 import base64
-import json
 import os
 import pathlib
-import ssl
 import subprocess
 import sys
 import time
-import urllib.request
 
-ACCOUNT = pathlib.Path("/var/run/secrets/kubernetes.io/serviceaccount")
+import kube_api
+
 REPOSITORY = pathlib.Path(os.environ["KEY_REPOSITORY"])
 
 
 def call(method: str, body: dict | None = None) -> dict:
-    host = os.environ["KUBERNETES_SERVICE_HOST"]
-    host = f"[{host}]" if ":" in host else host
-    address = f"https://{host}:{os.environ.get('KUBERNETES_SERVICE_PORT', '443')}"
-    path = f"/api/v1/namespaces/{os.environ['NAMESPACE']}/secrets/{os.environ['KEY_SECRET']}"
-    request = urllib.request.Request(
-        address + path,
-        method=method,
-        data=json.dumps(body).encode() if body is not None else None,
-        headers={
-            "Authorization": f"Bearer {(ACCOUNT / 'token').read_text()}",
-            "Content-Type": "application/merge-patch+json",
-        },
-    )
-    trusted = ssl.create_default_context(cafile=str(ACCOUNT / "ca.crt"))
-    with urllib.request.urlopen(request, context=trusted, timeout=30) as answer:
-        return json.load(answer)
+    return kube_api.call(method, f"secrets/{os.environ['KEY_SECRET']}", body, timeout=30)
 
 
 def keystone_manage(*arguments: str) -> None:

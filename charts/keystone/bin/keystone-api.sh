@@ -1,5 +1,5 @@
 #!/bin/bash
-# Run Keystone's WSGI application under Apache in the foreground, or tell it to finish what it serves.
+# Run Keystone's WSGI application under Apache in the foreground, or have it finish what it serves.
 set -eo pipefail
 if [ -f /etc/apache2/envvars ]; then
   # shellcheck disable=SC1091
@@ -12,6 +12,10 @@ case "${1:-start}" in
     exec {{ .Values.conf.software.apache2.binary }} {{ .Values.conf.software.apache2.start_parameters }}
     ;;
   stop)
+    # For seconds others still lead requests here. SIGTERM, which comes when this has ended, would cut off what is
+    # being served; the server's own end takes this process with it.
+    sleep 5
     {{ .Values.conf.software.apache2.binary }} -k graceful-stop
+    sleep infinity
     ;;
 esac

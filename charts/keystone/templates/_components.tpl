@@ -27,7 +27,7 @@ config:
     mpm_event.conf: {template: mpm_event, path: {{ $apache.mods_dir }}/mpm_event.conf, only: [keystone_api]}
     security.conf: {template: security, path: {{ $apache.conf_dir }}/security.conf, only: [keystone_api]}
 
-scripts: [db-init.py, http.sh, rabbit-init.sh, bootstrap.sh]
+scripts: [db-init.py, http.sh, rabbit-init.sh, bootstrap.sh, kube_api.py]
 
 components:
   - kind: Deployment

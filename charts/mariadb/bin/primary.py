@@ -1,38 +1,21 @@
 #!/usr/bin/env python3
 """Keep the label mariadb_role=primary on one ready server: the present one while it is ready, else the first."""
 
-import json
+import http.client
 import os
-import pathlib
 import signal
-import ssl
 import sys
 import time
-import urllib.error
 import urllib.parse
-import urllib.request
 
-ACCOUNT = pathlib.Path("/var/run/secrets/kubernetes.io/serviceaccount")
+import kube_api
+
 LABEL = "mariadb_role"
 TIMEOUT = float(os.environ.get("MARIADB_CONTROLLER_PYKUBE_REQUEST_TIMEOUT", "60"))
 
 
 def call(method: str, path: str, body: dict | None = None) -> dict:
-    host = os.environ["KUBERNETES_SERVICE_HOST"]
-    host = f"[{host}]" if ":" in host else host
-    request = urllib.request.Request(
-        f"https://{host}:{os.environ.get('KUBERNETES_SERVICE_PORT', '443')}"
-        f"/api/v1/namespaces/{os.environ['NAMESPACE']}/pods{path}",
-        method=method,
-        data=json.dumps(body).encode() if body is not None else None,
-        headers={
-            "Authorization": f"Bearer {(ACCOUNT / 'token').read_text()}",
-            "Content-Type": "application/merge-patch+json",
-        },
-    )
-    trusted = ssl.create_default_context(cafile=str(ACCOUNT / "ca.crt"))
-    with urllib.request.urlopen(request, context=trusted, timeout=TIMEOUT) as answer:
-        return json.load(answer)
+    return kube_api.call(method, f"pods{path}", body, timeout=TIMEOUT)
 
 
 def ready(pod: dict) -> bool:
@@ -71,7 +54,7 @@ def main() -> None:
     while True:
         try:
             settle()
-        except OSError as error:
+        except (OSError, ValueError, http.client.HTTPException) as error:
             print(f"the API server did not answer: {error}", file=sys.stderr, flush=True)
         time.sleep(float(os.environ.get("MARIADB_CONTROLLER_CHECK_PODS_DELAY", "10")))
 

@@ -6,6 +6,7 @@ how far their data goes and the one that goes furthest founds. Nothing is founde
 too, except by the server that Galera itself marked safe to bootstrap.
 """
 
+import http.client
 import json
 import os
 import pathlib
@@ -13,16 +14,15 @@ import re
 import shutil
 import signal
 import socket
-import ssl
 import subprocess
 import sys
 import time
-import urllib.request
 import uuid
+
+import kube_api
 
 DATA = pathlib.Path("/var/lib/mysql")
 STATE = DATA / "grastate.dat"
-ACCOUNT = pathlib.Path("/var/run/secrets/kubernetes.io/serviceaccount")
 NAME = os.environ["POD_NAME"]
 REPLICAS = int(os.environ["REPLICAS"])
 ROOT = NAME.rsplit("-", 1)[0]
@@ -51,21 +51,17 @@ def some_peer_answers() -> bool:
 
 
 def state_map(method: str, body: dict | None = None) -> dict:
-    host = os.environ["KUBERNETES_SERVICE_HOST"]
-    host = f"[{host}]" if ":" in host else host
-    request = urllib.request.Request(
-        f"https://{host}:{os.environ.get('KUBERNETES_SERVICE_PORT', '443')}/api/v1/namespaces/"
-        f"{os.environ['NAMESPACE']}/configmaps/{os.environ['STATE_CONFIGMAP']}",
-        method=method,
-        data=json.dumps(body).encode() if body is not None else None,
-        headers={
-            "Authorization": f"Bearer {(ACCOUNT / 'token').read_text()}",
-            "Content-Type": "application/merge-patch+json",
-        },
-    )
-    trusted = ssl.create_default_context(cafile=str(ACCOUNT / "ca.crt"))
-    with urllib.request.urlopen(request, context=trusted, timeout=10) as answer:
-        return json.load(answer).get("data") or {}
+    state = kube_api.call(method, f"configmaps/{os.environ['STATE_CONFIGMAP']}", body, timeout=10)
+    return state.get("data") or {}
+
+
+def told_by_all(said: dict[str, str]) -> dict[str, str]:
+    """What all servers say, after we said ours; nothing where the API server does not answer."""
+    try:
+        return state_map("PATCH", {"data": said})
+    except (OSError, ValueError, http.client.HTTPException) as error:
+        print(f"the API server did not answer: {error}", file=sys.stderr, flush=True)
+        return {}
 
 
 def make_data_directory() -> None:
@@ -115,7 +111,7 @@ def founds() -> bool:
         if some_peer_answers():
             return False
         said = {NAME: json.dumps({"position": position, "said": str(uuid.uuid4())})}
-        for peer, text in state_map("PATCH", {"data": said}).items():
+        for peer, text in told_by_all(said).items():
             # What a peer said in an earlier life stays as it is: only one who says it again waits as we do.
             if peer in PEERS and text != first_seen.setdefault(peer, text):
                 present[peer] = json.loads(text)["position"]

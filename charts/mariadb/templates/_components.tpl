@@ -17,6 +17,8 @@ config:
     20-override.cnf: {template: database.config_override, path: /etc/mysql/conf.d/20-override.cnf}
     99-force.cnf: {template: database.99_force, path: /etc/mysql/conf.d/99-force.cnf}
 
+scripts: [kube_api.py]
+
 components:
   - kind: StatefulSet
     name: mariadb-server

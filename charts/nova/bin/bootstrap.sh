@@ -1,10 +1,11 @@
 #!/bin/bash
 # Make the flavors of bootstrap.structured.flavors that do not exist yet, then run bootstrap.script.
 set -euo pipefail
+there=$(openstack flavor list --all -f value -c Name)
 flavor() { # NAME, then arguments of "openstack flavor create"
   local name=$1
   shift
-  if openstack flavor show "${name}" -f value -c id >/dev/null 2>&1; then
+  if grep -qxF -e "${name}" <<< "${there}"; then
     echo "${name} exists"
   else
     openstack flavor create "$@" "${name}"

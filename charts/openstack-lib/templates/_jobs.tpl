@@ -4,7 +4,7 @@ Jobs and CronJobs, in the pod's context (see _pod.tpl). In x:
   hook    other hook events                     deletePolicy  when Helm removes it (default: before the next)
   schedule, history                             make it a CronJob
   backoffLimit, activeDeadlineSeconds, ttl      as in a Job
-  finishes  what it does should not be cut short: it may use its grace period after SIGTERM
+  finishes  what it does should not be cut short: it may use its grace period after SIGTERM (see graceSeconds)
 */}}
 
 {{- define "openstack-lib.job_spec" -}}

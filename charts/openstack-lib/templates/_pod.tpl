@@ -2,6 +2,7 @@
 Pods. Every template takes one dict, the pod's context:
   root   the chart's root context             chart  its description, as read
   x      the component: what the pod is       etc    name of the Secret with its configuration files
+The grace period at its end is pod.lifecycle.termination_grace_period.<x.grace>, else `graceSeconds` of x, in seconds.
 With `volumesForUser` in x the volumes are of the group of the pod's user: modes need not open them to the world.
 */}}
 
@@ -129,7 +130,7 @@ tolerations:
   {{- toYaml .tolerations | nindent 2 }}
 {{- end }}
 {{- end }}
-{{- with (include "openstack-lib.get" (list $pod.lifecycle (printf "termination_grace_period.%s.timeout" (.x.grace | default ""))) | fromJson).v }}
+{{- with (include "openstack-lib.get" (list $pod.lifecycle (printf "termination_grace_period.%s.timeout" (.x.grace | default ""))) | fromJson).v | default .x.graceSeconds }}
 terminationGracePeriodSeconds: {{ . }}
 {{- end }}
 {{- if or $waits $given .x.initContainers }}
@@ -303,23 +304,28 @@ affinity:
 {{- end -}}
 
 {{/*
-Probes: the handler comes from the component, switch and times from pod.probes.<path>.<kind>.
+Probes: the handler comes from the component, switch and times from pod.probes.<path>.<kind>. Times that a component
+gives with its handler stand where the values name none. Where there is no startup probe the liveness probe's handler
+is one, for ten minutes: how long a start takes is the node's affair, and liveness is no judge of it.
 List: root, container.
 */}}
 {{- define "openstack-lib.probes" -}}
 {{- $root := index . 0 -}}
 {{- $box := index . 1 -}}
 {{- if $box.probes -}}
+{{- $all := (include "openstack-lib.get" (list ($root.Values.pod.probes | default dict) $box.probes.values) | fromJson).v | default dict -}}
 {{- range $kind := list "startup" "readiness" "liveness" -}}
   {{- $handler := get $box.probes $kind -}}
+  {{- $given := get $all $kind | default dict -}}
+  {{- if and (eq $kind "startup") (not $handler) $box.probes.liveness -}}
+    {{- $living := $all.liveness | default dict -}}
+    {{- $handler = merge (dict "periodSeconds" 5 "failureThreshold" 120) (omit $box.probes.liveness "initialDelaySeconds") -}}
+    {{- $given = merge (deepCopy $given) (pick $living "enabled") (dict "params" (pick ($living.params | default dict) "timeoutSeconds")) -}}
+  {{- end -}}
   {{- if $handler -}}
-    {{- $given := (include "openstack-lib.get" (list ($root.Values.pod.probes | default dict) (printf "%s.%s" $box.probes.values $kind)) | fromJson).v | default dict -}}
     {{- if or (not (hasKey $given "enabled")) $given.enabled }}
 {{ $kind }}Probe:
-  {{- toYaml $handler | nindent 2 }}
-  {{- with $given.params }}
-  {{- toYaml . | nindent 2 }}
-  {{- end }}
+  {{- toYaml (merge (deepCopy ($given.params | default dict)) $handler) | nindent 2 }}
     {{- end -}}
   {{- end -}}
 {{- end -}}

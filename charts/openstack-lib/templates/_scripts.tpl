@@ -206,15 +206,23 @@ address=${login##*@}; address=${address%%/*}; login=${login%@*}
 login_name=$(decoded "${login%%:*}")
 login_password=$(decoded "${login#*:}")
 authorization=$(printf '%s:%s' "${login_name}" "${login_password}" | base64 -w0)
-# broker METHOD PATH [BODY]: prints the body of the answer; fails unless the answer is a 2xx.
+# Seconds that the broker may be silent.
+patience=30
+# broker METHOD PATH [BODY]: prints the body of the answer; fails unless the answer is a 2xx that came in time.
 broker() {
   local body=${3:-} status line LC_ALL=C  # lengths in bytes
   exec 3<>"/dev/tcp/${address%%:*}/${address##*:}"
   printf '%s /api/%s HTTP/1.0\r\nHost: %s\r\nAuthorization: Basic %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s' \
     "$1" "$2" "${address}" "${authorization}" "${#body}" "${body}" >&3
-  IFS=' ' read -r _ status _ <&3
-  while IFS= read -r line <&3 && [ -n "${line%$'\r'}" ]; do :; done
-  cat <&3
+  if ! IFS=' ' read -r -t "${patience}" _ status _ <&3; then
+    echo "$1 $2: the broker did not answer within ${patience} s" >&2
+    return 1
+  fi
+  while IFS= read -r -t "${patience}" line <&3 && [ -n "${line%$'\r'}" ]; do :; done
+  if ! timeout "${patience}" cat <&3; then
+    echo "$1 $2: the broker's answer did not come to its end within ${patience} s" >&2
+    return 1
+  fi
   exec 3>&-
   case "${status}" in
     2*) ;;
@@ -254,6 +262,41 @@ set -euo pipefail
 set -euo pipefail
 umask 022
 printf '[client.%s]\n  key = %s\n' "${RBD_USER}" "${RBD_KEY}" > "/etc/ceph/ceph.client.${RBD_USER}.keyring"
+{{- end }}
+
+{{- define "openstack-lib.script.kube_api.py" -}}
+#!/usr/bin/env python3
+"""Calls of the Kubernetes API with the rights of the pod's ServiceAccount, for the scripts that lie beside it."""
+import json
+import os
+import pathlib
+import ssl
+import urllib.request
+
+ACCOUNT = pathlib.Path("/var/run/secrets/kubernetes.io/serviceaccount")
+
+
+def call(method: str, path: str, body: dict | None = None, *, timeout: float) -> dict:
+    """The answer to `path` of the pod's own namespace, such as "secrets/one". A body is a merge patch.
+
+    Raises OSError when no answer comes within `timeout` seconds, and when the API server refuses.
+    """
+    host = os.environ["KUBERNETES_SERVICE_HOST"]
+    host = f"[{host}]" if ":" in host else host
+    port = os.environ.get("KUBERNETES_SERVICE_PORT", "443")
+    request = urllib.request.Request(
+        f"https://{host}:{port}/api/v1/namespaces/{os.environ['NAMESPACE']}/{path}",
+        method=method,
+        data=json.dumps(body).encode() if body is not None else None,
+        headers={
+            # Read each time: the kubelet renews it.
+            "Authorization": f"Bearer {(ACCOUNT / 'token').read_text()}",
+            "Content-Type": "application/merge-patch+json",
+        },
+    )
+    trusted = ssl.create_default_context(cafile=str(ACCOUNT / "ca.crt"))
+    with urllib.request.urlopen(request, context=trusted, timeout=timeout) as answer:
+        return json.load(answer)
 {{- end }}
 
 {{- define "openstack-lib.script.connected.py" -}}

@@ -47,6 +47,7 @@ Given: dict of root and chart. Keys of standardJobs, all optional:
   slot: {{ $service }}_db_sync
   # A schema that is half migrated is mended by hand.
   finishes: true
+  graceSeconds: 600
   security: {{ $service }}
   {{- include "openstack-lib.standard_weight" . | nindent 2 }}
   volumesForUser: {{ .volumesForUser | default false }}

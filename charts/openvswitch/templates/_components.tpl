@@ -38,9 +38,9 @@ components:
           OVS_USER: {{ $v.conf.ovs_user_name | quote }}
         probes:
           values: ovs.ovs_db
-          {{- range list "readiness" "liveness" }}
-          {{ . }}: {exec: {command: [ovs-vsctl, --timeout=3, show]}}
-          {{- end }}
+          readiness: {exec: {command: [ovs-vsctl, --timeout=20, show]}}
+          # Five times: a new start of either makes the switch forget its flows for a moment.
+          liveness: {exec: {command: [ovs-vsctl, --timeout=20, show]}, failureThreshold: 5}
         volumeMounts: [{name: run, mountPath: /run/openvswitch}]
       {{- if $v.manifests.daemonset_ovs_vswitchd }}
       - name: openvswitch-vswitchd
@@ -51,8 +51,8 @@ components:
         lifecycle: {postStart: {exec: {command: [/scripts/vswitchd-poststart.sh]}}}
         probes:
           values: ovs.ovs_vswitch
-          readiness: {exec: {command: [ovs-vsctl, --timeout=1, list, Open_vSwitch]}}
-          liveness: {exec: {command: [ovs-appctl, --timeout=3, bond/list]}}
+          readiness: {exec: {command: [ovs-vsctl, --timeout=8, list, Open_vSwitch]}}
+          liveness: {exec: {command: [ovs-appctl, --timeout=20, bond/list]}, failureThreshold: 5}
         volumeMounts:
           - {name: run, mountPath: /run/openvswitch}
           - {name: host-root, mountPath: /mnt/host-root, mountPropagation: HostToContainer, readOnly: true}

@@ -32,6 +32,8 @@ components:
     dependencies: rabbitmq
     security: server
     slot: rabbitmq
+    # What is in its queues it writes to its volume before it ends.
+    graceSeconds: 120
     {{- if $v.network.host_namespace }}
     host: {hostNetwork: true}
     {{- end }}

@@ -1,7 +1,7 @@
 """Helm as a program: `controller.ports.helm.HelmClient` on the helm 4 command line.
 
-The second adapter of the port, for places where the library is not at hand, and the proof that the port
-hides which of the two is used. Values go through standard input only: a command line or a file would
+The second adapter of the port, chosen by a setting (HELM_BINARY), and the proof that the port hides which
+of the two is used. Values go through standard input only: a command line or a file would
 show secrets to whoever looks at the machine.
 """
 
@@ -29,6 +29,7 @@ from controller.ports.helm import Cancellation, HelmRequest, HookRun, RenderedRe
 from controller.ports.kubernetes import KubeObject
 
 READ_SECONDS = 60
+VERSION_SECONDS = 30.0
 # Between SIGTERM, upon which helm records the failure, and SIGKILL.
 GRACE_SECONDS = 20.0
 _PASSED_ON = ("PATH", "HOME", "TMPDIR", "KUBECONFIG", "KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT")
@@ -232,6 +233,22 @@ class CliClient:
         if self._kubeconfig is not None:
             environment["KUBECONFIG"] = str(self._kubeconfig)
         return environment
+
+
+def program_version(binary: Path) -> str:
+    """The version that a Helm program says it is, such as `v4.0.1`; empty when it gives none."""
+    try:
+        answer = subprocess.run(
+            [str(binary), "version", "--template", "{{.Version}}"],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            env={name: os.environ[name] for name in _PASSED_ON if name in os.environ},
+            timeout=VERSION_SECONDS,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return answer.stdout.decode(errors="replace").strip() if answer.returncode == 0 else ""
 
 
 class _Ending:

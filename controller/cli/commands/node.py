@@ -14,11 +14,12 @@ from rich.text import Text
 from controller.adapters.system.clock import SystemClock
 from controller.cli.cluster import Cluster, open_cluster
 from controller.cli.exit_codes import ExitCode
-from controller.cli.options import DEFAULT_TIMEOUT, Context, Kubeconfig, Namespace, Output, Timeout
+from controller.cli.options import DEFAULT_TIMEOUT, Context, Kubeconfig, Namespace, Output, Region, Timeout
 from controller.cli.output import Format, print_data, print_table, soft_wrapped, stderr, stdout
 from controller.cli.views.node import network_rows, node_causes, node_rows, plan_rows, plan_summary
 from controller.domain.api.conditions import find, timestamp
-from controller.domain.api.names import API_VERSION, FENCED_ANNOTATION
+from controller.domain.api.names import API_VERSION, DISKS_ANNOTATION, FENCED_ANNOTATION
+from controller.domain.api.region_name import RegionName, node_note, region_of
 from controller.domain.hosts.fencing_confirmation import Confirmation, Machine, given_as, machine_of
 from controller.domain.hosts.next_step import is_plan
 from controller.domain.maintenance.move_choice import Mode
@@ -71,7 +72,8 @@ def why(
     cluster = open_cluster(kubeconfig, context, namespace)
     region = cluster.find_region()
     entry = ((region.get("status") or {}).get("nodes") or {}).get(node)
-    maintenances = _maintenances(cluster, node)
+    meta = region["metadata"]
+    maintenances = _maintenances(cluster, node, RegionName(meta["namespace"], meta["name"]))
     if entry is None and not maintenances:
         raise ObjectMissing(f'the region "{region["metadata"]["name"]}" has no node "{node}"')
     for line in node_causes(node, entry or {}, maintenances):
@@ -83,6 +85,7 @@ def plan(
     node: Node,
     *,
     mode: ModeOption = _Mode.MIGRATE,
+    region: Region = "",
     output: Output = Format.TABLE,
     kubeconfig: Kubeconfig = None,
     context: Context = "",
@@ -90,7 +93,7 @@ def plan(
     """Show what a maintenance would do with servers, routers and networks of a node; nothing is done."""
     cluster = open_cluster(kubeconfig, context, "")
     name = f"plan-{node[:200]}-{secrets.token_hex(3)}"
-    _make(cluster, name, node, mode, dryRun=True)
+    _make(cluster, name, cluster.choose_region(region), node=node, mode=mode, dryRun=True)
     told: list[str] = []
     try:
         planned = _wait(cluster, name, _is_planned, PLAN_WITHIN, told)
@@ -131,21 +134,23 @@ def maintain(
     ] = False,
     wait: Annotated[bool, typer.Option("--wait", help="Wait until the node may be worked on.")] = False,
     timeout: Timeout = DEFAULT_TIMEOUT,
+    region: Region = "",
     kubeconfig: Kubeconfig = None,
     context: Context = "",
 ) -> None:
     """Take a node out of service and move its servers away; a maintenance that is there is changed."""
     cluster = open_cluster(kubeconfig, context, "")
-    name = f"node-{node[:200]}"
-    known = cluster.kube.get(NODE_MAINTENANCE, name)
+    chosen = cluster.choose_region(region)
+    name, known = _named_for(cluster, node, chosen)
     word = _word_for(cluster, node, mode, known) if fenced else {}
     if known is None:
         if cluster.kube.get(NODE, node) is None and mode != _Mode.EVACUATE:
             raise ObjectMissing(f'there is no node "{node}"')
-        _make(cluster, name, node, mode or _Mode.MIGRATE, **word)
+        _make(cluster, name, chosen, node=node, mode=mode or _Mode.MIGRATE, **word)
         stderr().print(f"nodemaintenance/{name} made")
     else:
-        stderr().print(f"nodemaintenance/{name} {_change(cluster, known, node, mode, word)}")
+        changed = _change(cluster, known, chosen, node=node, mode=mode, word=word)
+        stderr().print(f"nodemaintenance/{name} {changed}")
     if not wait:
         return
     told: list[str] = []
@@ -162,10 +167,12 @@ def maintain(
 
 
 @app.command("return")
-def return_node(node: Node, *, kubeconfig: Kubeconfig = None, context: Context = "") -> None:
+def return_node(
+    node: Node, *, region: Region = "", kubeconfig: Kubeconfig = None, context: Context = ""
+) -> None:
     """Put a node back into service: delete its maintenances, which rolls them back."""
     cluster = open_cluster(kubeconfig, context, "")
-    found = _maintenances(cluster, node)
+    found = _maintenances(cluster, node, cluster.choose_region(region))
     if not found:
         raise ObjectMissing(f'the node "{node}" is in no maintenance; kubectl uncordon undoes a cordon')
     for one in found:
@@ -174,20 +181,22 @@ def return_node(node: Node, *, kubeconfig: Kubeconfig = None, context: Context =
 
 
 @app.command()
-def fenced(node: Node, *, kubeconfig: Kubeconfig = None, context: Context = "") -> None:
+def fenced(node: Node, *, region: Region = "", kubeconfig: Kubeconfig = None, context: Context = "") -> None:
     """Confirm that a node which is not ready is off, so that its servers may be started elsewhere.
 
     It holds for the machine as its Node shows it now, and is void once anything shows that it was on since.
     """
     cluster = open_cluster(kubeconfig, context, "")
+    namespace = cluster.choose_region(region).namespace
     live = cluster.kube.get(NODE, node)
     if live is None:
         again = f"osctl node maintain {node} --mode evacuate --fenced"
+        again += f" --region {region}" if region else ""
         raise ObjectMissing(f'there is no node "{node}" to note it on: {again}')
     machine = _seen_off(node, live)
     # Of the Node as it was read: what it shows a moment later is not confirmed.
     meta = {
-        "annotations": {FENCED_ANNOTATION: Confirmation(machine).written()},
+        "annotations": {node_note(namespace, FENCED_ANNOTATION): Confirmation(machine).written()},
         "resourceVersion": live["metadata"]["resourceVersion"],
     }
     cluster.kube.merge_patch(NODE, node, None, {"metadata": meta})
@@ -214,27 +223,64 @@ def _seen_off(node: str, live: KubeObject | None) -> Machine:
     return machine
 
 
-def _maintenances(cluster: Cluster, node: str) -> list[KubeObject]:
-    listed = cluster.kube.list(NODE_MAINTENANCE)
+@app.command("disks-shared")
+def disks_shared(
+    node: Node,
+    token: Annotated[str, typer.Argument(help="As the plan or the maintenance says.", show_default=False)],
+    *,
+    region: Region = "",
+    kubeconfig: Kubeconfig = None,
+    context: Context = "",
+) -> None:
+    """Confirm that other hosts reach the disks of a node's servers, as its host is configured now."""
+    cluster = open_cluster(kubeconfig, context, "")
+    if cluster.kube.get(NODE, node) is None:
+        raise ObjectMissing(f'there is no node "{node}"')
+    notes = {node_note(cluster.choose_region(region).namespace, DISKS_ANNOTATION): token}
+    cluster.kube.merge_patch(NODE, node, None, {"metadata": {"annotations": notes}})
+    stderr().print(f"node/{node}: disks count as shared until a configuration changes")
+
+
+def _maintenances(cluster: Cluster, node: str, region: RegionName) -> list[KubeObject]:
+    listed = [one for one in cluster.kube.list(NODE_MAINTENANCE) if region_of(one) == region]
     return [one for one in listed if one["spec"]["nodeName"] == node and not is_plan(one)]
 
 
-def _make(cluster: Cluster, name: str, node: str, mode: _Mode, **spec: Any) -> None:
+def _named_for(cluster: Cluster, node: str, region: RegionName) -> tuple[str, KubeObject | None]:
+    """What the region's maintenance of a node is called, and that, if it is there.
+
+    The short name may be taken by a region that has the same node.
+    """
+    names = (f"node-{node[:180]}", f"node-{node[:180]}.{region.namespace}")
+    found = [(name, cluster.kube.get(NODE_MAINTENANCE, name)) for name in names]
+    ours = [one for one in found if one[1] is not None and region_of(one[1]) == region]
+    return next(iter([*ours, *(one for one in found if one[1] is None)]), found[0])
+
+
+def _make(cluster: Cluster, name: str, region: RegionName, *, node: str, mode: _Mode, **spec: Any) -> None:
     cluster.kube.create(
         {
             "apiVersion": API_VERSION,
             "kind": NODE_MAINTENANCE.kind,
             "metadata": {"name": name},
-            "spec": {"nodeName": node, "mode": _word(mode), **spec},
+            "spec": {"region": region.written(), "nodeName": node, "mode": _word(mode), **spec},
         }
     )
 
 
 def _change(
-    cluster: Cluster, known: KubeObject, node: str, mode: _Mode | None, word: Mapping[str, Any]
+    cluster: Cluster,
+    known: KubeObject,
+    region: RegionName,
+    *,
+    node: str,
+    mode: _Mode | None,
+    word: Mapping[str, Any],
 ) -> str:
     """Gives a maintenance that is there what was asked for; what to say of it."""
     meta, spec = known["metadata"], known["spec"]
+    if region_of(known) != region:
+        raise ObjectMissing(f'the NodeMaintenance "{meta["name"]}" is of the region {region_of(known)}')
     if spec["nodeName"] != node:
         raise ObjectMissing(f'the NodeMaintenance "{meta["name"]}" is for the node "{spec["nodeName"]}"')
     if meta.get("deletionTimestamp"):

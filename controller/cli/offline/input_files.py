@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from controller.domain.api.object_meta import a
-from controller.domain.values.chart_values import DocumentPath, format_path, parse_path
+from controller.domain.values.chart_values import DocumentPath, parse_path
 from controller.domain.values.merge import nearest_line
 from controller.domain.values.yaml_reader import MAX_CHARACTERS, read_documents
 from controller.errors import Problem, SpecInvalid
@@ -156,8 +156,3 @@ def _objects(item: InputObject, problems: list[Problem]) -> list[InputObject]:
             problems.append(item.locate(Problem(key, "required, and not set")))
             return []
     return [item]
-
-
-def shown_path(path: DocumentPath) -> str:
-    """As `format_path`, and `$` for the whole object."""
-    return format_path(path) or "$"

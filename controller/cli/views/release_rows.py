@@ -10,7 +10,7 @@ from typing import Any
 
 from controller.domain.api.conditions import find
 from controller.domain.api.names import SERVICE_LABEL
-from controller.domain.releases.bundle_status import ReleaseState
+from controller.domain.releases.bundle_status import ReportedState
 
 
 class Phase(StrEnum):
@@ -28,13 +28,13 @@ class Phase(StrEnum):
 ACTIVE = frozenset((Phase.INSTALLING, Phase.UPGRADING, Phase.REMOVING))
 
 _PHASES = {
-    ReleaseState.WAITING: Phase.WAITING,
-    ReleaseState.INSTALLING: Phase.INSTALLING,
-    ReleaseState.UPGRADING: Phase.UPGRADING,
-    ReleaseState.DEPLOYED: Phase.INSTALLED,
-    ReleaseState.FAILED: Phase.FAILED,
-    ReleaseState.UNINSTALLING: Phase.REMOVING,
-    ReleaseState.SUSPENDED: Phase.SUSPENDED,
+    ReportedState.WAITING: Phase.WAITING,
+    ReportedState.INSTALLING: Phase.INSTALLING,
+    ReportedState.UPGRADING: Phase.UPGRADING,
+    ReportedState.DEPLOYED: Phase.INSTALLED,
+    ReportedState.FAILED: Phase.FAILED,
+    ReportedState.UNINSTALLING: Phase.REMOVING,
+    ReportedState.SUSPENDED: Phase.SUSPENDED,
 }
 
 
@@ -84,8 +84,8 @@ def _problem(status: Mapping[str, Any]) -> str:
 
 
 def _row(service: str, name: str, entry: Mapping[str, Any], current: bool, problem: str) -> ReleaseRow:
-    state = str(entry.get("state") or ReleaseState.WAITING)
-    phase = _PHASES[ReleaseState(state)] if state in ReleaseState._value2member_map_ else Phase.WAITING
+    state = str(entry.get("state") or ReportedState.WAITING)
+    phase = _PHASES[ReportedState(state)] if state in ReportedState._value2member_map_ else Phase.WAITING
     attempt = entry.get("lastAttempt") or {}
     running = [str(hook.get("name")) for hook in entry.get("hooks") or [] if hook.get("phase") == "Running"]
     message = str(entry.get("message") or "")

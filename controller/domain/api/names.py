@@ -67,7 +67,8 @@ CLOUDS_CA_KEY = "ca.crt"
 
 # A NodeMaintenance that the controller made by itself.
 AUTOMATIC_LABEL = f"{GROUP}/automatic"
-# On Nodes. A confirmation that the machine is off (controller/domain/hosts/fencing_confirmation.py).
+# On Nodes, each after the namespace of the region (`domain.region_name`). A confirmation that the machine is
+# off (`domain.fencing_confirmation`).
 FENCED_ANNOTATION = f"{GROUP}/fenced"
 # What Nova had last written of the compute service of a node that is not ready.
 REPORT_ANNOTATION = f"{GROUP}/last-compute-report"
@@ -79,6 +80,8 @@ NO_EVACUATION_ANNOTATION = f"{GROUP}/evacuation-declined"
 # Where Nova is to have the host: a host aggregate, and one that is an availability zone.
 AGGREGATE_LABEL = f"{GROUP}/aggregate"
 ZONE_LABEL = f"{GROUP}/availability-zone"
+# What a person has confirmed of the disks of its host's servers.
+DISKS_ANNOTATION = f"{GROUP}/disks-shared"
 # On the pods and budgets that hold back a drain, with the name of the node.
 DRAIN_LOCK_LABEL = f"{GROUP}/drain-lock"
 

@@ -18,7 +18,6 @@ class ObjectMeta:
     uid: str = ""
     generation: int = 0
     deleting: bool = False
-    resource_version: str = ""
     labels: Mapping[str, str] | None = None
     annotations: Mapping[str, str] | None = None
     finalizers: tuple[str, ...] = ()
@@ -55,7 +54,6 @@ def parse_meta(obj: object) -> ObjectMeta:
         uid=str(metadata.get("uid") or ""),
         generation=_whole(metadata.get("generation")),
         deleting=metadata.get("deletionTimestamp") is not None,
-        resource_version=str(metadata.get("resourceVersion") or ""),
         labels=dict(metadata.get("labels") or {}),
         annotations=dict(metadata.get("annotations") or {}),
         finalizers=tuple(str(finalizer) for finalizer in metadata.get("finalizers") or ()),

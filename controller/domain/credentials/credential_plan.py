@@ -30,8 +30,8 @@ class StoredSecret:
     """What is there. `filled`: keys with a value; `empty`: keys without. `owned`: by this very osdpl;
     `stale_owner`: by another or an earlier one, so that Kubernetes would collect a restored Secret.
 
-    `ours`: it carries our label. `foreign`: it carries another's, such as Helm's. `resource_version`
-    and `uid` are those it was read at.
+    `ours`: it carries our label. `foreign`: it carries another's, such as Helm's. `uid` is that
+    of the object that was read.
     """
 
     name: str
@@ -44,7 +44,6 @@ class StoredSecret:
     stale_owner: bool = False
     immutable: bool = False
     deleting: bool = False
-    resource_version: str = ""
     uid: str = ""
 
 
@@ -89,10 +88,6 @@ class CredentialPlan:
     changes: tuple[SecretChange, ...] = ()
     remove: tuple[StoredSecret, ...] = ()
     problems: tuple[CredentialProblem, ...] = ()
-
-    @property
-    def does_nothing(self) -> bool:
-        return not self.changes and not self.remove
 
 
 def own_secrets(spec: Mapping[str, Any]) -> tuple[OwnSecret, ...]:

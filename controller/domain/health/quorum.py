@@ -58,11 +58,6 @@ def breaks_quorum(group: QuorumGroup, lost: Collection[str]) -> bool:
     return taken > 0 and ready_members(group) - taken < majority(group.size)
 
 
-def critical_members(group: QuorumGroup) -> frozenset[str]:
-    """Names of the members whose loss, of each alone, breaks the quorum."""
-    return frozenset(member.name for member in group.members if breaks_quorum(group, {member.name}))
-
-
 def groups_broken_by(node: str, groups: Iterable[QuorumGroup]) -> tuple[str, ...]:
     """Names of the groups that lose their quorum with all members on this node, sorted."""
     broken = []

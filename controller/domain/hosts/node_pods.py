@@ -12,12 +12,31 @@ from controller.domain.health.workload_health import QUORUM_RELEASES
 from controller.domain.health.workloads import Workload
 from controller.domain.shared.times import seconds_of
 
+# Of a nova-compute, as both the charts of OpenStack-Helm and our own call and mount them.
+_COMPUTE = "nova-compute"
+_FILE = "nova.conf"
+_PLACES = (("/etc/nova/nova.conf", _FILE), ("/etc/nova", ""))
+
+
+@dataclass(frozen=True, slots=True)
+class RunningCompute:
+    """A nova-compute that runs. `kind` (Secret or ConfigMap) and `source`: where its nova.conf is from.
+
+    `run` tells it from one that was started before or after it; `made`: its pod, seconds since the epoch.
+    """
+
+    kind: str
+    source: str
+    run: str
+    made: float
+
 
 @dataclass(frozen=True, slots=True)
 class NodePod:
     """One pod that has a node. `deleting`: by when it should have ended, 0.0 if it need not.
 
-    `freed`: it was deleted without a grace, so that nothing more can be asked for.
+    `freed`: it was deleted without a grace, so that nothing more can be asked for. `compute`: the
+    nova-compute that runs in it.
     """
 
     name: str
@@ -27,6 +46,7 @@ class NodePod:
     ready: bool
     deleting: float = 0.0
     freed: bool = False
+    compute: RunningCompute | None = None
 
 
 def parse_node_pod(obj: Mapping[str, Any]) -> NodePod | None:
@@ -45,7 +65,42 @@ def parse_node_pod(obj: Mapping[str, Any]) -> NodePod | None:
         ready=find(status.get("conditions") or (), "Ready").get("status") == "True",
         deleting=seconds_of(meta.get("deletionTimestamp")),
         freed=meta.get("deletionGracePeriodSeconds") == 0,
+        compute=_running_compute(obj) if not meta.get("deletionTimestamp") else None,
     )
+
+
+def _running_compute(pod: Mapping[str, Any]) -> RunningCompute | None:
+    meta, spec, status = pod["metadata"], pod.get("spec") or {}, pod.get("status") or {}
+    container = next((one for one in spec.get("containers") or () if one.get("name") == _COMPUTE), None)
+    if container is None:
+        return None
+    kind, source = _configuration(spec, container)
+    told: Mapping[str, Any] = next(
+        (one for one in status.get("containerStatuses") or () if one.get("name") == _COMPUTE), {}
+    )
+    if "running" not in (told.get("state") or {}):
+        return None
+    return RunningCompute(
+        kind=kind,
+        source=source,
+        run=f"{meta['uid']} {int(told.get('restartCount') or 0)}",
+        made=seconds_of(meta.get("creationTimestamp")),
+    )
+
+
+def _configuration(spec: Mapping[str, Any], container: Mapping[str, Any]) -> tuple[str, str]:
+    """Kind and name of the object that is mounted as its nova.conf; empty for what we cannot read."""
+    volumes = {one.get("name"): one for one in spec.get("volumes") or ()}
+    for path, part in _PLACES:
+        for mount in container.get("volumeMounts") or ():
+            if (mount.get("mountPath"), mount.get("subPath") or "") != (path, part):
+                continue
+            volume = volumes.get(mount.get("name")) or {}
+            if volume.get("secret"):
+                return "Secret", str(volume["secret"].get("secretName") or "")
+            if volume.get("configMap"):
+                return "ConfigMap", str(volume["configMap"].get("name") or "")
+    return "", ""
 
 
 def daemons_by_node(pods: Iterable[NodePod]) -> dict[str, list[NodePod]]:

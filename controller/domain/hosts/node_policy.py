@@ -22,8 +22,7 @@ class NodePolicy:
     """`spec.features.nodes`. `hold_down` in seconds; `circuit_breaker` the share of computes, 0 to 1.
 
     `fencing`: URL of a fencing service, with what it asks for as a bearer's token and with the authority
-    that it is known by. `shared_disks`: all hosts reach the disks of all servers. `paused`: the region's
-    mode is Paused, and nothing is done by itself.
+    that it is known by. `paused`: the region's mode is Paused, and nothing is done by itself.
     """
 
     hold_down: float = 120.0
@@ -32,7 +31,6 @@ class NodePolicy:
     fencing: str = ""
     fencing_token: SecretKey | None = None
     fencing_authority: SecretKey | None = None
-    shared_disks: bool = False
     paused: bool = False
 
 
@@ -45,7 +43,6 @@ def parse_policy(spec: Mapping[str, Any]) -> NodePolicy:
     features = spec.get("features") or {}
     given = features.get("nodes") or {}
     fencing = given.get("fencing") or {}
-    images = (features.get("compute") or {}).get("images") or {}
     return NodePolicy(
         hold_down=float(parse_duration(str(given.get("holdDown") or "2m"))),
         evacuate=given.get("evacuation") == "Auto",
@@ -53,6 +50,5 @@ def parse_policy(spec: Mapping[str, Any]) -> NodePolicy:
         fencing=str(fencing.get("url") or ""),
         fencing_token=_secret_key(fencing.get("tokenFrom")),
         fencing_authority=_secret_key(fencing.get("authorityFrom")),
-        shared_disks=images.get("backend") == "ceph",
         paused=spec.get("mode") == "Paused",
     )

@@ -19,6 +19,7 @@ from controller.domain.api.names import (
     ZONE_LABEL,
 )
 from controller.domain.api.reasons import Reason
+from controller.domain.api.region_name import node_notes
 from controller.domain.hosts.fencing_confirmation import (
     Confirmation,
     Machine,
@@ -170,14 +171,17 @@ class HostReport:
     stale: bool = False
 
 
-def parse_node(obj: Mapping[str, Any]) -> NodeFacts | None:
-    """The facts of a node; None for one without a role of ours."""
-    node = machine_facts(obj)
+def parse_node(obj: Mapping[str, Any], namespace: str) -> NodeFacts | None:
+    """As `machine_facts`; None for a node without a role of ours."""
+    node = machine_facts(obj, namespace)
     return node if node.roles else None
 
 
-def machine_facts(obj: Mapping[str, Any]) -> NodeFacts:
-    """The facts of any node, also of one that has no role of ours, or has lost it."""
+def machine_facts(obj: Mapping[str, Any], namespace: str) -> NodeFacts:
+    """The facts of any node, also of one that has no role of ours, or has lost it.
+
+    With what is noted on it by the installation that serves this namespace.
+    """
     meta = obj["metadata"]
     labels = meta.get("labels") or {}
     roles = tuple(role for role in ROLES if labels.get(role) == ROLE_VALUE)
@@ -192,7 +196,7 @@ def machine_facts(obj: Mapping[str, Any]) -> NodeFacts:
         message = _why(ready) + ("; it is cordoned, too" if cordoned else "")
     if going:
         message = "; ".join(part for part in (message, "it is being removed") if part)
-    notes = meta.get("annotations") or {}
+    notes = node_notes(namespace, obj)
     boot = str(((obj.get("status") or {}).get("nodeInfo") or {}).get("bootID") or "")
     wanted = ((labels.get(AGGREGATE_LABEL), ""), (labels.get(ZONE_LABEL), labels.get(ZONE_LABEL)))
     return NodeFacts(

@@ -46,7 +46,8 @@ class Rules:
     """What may be done with servers. Limits of a live migration in MiB and GiB; 0 for none.
 
     `rebuild_local`: an evacuation may make local disks again from their image, which loses what is on
-    them; `shared_disks`: the disks of all servers are on storage that every host reaches.
+    them; `shared_disks`: the disks of the host's servers are on storage that the others reach; `doubt`:
+    why that is not certain, and what a person can do about it.
     """
 
     on_unmovable: Unmovable = Unmovable.BLOCK
@@ -54,6 +55,7 @@ class Rules:
     most_local_disk: int = 0
     rebuild_local: bool = False
     shared_disks: bool = False
+    doubt: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,9 +118,10 @@ def _evacuated(server: Server, rules: Rules, moves: Iterable[Migration]) -> tupl
     if server.state not in _EVACUATED:
         return MoveKind.BLOCKED, f"Nova evacuates no server that is {server.state or server.status}"
     if server.local_disk and not (rules.shared_disks or rules.rebuild_local):
+        why = f"; {rules.doubt}" if rules.doubt else ""
         return (
             MoveKind.BLOCKED,
-            "its local disk would be made again from its image; allow it with localDisks: Rebuild",
+            f"its local disk would be made again from its image; allow it with localDisks: Rebuild{why}",
         )
     return MoveKind.EVACUATE, ""
 

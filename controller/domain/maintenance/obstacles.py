@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from controller.domain.api.names import FENCED_ANNOTATION
 from controller.domain.api.reasons import Reason
+from controller.domain.api.region_name import node_note
 from controller.domain.hosts.fencing_confirmation import Confirmation, Machine, ran_since, shown_since
 from controller.domain.hosts.nodes import NodeFacts
 from controller.domain.maintenance.move_choice import Mode
@@ -25,6 +27,7 @@ STILL_REPORTS: Obstacle = (
 @dataclass(frozen=True, slots=True)
 class HostSnapshot:
     """A node and its host. `there`: whether the Node exists; one without a role has none in `node`.
+    `namespace`: of the region.
 
     `machine`: as its Node shows it. `fencing_confirmation`: the confirmation of the maintenance itself, once
     it was taken up;
@@ -33,6 +36,7 @@ class HostSnapshot:
     """
 
     name: str
+    namespace: str
     host: str
     there: bool
     node: NodeFacts | None
@@ -119,7 +123,8 @@ def _not_dead(ground: HostSnapshot) -> Obstacle | None:
         again = f"osctl node maintain {ground.name} --mode evacuate --fenced, or osctl node fenced {name}"
         text = f"spec.fenced is void for good: {why}; look again whether the machine is off, then {again}"
     elif any(one.fenced and one.confirmation is None for one in nodes):
-        text += "; what stands on the Node as osctl.dev/fenced names no machine"
+        annotation = node_note(ground.namespace, FENCED_ANNOTATION)
+        text += f"; what stands on the Node as {annotation} names no machine"
     return Reason.FENCING_AWAITED, text
 
 

@@ -82,7 +82,7 @@ class MaintenanceSpec:
     rules: Rules = field(default_factory=Rules)
 
 
-def parse_spec(obj: Mapping[str, Any], *, shared_disks: bool = False) -> MaintenanceSpec:
+def parse_spec(obj: Mapping[str, Any]) -> MaintenanceSpec:
     """The spec of a NodeMaintenance that the API server has accepted. Raises ValueError on any other."""
     spec = obj["spec"]
     budgets, deadlines = spec.get("budgets") or {}, spec.get("deadlines") or {}
@@ -103,7 +103,6 @@ def parse_spec(obj: Mapping[str, Any], *, shared_disks: bool = False) -> Mainten
             most_memory=int(limits.get("memoryMiB") or 0),
             most_local_disk=int(limits.get("localDiskGiB") or 0),
             rebuild_local=spec.get("localDisks") == "Rebuild",
-            shared_disks=shared_disks,
         ),
     )
 

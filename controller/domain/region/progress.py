@@ -9,10 +9,10 @@ from typing import Any
 
 from controller.domain.api.conditions import find
 from controller.domain.api.reasons import Reason
-from controller.domain.releases.bundle_status import ReleaseState
+from controller.domain.releases.bundle_status import ReportedState
 
 # States of releases that something is being done to.
-AT_WORK = (ReleaseState.INSTALLING, ReleaseState.UPGRADING, ReleaseState.UNINSTALLING)
+AT_WORK = (ReportedState.INSTALLING, ReportedState.UPGRADING, ReportedState.UNINSTALLING)
 
 
 @dataclass(frozen=True)
@@ -60,23 +60,23 @@ def region_progress(bundles: Iterable[Mapping[str, Any]], wanted: frozenset[str]
         for release in status.get("releases") or []:
             state = release.get("state")
             if release.get("name") in asked:
-                done += seen and state == ReleaseState.DEPLOYED
-                begun = begun or state == ReleaseState.DEPLOYED
+                done += seen and state == ReportedState.DEPLOYED
+                begun = begun or state == ReportedState.DEPLOYED
             else:
                 current = False
-            if seen or state != ReleaseState.FAILED:
+            if seen or state != ReportedState.FAILED:
                 names_in[str(state)].append(str(release.get("name")))
-            if state == ReleaseState.FAILED and release.get("reason") == Reason.SUSPENDED:
-                names_in[ReleaseState.SUSPENDED].append(str(release.get("name")))
+            if state == ReportedState.FAILED and release.get("reason") == Reason.SUSPENDED:
+                names_in[ReportedState.SUSPENDED].append(str(release.get("name")))
     moving = tuple(sorted(name for state in AT_WORK for name in names_in[state]))
     return RegionProgress(
         done,
         total,
         current,
         begun=begun or bool(moving),
-        failing=tuple(sorted(names_in[ReleaseState.FAILED])),
+        failing=tuple(sorted(names_in[ReportedState.FAILED])),
         moving=moving,
-        suspended=tuple(sorted(names_in[ReleaseState.SUSPENDED])),
+        suspended=tuple(sorted(names_in[ReportedState.SUSPENDED])),
         in_progress=tuple(sorted(_in_progress(there))),
     )
 
@@ -98,11 +98,11 @@ def _in_progress(bundles: Iterable[Mapping[str, Any]]) -> set[str]:
             name, state = str(release.get("name")), release.get("state")
             # Another try of what fails again and again is no news.
             fresh = not (release.get("lastAttempt") or {}).get("failures")
-            if state == ReleaseState.DEPLOYED:
+            if state == ReportedState.DEPLOYED:
                 there.add(name)
             elif state in AT_WORK and fresh:
                 result.add(name)
-            elif state == ReleaseState.WAITING and name in wanted:
+            elif state == ReportedState.WAITING and name in wanted:
                 waiting.add(name)
     # What waits goes on if all that it waits for does.
     while more := {name for name in waiting - result if needs[name] <= there | result}:

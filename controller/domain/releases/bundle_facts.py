@@ -9,7 +9,7 @@ from typing import Any
 from controller.domain.api.conditions import is_true
 from controller.domain.api.names import DEPLOYMENT_LABEL, MANAGED_BY, MANAGED_BY_US
 from controller.domain.health.region_health import Release
-from controller.domain.releases.bundle_status import ReleaseState
+from controller.domain.releases.bundle_status import ReportedState
 from controller.domain.releases.digests import fingerprint
 from controller.domain.values.secret_refs import secret_names
 from controller.errors import SpecInvalid
@@ -44,7 +44,7 @@ def parse_bundle(obj: Mapping[str, Any]) -> BundleFacts | None:
     releases = tuple(
         Release(
             name=str(one["name"]),
-            deployed=current and known.get(str(one["name"]), {}).get("state") == ReleaseState.DEPLOYED,
+            deployed=current and known.get(str(one["name"]), {}).get("state") == ReportedState.DEPLOYED,
             revision=int(known.get(str(one["name"]), {}).get("revision") or 0),
         )
         for one in wanted

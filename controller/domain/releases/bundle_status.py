@@ -13,7 +13,7 @@ from controller.domain.releases.release_size import nearly_too_large
 from controller.domain.releases.requests import Requests
 
 
-class ReleaseState(StrEnum):
+class ReportedState(StrEnum):
     """The one word for a release in `status.releases[].state`."""
 
     WAITING = "Waiting"
@@ -43,7 +43,7 @@ class ReleaseView:
 
     name: str
     namespace: str
-    state: ReleaseState
+    state: ReportedState
     reason: Reason
     message: str = ""
     revision: int = 0
@@ -124,9 +124,9 @@ def bundle_conditions(
     views: Sequence[ReleaseView], generation: int, *, deleting: bool, paused: str = ""
 ) -> list[Condition]:
     """Ready, Reconciling and Paused of a bundle from its releases. `paused` says by what all of it is."""
-    failed = [view for view in views if view.state == ReleaseState.FAILED]
-    open_ = [view for view in views if view.state != ReleaseState.DEPLOYED]
-    working = [view for view in open_ if view.state not in (ReleaseState.FAILED, ReleaseState.SUSPENDED)]
+    failed = [view for view in views if view.state == ReportedState.FAILED]
+    open_ = [view for view in views if view.state != ReportedState.DEPLOYED]
+    working = [view for view in open_ if view.state not in (ReportedState.FAILED, ReportedState.SUSPENDED)]
     if failed:
         # Also of a bundle that is removed: what cannot be uninstalled needs somebody as much.
         ready = Condition("Ready", "False", Reason.RELEASES_FAILING, _listing(failed), generation)
@@ -181,7 +181,7 @@ def _listing(views: Iterable[ReleaseView], limit: int = 5) -> str:
 def progress_text(bundle: Mapping[str, Any], releases: Iterable[Mapping[str, Any]]) -> str:
     """`2/3`: releases deployed of those that the bundle's spec asks for."""
     wanted = {str(item.get("name")) for item in (bundle.get("spec") or {}).get("releases") or []}
-    done = [item for item in releases if item.get("state") == ReleaseState.DEPLOYED]
+    done = [item for item in releases if item.get("state") == ReportedState.DEPLOYED]
     return f"{sum(item.get('name') in wanted for item in done)}/{len(wanted)}"
 
 

@@ -258,4 +258,3 @@ BY_CONTAINER: dict[str, tuple[Metric, ...]] = {
         NODE_MAINTENANCE_LEFT,
     ),
 }
-ALL: tuple[Metric, ...] = (*EVERY_CONTAINER, *(one for group in BY_CONTAINER.values() for one in group))

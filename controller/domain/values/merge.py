@@ -27,7 +27,6 @@ from controller.domain.values.chart_values import (
     format_path,
     is_map,
     is_secret_ref,
-    leaves,
     type_name,
 )
 from controller.errors import Problem, SpecInvalid
@@ -363,15 +362,3 @@ def _overlay(path: Path, default: Any, final: Any, history: Mapping[Path, Any]) 
             sent[key] = part
     sent.update({key: None for key in default if key not in final})
     return sent or _OMIT
-
-
-def unexplained_leaves(merged: MergedValues) -> tuple[Path, ...]:
-    """Leaves that neither a layer nor the chart's defaults account for: always empty, shown by tests."""
-    known = dict(leaves(merged.defaults))
-    return tuple(
-        path
-        for path, value in leaves(merged.values)
-        if (not merged.history.get(path) or merged.history[path][-1].value is DELETED)
-        and (path not in known or known[path] != value)
-        and value != {}
-    )

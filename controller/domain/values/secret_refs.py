@@ -57,11 +57,6 @@ def secret_names(values: Values) -> frozenset[str]:
     return frozenset(reference.name for reference in find_references(values))
 
 
-def missing_references(values: Values, lookup: Lookup) -> tuple[SecretReference, ...]:
-    """The references that cannot be resolved now. Raises SpecInvalid on malformed ones."""
-    return tuple(ref for ref in find_references(values) if not lookup(ref.name, ref.key))
-
-
 def resolve(values: Values, lookup: Lookup, *, release: str = "") -> ResolvedValues:
     """A copy of the values in which each reference is the text that it names.
 

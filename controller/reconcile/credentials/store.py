@@ -158,7 +158,6 @@ class CredentialStore:
             stale_owner=bool(regions - {self._osdpl["metadata"]["uid"]}),
             immutable=bool(secret.get("immutable")),
             deleting="deletionTimestamp" in meta,
-            resource_version=meta["resourceVersion"],
             uid=meta["uid"],
         )
 

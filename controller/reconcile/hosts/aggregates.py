@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from controller.domain.api.conditions import timestamp
+from controller.domain.api.region_name import node_note, node_notes
 from controller.domain.hosts.nodes import NodeFacts, parse_node
 from controller.domain.shared.cloud_facts import Aggregate, CloudView
 from controller.domain.shared.times import seconds_of
@@ -29,10 +30,11 @@ FIRST_PAUSE, LONGEST_PAUSE = 10.0, 600.0
 
 
 class HostAggregates:
-    """Puts hosts into aggregates. One thread at a time."""
+    """Puts hosts into aggregates. `namespace`: the region's. One thread at a time."""
 
-    def __init__(self, kube: Kube, clock: Clock) -> None:
+    def __init__(self, kube: Kube, clock: Clock, namespace: str) -> None:
         self._kube = kube
+        self._namespace = namespace
         self._clock = clock
         self._order = FairOrder()
         self._pauses = RetryPauses(clock, first=FIRST_PAUSE, cap=LONGEST_PAUSE)
@@ -89,14 +91,14 @@ class HostAggregates:
         Raises CloudUnavailable and ApiUnavailable, and what was refused once everything was tried.
         """
         live = self._kube.get(NODE, node.name)
-        fresh = parse_node(live) if live is not None else None
-        if fresh is None or not fresh.is_compute:
+        fresh = parse_node(live, self._namespace) if live is not None else None
+        if live is None or fresh is None or not fresh.is_compute:
             return 0
         refused: CloudRefused | KubeError | None = None
         changes, wanted = misplaced(fresh, host, view), dict(fresh.aggregates)
         for name, member in changes:
             known = next((one for one in view.aggregates if one.name == name), None)
-            note = _noted(live or {})
+            note = _noted(live, self._namespace)
             try:
                 if known is None or (note.is_of(known) and known.bare):
                     known = self._made(node.name, name, wanted[name], cloud, note, begun=known is not None)
@@ -137,7 +139,7 @@ class HostAggregates:
 
     def _note(self, node: str, text: str) -> None:
         """What is made for a Node; empty for nothing any more."""
-        note = {MAKING_ANNOTATION: text or None}
+        note = {node_note(self._namespace, MAKING_ANNOTATION): text or None}
         self._kube.merge_patch(NODE, node, None, {"metadata": {"annotations": note}})
 
 
@@ -156,8 +158,8 @@ class _Making:
         return aggregate.name == self.name and self.holds_at(aggregate.created)
 
 
-def _noted(node: KubeObject) -> _Making:
-    text = ((node.get("metadata") or {}).get("annotations") or {}).get(MAKING_ANNOTATION) or ""
+def _noted(node: KubeObject, namespace: str) -> _Making:
+    text = node_notes(namespace, node).get(MAKING_ANNOTATION, "")
     name, _, since = text.partition(" ")
     return _Making(name, seconds_of(since))
 

@@ -25,6 +25,7 @@ from controller.ports.kubernetes import STATEFULSET, Events, Kube
 from controller.ports.openstack import Cloud
 from controller.ports.system import Clock
 from controller.reconcile.hosts.aggregates import HostAggregates
+from controller.reconcile.hosts.disk_records import DiskRecords
 from controller.reconcile.hosts.drain_lock_reasons import DrainLockReasons
 from controller.reconcile.hosts.drain_locks import DrainLocks, LockedNodes
 from controller.reconcile.hosts.fenced_nodes import FencedNodes
@@ -86,18 +87,19 @@ class HostsReconciler:
         self._scenes = NodesObserver(
             kube=kube, clock=clock, nodes=nodes, region=region, board=board, namespace=namespace
         )
-        self._notes = NodeAnnotations(kube, clock)
+        self._notes = NodeAnnotations(kube, clock, namespace)
         self._guard = DrainLockReasons(kube, clock, locks)
         self._fencing = HostFencing(
             kube=kube, clock=clock, fencing=fencing, notes=self._notes, namespace=namespace
         )
-        self._fenced = FencedNodes(kube, events, self._notes)
+        self._fenced = FencedNodes(kube, events, self._notes, namespace)
         self._told: dict[str, tuple[str, str]] = {}
         self._turns = HostStepRounds(kube, clock, namespace)
         self._after = LostNodeCleanup(kube, clock, namespace)
         self._volumes = ReenabledVolumeServices(clock)
-        self._marks = ReenabledServices(kube, clock)
-        self._places = HostAggregates(kube, clock)
+        self._marks = ReenabledServices(kube, clock, namespace)
+        self._disks = DiskRecords(kube, clock, namespace)
+        self._places = HostAggregates(kube, clock, namespace)
         self._looked = -AT_LEAST
         # When OpenStack was last looked at, in seconds since the epoch.
         self._known = 0.0
@@ -135,6 +137,8 @@ class HostsReconciler:
     def _care(self, scene: NodesSnapshot, cloud: Cloud, view: CloudView) -> bool:
         """Decides on every host and takes the steps; whether any changed something."""
         scene = self._fenced.look(scene, view)
+        # Before any step: an evacuation that is begun is judged by it.
+        self._disks.look(scene, view)
         hosts = self._scenes.facts(scene, view)
         braked = circuit_breaker_trips(hosts, scene.policy)
         now = self._clock.now()

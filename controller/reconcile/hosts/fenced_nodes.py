@@ -21,10 +21,11 @@ log = logging.getLogger(__name__)
 class FencedNodes:
     """To be looked at before anything else is done: what is void is so before anybody acts upon it."""
 
-    def __init__(self, kube: Kube, events: Events, notes: NodeAnnotations) -> None:
+    def __init__(self, kube: Kube, events: Events, notes: NodeAnnotations, namespace: str) -> None:
         self._kube = kube
         self._events = events
         self._notes = notes
+        self._namespace = namespace
 
     def look(self, scene: NodesSnapshot, view: CloudView) -> NodesSnapshot:
         """The scene with its Nodes as they are then. Raises KubeError."""
@@ -41,7 +42,7 @@ class FencedNodes:
         if not _due(node, service, peers):
             return node
         live = self._kube.get(NODE, node.name)
-        seen = parse_node(live) if live is not None else None
+        seen = parse_node(live, self._namespace) if live is not None else None
         if live is None or seen is None or seen.is_ready:
             return node
         due = _due(seen, service, peers)

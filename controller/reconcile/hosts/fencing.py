@@ -63,7 +63,7 @@ class HostFencing:
 
     def _ask(self, host: HostFacts, decision: NextStep, policy: NodePolicy) -> NextStep:
         live = self._kube.get(NODE, host.name)
-        node = parse_node(live) if live is not None else None
+        node = parse_node(live, self._namespace) if live is not None else None
         if live is None or node is None or node.is_ready or not node.since:
             return decision
         # As it was before asking: what happens to the node after that is not confirmed.

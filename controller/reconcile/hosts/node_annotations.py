@@ -6,6 +6,7 @@ import logging
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
+from controller.domain.api.region_name import node_note
 from controller.domain.hosts.nodes import NodeFacts, due_notes, parse_node
 from controller.domain.hosts.not_ready_since import went_on
 from controller.errors import Conflict, KubeError, ObjectMissing
@@ -16,10 +17,11 @@ log = logging.getLogger(__name__)
 
 
 class NodeAnnotations:
-    """Annotations of Nodes."""
+    """Annotations of Nodes, by the installation that serves this namespace."""
 
-    def __init__(self, kube: Kube, clock: Clock) -> None:
+    def __init__(self, kube: Kube, clock: Clock, namespace: str) -> None:
         self._kube = kube
+        self._namespace = namespace
         self._clock = clock
         # How nodes that are not ready were seen last, and when.
         self._seen: dict[str, tuple[str, float]] = {}
@@ -37,7 +39,7 @@ class NodeAnnotations:
     def _renew(self, name: str, *, planned: bool) -> None:
         # Decided again on the Node as it is: what somebody has written meanwhile is not taken off.
         live = self._kube.get(NODE, name)
-        node = parse_node(live) if live is not None else None
+        node = parse_node(live, self._namespace) if live is not None else None
         node = self._same_absence(node) if node is not None and not node.is_ready else node
         notes = due_notes(node, self._clock.now(), planned=planned) if node is not None else {}
         if live is not None and notes:
@@ -53,7 +55,8 @@ class NodeAnnotations:
     def write(self, live: KubeObject, notes: Mapping[str, str | None]) -> bool:
         """Annotates the Node as it was read; whether it is still so."""
         meta = live["metadata"]
-        patch = {"annotations": dict(notes), "resourceVersion": meta["resourceVersion"]}
+        written = {node_note(self._namespace, name): text for name, text in notes.items()}
+        patch = {"annotations": written, "resourceVersion": meta["resourceVersion"]}
         try:
             self._kube.merge_patch(NODE, meta["name"], None, {"metadata": patch})
         except (Conflict, ObjectMissing):

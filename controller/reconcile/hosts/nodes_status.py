@@ -7,6 +7,7 @@ first pass at OpenStack, what was said before stays.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from controller.domain.api.conditions import entries, find
@@ -31,11 +32,13 @@ FIRST_OBSERVATION_SECONDS = 30.0
 
 
 # What the container watches, and how an object becomes facts.
-PARSERS: Mapping[Resource, Parse] = {NODE: parse_node}
+def node_parsers(namespace: str) -> Mapping[Resource, Parse]:
+    """For the installation that serves this namespace."""
+    return {NODE: partial(parse_node, namespace=namespace)}
 
 
 class NodesReconciler:
-    """Says how the nodes with roles are, from what `store` holds of `PARSERS`.
+    """Says how the nodes with roles are, from what `store` holds of `node_parsers`.
 
     `resync`: seconds after which the store is compared with the API server again.
     """

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from controller.domain.api.reasons import Reason
+from controller.domain.api.region_name import RegionName, region_of
 from controller.domain.hosts.host_names import host_of
 from controller.domain.hosts.next_step import (
     MISSING_OBSERVATIONS,
@@ -41,8 +42,10 @@ class KnownHost:
 
 @dataclass(frozen=True)
 class NodesSnapshot:
-    """All that one pass at the Kubernetes side found. `maintenances` by the name of their Node."""
+    """All that one pass at the Kubernetes side found. `maintenances`: the region's, by the name of
+    their Node."""
 
+    region: RegionName
     policy: NodePolicy
     nodes: Mapping[str, NodeFacts]
     pods: Sequence[NodePod]
@@ -120,13 +123,15 @@ class NodesObserver:
         osdpl = self._kube.get(OSDPL, name, self._namespace) if name else None
         if osdpl is None:
             return None
+        region = RegionName(self._namespace, name)
         listed: list[NodeFacts] = self._nodes.facts(NODE)
         maintenances: dict[str, list[KubeObject]] = {}
         for one in self._kube.list(NODE_MAINTENANCE):
-            if not (is_plan(one) or is_put_back(one)):
+            if region_of(one) == region and not (is_plan(one) or is_put_back(one)):
                 maintenances.setdefault(str(one["spec"]["nodeName"]), []).append(one)
         status = (osdpl.get("status") or {}).get("nodes") or {}
         return NodesSnapshot(
+            region=region,
             policy=parse_policy(osdpl["spec"]),
             nodes={node.name: node for node in listed},
             pods=self._region.facts(POD),

@@ -10,6 +10,7 @@ import logging
 from collections.abc import Callable
 from functools import partial
 
+from controller.domain.api.region_name import is_served_in
 from controller.domain.hosts.next_step import has_begun
 from controller.domain.maintenance.disable_reasons import mark_in, mark_of, without_any_mark
 from controller.domain.shared.cloud_facts import CloudView
@@ -27,10 +28,11 @@ FIRST_PAUSE, LONGEST_PAUSE = 10.0, 600.0
 
 
 class ReenabledServices:
-    """Undoes what is left of maintenances that are no more. One thread at a time."""
+    """Undoes what is left of the region's maintenances that are no more. One thread at a time."""
 
-    def __init__(self, kube: Kube, clock: Clock) -> None:
+    def __init__(self, kube: Kube, clock: Clock, namespace: str) -> None:
         self._kube = kube
+        self._namespace = namespace
         self._pauses = RetryPauses(clock, first=FIRST_PAUSE, cap=LONGEST_PAUSE)
 
     def ensure(self, scene: NodesSnapshot, cloud: Cloud, view: CloudView) -> None:
@@ -42,7 +44,11 @@ class ReenabledServices:
             return
         free = _free_hosts(scene, view)
         # Listed after OpenStack was looked at: whose mark was seen there was a maintenance before that.
-        known = {mark_of(str(one["metadata"]["name"])) for one in self._kube.list(NODE_MAINTENANCE)}
+        known = {
+            mark_of(str(one["metadata"]["name"]))
+            for one in self._kube.list(NODE_MAINTENANCE)
+            if is_served_in(self._namespace, one)
+        }
         for volume in volumes:
             if volume.host in free and mark_in(volume.reason) not in known:
                 self._try(volume.name, cloud, partial(cloud.set_volume_service, volume, enabled=True))

@@ -51,6 +51,7 @@ class HostStepRounds:
     def __init__(self, kube: Kube, clock: Clock, namespace: str) -> None:
         self._kube = kube
         self._clock = clock
+        self._namespace = namespace
         self._steps = HostSteps(kube, clock, namespace)
         self._urgent, self._others = FairOrder(), FairOrder()
         self._pauses = RetryPauses(clock, first=FIRST_PAUSE, cap=LONGEST_PAUSE)
@@ -105,7 +106,7 @@ class HostStepRounds:
         Besides, whether it changed something: None where it was not to be taken any more.
         """
         fresh = self._kube.get(NODE, host.name)
-        node = parse_node(fresh) if fresh is not None else None
+        node = parse_node(fresh, self._namespace) if fresh is not None else None
         seen = host
         try:
             service = cloud.compute_service(host.host) if host.was_compute else None
@@ -115,7 +116,7 @@ class HostStepRounds:
             if again.step != decision.step:
                 shown = replace(again, step=Step.WAIT) if again.step != Step.NOTHING else again
                 return (seen, shown), None
-            told = self._steps.take(seen, again, node, cloud, view)
+            told = self._steps.take(seen, again, node, scene.region, cloud=cloud, view=view)
             changed = told.step in (again.step, Step.FORGET)
             return (replace(seen, service=after_step(service, again)) if changed else seen, told), changed
         except CloudUnavailable as error:

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from controller.domain.api.conditions import find
 from controller.domain.api.names import API_VERSION, AUTOMATIC_LABEL, MANAGED_BY, MANAGED_BY_US
+from controller.domain.api.region_name import RegionName
 from controller.domain.hosts.next_step import HostFacts, NextStep, Step
 from controller.domain.hosts.nodes import NodeFacts
 from controller.domain.shared.cloud_facts import CloudView, ComputeService, forced_by_us, let_up_reason
@@ -39,7 +40,14 @@ class HostSteps:
         self._namespace = namespace
 
     def take(
-        self, host: HostFacts, decision: NextStep, node: NodeFacts | None, cloud: Cloud, view: CloudView
+        self,
+        host: HostFacts,
+        decision: NextStep,
+        node: NodeFacts | None,
+        region: RegionName,
+        *,
+        cloud: Cloud,
+        view: CloudView,
     ) -> NextStep:
         """Takes the step that was decided on, and gives what is to be told.
 
@@ -49,7 +57,7 @@ class HostSteps:
         if decision.step == Step.MAP_CELL:
             return self._map_cell(host, decision)
         if decision.step == Step.EVACUATE and node is not None:
-            return self._evacuate(node, decision)
+            return self._evacuate(node, decision, region)
         if decision.step == Step.REMOVE:
             return remove_host(host, decision, cloud, view)
         if service is None:
@@ -70,12 +78,12 @@ class HostSteps:
 
     # -- evacuation ---------------------------------------------------------------------------------
 
-    def _evacuate(self, node: NodeFacts, decision: NextStep) -> NextStep:
+    def _evacuate(self, node: NodeFacts, decision: NextStep, region: RegionName) -> NextStep:
         """Makes the NodeMaintenance that does it: one for each loss, so that it is made once."""
         if node.declined == node.since > 0:
             text = "its evacuation was taken back; make a NodeMaintenance of mode Evacuate for another"
             return replace(decision, step=Step.BLOCKED, message=text)
-        digest = hashlib.sha256(f"{node.uid} {node.since:.0f}".encode()).hexdigest()[:8]
+        digest = hashlib.sha256(f"{region} {node.uid} {node.since:.0f}".encode()).hexdigest()[:8]
         maintenance = {
             "apiVersion": API_VERSION,
             "kind": NODE_MAINTENANCE.kind,
@@ -83,7 +91,7 @@ class HostSteps:
                 "name": f"evacuate-{node.name[:200]}-{digest}",
                 "labels": {AUTOMATIC_LABEL: "true", MANAGED_BY: MANAGED_BY_US},
             },
-            "spec": {"nodeName": node.name, "mode": "Evacuate"},
+            "spec": {"region": region.written(), "nodeName": node.name, "mode": "Evacuate"},
         }
         try:
             self._kube.create(maintenance)

@@ -24,7 +24,7 @@ from controller.ports.system import Clock
 from controller.reconcile.maintenance.disable_host import HostDisabler
 from controller.reconcile.maintenance.network_moves import AgentQueries, is_gone
 from controller.reconcile.maintenance.server_moves import ask, seen
-from controller.reconcile.maintenance.status import FINALIZER, MaintenanceWork, StatusWriter
+from controller.reconcile.maintenance.status import MaintenanceWork, StatusWriter
 from controller.reconcile.shared.fair_order import FairOrder
 from controller.reconcile.shared.retry_pauses import RetryPauses
 
@@ -156,7 +156,7 @@ class MaintenanceDeletion:
         live = self._kube.get(NODE_MAINTENANCE, work.name)
         if live is None or live["metadata"]["uid"] != meta["uid"]:
             return
-        kept = [one for one in live["metadata"].get("finalizers") or () if one != FINALIZER]
+        kept = [one for one in live["metadata"].get("finalizers") or () if one != work.finalizer]
         patch = {"metadata": {"finalizers": kept, "resourceVersion": live["metadata"]["resourceVersion"]}}
         node = self._kube.get(NODE, work.spec.node)
         if going_on:

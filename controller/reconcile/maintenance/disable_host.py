@@ -12,6 +12,7 @@ from typing import Any
 
 from controller.domain.api.conditions import timestamp
 from controller.domain.api.names import CORDONED_BY_ANNOTATION, NO_EVACUATION_ANNOTATION
+from controller.domain.api.region_name import node_note, node_notes, noted_by_others
 from controller.domain.hosts.fencing_confirmation import (
     against_taking_up,
     machine_of,
@@ -49,17 +50,16 @@ class HostDisabler:
 
     def __init__(self, kube: Kube, clock: Clock, namespace: str) -> None:
         self._kube = kube
-        self._clock = clock
+        self._namespace = namespace
         self._held = ForcedDownHosts(kube, clock, namespace)
 
     def obstacle(self, work: MaintenanceWork, view: CloudView) -> Obstacle | None:
         """What would stand in the way, as far as the last pass shows; nothing is done."""
-        return obstacle(work.spec.mode, _snapshot(work, view))
+        return obstacle(work.spec.mode, self._ground(work, view))
 
-    @staticmethod
-    def note_fencing_confirmation(work: MaintenanceWork, view: CloudView, status: StatusWriter) -> None:
+    def note_fencing_confirmation(self, work: MaintenanceWork, view: CloudView, status: StatusWriter) -> None:
         """Takes up spec.fenced, or notes that it is void, before anything is done. Raises KubeError."""
-        given, ground = work.spec.fenced, _snapshot(work, view)
+        given, ground = work.spec.fenced, self._ground(work, view)
         if given is None or ground.void:
             return
         if ground.fencing_confirmation is not None:
@@ -93,12 +93,12 @@ class HostDisabler:
 
     def take_out(self, work: MaintenanceWork, cloud: Cloud, view: CloudView) -> Obstacle | None:
         """The host takes nothing new from here on; what stands in the way of moving its servers, or None."""
-        live, mode, ground = work.node, work.spec.mode, _snapshot(work, view)
+        live, mode, ground = work.node, work.spec.mode, self._ground(work, view)
         forbidden = before_taking_out(mode, ground)
         if forbidden is not None:
             return forbidden
         if mode != Mode.EVACUATE and live is not None:
-            self._cordon(live, work.name)
+            self._cordon(live, work)
         service = ground.service
         holds = mode == Mode.EVACUATE and service is not None and not service.forced_down
         if service is not None and (service.enabled or holds):
@@ -138,12 +138,16 @@ class HostDisabler:
                 text = marked(agent.description, work.name)
                 cloud.set_agent(agent.id, enabled=False, description=text)
 
-    def _cordon(self, live: KubeObject, name: str) -> None:
+    def _cordon(self, live: KubeObject, work: MaintenanceWork) -> None:
+        """A cordon of another region's maintenance is ours, too: it stays until both have ended."""
         if (live.get("spec") or {}).get("unschedulable"):
-            return
+            noted = CORDONED_BY_ANNOTATION in node_notes(self._namespace, live)
+            if noted or not noted_by_others(self._namespace, CORDONED_BY_ANNOTATION, live):
+                return
         meta = live["metadata"]
-        note = {"annotations": {CORDONED_BY_ANNOTATION: name}, "resourceVersion": meta["resourceVersion"]}
-        self._kube.merge_patch(NODE, meta["name"], None, {"metadata": note, "spec": {"unschedulable": True}})
+        note = {node_note(self._namespace, CORDONED_BY_ANNOTATION): work.name}
+        patch = {"annotations": note, "resourceVersion": meta["resourceVersion"]}
+        self._kube.merge_patch(NODE, meta["name"], None, {"metadata": patch, "spec": {"unschedulable": True}})
 
     def put_back(self, work: MaintenanceWork, cloud: Cloud, view: CloudView) -> None:
         """Undoes what this maintenance did. Its compute service is enabled by the ordinary care for hosts.
@@ -164,20 +168,22 @@ class HostDisabler:
         live = self._kube.get(NODE, work.spec.node)
         if live is None:
             return
-        meta = live["metadata"]
-        node = parse_node(live)
+        meta, noted = live["metadata"], node_notes(self._namespace, live)
+        node = parse_node(live, self._namespace)
         notes: dict[str, str | None] = {}
-        if (meta.get("annotations") or {}).get(CORDONED_BY_ANNOTATION) == work.name:
+        if noted.get(CORDONED_BY_ANNOTATION) == work.name:
             notes[CORDONED_BY_ANNOTATION] = None
         if work.spec.mode == Mode.EVACUATE and node is not None and not node.is_ready and node.since:
             # Taken back while the node is still away: it is not to be begun again by itself.
             declined = timestamp(node.since)
-            if (meta.get("annotations") or {}).get(NO_EVACUATION_ANNOTATION) != declined:
+            if noted.get(NO_EVACUATION_ANNOTATION) != declined:
                 notes[NO_EVACUATION_ANNOTATION] = declined
+        written = {node_note(self._namespace, name): text for name, text in notes.items()}
         patch: dict[str, Any] = {
-            "metadata": {"annotations": notes, "resourceVersion": meta["resourceVersion"]}
+            "metadata": {"annotations": written, "resourceVersion": meta["resourceVersion"]}
         }
-        if CORDONED_BY_ANNOTATION in notes and (live.get("spec") or {}).get("unschedulable"):
+        others = noted_by_others(self._namespace, CORDONED_BY_ANNOTATION, live)
+        if CORDONED_BY_ANNOTATION in notes and not others and (live.get("spec") or {}).get("unschedulable"):
             patch["spec"] = {"unschedulable": None}
         if notes:
             try:
@@ -185,22 +191,22 @@ class HostDisabler:
             except ObjectMissing:
                 return
 
+    def _ground(self, work: MaintenanceWork, view: CloudView) -> HostSnapshot:
+        return HostSnapshot(
+            name=work.spec.node,
+            namespace=self._namespace,
+            host=work.host,
+            there=work.node is not None,
+            node=machine_facts(work.node, self._namespace) if work.node is not None else None,
+            service=view.service(work.host),
+            machine=machine_of(work.node) if work.node is not None else None,
+            fencing_confirmation=None if work.word_void else work.word,
+            void=work.word_void,
+            beside=work.beside,
+        )
+
 
 def _reported(ground: HostSnapshot, service: ComputeService) -> bool:
     """Whether the compute has reported since the pass, while it was taken to be off."""
     word = ground.fencing_confirmation
     return word is not None and word.seen is not None and bool(reported_since(word.seen.report, service))
-
-
-def _snapshot(work: MaintenanceWork, view: CloudView) -> HostSnapshot:
-    return HostSnapshot(
-        name=work.spec.node,
-        host=work.host,
-        there=work.node is not None,
-        node=machine_facts(work.node) if work.node is not None else None,
-        service=view.service(work.host),
-        machine=machine_of(work.node) if work.node is not None else None,
-        fencing_confirmation=None if work.word_void else work.word,
-        void=work.word_void,
-        beside=work.beside,
-    )

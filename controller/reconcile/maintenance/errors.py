@@ -42,7 +42,7 @@ class MaintenanceErrors:
         """What can be done and said while OpenStack does not answer."""
         return self._reported(work, lambda: self._without_cloud(work, error))
 
-    def without_region(self, work: MaintenanceWork, namespace: str) -> float:
+    def without_region(self, work: MaintenanceWork) -> float:
         """Where there is no region, there is nothing in OpenStack to put back."""
 
         def serving() -> float:
@@ -50,7 +50,7 @@ class MaintenanceErrors:
                 self._out.put_back_node(work)
                 self._end.release(work)
                 return AGAIN_AFTER
-            error = CloudUnavailable(f"there is no OpenStackDeployment in {namespace}")
+            error = CloudUnavailable(f"there is no OpenStackDeployment {work.region}")
             return self._without_cloud(work, error)
 
         return self._reported(work, serving)

@@ -16,8 +16,9 @@ from controller.reconcile.shared.object_store import ObjectStore
 class MaintainedHosts:
     """Locates maintenances. `nodes`: all Nodes; compared with the API server every `resync` seconds."""
 
-    def __init__(self, kube: Kube, nodes: ObjectStore, *, resync: float) -> None:
+    def __init__(self, kube: Kube, nodes: ObjectStore, namespace: str, *, resync: float) -> None:
         self._kube = kube
+        self._namespace = namespace
         self._nodes = nodes
         self._resync = resync
 
@@ -27,6 +28,12 @@ class MaintainedHosts:
         Raises KubeError.
         """
         return self._nodes.is_complete(not_older_than=self._resync)
+
+    def taking(self, view: CloudView) -> frozenset[str]:
+        """Hosts of compute Nodes that may be given servers."""
+        nodes: list[NodeFacts] = self._nodes.facts(NODE)
+        names = {name for one in nodes if one.is_compute for name in (one.name, one.hostname)}
+        return frozenset(one.host for one in view.services if one.enabled and one.up and one.host in names)
 
     def located(self, work: MaintenanceWork, osdpl: KubeObject, view: CloudView) -> MaintenanceWork:
         """With its Node, the host that OpenStack knows it by, and the other Nodes of that host.
@@ -50,6 +57,6 @@ class MaintainedHosts:
     def _fresh(self, name: str) -> Iterator[NodeFacts]:
         """The Node as it is now: servers may be evacuated on its word."""
         live = self._kube.get(NODE, name)
-        node = parse_node(live) if live is not None else None
+        node = parse_node(live, self._namespace) if live is not None else None
         if node is not None:
             yield node

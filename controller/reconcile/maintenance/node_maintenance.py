@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from controller.domain.api.reasons import Reason
+from controller.domain.api.region_name import is_served_in
 from controller.domain.hosts.next_step import is_automatic
-from controller.domain.hosts.node_policy import parse_policy
 from controller.domain.maintenance.move_choice import (
     Availability,
     BudgetRequest,
@@ -33,6 +33,7 @@ from controller.errors import CloudRefused, CloudUnavailable, KubeError, is_refu
 from controller.ports.kubernetes import NODE_MAINTENANCE, OSDPL, Events, Kube, KubeObject
 from controller.ports.openstack import Cloud
 from controller.ports.system import Clock
+from controller.reconcile.hosts.disk_records import DiskRecords
 from controller.reconcile.hosts.last_report import LastHostFindings
 from controller.reconcile.maintenance.deletion import BUSY_EVERY, IDLE_EVERY, MaintenanceDeletion
 from controller.reconcile.maintenance.disable_host import HostDisabler
@@ -43,7 +44,6 @@ from controller.reconcile.maintenance.move_rounds import MoveRounds, ObservedMov
 from controller.reconcile.maintenance.network_moves import AgentQueries, with_those_kept, write_moves
 from controller.reconcile.maintenance.server_moves import planned, remaining, send
 from controller.reconcile.maintenance.status import (
-    FINALIZER,
     MaintenanceWork,
     ObservedStatus,
     StatusWriter,
@@ -77,7 +77,7 @@ class Share:
 
 
 class MaintenancesReconciler:
-    """Serves every NodeMaintenance. One thread at a time."""
+    """Serves every NodeMaintenance of the region in one namespace. One thread at a time."""
 
     def __init__(
         self,
@@ -99,6 +99,7 @@ class MaintenancesReconciler:
         self._out = HostDisabler(kube, clock, namespace)
         self._status = StatusWriter(kube, clock, events)
         self._order = FairOrder()
+        self._disks = DiskRecords(kube, clock, namespace)
         self._walks = MoveRounds()
         self._times = ElapsedTimes(clock)
         self._end = MaintenanceDeletion(
@@ -108,16 +109,15 @@ class MaintenancesReconciler:
 
     def reconcile(self) -> float | None:
         """One pass at all of them; seconds until the next, None when there is none. Raises KubeError."""
-        listed = self._kube.list(NODE_MAINTENANCE)
+        listed = [one for one in self._kube.list(NODE_MAINTENANCE) if is_served_in(self._namespace, one)]
         if not listed:
             return None
         osdpl = self._region()
-        shared = parse_policy(osdpl["spec"]).shared_disks if osdpl is not None else False
-        read = (read_work(obj, shared_disks=shared) for obj in listed)
-        works = self._times.brought_up(work for work in read if work is not None)
-        if osdpl is None:
-            for work in works:
-                self._trouble.without_region(work, self._namespace)
+        region = str(osdpl["metadata"]["name"]) if osdpl is not None else ""
+        read = self._times.brought_up(work for obj in listed if (work := read_work(obj)) is not None)
+        works = [work for work in read if work.region.name == region]
+        self._serve_others([work for work in read if work.region.name != region])
+        if osdpl is None or not works:
             return AGAIN_AFTER
         if not self._hosts.known():
             return CATCHING_UP
@@ -126,7 +126,9 @@ class MaintenancesReconciler:
             view = self._access.last_view(younger_than=VIEW_GOOD_FOR) or self._access.observe_hosts(cloud)
         except CloudUnavailable as error:
             return max([AGAIN_AFTER, *(self._trouble.without_cloud(work, error) for work in works)])
-        works = [self._hosts.located(work, osdpl, view) for work in works]
+        records = self._disks.read()
+        others = self._hosts.taking(view)
+        works = [self._hosts.located(work, osdpl, view).judged(records, others) for work in works]
         turns = self._queue(works, view)
         claims = [self._claim(work, view, turns) for work in works]
         slots = share_slots(claims)
@@ -149,6 +151,16 @@ class MaintenancesReconciler:
     def _region(self) -> KubeObject | None:
         name = managed_region(self._kube, self._namespace)
         return self._kube.get(OSDPL, name, self._namespace) if name else None
+
+    def _serve_others(self, works: Sequence[MaintenanceWork]) -> None:
+        """Of regions that this installation does not run: those that are no more let theirs go."""
+        there = {
+            name: self._kube.get(OSDPL, name, self._namespace) is not None
+            for name in {work.region.name for work in works}
+        }
+        for work in works:
+            if not there[work.region.name]:
+                self._trouble.without_region(work)
 
     # -- who may do how much ------------------------------------------------------------------------
 
@@ -261,7 +273,7 @@ class MaintenancesReconciler:
 
     def _hold(self, work: MaintenanceWork) -> float:
         meta = work.obj["metadata"]
-        held = [*(meta.get("finalizers") or ()), FINALIZER]
+        held = [*(meta.get("finalizers") or ()), work.finalizer]
         patch = {"metadata": {"finalizers": held, "resourceVersion": meta["resourceVersion"]}}
         self._kube.merge_patch(NODE_MAINTENANCE, work.name, None, patch)
         return 0.0

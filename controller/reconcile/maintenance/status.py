@@ -8,9 +8,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from controller.domain.api.conditions import Condition, entries, find, timestamp
-from controller.domain.api.names import field_manager, finalizer
+from controller.domain.api.names import DISKS_ANNOTATION
 from controller.domain.api.reasons import WARNING, Reason
+from controller.domain.api.region_name import RegionName, node_notes, region_of
 from controller.domain.hosts.fencing_confirmation import Confirmation, given_as, read_given, same_word
+from controller.domain.hosts.host_disks import HostDisks, judge_disks
 from controller.domain.hosts.nodes import NodeFacts
 from controller.domain.maintenance.move_choice import MoveKind
 from controller.domain.maintenance.network_moves import NetworkMove, ask_again, read_move
@@ -30,8 +32,7 @@ from controller.reconcile.shared.preconditioned_writes import apply_to_seen
 
 log = logging.getLogger(__name__)
 
-MANAGER = field_manager("node")
-FINALIZER = finalizer("node")
+CONTAINER = "node"
 # Of a maintenance of which nothing else changes, its time is written every so many seconds while it works.
 TIME_EVERY = 15.0
 _WORKING = (Phase.MOVING, Phase.ROLLING_BACK)
@@ -67,13 +68,22 @@ class MaintenanceWork:
         return str(self.obj["metadata"]["name"])
 
     @property
+    def region(self) -> RegionName:
+        return region_of(self.obj)
+
+    @property
+    def finalizer(self) -> str:
+        """Of its region: that of another is not ours to take off."""
+        return self.region.finalizer(CONTAINER)
+
+    @property
     def deleting(self) -> bool:
         return bool(self.obj["metadata"].get("deletionTimestamp"))
 
     @property
     def blocked(self) -> bool:
         """Whether it cannot go before we let it."""
-        return FINALIZER in (self.obj["metadata"].get("finalizers") or ())
+        return self.finalizer in (self.obj["metadata"].get("finalizers") or ())
 
     @property
     def planning(self) -> bool:
@@ -108,15 +118,28 @@ class MaintenanceWork:
     def moving(self) -> int:
         return sum(one.under_way for one in self.entries.values())
 
+    def judged(self, records: Mapping[str, HostDisks], others: frozenset[str]) -> MaintenanceWork:
+        """With what is known of the disks on its host; `others`: the hosts that may take its servers."""
+        noted = node_notes(self.region.namespace, self.node) if self.node is not None else {}
+        verdict = judge_disks(self.host, records, others - {self.host}, noted.get(DISKS_ANNOTATION, ""))
+        doubt = verdict.doubt
+        if doubt and self.node is not None:
+            name = self.spec.node
+            doubt += (
+                f"; where you know that they reach its disks: osctl node disks-shared {name} {verdict.token}"
+            )
+        rules = replace(self.spec.rules, shared_disks=verdict.shared, doubt=doubt)
+        return replace(self, spec=replace(self.spec, rules=rules))
+
     def standing(self, phase: Phase, reason: Reason, message: str) -> ObservedStatus:
         """What is to be written when nothing else has changed: no progress is ever left out."""
         return ObservedStatus(phase, reason, message, self.entries, self.network, self.started, self.volumes)
 
 
-def read_work(obj: KubeObject, *, shared_disks: bool) -> MaintenanceWork | None:
+def read_work(obj: KubeObject) -> MaintenanceWork | None:
     """A maintenance as it stands in the cluster; None for one that another version must have made."""
     try:
-        spec = parse_spec(obj, shared_disks=shared_disks)
+        spec = parse_spec(obj)
         status = obj.get("status") or {}
         servers = [read_entry(one) for one in status.get("servers") or ()]
         network = [read_move(one) for one in status.get("network") or ()]
@@ -213,7 +236,8 @@ class StatusWriter:
             log.info("maintenance %s: %s", work.name, text)
 
     def _apply(self, work: MaintenanceWork, status: Mapping[str, Any]) -> None:
-        live = apply_to_seen(self._kube, NODE_MAINTENANCE, work.obj, manager=MANAGER, status=status)
+        manager = work.region.manager(CONTAINER)
+        live = apply_to_seen(self._kube, NODE_MAINTENANCE, work.obj, manager=manager, status=status)
         work.obj["status"] = live.get("status") or status
 
 

@@ -18,8 +18,8 @@ from itertools import islice
 from controller.domain.api.keys import BundleKey, ReleaseKey
 from controller.domain.releases.bundle import ReleaseSpec
 from controller.domain.releases.hooks import HookView
-from controller.domain.releases.next_action import Attempt
 from controller.domain.releases.requests import NOTHING_ASKED, Requests
+from controller.domain.releases.situation import Attempt
 from controller.domain.shared import metrics
 from controller.domain.shared.redaction import Redactor
 from controller.errors import ControllerError

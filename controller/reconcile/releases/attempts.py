@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from controller.domain.releases.next_action import Attempt
 from controller.domain.releases.requests import Requests
+from controller.domain.releases.situation import Attempt
 
 # Requests that an attempt may have served, as `lastAttempt` names them.
 REQUESTS = ("reconcile", "force", "rollback")

@@ -10,10 +10,12 @@ from typing import Any
 from controller.domain.api.keys import BundleKey
 from controller.domain.api.object_meta import parse_meta
 from controller.domain.api.reasons import NORMAL, Reason
+from controller.domain.releases.actions import MAKING, Action, NextAction
 from controller.domain.releases.bundle import BundleSpec, VolumePolicy
 from controller.domain.releases.bundle_object import Bundle, parse_bundle
-from controller.domain.releases.bundle_status import ReleaseState
-from controller.domain.releases.next_action import MAKING, Action, Attempt, NextAction
+from controller.domain.releases.bundle_status import ReportedState
+from controller.domain.releases.gates import no_slot, owned_by
+from controller.domain.releases.situation import Attempt
 from controller.domain.shared import backoff, metrics
 from controller.domain.shared.redaction import Redactor
 from controller.errors import SpecInvalid
@@ -26,7 +28,7 @@ from controller.reconcile.releases.action_slots import ActionOutcome, ActionSlot
 from controller.reconcile.releases.actions.run import ActionRequest, ReleaseActions
 from controller.reconcile.releases.actions.superseded import is_superseded, seconds_allowed
 from controller.reconcile.releases.bundle_status import BundleStatusWriter
-from controller.reconcile.releases.decide import ReleaseDecisions, taken_by
+from controller.reconcile.releases.decide import ReleaseDecisions
 from controller.reconcile.releases.drift.event_filter import report_drift
 from controller.reconcile.releases.drift.watch import DriftWatch
 from controller.reconcile.releases.histories import ReleaseHistories
@@ -40,8 +42,8 @@ from controller.reconcile.releases.observe_release import (
     want_release,
 )
 from controller.reconcile.releases.planning.bundle_plan import BundlePlanner
+from controller.reconcile.releases.release_sizes import ReleaseSizes
 from controller.reconcile.releases.release_view import as_before, release_view, resting_state
-from controller.reconcile.releases.size_guard import SizeGuard
 from controller.reconcile.releases.waiting_bundles import WaitingBundles
 from controller.reconcile.shared.secret_values import SecretValues
 
@@ -49,12 +51,12 @@ log = logging.getLogger(__name__)
 
 
 _BEGUN = {
-    Action.INSTALL: (ReleaseState.INSTALLING, Reason.INSTALLING),
-    Action.UPGRADE: (ReleaseState.UPGRADING, Reason.UPGRADING),
-    Action.ROLLBACK: (ReleaseState.UPGRADING, Reason.ROLLING_BACK),
-    Action.UNLOCK: (ReleaseState.UPGRADING, Reason.UNLOCKING),
-    Action.CORRECT: (ReleaseState.DEPLOYED, Reason.CORRECTING),
-    Action.UNINSTALL: (ReleaseState.UNINSTALLING, Reason.UNINSTALLING),
+    Action.INSTALL: (ReportedState.INSTALLING, Reason.INSTALLING),
+    Action.UPGRADE: (ReportedState.UPGRADING, Reason.UPGRADING),
+    Action.ROLLBACK: (ReportedState.UPGRADING, Reason.ROLLING_BACK),
+    Action.UNLOCK: (ReportedState.UPGRADING, Reason.UNLOCKING),
+    Action.CORRECT: (ReportedState.DEPLOYED, Reason.CORRECTING),
+    Action.UNINSTALL: (ReportedState.UNINSTALLING, Reason.UNINSTALLING),
 }
 
 
@@ -110,7 +112,6 @@ class BundleReconciler:
         self._measures = measures or NoMetrics()
         self._report = BundleStatusWriter(kube, clock)
         self._drift = drift
-        self._decisions = ReleaseDecisions(kube, records, clock, drift, retry_cap=retry_cap)
         self._actions = ReleaseActions(
             kube=kube,
             helm=helm,
@@ -121,7 +122,8 @@ class BundleReconciler:
             drift=drift,
             history=history,
         )
-        self._sizes = SizeGuard(helm=helm, charts=charts, events=events)
+        self._sizes = ReleaseSizes(helm=helm, charts=charts, events=events)
+        self._decisions = ReleaseDecisions(kube, records, clock, drift, self._sizes, retry_cap=retry_cap)
         self._planner = BundlePlanner(
             kube=kube,
             helm=helm,
@@ -203,7 +205,7 @@ class BundleReconciler:
         key = look.key(name)
         running, seen = look.busy.get(key), NO_HOOKS
         if running is not None and running.bundle != look.bundle.name:
-            decision = taken_by(running.bundle)
+            decision = owned_by(running.bundle)
             state = resting_state(decision, release)
             if release.resolved is None:
                 return
@@ -216,7 +218,7 @@ class BundleReconciler:
             state, reason = _BEGUN[Action(running.action)]
             decision = NextAction(Action(running.action), reason, seen.message, seen.again_after)
         else:
-            decision = self._sizes.guard(look, release, self._decisions.decide(look, release))
+            decision = self._decisions.decide(look, release)
             state, decision = self._act(look, release, decision)
         if decision.reason == Reason.IN_SYNC:
             self._measures.count(metrics.DIGEST_SKIPS, release=name)
@@ -283,7 +285,7 @@ class BundleReconciler:
 
     def _act(
         self, look: ObservedBundle, release: ObservedRelease, decision: NextAction
-    ) -> tuple[ReleaseState, NextAction]:
+    ) -> tuple[ReportedState, NextAction]:
         """Starts what was decided, if there is a slot for it; the state from now on, and why."""
         if decision.action not in _BEGUN:
             return resting_state(decision, release), decision
@@ -317,9 +319,7 @@ class BundleReconciler:
             look.put_off.add(release.name)
             return resting_state(decision, release), decision
         if not started:
-            # Whoever frees a slot has this bundle looked at in its turn.
-            text = "waits for its turn: as many releases as may be are being worked on"
-            refused = NextAction(Action.WAIT, Reason.WAITING_FOR_SLOT, text)
+            refused = no_slot()
             return resting_state(refused, release), refused
         # No watch tells what an action waits for that has no Job; one that is soon over is looked at then.
         return _BEGUN[decision.action][0], replace(decision, again_after=LASTS_AFTER)

@@ -6,8 +6,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from controller.domain.api.reasons import Reason
+from controller.domain.releases.actions import Action, NextAction
 from controller.domain.releases.drift import NO_DRIFT, Drift
-from controller.domain.releases.next_action import Action, NextAction, OpenHook, ReleaseSituation, decide
+from controller.domain.releases.gates import gates
+from controller.domain.releases.next_action import next_action
+from controller.domain.releases.release_state import release_state
+from controller.domain.releases.situation import OpenHook, ReleaseSituation
 from controller.domain.shared import backoff
 from controller.ports.helm import ReleaseRecords, Revision
 from controller.ports.kubernetes import HELMBUNDLE, Kube
@@ -22,7 +26,7 @@ from controller.reconcile.releases.observe_release import (
     recorded,
     steady_jitter,
 )
-from controller.reconcile.releases.planning.plan_gate import gated_by_plan
+from controller.reconcile.releases.release_sizes import ReleaseSizes
 
 _RESTING = (
     Reason.IN_SYNC,
@@ -46,6 +50,7 @@ class ReleaseDecisions:
         records: ReleaseRecords,
         clock: Clock,
         drift: DriftWatch,
+        sizes: ReleaseSizes,
         *,
         retry_cap: float = backoff.CAP,
     ) -> None:
@@ -53,28 +58,42 @@ class ReleaseDecisions:
         self._records = records
         self._clock = clock
         self._drift = drift
+        self._sizes = sizes
         self._retry_cap = retry_cap
 
     def decide(self, look: ObservedBundle, release: ObservedRelease) -> NextAction:
-        """The next step for the release, as far as the bundle's mode lets it be taken.
+        """The next step for the release: what its state asks for, unless a gate holds it back.
 
         Raises KubeError when other bundles cannot be read.
         """
-        decision = self._decide(look, release)
-        planning = look.bundle.spec.mode == "Plan" and not look.bundle.deleting
-        if planning:
-            decision = gated_by_plan(decision, release)
-        self._follow_drift(look, release, decision, planning=planning)
+        situation = self._situation(look, release)
+        decision = next_action(release_state(situation), gates(situation))
+        self._follow_drift(look, release, decision, planning=situation.planning)
         return _with_obstacle(decision, release)
 
-    def _decide(self, look: ObservedBundle, release: ObservedRelease) -> NextAction:
+    def _situation(self, look: ObservedBundle, release: ObservedRelease) -> ReleaseSituation:
+        """All that the decision depends on. Other objects are read only where they may count."""
         wanted, spec = release.resolved, release.spec
-        suspended = look.suspended(release.name)
-        if suspended:
-            return NextAction(Action.NOTHING, Reason.SUSPENDED, f"suspended by {suspended}")
-        taken = self._taken(look, release.revisions) if wanted is not None else None
-        if taken is not None:
-            return taken
+        situation = ReleaseSituation(
+            desired=wanted.digest if wanted else None,
+            recorded=recorded(release.revisions),
+            attempt=release.attempt,
+            now=self._clock.now(),
+            jitter=steady_jitter(release.name, release.attempt),
+            suspended=look.suspended(release.name),
+            obstacle=wanted.obstacle if wanted else None,
+            requests=look.requests(release.name),
+            planning=look.bundle.spec.mode == "Plan" and not look.bundle.deleting,
+            retry_cap=self._retry_cap,
+            foreign_grace=_foreign_grace(release),
+            drift_mode=spec.drift if spec else "Ignore",
+            too_large=lambda: self._sizes.too_large(look, release),
+        )
+        if situation.suspended:
+            return situation
+        owner = self._other_owner(look, release.revisions) if wanted is not None else ""
+        if owner:
+            return replace(situation, owner=owner)
         unmet: tuple[str, ...] = ()
         if spec is not None and wanted is not None:
             unmet = tuple(name for name in spec.depends_on if not is_deployed(look.histories.get(name, ())))
@@ -82,24 +101,12 @@ class ReleaseDecisions:
         if wanted is None and release.revisions:
             dependents = self._dependents(look, release.name)
         look.drifts[release.name] = self._known_drift(look, release)
-        return decide(
-            ReleaseSituation(
-                desired=wanted.digest if wanted else None,
-                recorded=recorded(release.revisions),
-                attempt=release.attempt,
-                now=self._clock.now(),
-                jitter=steady_jitter(release.name, release.attempt),
-                suspended=suspended,
-                obstacle=wanted.obstacle if wanted else None,
-                unmet=unmet,
-                dependents=dependents,
-                requests=look.requests(release.name),
-                retry_cap=self._retry_cap,
-                foreign_grace=_foreign_grace(release),
-                open_hook=self._open_hook(look, release),
-                drift=look.drifts[release.name],
-                drift_mode=spec.drift if spec else "Ignore",
-            )
+        return replace(
+            situation,
+            unmet=unmet,
+            dependents=dependents,
+            open_hook=self._open_hook(look, release),
+            drift=look.drifts[release.name],
         )
 
     def _open_hook(self, look: ObservedBundle, release: ObservedRelease) -> OpenHook | None:
@@ -141,13 +148,12 @@ class ReleaseDecisions:
         asked = look.requests(release.name).reconcile
         self._drift.follow(key, Followed(bundle, last.version, spec.drift_ignore, asked))
 
-    def _taken(self, look: ObservedBundle, revisions: tuple[Revision, ...]) -> NextAction | None:
-        """A release of that name which another living bundle asks for is not ours to touch."""
+    def _other_owner(self, look: ObservedBundle, revisions: tuple[Revision, ...]) -> str:
+        """Another living bundle that the release belongs to, empty when there is none."""
         owner = revisions[-1].bundle if revisions else ""
         if owner in ("", look.bundle.name):
-            return None
-        other = self._kube.get(HELMBUNDLE, owner, look.bundle.namespace)
-        return None if other is None else taken_by(owner)
+            return ""
+        return owner if self._kube.get(HELMBUNDLE, owner, look.bundle.namespace) is not None else ""
 
     def _dependents(self, look: ObservedBundle, release: str) -> tuple[str, ...]:
         """Installed releases of the namespace, of any bundle, whose spec depends on this one.
@@ -180,12 +186,6 @@ def _with_obstacle(decision: NextAction, release: ObservedRelease) -> NextAction
         return decision
     text = f"as its spec asks for, as far as can be told: {obstacle.message}"
     return replace(decision, message=text, again_after=obstacle.again_after)
-
-
-def taken_by(owner: str) -> NextAction:
-    """The release is another bundle's."""
-    text = f'the release belongs to HelmBundle "{owner}"; rename it here or remove it there'
-    return NextAction(Action.WAIT, Reason.RELEASE_NAME_TAKEN, text, again_after=30.0)
 
 
 def _reachable(needs: Mapping[str, set[str]], start: str) -> set[str]:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from controller.domain.api.names import KEPT_LABEL
 from controller.domain.api.reasons import Reason
-from controller.domain.releases.next_action import NextAction
+from controller.domain.releases.actions import NextAction
 from controller.ports.helm import ReleaseRecords, Revision
 from controller.ports.kubernetes import PVC, Kube
 from controller.ports.system import Clock

@@ -7,11 +7,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from controller.domain.api.reasons import Reason
+from controller.domain.releases.actions import Action, NextAction
 from controller.domain.releases.bundle import ReleaseSpec
 from controller.domain.releases.bundle_status import attempt_entry
 from controller.domain.releases.digests import spec_digest, values_digest
-from controller.domain.releases.next_action import Action, Attempt, NextAction, Recorded
 from controller.domain.releases.requests import marks_in
+from controller.domain.releases.situation import Attempt, Recorded
 from controller.domain.shared import backoff
 from controller.domain.values.secret_refs import ResolvedValues, resolve
 from controller.errors import ChartInvalid, SecretMissing, SpecInvalid
@@ -135,7 +136,6 @@ def recorded(revisions: tuple[Revision, ...]) -> Recorded | None:
         digest=last.digest,
         ours=last.ours,
         modified=last.modified,
-        any_deployed=is_deployed(revisions),
         usable=frozenset(one.version for one in revisions if one.status in ("deployed", "superseded")),
         copied_from=_copied_from(last, earlier),
         forced=marks_in(one.forced for one in revisions),

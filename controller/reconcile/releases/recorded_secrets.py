@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Protocol
 
 from controller.domain.api.keys import ReleaseKey
-from controller.domain.releases.next_action import Action
+from controller.domain.releases.actions import Action
 from controller.domain.releases.requests import Requests
 from controller.domain.shared.redaction import Redactor
 from controller.errors import HelmFailed

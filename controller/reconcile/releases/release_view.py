@@ -6,29 +6,29 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from controller.domain.api.reasons import Reason, known_reason
-from controller.domain.releases.bundle_status import ReleaseState, ReleaseView
+from controller.domain.releases.actions import Action, NextAction
+from controller.domain.releases.bundle_status import ReleaseView, ReportedState
 from controller.domain.releases.hooks import HookView
-from controller.domain.releases.next_action import Action, NextAction
 from controller.reconcile.releases.observe_bundle import ObservedBundle
 from controller.reconcile.releases.observe_release import ObservedRelease
 
 
-def resting_state(decision: NextAction, release: ObservedRelease) -> ReleaseState:
+def resting_state(decision: NextAction, release: ObservedRelease) -> ReportedState:
     """The state of a release that nothing is being done to."""
     revisions = release.revisions
     if decision.reason == Reason.PLAN_PENDING:
-        return ReleaseState.SUSPENDED
+        return ReportedState.SUSPENDED
     if decision.reason in (Reason.SUSPENDED, Reason.ROLLED_BACK):
         # Suspended as it should be is deployed all the same; otherwise nobody knows what it lacks.
         last = revisions[-1] if revisions else None
         as_wanted = last and release.resolved and last.digest == release.resolved.digest and last.ours
         if as_wanted and last and last.status == "deployed":
-            return ReleaseState.DEPLOYED
+            return ReportedState.DEPLOYED
         # Whoever suspends it to look into a failure must still be told of that.
         failed = last is not None and last.status == "failed"
-        return ReleaseState.FAILED if failed else ReleaseState.SUSPENDED
+        return ReportedState.FAILED if failed else ReportedState.SUSPENDED
     if decision.action == Action.NOTHING or decision.reason == Reason.DRIFT_RECURS:
-        return ReleaseState.DEPLOYED
+        return ReportedState.DEPLOYED
     failing = (
         Reason.BACKING_OFF,
         Reason.CHART_INVALID,
@@ -41,25 +41,25 @@ def resting_state(decision: NextAction, release: ObservedRelease) -> ReleaseStat
         Reason.SPEC_INVALID,
     )
     if decision.reason in failing or (revisions and revisions[-1].status == "failed"):
-        return ReleaseState.FAILED
+        return ReportedState.FAILED
     if decision.reason == Reason.REPOSITORY_UNAVAILABLE and not revisions:
         # What is deployed goes on running without its repository, and may well be as wanted.
-        return ReleaseState.FAILED
-    return ReleaseState.WAITING
+        return ReportedState.FAILED
+    return ReportedState.WAITING
 
 
 def release_view(
     look: ObservedBundle,
     release: ObservedRelease,
     decision: NextAction,
-    state: ReleaseState,
+    state: ReportedState,
     hooks: Sequence[HookView],
 ) -> ReleaseView:
     """The release as its bundle's status shows it from now on. `hooks` are those of a running action."""
     last = release.revisions[-1] if release.revisions else None
     message = decision.message
     error = str(release.attempt_entry.get("error") or "")
-    if error and state == ReleaseState.FAILED:
+    if error and state == ReportedState.FAILED:
         message = f"{error} ({message})" if message else error
     return ReleaseView(
         name=release.name,
@@ -91,7 +91,7 @@ def as_before(look: ObservedBundle, view: ReleaseView) -> tuple[ReleaseView, ...
     return (
         replace(
             view,
-            state=ReleaseState(entry["state"]),
+            state=ReportedState(entry["state"]),
             reason=known_reason(str(entry.get("reason")), view.reason),
             message=str(entry.get("message") or ""),
             drift=tuple(entry.get("drift") or ()),

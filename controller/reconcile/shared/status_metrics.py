@@ -13,7 +13,7 @@ from controller.domain.api.reasons import Reason
 from controller.domain.health.workload_health import Health
 from controller.domain.hosts.next_step import is_plan
 from controller.domain.hosts.nodes import CONDITION, NodeState
-from controller.domain.releases.bundle_status import ReleaseState
+from controller.domain.releases.bundle_status import ReportedState
 from controller.domain.shared import metrics
 from controller.domain.shared.metrics import Gauge
 from controller.domain.shared.times import seconds_of
@@ -147,7 +147,7 @@ def measured_maintenance(measures: Metrics) -> Seen:
 
 
 _RELEASE_VALUES: Mapping[Gauge, Callable[[Mapping[str, Any]], float]] = {
-    metrics.RELEASE_DEPLOYED: lambda entry: float(entry.get("state") == ReleaseState.DEPLOYED),
+    metrics.RELEASE_DEPLOYED: lambda entry: float(entry.get("state") == ReportedState.DEPLOYED),
     metrics.RELEASE_FAILURES: lambda entry: float((entry.get("lastAttempt") or {}).get("failures") or 0),
     metrics.RELEASE_SIZE: lambda entry: float(entry.get("bytes") or 0),
     metrics.RELEASE_UNLOCKS: lambda entry: float(entry.get("unlocks") or 0),

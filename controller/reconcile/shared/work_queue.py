@@ -67,12 +67,6 @@ class WorkQueue(Generic[Key]):
         waiting = ((due, key) for key, due in self._due.items() if key not in self._working)
         return min(waiting, key=lambda item: item[0], default=None)
 
-    def oldest_due(self) -> Key | None:
-        """The key that `take` would hand out without waiting, None when it would wait."""
-        with self._wake:
-            first = self._first()
-            return first[1] if first and first[0] <= self._clock.monotonic() else None
-
     def done(self, key: Key, *, again_after: float | None = None) -> None:
         """The key was looked at and all went well."""
         with self._wake:

@@ -12,7 +12,7 @@ import controller.cli.commands.node as commands
 from controller.cli.cluster import Cluster
 from controller.cli.output import Cell
 from controller.cli.views.node import node_causes, node_rows, plan_rows, plan_summary
-from controller.domain.hosts.fencing_confirmation import given_as, machine_of
+from controller.domain.hosts.fencing_confirmation import Confirmation, given_as, machine_of
 from controller.domain.shared.cloud_facts import Agent
 from controller.ports.kubernetes import NODE, NODE_MAINTENANCE
 from tests.cli.objects import osctl
@@ -190,3 +190,98 @@ def test_a_machine_whose_node_is_gone_is_confirmed_as_such(world: NodeWorld) -> 
     assert found.exit_code == 0 and "there was no Node of that name" in found.stderr
     live = world.kube.get(NODE_MAINTENANCE, "node-cmp1")
     assert live is not None and live["spec"]["fenced"]["nodeUID"] == ""
+
+
+@pytest.fixture
+def other(world: NodeWorld) -> NodeWorld:
+    """Another region in the cluster, which has the same nodes."""
+    return NodeWorld("cmp1", "cmp2", beside=world, namespace="second")
+
+
+def test_the_only_region_is_filled_in(world: NodeWorld) -> None:
+    assert osctl("node", "maintain", "cmp1").exit_code == 0
+    live = world.kube.get(NODE_MAINTENANCE, "node-cmp1")
+    assert live is not None and live["spec"]["region"] == world.name.written()
+
+
+@pytest.mark.parametrize("command", ["plan", "maintain", "return", "fenced"])
+def test_of_several_regions_one_is_to_be_chosen(world: NodeWorld, other: NodeWorld, command: str) -> None:
+    world.set_ready("cmp1", False)
+    found = osctl("node", command, "cmp1")
+    assert found.exit_code == 6
+    assert f"choose one with --region, of {world.name}, {other.name}" in " ".join(found.stderr.split())
+    assert world.kube.list(NODE_MAINTENANCE) == []
+    assert "you confirm" not in found.stderr
+    assert "fenced" not in other.notes("cmp1") | world.notes("cmp1")
+
+
+def test_each_region_has_its_own_maintenance_of_a_node(world: NodeWorld, other: NodeWorld) -> None:
+    for region in (world.name, other.name):
+        assert osctl("node", "maintain", "cmp1", "--region", str(region)).exit_code == 0
+    names = {
+        one["spec"]["region"]["namespace"]: one["metadata"]["name"]
+        for one in world.kube.list(NODE_MAINTENANCE)
+    }
+    assert names == {"openstack": "node-cmp1", "second": "node-cmp1.second"}
+    assert "is there already" in osctl("node", "maintain", "cmp1", "--region", str(other.name)).stderr
+    assert osctl("node", "return", "cmp1", "--region", str(other.name)).exit_code == 0
+    assert [one["metadata"]["name"] for one in world.kube.list(NODE_MAINTENANCE)] == ["node-cmp1"]
+
+
+def test_a_region_that_is_nowhere_is_refused(world: NodeWorld) -> None:
+    for wanted in ("nothing", "nowhere/nothing", f"nowhere/{world.name.name}"):
+        found = osctl("node", "maintain", "cmp1", "--region", wanted)
+        assert found.exit_code == 6 and "there is no OpenStackDeployment" in found.stderr
+    assert str(world.name) in osctl("node", "maintain", "cmp1", "--region", "nothing").stderr
+
+
+def test_a_confirmation_on_a_node_is_given_to_one_region(world: NodeWorld, other: NodeWorld) -> None:
+    given = ("node", "fenced", "cmp1", "--region", str(other.name))
+    assert osctl(*given).exit_code == 6
+    world.set_condition("cmp1", "Unknown", boot="boot-1")
+    found = osctl(*given)
+    shown = machine_of(world.node("cmp1"))
+    assert found.exit_code == 0 and shown.words in found.stderr
+    assert other.notes("cmp1")["fenced"] == Confirmation(shown).written()
+    assert "fenced" not in world.notes("cmp1")
+
+
+def test_a_confirmation_in_a_maintenance_is_given_to_its_region(world: NodeWorld, other: NodeWorld) -> None:
+    for region in (world.name, other.name):
+        assert osctl("node", "maintain", "cmp1", "--region", str(region)).exit_code == 0
+    given = ("node", "maintain", "cmp1", "--mode", "evacuate", "--fenced", "--region", str(other.name))
+    assert "is Ready: it is not off" in osctl(*given).stderr
+    world.set_condition("cmp1", "Unknown", boot="boot-1")
+    found = osctl(*given)
+    assert found.exit_code == 0 and machine_of(world.node("cmp1")).words in found.stderr
+    fenced = {
+        one["spec"]["region"]["namespace"]: one["spec"].get("fenced", {}).get("bootID")
+        for one in world.kube.list(NODE_MAINTENANCE)
+    }
+    assert fenced == {"openstack": None, "second": "boot-1"}
+
+
+def test_where_there_is_no_node_the_other_way_is_told_for_the_same_region(
+    world: NodeWorld, other: NodeWorld
+) -> None:
+    found = osctl("node", "fenced", "cmp9", "--region", str(other.name))
+    assert found.exit_code == 6
+    assert f"--mode evacuate --fenced --region {other.name}" in " ".join(found.stderr.split())
+
+
+def test_a_maintenance_of_another_region_is_never_changed(world: NodeWorld, other: NodeWorld) -> None:
+    """Though it has the name that this one's would have."""
+    world.maintain("node-cmp1", "cmp1")
+    world.maintain("node-cmp1.second", "cmp1")
+    before = world.kube.list(NODE_MAINTENANCE)
+    found = osctl("node", "maintain", "cmp1", "--mode", "cordon", "--region", str(other.name))
+    assert found.exit_code == 6 and f"is of the region {world.name}" in " ".join(found.stderr.split())
+    assert world.kube.list(NODE_MAINTENANCE) == before
+
+
+def test_disks_are_confirmed_for_one_host_and_one_region(world: NodeWorld, other: NodeWorld) -> None:
+    given = ("node", "disks-shared", "cmp1", "3f2a9c0d417b")
+    assert osctl(*given).exit_code == 6
+    assert osctl(*given, "--region", str(other.name)).exit_code == 0
+    assert other.notes("cmp1")["disks-shared"] == "3f2a9c0d417b" and not world.notes("cmp1")
+    assert osctl("node", "disks-shared", "cmp9", "x").exit_code == 6

@@ -9,7 +9,10 @@ import pytest
 
 from tests.cli.objects import example_text, osctl
 
-NODE = "apiVersion: osctl.dev/v1alpha1\nkind: NodeMaintenance\nmetadata: {name: n1}\nspec: {nodeName: n1}\n"
+NODE = (
+    "apiVersion: osctl.dev/v1alpha1\nkind: NodeMaintenance\nmetadata: {name: n1}\n"
+    "spec:\n  region: {namespace: openstack, name: one}\n  nodeName: n1\n"
+)
 SECRET = "apiVersion: v1\nkind: Secret\nmetadata: {name: own}\n"
 
 

@@ -24,7 +24,7 @@ from controller.domain.values.catalogue import CredentialSecret
 NAME = "identity-credentials"
 KINDS = {"admin-password": "password", "database-password": "password"}
 WANTED = CredentialSecret(NAME, "identity", KINDS)
-COMPLETE = StoredSecret(NAME, "identity", filled=frozenset(KINDS), uid="1", resource_version="7")
+COMPLETE = StoredSecret(NAME, "identity", filled=frozenset(KINDS), uid="1")
 
 
 def plan(
@@ -123,7 +123,8 @@ def test_an_immutable_secret_that_lacks_a_key_is_reported() -> None:
 
 def test_a_secret_on_its_way_out_is_reported() -> None:
     found = plan(replace(COMPLETE, deleting=True))
-    assert found.does_nothing
+    assert not found.changes
+    assert not found.remove
     assert "being deleted" in found.problems[0].message
 
 

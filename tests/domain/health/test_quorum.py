@@ -10,7 +10,6 @@ from controller.domain.health.quorum import (
     Member,
     QuorumGroup,
     breaks_quorum,
-    critical_members,
     groups_broken_by,
     has_quorum,
     majority,
@@ -37,7 +36,6 @@ def test_a_node_is_locked_exactly_when_its_loss_leaves_no_majority(size: int, do
     for index in range(size):
         locked = bool(groups_broken_by(f"node{index}", [group(size, down)]))
         assert locked == (index not in down and up - 1 < needed)
-        assert (f"m{index}" in critical_members(group(size, down))) == locked
 
 
 @pytest.mark.parametrize(("size", "down"), SUBSETS, ids=str)
@@ -55,7 +53,7 @@ def test_every_set_of_members_that_may_be_lost_together(size: int, down: set[int
 def test_a_member_that_nobody_sees_has_a_vote_and_does_not_give_it() -> None:
     seen = QuorumGroup("rabbitmq", 3, (Member("a", "n1", True), Member("b", "n2", True)))
     assert has_quorum(seen)
-    assert critical_members(seen) == {"a", "b"}
+    assert groups_broken_by("n1", [seen]) == groups_broken_by("n2", [seen]) == ("rabbitmq",)
 
 
 def test_more_members_than_expected_all_vote() -> None:

@@ -450,7 +450,6 @@ def test_removed_hosts_that_are_silent_and_empty_do_not_brake_their_removal() ->
 
 def test_the_policy_of_a_spec() -> None:
     given = {"nodes": {"evacuation": "Auto", "holdDown": "1m30s", "brakePercent": 50}}
-    images = {"compute": {"images": {"backend": "ceph"}}}
-    found = parse_policy({"features": {**given, **images}})
-    assert found == NodePolicy(90.0, evacuate=True, circuit_breaker=0.5, shared_disks=True)
+    found = parse_policy({"features": given})
+    assert found == NodePolicy(90.0, evacuate=True, circuit_breaker=0.5)
     assert parse_policy({}) == NodePolicy()

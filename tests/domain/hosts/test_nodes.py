@@ -27,7 +27,7 @@ def node(
 
 
 def parsed(*objects: dict[str, Any]) -> list[NodeFacts]:
-    return [facts for facts in map(parse_node, objects) if facts is not None]
+    return [facts for facts in (parse_node(one, "openstack") for one in objects) if facts is not None]
 
 
 CORDONED = {"unschedulable": True}

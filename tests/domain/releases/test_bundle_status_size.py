@@ -7,7 +7,7 @@ import json
 import pytest
 
 from controller.domain.api.reasons import Reason
-from controller.domain.releases.bundle_status import ReleaseState, ReleaseView, release_entries
+from controller.domain.releases.bundle_status import ReleaseView, ReportedState, release_entries
 
 LOUD = "the server says: " + "x" * 5000 + " at the end"
 
@@ -18,7 +18,7 @@ def views(number: int) -> list[ReleaseView]:
         ReleaseView(
             f"web{index}",
             "openstack",
-            ReleaseState.FAILED,
+            ReportedState.FAILED,
             Reason.BACKING_OFF,
             LOUD,
             last_attempt=attempt,

@@ -10,17 +10,13 @@ from pathlib import Path
 import pytest
 
 from controller.domain.api.reasons import Reason
+from controller.domain.releases.actions import Action, NextAction
 from controller.domain.releases.drift import Change, Drift, Drifted, ObjectId
-from controller.domain.releases.next_action import (
-    Action,
-    Attempt,
-    NextAction,
-    OpenHook,
-    Recorded,
-    ReleaseSituation,
-    decide,
-)
+from controller.domain.releases.gates import Gate
+from controller.domain.releases.next_action import ACTION_OF, decide
+from controller.domain.releases.release_state import ReleaseState, release_state
 from controller.domain.releases.requests import Requests, label_of, marks_in
+from controller.domain.releases.situation import Attempt, OpenHook, Recorded, ReleaseSituation
 
 NOW = 1_000_000.0
 WANTED = "aaaa"
@@ -31,7 +27,7 @@ def recorded(
 ) -> Recorded:
     deployed = status == "deployed"
     usable = frozenset({1, 2, 3} if deployed else {1, 2})
-    base = Recorded(3, status, digest, ours, NOW - age, any_deployed=deployed, usable=usable)
+    base = Recorded(3, status, digest, ours, NOW - age, usable=usable)
     return dataclasses.replace(base, **more)
 
 
@@ -68,148 +64,191 @@ def drifted(corrections: int = 0, corrected: float = 0.0, *, fresh: bool = False
 
 
 TABLE = {
-    "wanted, not installed": (at(), Action.INSTALL, Reason.NOT_INSTALLED),
+    "wanted, not installed": (at(), ReleaseState.ABSENT, Action.INSTALL, Reason.NOT_INSTALLED),
     "wanted, not installed, a dependency is not deployed": (
         at(unmet=("mariadb",)),
+        ReleaseState.ABSENT,
         Action.WAIT,
         Reason.WAITING_FOR_DEPENDENCY,
     ),
     "first install failed a moment ago, nothing recorded": (
         at(attempt=failed_attempt(action="Install")),
+        ReleaseState.ABSENT,
         Action.WAIT,
         Reason.BACKING_OFF,
     ),
-    "deployed as wanted": (at(there=recorded()), Action.NOTHING, Reason.IN_SYNC),
+    "deployed as wanted": (at(there=recorded()), ReleaseState.IN_SYNC, Action.NOTHING, Reason.IN_SYNC),
     "deployed as wanted, others have changed objects of it": (
         at(there=recorded(), drift=drifted()),
+        ReleaseState.DRIFTED,
         Action.CORRECT,
         Reason.DRIFTED,
     ),
     "deployed as wanted, others have changed objects of it, `drift: Warn`": (
         at(there=recorded(), drift=drifted(), drift_mode="Warn"),
+        ReleaseState.DRIFTED,
         Action.NOTHING,
         Reason.DRIFTED,
     ),
     "deployed as wanted, others change objects of it again and again": (
         at(there=recorded(), drift=drifted(corrections=3, corrected=NOW)),
+        ReleaseState.DRIFTED,
         Action.WAIT,
         Reason.DRIFT_RECURS,
     ),
     "deployed as wanted, others change objects of it again and again, the pause is over": (
         at(there=recorded(), drift=drifted(corrections=3, corrected=NOW - 300)),
+        ReleaseState.DRIFTED,
         Action.CORRECT,
         Reason.DRIFTED,
     ),
     "deployed as wanted, objects could not be corrected a moment ago": (
         at(there=recorded(), drift=drifted(), attempt=failed_attempt(digest="", action="Correct")),
+        ReleaseState.DRIFTED,
         Action.WAIT,
         Reason.BACKING_OFF,
     ),
     "deployed as wanted, objects could not be corrected a moment ago, others were changed since": (
         at(there=recorded(), drift=drifted(fresh=True), attempt=failed_attempt(digest="", action="Correct")),
+        ReleaseState.DRIFTED,
         Action.CORRECT,
         Reason.DRIFTED,
     ),
     "deployed as wanted, its record cannot be read": (
         at(there=recorded(), drift=Drift(error="Helm's record cannot be read")),
+        ReleaseState.UNREADABLE,
         Action.NOTHING,
         Reason.RECORD_UNREADABLE,
     ),
     "deployed, wanted otherwise, others have changed objects of it": (
         at(there=recorded(digest="bbbb"), drift=drifted()),
+        ReleaseState.OUT_OF_SYNC,
         Action.UPGRADE,
         Reason.SPEC_CHANGED,
     ),
     "rolled back as asked for, others have changed objects of it": (
         at(there=rolled_back(), requests=BACK, drift=drifted()),
+        ReleaseState.DRIFTED,
         Action.CORRECT,
         Reason.DRIFTED,
     ),
     "the newest record was deleted by hand": (
         at(there=recorded("superseded")),
+        ReleaseState.OUT_OF_SYNC,
         Action.UPGRADE,
         Reason.RECORD_MISSING,
     ),
-    "deployed, wanted otherwise": (at(there=recorded(digest="bbbb")), Action.UPGRADE, Reason.SPEC_CHANGED),
+    "deployed, wanted otherwise": (
+        at(there=recorded(digest="bbbb")),
+        ReleaseState.OUT_OF_SYNC,
+        Action.UPGRADE,
+        Reason.SPEC_CHANGED,
+    ),
     "deployed as wanted, an upgrade is asked for": (
         at(there=recorded(), requests=FORCED),
+        ReleaseState.UPGRADE_REQUESTED,
         Action.UPGRADE,
         Reason.FORCED,
     ),
     "deployed as wanted, the upgrade asked for was made": (
         at(there=recorded(forced=marks_in([label_of("now")])), requests=FORCED),
+        ReleaseState.IN_SYNC,
         Action.NOTHING,
         Reason.IN_SYNC,
     ),
     "deployed as wanted, the upgrade asked for failed a moment ago": (
         at(there=recorded(), requests=FORCED, attempt=Attempt("Upgrade", WANTED, NOW, 1, FORCED)),
+        ReleaseState.UPGRADE_REQUESTED,
         Action.WAIT,
         Reason.BACKING_OFF,
     ),
     "a rollback is asked for": (
         at(there=recorded(), requests=BACK),
+        ReleaseState.ROLLBACK_REQUESTED,
         Action.ROLLBACK,
         Reason.ROLLBACK_REQUESTED,
     ),
     "a rollback is asked for, an upgrade failed a moment ago": (
         at(there=recorded("failed"), requests=BACK, attempt=failed_attempt()),
+        ReleaseState.ROLLBACK_REQUESTED,
         Action.ROLLBACK,
         Reason.ROLLBACK_REQUESTED,
     ),
     "a rollback is asked for, that rollback failed a moment ago": (
         at(there=recorded("failed"), requests=BACK, attempt=Attempt("Rollback", WANTED, NOW, 1, BACK)),
+        ReleaseState.ROLLBACK_REQUESTED,
         Action.WAIT,
         Reason.BACKING_OFF,
     ),
     "rolled back, cut off before that was noted": (
         at(there=recorded(ours=False, copied_from=frozenset({2}), usable=frozenset({3})), requests=BACK),
+        ReleaseState.ROLLBACK_REQUESTED,
         Action.ROLLBACK,
         Reason.ROLLBACK_REQUESTED,
     ),
-    "rolled back as asked for": (at(there=rolled_back(), requests=BACK), Action.NOTHING, Reason.ROLLED_BACK),
+    "rolled back as asked for": (
+        at(there=rolled_back(), requests=BACK),
+        ReleaseState.ROLLED_BACK,
+        Action.NOTHING,
+        Reason.ROLLED_BACK,
+    ),
     "rolled back, the spec was edited since": (
         at("cccc", rolled_back(), requests=BACK),
+        ReleaseState.OUT_OF_SYNC,
         Action.UPGRADE,
         Reason.SPEC_CHANGED,
     ),
     "rolled back, then upgraded to an edited spec": (
         at(there=recorded(asked=BACK_ASKED), requests=BACK),
+        ReleaseState.IN_SYNC,
         Action.NOTHING,
         Reason.IN_SYNC,
     ),
-    "rolled back, and no longer asked for": (at(there=rolled_back()), Action.UPGRADE, Reason.SPEC_CHANGED),
+    "rolled back, and no longer asked for": (
+        at(there=rolled_back()),
+        ReleaseState.OUT_OF_SYNC,
+        Action.UPGRADE,
+        Reason.SPEC_CHANGED,
+    ),
     "rolled back, an upgrade is asked for": (
         at(there=rolled_back(), requests=dataclasses.replace(BACK, force="now")),
+        ReleaseState.UPGRADE_REQUESTED,
         Action.UPGRADE,
         Reason.FORCED,
     ),
     "a rollback is asked for to a revision that is not there": (
         at(there=recorded(), requests=Requests(rollback="9")),
+        ReleaseState.ROLLBACK_IMPOSSIBLE,
         Action.NOTHING,
         Reason.ROLLBACK_IMPOSSIBLE,
     ),
     "rolled back, another rollback is asked for to a revision that is not there": (
         at(there=rolled_back(), requests=Requests(rollback="9")),
+        ReleaseState.ROLLBACK_IMPOSSIBLE,
         Action.NOTHING,
         Reason.ROLLBACK_IMPOSSIBLE,
     ),
     "newest revision by someone's own helm upgrade": (
         at(there=recorded(ours=False)),
+        ReleaseState.OUT_OF_SYNC,
         Action.UPGRADE,
         Reason.FOREIGN_CHANGE,
     ),
     "last revision failed long ago": (
         at(there=recorded("failed"), attempt=failed_attempt(age=3600)),
+        ReleaseState.FAILED,
         Action.UPGRADE,
         Reason.RETRYING,
     ),
     "last revision failed a moment ago": (
         at(there=recorded("failed"), attempt=failed_attempt()),
+        ReleaseState.FAILED,
         Action.WAIT,
         Reason.BACKING_OFF,
     ),
     "last revision failed a moment ago, another try is asked for": (
         at(there=recorded("failed"), attempt=failed_attempt(), requests=Requests(reconcile="now")),
+        ReleaseState.FAILED,
         Action.UPGRADE,
         Reason.RETRYING,
     ),
@@ -219,26 +258,31 @@ TABLE = {
             attempt=Attempt("Upgrade", WANTED, NOW, 1, Requests(reconcile="now")),
             requests=Requests(reconcile="now"),
         ),
+        ReleaseState.FAILED,
         Action.WAIT,
         Reason.BACKING_OFF,
     ),
     "last revision failed a moment ago, the spec was edited since": (
         at(there=recorded("failed", digest="bbbb"), attempt=failed_attempt(digest="bbbb")),
+        ReleaseState.FAILED,
         Action.UPGRADE,
         Reason.RETRYING,
     ),
     "last revision failed, its writer left no attempt": (
         at(there=recorded("failed")),
+        ReleaseState.FAILED,
         Action.UPGRADE,
         Reason.RETRYING,
     ),
     "last revision failed as a request was lost, its hook goes on": (
         at(there=recorded("failed"), attempt=LOST, open_hook=OpenHook("db-sync", NOW + 60)),
+        ReleaseState.FAILED,
         Action.WAIT,
         Reason.BACKING_OFF,
     ),
     "last revision failed as a request was lost, its hook goes on beyond its time": (
         at(there=recorded("failed"), attempt=LOST, open_hook=OpenHook("db-sync", NOW)),
+        ReleaseState.FAILED,
         Action.UPGRADE,
         Reason.RETRYING,
     ),
@@ -249,178 +293,232 @@ TABLE = {
             open_hook=OpenHook("db-sync", NOW + 60),
             requests=Requests(reconcile="now"),
         ),
+        ReleaseState.FAILED,
         Action.UPGRADE,
         Reason.RETRYING,
     ),
     "last revision failed as a request was lost, its hook goes on, the spec was edited since": (
         at("cccc", recorded("failed"), attempt=LOST, open_hook=OpenHook("db-sync", NOW + 60)),
+        ReleaseState.FAILED,
         Action.UPGRADE,
         Reason.RETRYING,
     ),
     "unlocked a moment ago": (
         at(there=recorded("failed"), attempt=failed_attempt(action="Unlock")),
+        ReleaseState.FAILED,
         Action.UPGRADE,
         Reason.RETRYING,
     ),
     "unlocked a moment ago, not for the first time in a row": (
         at(there=recorded("failed"), attempt=failed_attempt(2, action="Unlock")),
+        ReleaseState.FAILED,
         Action.WAIT,
         Reason.BACKING_OFF,
     ),
     "pending, ours: the writer is dead": (
         at(there=recorded("pending-upgrade")),
+        ReleaseState.LOCKED,
         Action.UNLOCK,
         Reason.UNLOCKING,
     ),
-    "pending first install, ours": (at(there=recorded("pending-install")), Action.UNLOCK, Reason.UNLOCKING),
-    "pending rollback, ours": (at(there=recorded("pending-rollback")), Action.UNLOCK, Reason.UNLOCKING),
+    "pending first install, ours": (
+        at(there=recorded("pending-install")),
+        ReleaseState.LOCKED,
+        Action.UNLOCK,
+        Reason.UNLOCKING,
+    ),
+    "pending rollback, ours": (
+        at(there=recorded("pending-rollback")),
+        ReleaseState.LOCKED,
+        Action.UNLOCK,
+        Reason.UNLOCKING,
+    ),
     "pending rollback that was asked for": (
         at(
             there=recorded("pending-rollback", ours=False, copied_from=frozenset({2})),
             requests=BACK,
         ),
+        ReleaseState.LOCKED,
         Action.UNLOCK,
         Reason.UNLOCKING,
     ),
     "pending rollback of someone else's Helm": (
         at(there=recorded("pending-rollback", ours=False, copied_from=frozenset({2}))),
+        ReleaseState.IN_PROGRESS,
         Action.WAIT,
         Reason.BUSY_ELSEWHERE,
     ),
     "pending, ours, cut off a moment after it was unlocked": (
         at(there=recorded("pending-upgrade"), attempt=failed_attempt(action="Unlock")),
+        ReleaseState.LOCKED,
         Action.UNLOCK,
         Reason.UNLOCKING,
     ),
     "pending, ours, cut off a moment after it was unlocked, not for the first time": (
         at(there=recorded("pending-upgrade"), attempt=failed_attempt(2, action="Unlock")),
+        ReleaseState.LOCKED,
         Action.WAIT,
         Reason.BACKING_OFF,
     ),
     "pending, someone else's Helm": (
         at(there=recorded("pending-upgrade", ours=False)),
+        ReleaseState.IN_PROGRESS,
         Action.WAIT,
         Reason.BUSY_ELSEWHERE,
     ),
     "pending, someone else's Helm, aged out": (
         at(there=recorded("pending-upgrade", ours=False, age=1801)),
+        ReleaseState.LOCKED,
         Action.UNLOCK,
         Reason.UNLOCKING,
     ),
     "half uninstalled, wanted again": (
         at(there=recorded("uninstalling", removing=True)),
+        ReleaseState.HALF_UNINSTALLED,
         Action.UNINSTALL,
         Reason.RETRYING,
     ),
     "being uninstalled by someone else's Helm": (
         at(there=recorded("uninstalling")),
+        ReleaseState.IN_PROGRESS,
         Action.WAIT,
         Reason.BUSY_ELSEWHERE,
     ),
     "half uninstalled by someone else's Helm, aged out": (
         at(there=recorded("uninstalling", age=1801)),
+        ReleaseState.HALF_UNINSTALLED,
         Action.UNINSTALL,
         Reason.RETRYING,
     ),
     "uninstalled with its history kept, wanted again": (
         at(there=recorded("uninstalled")),
+        ReleaseState.HALF_UNINSTALLED,
         Action.UNINSTALL,
         Reason.RETRYING,
     ),
     "wanted, not installed, a Secret is missing": (
         at("", obstacle=MISSING),
+        ReleaseState.ABSENT,
         Action.WAIT,
         Reason.SECRET_MISSING,
     ),
     "deployed, a Secret is missing": (
         at("", recorded(), obstacle=MISSING),
+        ReleaseState.OUT_OF_SYNC,
         Action.WAIT,
         Reason.SECRET_MISSING,
     ),
     "deployed, a Secret is missing, others have changed objects of it": (
         at("", recorded(), obstacle=MISSING, drift=drifted()),
+        ReleaseState.DRIFTED,
         Action.CORRECT,
         Reason.DRIFTED,
     ),
     "deployed, a Secret is missing, an upgrade is asked for": (
         at("", recorded(), obstacle=MISSING, requests=FORCED),
+        ReleaseState.UPGRADE_REQUESTED,
         Action.WAIT,
         Reason.SECRET_MISSING,
     ),
     "deployed, a Secret is missing, a rollback is asked for": (
         at("", recorded(), obstacle=MISSING, requests=BACK),
+        ReleaseState.ROLLBACK_REQUESTED,
         Action.ROLLBACK,
         Reason.ROLLBACK_REQUESTED,
     ),
     "rolled back while a Secret was missing": (
         at("", rolled_back(held=""), obstacle=MISSING, requests=BACK),
+        ReleaseState.ROLLED_BACK,
         Action.NOTHING,
         Reason.ROLLED_BACK,
     ),
     "rolled back while a Secret was missing, which is there again": (
         at(there=rolled_back(held=""), requests=BACK),
+        ReleaseState.ROLLED_BACK,
         Action.NOTHING,
         Reason.ROLLED_BACK,
     ),
     "last revision failed, a Secret is missing": (
         at("", recorded("failed"), obstacle=MISSING),
+        ReleaseState.FAILED,
         Action.WAIT,
         Reason.SECRET_MISSING,
     ),
     "pending, ours, a Secret is missing": (
         at("", recorded("pending-upgrade"), obstacle=MISSING),
+        ReleaseState.LOCKED,
         Action.UNLOCK,
         Reason.UNLOCKING,
     ),
     "half uninstalled, wanted again, a Secret is missing": (
         at("", recorded("uninstalling", removing=True), obstacle=MISSING),
+        ReleaseState.HALF_UNINSTALLED,
         Action.UNINSTALL,
         Reason.RETRYING,
     ),
     "deployed as wanted, its repository is away": (
         at(there=recorded(), obstacle=AWAY),
+        ReleaseState.IN_SYNC,
         Action.NOTHING,
         Reason.IN_SYNC,
     ),
-    "suspended": (at(there=recorded(digest="bbbb"), suspended="its spec"), Action.NOTHING, Reason.SUSPENDED),
-    "no longer wanted": (at(None, recorded()), Action.UNINSTALL, Reason.NO_LONGER_WANTED),
+    "suspended": (
+        at(there=recorded(digest="bbbb"), suspended="its spec"),
+        ReleaseState.OUT_OF_SYNC,
+        Action.NOTHING,
+        Reason.SUSPENDED,
+    ),
+    "no longer wanted": (
+        at(None, recorded()),
+        ReleaseState.UNWANTED,
+        Action.UNINSTALL,
+        Reason.NO_LONGER_WANTED,
+    ),
     "no longer wanted, pending of a dead writer": (
         at(None, recorded("pending-install")),
+        ReleaseState.UNWANTED,
         Action.UNINSTALL,
         Reason.NO_LONGER_WANTED,
     ),
     "no longer wanted, pending, someone else's Helm": (
         at(None, recorded("pending-upgrade", ours=False)),
+        ReleaseState.IN_PROGRESS,
         Action.WAIT,
         Reason.BUSY_ELSEWHERE,
     ),
     "no longer wanted, pending, someone else's Helm, aged out": (
         at(None, recorded("pending-upgrade", ours=False, age=1801)),
+        ReleaseState.UNWANTED,
         Action.UNINSTALL,
         Reason.NO_LONGER_WANTED,
     ),
     "no longer wanted, being uninstalled by someone else's Helm": (
         at(None, recorded("uninstalling")),
+        ReleaseState.IN_PROGRESS,
         Action.WAIT,
         Reason.BUSY_ELSEWHERE,
     ),
     "no longer wanted, half uninstalled": (
         at(None, recorded("uninstalling", removing=True)),
+        ReleaseState.UNWANTED,
         Action.UNINSTALL,
         Reason.NO_LONGER_WANTED,
     ),
     "no longer wanted, half uninstalled by someone else's Helm, aged out": (
         at(None, recorded("uninstalling", age=1801)),
+        ReleaseState.UNWANTED,
         Action.UNINSTALL,
         Reason.NO_LONGER_WANTED,
     ),
     "no longer wanted, objects could not be corrected a moment ago": (
         at(None, recorded(), attempt=failed_attempt(digest="", action="Correct")),
+        ReleaseState.UNWANTED,
         Action.UNINSTALL,
         Reason.NO_LONGER_WANTED,
     ),
     "no longer wanted, others depend on it": (
         at(None, recorded(), dependents=("nova",)),
+        ReleaseState.UNWANTED,
         Action.WAIT,
         Reason.WAITING_FOR_DEPENDENTS,
     ),
@@ -430,10 +528,11 @@ TABLE = {
             recorded("uninstalling", removing=True),
             attempt=failed_attempt(digest="", action="Uninstall"),
         ),
+        ReleaseState.UNWANTED,
         Action.WAIT,
         Reason.BACKING_OFF,
     ),
-    "no longer wanted, gone": (at(None), Action.NOTHING, Reason.GONE),
+    "no longer wanted, gone": (at(None), ReleaseState.GONE, Action.NOTHING, Reason.GONE),
 }
 
 
@@ -444,10 +543,117 @@ def test_the_api_server_is_forgiven_sooner_than_a_release(interrupted: bool, pau
     assert decide(dataclasses.replace(at(attempt=last, jitter=1.0), retry_cap=30)).again_after == 30
 
 
-@pytest.mark.parametrize(("situation", "action", "reason"), TABLE.values(), ids=TABLE.keys())
-def test_each_state_has_one_next_action(situation: ReleaseSituation, action: Action, reason: Reason) -> None:
+@pytest.mark.parametrize(("situation", "state", "action", "reason"), TABLE.values(), ids=TABLE.keys())
+def test_each_situation_is_one_state_and_has_one_next_action(
+    situation: ReleaseSituation, state: ReleaseState, action: Action, reason: Reason
+) -> None:
     decision = decide(situation)
+    assert release_state(situation).state == state
     assert (decision.action, decision.reason) == (action, reason)
+
+
+def test_the_action_is_that_of_the_state_unless_it_is_held_back() -> None:
+    tabled = {state for _, state, _, _ in TABLE.values()}
+    assert tabled == set(ReleaseState)
+    for situation in every_situation():
+        asked_for = ACTION_OF[release_state(situation).state]
+        assert decide(situation).action in (asked_for, Action.WAIT, Action.NOTHING)
+
+
+# By gate: what holds back an action there, and the reason that is then told.
+HELD = {
+    Gate.SUSPENSION: (at(suspended="its spec"), Reason.SUSPENDED),
+    Gate.OWNER: (at(there=recorded(), owner="other"), Reason.RELEASE_NAME_TAKEN),
+    Gate.DEPENDENTS: (at(None, recorded(), dependents=("nova",)), Reason.WAITING_FOR_DEPENDENTS),
+    Gate.CHART_AND_VALUES: (at("", obstacle=MISSING), Reason.SECRET_MISSING),
+    Gate.DEPENDENCIES: (at(unmet=("mariadb",)), Reason.WAITING_FOR_DEPENDENCY),
+    Gate.DRIFT_MODE: (at(there=recorded(), drift=drifted(), drift_mode="Warn"), Reason.DRIFTED),
+    Gate.RECURRING_DRIFT: (at(there=recorded(), drift=drifted(3, NOW)), Reason.DRIFT_RECURS),
+    Gate.RUNNING_HOOK: (
+        at(there=recorded("failed"), attempt=LOST, open_hook=OpenHook("db-sync", NOW + 9)),
+        Reason.BACKING_OFF,
+    ),
+    Gate.BACKOFF: (at(attempt=failed_attempt()), Reason.BACKING_OFF),
+    Gate.PLAN: (at(planning=True), Reason.PLAN_PENDING),
+    Gate.SIZE: (at(too_large=lambda: "2 MiB"), Reason.RELEASE_TOO_LARGE),
+}
+# Asked when the action begins.
+AT_THE_BEGINNING = {Gate.SLOT, Gate.IMMUTABLE_FIELDS}
+
+
+def test_each_gate_holds_back_an_action_and_says_why() -> None:
+    assert set(HELD) | AT_THE_BEGINNING == set(Gate)
+    assert {gate: decide(situation).reason for gate, (situation, _) in HELD.items()} == {
+        gate: reason for gate, (_, reason) in HELD.items()
+    }
+    assert all(decide(situation).action in (Action.WAIT, Action.NOTHING) for situation, _ in HELD.values())
+
+
+def test_of_two_gates_the_first_one_says_why() -> None:
+    everything = at(
+        there=recorded("failed", "bbbb"),
+        suspended="its spec",
+        owner="other",
+        obstacle=MISSING,
+        unmet=("mariadb",),
+        attempt=LOST,
+        open_hook=OpenHook("db-sync", NOW + 9),
+        planning=True,
+        too_large=lambda: "2 MiB",
+    )
+    free = [
+        {},
+        {"suspended": ""},
+        {"owner": ""},
+        {"obstacle": None},
+        {"unmet": ()},
+        {"open_hook": None, "attempt": failed_attempt()},
+        {"attempt": None},
+        {"planning": False},
+        {"too_large": str},
+    ]
+    told, situation = [], everything
+    for step in free:
+        situation = dataclasses.replace(situation, **step)
+        told.append(decide(situation).reason)
+    assert told == [
+        Reason.SUSPENDED,
+        Reason.RELEASE_NAME_TAKEN,
+        Reason.SECRET_MISSING,
+        Reason.WAITING_FOR_DEPENDENCY,
+        Reason.BACKING_OFF,
+        Reason.BACKING_OFF,
+        Reason.PLAN_PENDING,
+        Reason.RELEASE_TOO_LARGE,
+        Reason.RETRYING,
+    ]
+
+
+def test_the_size_is_asked_for_only_when_nothing_else_holds_the_action_back() -> None:
+    asked: list[str] = []
+    for situation in every_situation():
+        asked.clear()
+        decision = decide(dataclasses.replace(situation, too_large=lambda: asked.append("size") or ""))
+        assert bool(asked) == (decision.action in (Action.INSTALL, Action.UPGRADE))
+
+
+@pytest.mark.parametrize(
+    ("situation", "reason"),
+    [
+        (at(there=recorded(digest="bbbb")), Reason.PLAN_PENDING),
+        (at(None, recorded()), Reason.PLAN_PENDING),
+        (at(there=recorded("failed")), Reason.RETRYING),
+        (at(None, recorded("uninstalling", removing=True)), Reason.NO_LONGER_WANTED),
+        (at(there=recorded("pending-upgrade")), Reason.UNLOCKING),
+        (at(there=recorded(), drift=drifted()), Reason.DRIFTED),
+        (at(there=recorded(), requests=FORCED), Reason.FORCED),
+        (at(there=recorded(), requests=BACK), Reason.ROLLBACK_REQUESTED),
+    ],
+)
+def test_a_plan_lets_only_what_has_begun_or_is_asked_for_by_name(
+    situation: ReleaseSituation, reason: Reason
+) -> None:
+    assert decide(dataclasses.replace(situation, planning=True)).reason == reason
 
 
 def every_situation() -> Iterator[ReleaseSituation]:
@@ -502,14 +708,14 @@ def test_no_state_is_without_an_answer_and_none_breaks_a_promise() -> None:
             assert situation.drift_mode == "Correct"
         if decision.action == Action.UNLOCK:
             assert situation.recorded is not None and situation.recorded.status.startswith("pending-")
-    assert seen >= {(action, reason) for _, action, reason in TABLE.values()} - {
+    assert seen >= {(action, reason) for _, _, action, reason in TABLE.values()} - {
         (Action.WAIT, Reason.WAITING_FOR_DEPENDENTS)
     }
 
 
 def test_every_wait_that_no_event_ends_says_when_to_look_again() -> None:
     timed = {Reason.BACKING_OFF, Reason.BUSY_ELSEWHERE, Reason.DRIFT_RECURS}
-    waits = [decide(situation) for situation, _, reason in TABLE.values() if reason in timed]
+    waits = [decide(situation) for situation, _, _, reason in TABLE.values() if reason in timed]
     assert waits
     assert all(wait.again_after is not None and wait.again_after > 0 for wait in waits)
 
@@ -536,9 +742,26 @@ def test_a_backoff_message_does_not_change_while_it_waits() -> None:
     assert first.message == later.message
 
 
-def test_the_documented_table_is_the_one_tested() -> None:
+def documented(beginning: str) -> list[list[str]]:
+    """The cells of the table of docs/releases.md whose head begins so."""
     page = (Path(__file__).parents[3] / "docs" / "releases.md").read_text(encoding="utf-8")
-    table = page.partition("|---")[2].partition("\n\n")[0]
-    documented = [line for line in table.splitlines() if line.startswith("| ")]
-    tested = [f"| {name} | {action} | `{reason}` |" for name, (_, action, reason) in TABLE.items()]
-    assert documented == tested
+    table = page.partition(f"\n| {beginning} |")[2].partition("\n\n")[0]
+    rows = [line for line in table.splitlines()[2:] if line.startswith("| ")]
+    return [[cell.strip() for cell in row.strip("|").split("|")] for row in rows]
+
+
+def test_the_documented_table_is_the_one_tested() -> None:
+    assert documented("What is found") == [
+        [name, state, action, f"`{reason}`"] for name, (_, state, action, reason) in TABLE.items()
+    ]
+
+
+def test_the_documented_states_are_those_of_the_code() -> None:
+    shown = [(state, action) for state, _, action in documented("State")]
+    assert shown == [(state, ACTION_OF[state]) for state in ReleaseState]
+
+
+def test_the_documented_gates_are_those_of_the_code_in_their_order() -> None:
+    shown = {gate: reason for gate, _, reason in documented("Gate")}
+    assert list(shown) == list(Gate)
+    assert all(f"`{reason}`" in shown[gate] for gate, (_, reason) in HELD.items())

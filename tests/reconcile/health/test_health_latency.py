@@ -77,7 +77,7 @@ class Region(WatchedCluster):
             self.clock.advance(STEP)
 
     def work(self) -> None:
-        while self.queue.oldest_due() is not None:
+        while self.queue.overdue():
             key = self.queue.take()
             assert key is not None
             kind, namespace, name = key

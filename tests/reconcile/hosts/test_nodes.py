@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from controller.reconcile.hosts.last_report import HostFindings, LastHostFindings
-from controller.reconcile.hosts.nodes_status import FIRST_OBSERVATION_SECONDS, PARSERS, NodesReconciler
+from controller.reconcile.hosts.nodes_status import FIRST_OBSERVATION_SECONDS, NodesReconciler, node_parsers
 from controller.reconcile.shared.object_store import ObjectStore
 from tests.domain.hosts.test_nodes import CORDONED, node
 from tests.fakes.world import FakeClock
@@ -22,7 +22,7 @@ class Nodes:
         self.clock = FakeClock(start=1_780_000_000.0)
         self.cluster = WatchedCluster(self.clock)
         self.events = SilentEvents()
-        self.cluster.store = ObjectStore(self.cluster.kube, self.clock, None, PARSERS)
+        self.cluster.store = ObjectStore(self.cluster.kube, self.clock, None, node_parsers("openstack"))
         self.reconciler = NodesReconciler(
             kube=self.cluster.kube,
             clock=self.clock,

@@ -11,8 +11,8 @@ import pytest
 
 from controller.domain.api.conditions import find
 from controller.domain.api.reasons import Reason
+from controller.domain.releases.actions import Action
 from controller.domain.releases.bundle import ChartRef, ReleaseSpec
-from controller.domain.releases.next_action import Action
 from controller.domain.values.chart_values import Values
 from controller.errors import (
     ChartInvalid,

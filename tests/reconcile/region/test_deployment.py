@@ -122,35 +122,40 @@ def health_of(kube: FakeKube) -> str:
     return marks_digest(bundle_mark(bundle) for bundle in kube.objects("HelmBundle"))
 
 
+def deploy(kube: FakeKube, bundle: Mapping[str, Any]) -> None:
+    """Plays helmbundle: the bundle says that its present spec is deployed."""
+    generation = bundle["metadata"]["generation"]
+    releases = [
+        {
+            "name": r["name"],
+            "namespace": "openstack",
+            "state": "Deployed",
+            "reason": "InSync",
+            "revision": 1,
+        }
+        for r in bundle["spec"]["releases"]
+    ]
+    entry = {
+        "type": "Ready",
+        "status": "True",
+        "reason": "ReleasesDeployed",
+        "message": "",
+        "observedGeneration": generation,
+        "lastTransitionTime": "2026-01-01T00:00:00Z",
+    }
+    body = {
+        "apiVersion": bundle["apiVersion"],
+        "kind": bundle["kind"],
+        "metadata": {"name": bundle["metadata"]["name"], "namespace": "openstack"},
+        "status": {"observedGeneration": generation, "releases": releases, "conditions": [entry]},
+    }
+    kube.apply(body, manager="osctl-helmbundle", subresource="status")
+
+
 def deploy_all(kube: FakeKube) -> None:
     """Plays helmbundle: every bundle says that its present spec is deployed."""
     for bundle in kube.objects("HelmBundle"):
-        generation = bundle["metadata"]["generation"]
-        releases = [
-            {
-                "name": r["name"],
-                "namespace": "openstack",
-                "state": "Deployed",
-                "reason": "InSync",
-                "revision": 1,
-            }
-            for r in bundle["spec"]["releases"]
-        ]
-        entry = {
-            "type": "Ready",
-            "status": "True",
-            "reason": "ReleasesDeployed",
-            "message": "",
-            "observedGeneration": generation,
-            "lastTransitionTime": "2026-01-01T00:00:00Z",
-        }
-        body = {
-            "apiVersion": bundle["apiVersion"],
-            "kind": bundle["kind"],
-            "metadata": {"name": bundle["metadata"]["name"], "namespace": "openstack"},
-            "status": {"observedGeneration": generation, "releases": releases, "conditions": [entry]},
-        }
-        kube.apply(body, manager="osctl-helmbundle", subresource="status")
+        deploy(kube, bundle)
     generation = status(kube)["observedGeneration"]
     body = {
         "apiVersion": OSDPL.api_version,

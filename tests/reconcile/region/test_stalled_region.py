@@ -7,17 +7,16 @@ from dataclasses import replace
 from typing import Any
 
 from controller.errors import ChartNotFound
-from controller.render.region import Region
+from controller.render.region import ChartDefaults, Region
 from tests.fakes.helm import Hook
-from tests.reconcile.region.test_region_plan import render
 from tests.reconcile.region_world import RegionWorld, replicas
 
 
 class LacksGlance(RegionWorld):
     """A region whose chart of glance is not there, in the version that it asks for."""
 
-    def render(self, obj: Mapping[str, Any]) -> Region:
-        region = render(obj)
+    def render(self, obj: Mapping[str, Any], charts: ChartDefaults) -> Region:
+        region = super().render(obj, charts)
         there = tuple(bundle for bundle in region.bundles if bundle.name != "image")
         missing = {"image": ChartNotFound('chart glance has no version "9.9.9"')}
         return replace(region, bundles=there, missing=missing)

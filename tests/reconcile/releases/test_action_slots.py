@@ -8,7 +8,8 @@ from dataclasses import replace
 
 import pytest
 
-from controller.domain.releases.next_action import Action, Attempt
+from controller.domain.releases.actions import Action
+from controller.domain.releases.situation import Attempt
 from controller.domain.shared import metrics
 from controller.errors import ControllerError
 from controller.reconcile.releases.action_slots import ActionOutcome, ActionSlots, RunningAction

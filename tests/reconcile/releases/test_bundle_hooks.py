@@ -162,7 +162,7 @@ def test_progress_has_a_bundle_looked_at_once_a_second_at_most(bench: Bench) -> 
         job = Hook(f"job-{number % 7}").job(NAMESPACE)
         meta = {**job["metadata"], "uid": f"u{number}", "resourceVersion": str(10_000 + number)}
         news.seen("MODIFIED", {**job, "metadata": meta})
-        if queue.oldest_due() is not None:
+        if queue.overdue():
             key = queue.take()
             assert key == (NAMESPACE, "compute")
             queue.done(key)

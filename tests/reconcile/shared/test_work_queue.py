@@ -21,7 +21,7 @@ def queue(clock: FakeClock) -> WorkQueue[str]:
 def due(queue: WorkQueue[str]) -> list[str]:
     """Everything that can be taken now, without waiting."""
     taken = []
-    while queue.oldest_due() is not None:
+    while queue.overdue():
         key = queue.take()
         assert key is not None
         taken.append(key)

@@ -19,9 +19,10 @@ from controller.domain.api.names import (
     SKIP_HOOKS_RELEASE_PREFIX,
     SPEC_DIGEST_LABEL,
 )
+from controller.domain.releases.actions import Action
 from controller.domain.releases.bundle import ReleaseSpec, VolumePolicy
-from controller.domain.releases.next_action import Action, Attempt
 from controller.domain.releases.requests import NOTHING_ASKED, Requests, label_of
+from controller.domain.releases.situation import Attempt
 from controller.domain.shared.redaction import Redactor
 from controller.domain.values.chart_values import Values
 from controller.errors import (

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from controller.domain.releases.actions import MAKING, Action
 from controller.domain.releases.bundle import ReleaseSpec
-from controller.domain.releases.next_action import MAKING, Action
 from controller.domain.releases.requests import Requests
 from controller.reconcile.releases.action_slots import RunningAction
 from controller.reconcile.releases.observe_release import ResolvedRelease

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from controller.domain.releases.actions import Action
 from controller.domain.releases.bundle import VolumePolicy
-from controller.domain.releases.next_action import Action
 from controller.errors import HelmCancelled, ReleaseMissing
 from controller.ports.helm import Cancellation, HelmClient, ReleaseRecords
 from controller.ports.kubernetes import NAMESPACE, SECRET, Kube

@@ -6,8 +6,9 @@ The next action would have Helm delete them and begin again, and so cut off, say
 from __future__ import annotations
 
 from controller.domain.api.keys import ReleaseKey
+from controller.domain.releases.actions import Action
 from controller.domain.releases.hooks import HookPhase, awaited_hooks, parse_hook_job
-from controller.domain.releases.next_action import Action, OpenHook
+from controller.domain.releases.situation import OpenHook
 from controller.errors import HelmFailed
 from controller.ports.helm import ReleaseRecords, Revision
 from controller.ports.kubernetes import JOB, Kube

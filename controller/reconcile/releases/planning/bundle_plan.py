@@ -28,7 +28,7 @@ from controller.reconcile.releases.actions.volume_keeper import VolumeKeeper
 from controller.reconcile.releases.observe_bundle import ObservedBundle
 from controller.reconcile.releases.observe_release import DIGEST_LENGTH
 from controller.reconcile.releases.planning.effects import DryRun, ObjectEffects
-from controller.reconcile.releases.size_guard import SizeGuard
+from controller.reconcile.releases.release_sizes import ReleaseSizes
 
 PROBLEM_LIMIT = 2000
 # Seconds until a plan that would fail is made again.
@@ -74,7 +74,7 @@ class BundlePlanner:
         records: ReleaseRecords,
         charts: ChartSource,
         clock: Clock,
-        sizes: SizeGuard,
+        sizes: ReleaseSizes,
         digest_key: Callable[[], bytes],
         keep: float,
     ) -> None:

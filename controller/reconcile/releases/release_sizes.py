@@ -1,4 +1,4 @@
-"""Guards the size of releases: told before Helm is asked to write what the API server would refuse."""
+"""The sizes of releases: told before Helm is asked to write what the API server would refuse."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from controller.domain.api.keys import ReleaseKey
 from controller.domain.api.reasons import Reason
 from controller.domain.releases.bundle import ReleaseSpec
 from controller.domain.releases.bundle_status import ReleaseView
-from controller.domain.releases.next_action import Action, NextAction
 from controller.domain.releases.release_size import nearly_too_large, release_octets, too_large
 from controller.domain.values.secret_refs import ResolvedValues
 from controller.errors import ChartInvalid, HelmFailed
@@ -23,7 +22,7 @@ from controller.reconcile.releases.observe_release import ObservedRelease
 _REMEMBERED = 3
 
 
-class SizeGuard:
+class ReleaseSizes:
     """Estimates each release once for each digest, from a render; the status remembers what runs."""
 
     def __init__(self, *, helm: HelmClient, charts: ChartSource, events: Events) -> None:
@@ -32,23 +31,22 @@ class SizeGuard:
         self._events = events
         self._known: dict[ReleaseKey, dict[str, int]] = {}
 
-    def guard(self, look: ObservedBundle, release: ObservedRelease, decision: NextAction) -> NextAction:
-        """The decision, unless it would write a record that cannot be stored."""
+    def too_large(self, look: ObservedBundle, release: ObservedRelease) -> str:
+        """Why the record of the release as it is wanted could not be stored; empty when it can be, or
+        when nobody can tell."""
         wanted = release.resolved
-        making = decision.action in (Action.INSTALL, Action.UPGRADE)
-        if not making or wanted is None or wanted.resolved is None or not wanted.digest:
-            return decision
+        if wanted is None or wanted.resolved is None or not wanted.digest:
+            return ""
         known = self._known.setdefault(look.key(release.name), {})
         if wanted.digest not in known:
             octets = self._estimate(look, wanted.spec, wanted.resolved)
             if octets is None:
-                return decision
+                return ""
             while len(known) >= _REMEMBERED:
                 known.pop(next(iter(known)))
             known[wanted.digest] = octets
             self._report(look, release.name, octets)
-        text = too_large(known[wanted.digest])
-        return NextAction(Action.WAIT, Reason.RELEASE_TOO_LARGE, text) if text else decision
+        return too_large(known[wanted.digest])
 
     def forget(self, key: ReleaseKey) -> None:
         """The release is gone."""

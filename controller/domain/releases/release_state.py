@@ -1,0 +1,180 @@
+"""The state of one release: what Helm's records and the cluster hold, beside what is wanted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from controller.domain.api.reasons import Reason
+from controller.domain.releases.requests import Requests, is_answered
+from controller.domain.releases.situation import Recorded, ReleaseSituation
+
+
+class ReleaseState(StrEnum):
+    """What a release is found to be. One action follows from each; gates may hold it back."""
+
+    GONE = "Gone"
+    """Not wanted, and nothing is recorded of it."""
+    ABSENT = "Absent"
+    """Wanted, and nothing is recorded of it."""
+    IN_PROGRESS = "InProgress"
+    """Another Helm is at work on it."""
+    UNWANTED = "Unwanted"
+    """Installed or half installed, and nobody wants it any more."""
+    LOCKED = "Locked"
+    """Its newest revision is pending, and who began it is dead."""
+    HALF_UNINSTALLED = "HalfUninstalled"
+    """Wanted again, after its uninstall has begun."""
+    ROLLBACK_REQUESTED = "RollbackRequested"
+    """An operator asks for an older revision, which is there."""
+    UPGRADE_REQUESTED = "UpgradeRequested"
+    """An operator asks for an upgrade, though nothing may have changed."""
+    FAILED = "Failed"
+    """Its newest revision failed."""
+    OUT_OF_SYNC = "OutOfSync"
+    """Its newest revision is not what is wanted, as far as that can be told, or it is not ours."""
+    ROLLBACK_IMPOSSIBLE = "RollbackImpossible"
+    """As it is wanted, but for a rollback that is asked for and cannot be made."""
+    UNREADABLE = "Unreadable"
+    """Its newest revision is what is wanted; its record cannot be read, so drift cannot be told."""
+    DRIFTED = "Drifted"
+    """Others have changed objects of it, and its revision stays: it is what is wanted, or no other can be
+    made, as its chart or values cannot be had."""
+    ROLLED_BACK = "RolledBack"
+    """At an older revision at an operator's request, until the spec or the request changes."""
+    IN_SYNC = "InSync"
+    """As it is wanted."""
+
+
+@dataclass(frozen=True)
+class ObservedState:
+    """The state, and why it is so. `again_after`: seconds until it changes by itself, None if it does not."""
+
+    state: ReleaseState
+    reason: Reason
+    message: str = ""
+    again_after: float | None = None
+
+
+# How often, in seconds, it is looked whether another Helm has come to an end.
+FOREIGN_CHECK_SECONDS = 30.0
+
+
+def release_state(situation: ReleaseSituation) -> ObservedState:
+    """The one state that the release is in. The table in docs/releases.md lists every case."""
+    recorded = situation.recorded
+    if recorded is None:
+        if situation.desired is None:
+            return ObservedState(ReleaseState.GONE, Reason.GONE)
+        return ObservedState(ReleaseState.ABSENT, Reason.NOT_INSTALLED)
+    foreign = _is_foreign(situation, recorded)
+    remaining = recorded.modified + situation.foreign_grace - situation.now
+    if foreign and remaining > 0:
+        text = f"another Helm is at work on revision {recorded.version} ({recorded.status})"
+        again_after = min(remaining, FOREIGN_CHECK_SECONDS)
+        return ObservedState(ReleaseState.IN_PROGRESS, Reason.BUSY_ELSEWHERE, text, again_after)
+    if situation.desired is None:
+        return ObservedState(ReleaseState.UNWANTED, Reason.NO_LONGER_WANTED)
+    if recorded.pending:
+        # The Lease makes us the only writer and no action of ours runs: its writer is dead.
+        text = "of another Helm aged out" if foreign else "was cut off"
+        text = f"revision {recorded.version} {text}"
+        return ObservedState(ReleaseState.LOCKED, Reason.UNLOCKING, text)
+    if recorded.half_uninstalled:
+        # Killed in the middle of an uninstall that an edit has taken back since: what is half gone is
+        # taken away whole, and the next step installs again.
+        return ObservedState(ReleaseState.HALF_UNINSTALLED, Reason.RETRYING, "left half uninstalled")
+    return _state_of_revision(situation, recorded)
+
+
+def _state_of_revision(situation: ReleaseSituation, recorded: Recorded) -> ObservedState:
+    """The state of a wanted release whose newest action has come to an end."""
+    requests, impossible = situation.requests, ""
+    if not is_answered(requests.rollback, recorded.asked):
+        # One that was served is not looked at again: what was edited since is newer.
+        impossible = _why_impossible(requests, recorded)
+        if not impossible:
+            text = f"a rollback to revision {requests.rollback_revision} was asked for"
+            return ObservedState(ReleaseState.ROLLBACK_REQUESTED, Reason.ROLLBACK_REQUESTED, text)
+    another = _another_revision(situation, recorded)
+    if another is not None:
+        # While chart or values cannot be had, what is deployed is kept as it is.
+        stays = situation.obstacle is not None and recorded.status == "deployed" and recorded.ours
+        return (_drift(situation) if stays else None) or another
+    if impossible:
+        return ObservedState(ReleaseState.ROLLBACK_IMPOSSIBLE, Reason.ROLLBACK_IMPOSSIBLE, impossible)
+    return _drift(situation) or _at_rest(situation, recorded)
+
+
+def _another_revision(situation: ReleaseSituation, recorded: Recorded) -> ObservedState | None:
+    """Why the release needs another revision, None when the newest one is to stay."""
+    if not is_answered(situation.requests.force, recorded.forced):
+        text = "an upgrade was asked for by annotation"
+        return ObservedState(ReleaseState.UPGRADE_REQUESTED, Reason.FORCED, text)
+    if _is_held(situation, recorded):
+        return None
+    if recorded.status == "superseded":
+        text = f"the record of the revision after {recorded.version} is missing"
+        return ObservedState(ReleaseState.OUT_OF_SYNC, Reason.RECORD_MISSING, text)
+    if recorded.status != "deployed":
+        return ObservedState(ReleaseState.FAILED, Reason.RETRYING, "the last revision failed")
+    if not recorded.ours:
+        text = f"revision {recorded.version} was not made by this controller"
+        return ObservedState(ReleaseState.OUT_OF_SYNC, Reason.FOREIGN_CHANGE, text)
+    if recorded.digest != situation.desired:
+        return ObservedState(ReleaseState.OUT_OF_SYNC, Reason.SPEC_CHANGED)
+    return None
+
+
+def _drift(situation: ReleaseSituation) -> ObservedState | None:
+    """What others have done to the objects of a release that keeps its revision, None for nothing."""
+    drift = situation.drift
+    if drift.error:
+        return ObservedState(ReleaseState.UNREADABLE, Reason.RECORD_UNREADABLE, drift.error)
+    return ObservedState(ReleaseState.DRIFTED, Reason.DRIFTED, str(drift)) if drift.objects else None
+
+
+def _at_rest(situation: ReleaseSituation, recorded: Recorded) -> ObservedState:
+    if not _is_held(situation, recorded):
+        return ObservedState(ReleaseState.IN_SYNC, Reason.IN_SYNC)
+    edited = "its spec is edited, " if recorded.held else ""
+    text = (
+        f"held at revision {recorded.rolled_back_to} by a rollback until {edited}"
+        "the rollback is no longer asked for, or an upgrade is"
+    )
+    return ObservedState(ReleaseState.ROLLED_BACK, Reason.ROLLED_BACK, text)
+
+
+def _is_held(situation: ReleaseSituation, recorded: Recorded) -> bool:
+    """Whether a rollback keeps the release from what its spec says; one that is no longer asked for does
+    not. Made while nobody could tell what was wanted, it stays as long as it is asked for."""
+    return bool(
+        situation.requests.rollback
+        and recorded.status == "deployed"
+        and recorded.rolled_back_to
+        and recorded.held in ("", situation.desired)
+    )
+
+
+def _why_impossible(requests: Requests, recorded: Recorded) -> str:
+    """Why the rollback that is asked for cannot be made; empty when it can."""
+    wanted = requests.rollback_revision
+    if not wanted:
+        return f'the rollback asked for names no revision: "{requests.rollback}"'
+    if wanted in recorded.usable or wanted in recorded.copied_from:
+        return ""
+    there = ", ".join(str(version) for version in sorted(recorded.usable)) or "none"
+    return f"there is no revision {wanted} to go back to; there is: {there}"
+
+
+def _is_foreign(situation: ReleaseSituation, recorded: Recorded) -> bool:
+    """Whether someone else's Helm has begun what the record tells, and may be at it still."""
+    if recorded.status == "uninstalling":
+        return not recorded.removing
+    # A rollback has the labels of the revision that it goes back to until it is done.
+    our_rollback = (
+        recorded.status == "pending-rollback"
+        and situation.requests.rollback_revision in recorded.copied_from
+        and not is_answered(situation.requests.rollback, recorded.asked)
+    )
+    return recorded.pending and not recorded.ours and not our_rollback

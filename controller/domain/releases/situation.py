@@ -1,0 +1,121 @@
+"""Everything that the next action of a release depends on, as facts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from controller.domain.releases.actions import NextAction
+from controller.domain.releases.bundle import DriftMode
+from controller.domain.releases.drift import NO_DRIFT, Drift
+from controller.domain.releases.requests import NOTHING_ASKED, Requests
+from controller.domain.shared import backoff
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """The newest revision in Helm's history.
+
+    `status` is Helm's word. `ours`: this very revision was made by us (its record says so).
+    `modified` is in seconds since the epoch. `usable` are the revisions that can be gone back to;
+    `copied_from` those that this one may be a rollback to, as its labels are theirs.
+
+    `forced` and `asked` are the marks of the requests for an upgrade and for a rollback that were there
+    when any of the revisions kept was made. `rolled_back_to` is the revision that this one went back to
+    at our hands, 0 for none, and `held` the digest that was wanted then, empty if that was not known.
+    `removing`: it is we who have begun to take the release apart.
+    """
+
+    version: int
+    status: str
+    digest: str
+    ours: bool
+    modified: float
+    usable: frozenset[int] = frozenset()
+    copied_from: frozenset[int] = frozenset()
+    forced: frozenset[str] = frozenset()
+    asked: frozenset[str] = frozenset()
+    rolled_back_to: int = 0
+    held: str = ""
+    removing: bool = False
+
+    @property
+    def pending(self) -> bool:
+        """Whether an action on it has begun and no end is recorded."""
+        return self.status.startswith("pending-")
+
+    @property
+    def half_uninstalled(self) -> bool:
+        """Whether its uninstall has begun, so that nobody knows which of its objects are left."""
+        return self.status in ("uninstalling", "uninstalled")
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """Our last action on the release. `failures` counts those in a row that ended badly for `digest`, again
+    from the first of its own after interrupted ones: an Unlock tells of one that was cut off.
+
+    `finished` is in seconds since the epoch. `requests` are those that were there when it began. `unlocks`
+    is how often an action on the release was found cut off, this one included, since it was first installed.
+    `interrupted`: the last of the failures was none of the release's own.
+    """
+
+    action: str
+    digest: str
+    finished: float
+    failures: int
+    requests: Requests = NOTHING_ASKED
+    unlocks: int = 0
+    interrupted: bool = False
+
+
+@dataclass(frozen=True)
+class OpenHook:
+    """A hook's Job that an interrupted attempt has left at work, for what is wanted still. It is waited for
+    `until` then, in seconds since the epoch."""
+
+    name: str
+    until: float
+
+
+def _fits() -> str:
+    return ""
+
+
+@dataclass(frozen=True)
+class ReleaseSituation:
+    """Everything the decision depends on.
+
+    `desired` is the digest of chart and resolved values, None when the release is no longer wanted, empty
+    as long as it cannot be told. `obstacle` says why chart or values cannot be had now, None if they can.
+    `unmet` names dependencies that are not deployed, `dependents` installed releases that still need
+    this one. `requests` is what the operator asks for. `suspended` says by what, empty when it is not.
+    `owner` is another HelmBundle whose release this is, empty where there is none. `planning`: the mode of
+    the bundle is Plan.
+    `jitter` in [0, 1) is the same at every pass at the same failure, else the shortest draw would win.
+    `foreign_grace`: seconds after which what someone else's Helm has begun counts as dead.
+    `retry_cap` is the longest pause between tries, in seconds.
+    `open_hook` is what the next revision would cut off.
+    `drift` is what differs from the deployed revision, `drift_mode` what is to happen with it.
+    `too_large` says why no Secret could hold the record of the next revision, empty when one can. It is
+    asked only when nothing else holds the action back: the answer costs a render.
+    """
+
+    desired: str | None
+    recorded: Recorded | None
+    attempt: Attempt | None
+    now: float
+    jitter: float
+    suspended: str = ""
+    owner: str = ""
+    obstacle: NextAction | None = None
+    unmet: tuple[str, ...] = ()
+    dependents: tuple[str, ...] = ()
+    requests: Requests = NOTHING_ASKED
+    planning: bool = False
+    foreign_grace: float = 1800.0
+    retry_cap: float = backoff.CAP
+    open_hook: OpenHook | None = None
+    drift: Drift = NO_DRIFT
+    drift_mode: DriftMode = "Correct"
+    too_large: Callable[[], str] = _fits

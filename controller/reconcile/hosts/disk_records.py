@@ -1,0 +1,176 @@
+"""Remembers what each host was last seen to keep the disks of its servers in; see `domain.host_disks`."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import logging
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from controller.domain.api.names import MANAGED_BY, MANAGED_BY_US
+from controller.domain.hosts.host_disks import HostDisks, Seen, observe_disks, parse_backend, read_disks
+from controller.domain.hosts.node_pods import RunningCompute
+from controller.domain.shared.cloud_facts import CloudView
+from controller.domain.shared.times import seconds_of
+from controller.errors import ApiUnavailable, Conflict, KubeError
+from controller.ports.kubernetes import CONFIGMAP, SECRET, Kube, KubeObject
+from controller.ports.system import Clock
+from controller.reconcile.hosts.observe import NodesSnapshot
+from controller.reconcile.shared.fair_order import FairOrder
+
+log = logging.getLogger(__name__)
+
+NAME = "osctl-host-disks"
+FILE = "nova.conf"
+# A configuration, of which each DaemonSet has one, is read so often, in seconds, and so many in one pass;
+# but at once for a nova-compute that has just started.
+READ_EVERY, READ_AT_ONCE = 10.0, 5
+
+_Source = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Configuration:
+    """`written`: when it was last changed, 0.0 where that is not known."""
+
+    backend: str
+    written: float
+
+
+class DiskRecords:
+    """A ConfigMap in the region's namespace, with an entry for each host. One thread at a time."""
+
+    def __init__(self, kube: Kube, clock: Clock, namespace: str) -> None:
+        self._kube = kube
+        self._clock = clock
+        self._namespace = namespace
+        self._read_at: dict[_Source, float] = {}
+        self._order = FairOrder()
+
+    def read(self) -> dict[str, HostDisks]:
+        """By host. Raises KubeError."""
+        return _records(self._kube.get(CONFIGMAP, NAME, self._namespace))
+
+    def look(self, scene: NodesSnapshot, view: CloudView) -> None:
+        """Writes down what has changed; a refusal is logged, and nothing is known again.
+
+        Raises ApiUnavailable.
+        """
+        try:
+            self._look(scene, view)
+        except ApiUnavailable:
+            raise
+        except KubeError as error:
+            log.warning("where hosts keep disks is not seen again: %s", error)
+
+    def _look(self, scene: NodesSnapshot, view: CloudView) -> None:
+        hosts = {name: scene.host(name, view) for name in scene.nodes if scene.is_compute(name)}
+        running = _running(scene, hosts)
+        live = self._kube.get(CONFIGMAP, NAME, self._namespace)
+        before = _records(live)
+        found = self._configurations(running, before)
+        now = self._clock.now()
+        due: dict[str, str | None] = {}
+        for host, compute in running.items():
+            configuration = found.get((compute.kind, compute.source))
+            if configuration is None:
+                continue
+            hypervisor = view.hypervisor(host)
+            seen = Seen(
+                backend=configuration.backend,
+                run=compute.run,
+                fresh=0.0 < configuration.written <= compute.made,
+            )
+            servers = hypervisor.servers if hypervisor is not None else None
+            after = observe_disks(before.get(host), seen, servers, now)
+            if after != before.get(host):
+                due[host] = after.written()
+        for host in _left(scene, hosts, view) - running.keys():
+            if host in before and not before[host].away:
+                due[host] = replace(before[host], away=True).written()
+        known = {one.host for one in view.services} | set(hosts.values())
+        due |= {host: None for host in before if host not in known}
+        if due:
+            self._write(live, due)
+
+    def _configurations(
+        self, running: Mapping[str, RunningCompute], before: Mapping[str, HostDisks]
+    ) -> dict[_Source, _Configuration]:
+        """Those that are read in this look."""
+        now = self._clock.monotonic()
+        sources = {(one.kind, one.source) for one in running.values()}
+        begun = {
+            (one.kind, one.source)
+            for host, one in running.items()
+            if host not in before or before[host].run != one.run
+        }
+        self._read_at = {source: at for source, at in self._read_at.items() if source in sources}
+        due = [one for one in sources - begun if now - self._read_at.get(one, -READ_EVERY) >= READ_EVERY]
+        turn = self._order.of(due, lambda one: one)[:READ_AT_ONCE]
+        for source in turn:
+            self._order.reached(source)
+        self._read_at |= dict.fromkeys([*begun, *turn], now)
+        return {source: self._configuration(*source) for source in (*begun, *turn)}
+
+    def _configuration(self, kind: str, name: str) -> _Configuration:
+        """What cannot be read is a configuration that is not clear, too."""
+        resource = {"Secret": SECRET, "ConfigMap": CONFIGMAP}.get(kind)
+        live = self._kube.get(resource, name, self._namespace) if resource is not None and name else None
+        text = _text(live) if live is not None else ""
+        if live is None or not text:
+            return _Configuration("", 0.0)
+        return _Configuration(parse_backend(text), _written(live))
+
+    def _write(self, live: KubeObject | None, due: Mapping[str, str | None]) -> None:
+        if live is not None:
+            meta = {"resourceVersion": live["metadata"]["resourceVersion"]}
+            self._kube.merge_patch(CONFIGMAP, NAME, self._namespace, {"metadata": meta, "data": dict(due)})
+            return
+        meta = {"name": NAME, "namespace": self._namespace, "labels": {MANAGED_BY: MANAGED_BY_US}}
+        data = {host: text for host, text in due.items() if text is not None}
+        head = {"apiVersion": CONFIGMAP.api_version, "kind": CONFIGMAP.kind}
+        try:
+            self._kube.create({**head, "metadata": meta, "data": data})
+        except Conflict:
+            log.info("the next pass writes where hosts keep disks")
+
+
+def _records(live: KubeObject | None) -> dict[str, HostDisks]:
+    given = ((live or {}).get("data") or {}).items()
+    return {host: record for host, text in given if (record := read_disks(text)) is not None}
+
+
+def _running(scene: NodesSnapshot, hosts: Mapping[str, str]) -> dict[str, RunningCompute]:
+    """By host; none of a node that has several, as while one takes over from another."""
+    found: dict[str, list[RunningCompute]] = {}
+    for pod in scene.pods:
+        if pod.compute is not None and pod.node in hosts:
+            found.setdefault(hosts[pod.node], []).append(pod.compute)
+    return {host: computes[0] for host, computes in found.items() if len(computes) == 1}
+
+
+def _left(scene: NodesSnapshot, hosts: Mapping[str, str], view: CloudView) -> set[str]:
+    """Hosts of computes that may be given servers: on a ready Node, and with a service that counts as up."""
+    up = {one.host for one in view.services if one.up}
+    return up & {host for name, host in hosts.items() if scene.nodes[name].is_ready}
+
+
+def _text(live: KubeObject) -> str:
+    text = str((live.get("data") or {}).get(FILE) or "")
+    if live["kind"] != SECRET.kind:
+        return text
+    try:
+        return base64.b64decode(text, validate=True).decode()
+    except (binascii.Error, ValueError):
+        return ""
+
+
+def _written(live: KubeObject) -> float:
+    """When it was last written, by the API server's own notes."""
+    times = [seconds_of(one.get("time")) for one in _entries(live) if not one.get("subresource")]
+    return max(times) if times and all(times) else 0.0
+
+
+def _entries(live: KubeObject) -> Iterable[Mapping[str, str]]:
+    return live["metadata"].get("managedFields") or ()
