@@ -11,7 +11,7 @@ import pytest
 
 from sandbox.cluster import Sandbox
 from sandbox.node import plan
-from sandbox.processes import read_pid_file
+from sandbox.processes import ProcessIdentity, is_running, observe_process, read_pid_file
 from tests.real.conftest import IMAGE, volumes_of
 from tests.real.machine import Machine, observe_machine
 
@@ -180,20 +180,26 @@ def test_the_machine_is_as_it_was(untouched: Machine, node: Sandbox) -> None:
     assert {Path(path).name for path in during.groups - untouched.groups} == {group}
 
 
-def test_down_ends_every_process_and_removes_every_group(untouched: Machine, tmp_path: Path) -> None:
-    box = Sandbox.up("real-down", real=True)
-    identity = read_pid_file(plan.NodeLayout(box.layout.node).identity)
-    assert identity is not None
-    inside = Path(f"/proc/{identity.pid}/ns/pid").readlink()
-    box.down()
-    left = []
+def processes_of(namespace: Path) -> list[ProcessIdentity]:
+    """Those in that PID namespace, whose number may be another's once it has gone."""
+    found = []
     for entry in Path("/proc").iterdir():
         try:
-            if entry.name.isdigit() and (entry / "ns/pid").readlink() == inside:
-                left.append(entry.name)
+            if entry.name.isdigit() and (entry / "ns/pid").readlink() == namespace:
+                found.append(observe_process(int(entry.name)))
         except OSError:
             continue
-    assert left == []
+    return [one for one in found if one is not None]
+
+
+def test_down_ends_every_process_and_removes_every_group(untouched: Machine, tmp_path: Path) -> None:
+    box = Sandbox.up("real-down", real=True)
+    init = read_pid_file(plan.NodeLayout(box.layout.node).identity)
+    assert init is not None
+    inside = processes_of(Path(f"/proc/{init.pid}/ns/pid").readlink())
+    assert init in inside
+    box.down()
+    assert [one for one in inside if is_running(one)] == []
     assert not box.layout.directory.exists()
     group = plan.cgroup_name(box.layout.directory)
     assert not list(Path("/sys/fs/cgroup").glob(f"*/{group}")) + list(Path("/sys/fs/cgroup").glob(group))
