@@ -15,7 +15,7 @@ export PYTHONPYCACHEPREFIX = $(abspath $(VENV))/pycache
 # seconds in each process of pytest. Empty is off.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: help setup demo demo-down test test-changed test-fast test-cluster test-sample test-openstack test-image test-exhaustive lint lock rbac schemas bench soak clean
+.PHONY: help setup demo demo-real demo-down test test-changed test-fast test-cluster test-sample test-openstack test-image test-real image test-exhaustive lint lock rbac schemas bench soak clean
 
 help: ## what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -33,13 +33,16 @@ $(READY): requirements-dev.lock pyproject.toml
 demo: setup ## a region from one resource on a real Kubernetes, on this machine
 	@$(BIN)/python -m sandbox demo
 
-demo-down: setup ## removes every process and file of the demo
+demo-real: setup ## the same with pods that run, on a real node (Linux, root)
+	@$(BIN)/python -m sandbox demo --real
+
+demo-down: setup ## removes every process and file of the demos
 	@$(BIN)/python -m sandbox demo-down
 
 test: lint test-fast test-cluster test-sample ## every test but the long sweeps
 
 test-fast: setup ## those that need no servers
-	@$(BIN)/python -m pytest -q -n 2 -m "not cluster and not slow and not exhaustive"
+	@$(BIN)/python -m pytest -q -n 2 -m "not cluster and not slow and not exhaustive and not real"
 
 test-changed: setup ## of those, what knows of the files that differ from BASE, by imports; for the inner loop
 	@$(BIN)/python -m tests.changed $(BASE)
@@ -65,6 +68,13 @@ test-image: setup ## the image as the Dockerfile says, on Debian 12 and 13 (root
 	@# Minutes, once: not to count in a test's own time.
 	@$(BIN)/python -m sandbox image
 	@$(BIN)/python -m pytest -q -m image tests/image
+
+test-real: setup ## pods that run, on a real node in namespaces of its own (Linux, root; Debian's packages)
+	@$(BIN)/python -m sandbox build
+	@$(BIN)/python -m pytest -q -m real tests/real
+
+image: setup ## the controller's image as an OCI archive, without Docker (root on Debian)
+	@$(BIN)/python -m sandbox image --archive openstack-controller.tar
 
 test-exhaustive: setup ## the long sweeps
 	@$(BIN)/python -m sandbox build

@@ -13,15 +13,20 @@ from typing import Any, Self
 from sandbox.errors import ComponentFailed
 
 FIELD_MANAGER = "sandbox"
-_PLURALS = {"Node": "/api/v1/nodes", "StorageClass": "/apis/storage.k8s.io/v1/storageclasses"}
+_PLURALS = {
+    "Node": "/api/v1/nodes",
+    "PersistentVolume": "/api/v1/persistentvolumes",
+    "StorageClass": "/apis/storage.k8s.io/v1/storageclasses",
+    "EndpointSlice": "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices",
+}
 
 
 class ApiConnection:
-    """One connection to the API server on 127.0.0.1, as administrator. A context manager."""
+    """One connection to the API server on 127.0.0.1, as one of its clients. A context manager."""
 
-    def __init__(self, port: int, pki: Path, timeout: float = 30.0) -> None:
+    def __init__(self, port: int, pki: Path, timeout: float = 30.0, client: str = "admin") -> None:
         context = ssl.create_default_context(cafile=str(pki / "ca.crt"))
-        context.load_cert_chain(pki / "admin.crt", pki / "admin.key")
+        context.load_cert_chain(pki / f"{client}.crt", pki / f"{client}.key")
         self._connection = http.client.HTTPSConnection("127.0.0.1", port, timeout=timeout, context=context)
 
     def __enter__(self) -> Self:
@@ -33,9 +38,13 @@ class ApiConnection:
         self._connection.close()
 
     def apply(self, item: Mapping[str, Any]) -> None:
-        """Server-side apply of a Node or a StorageClass. Raises ComponentFailed when it is refused."""
+        """Server-side apply of an object of one of `_PLURALS`. Raises ComponentFailed when it is refused."""
         path = f"{_PLURALS[item['kind']]}/{item['metadata']['name']}?fieldManager={FIELD_MANAGER}&force=true"
         self._request("PATCH", path, json.dumps(item), {"Content-Type": "application/apply-patch+yaml"})
+
+    def delete(self, path: str) -> None:
+        """Deletes what is at `path`, if anything is. Raises ComponentFailed when it is refused."""
+        self._request("DELETE", path, None, {})
 
     def get(self, path: str) -> dict[str, Any] | None:
         """What is at `path`, None where nothing is (404). Raises ComponentFailed on any other refusal."""

@@ -16,12 +16,19 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 VALID = datetime.timedelta(days=3650)
 SERVER_NAMES = ("localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc")
 SERVER_ADDRESSES = ("127.0.0.1", "10.0.0.1")
+REAL_NODE = "real1"
+"""The name of the one real node that a sandbox may have."""
 
 CLIENTS: dict[str, tuple[str, str]] = {
     "admin": ("admin", "system:masters"),
     "kube-controller-manager": ("system:kube-controller-manager", ""),
     "kube-scheduler": ("system:kube-scheduler", ""),
     "kwok": ("system:kwok", "system:masters"),
+    "apiserver": ("system:kube-apiserver", "system:masters"),
+    "node": ("system:sandbox-node", "system:masters"),
+    "kubelet": (f"system:node:{REAL_NODE}", "system:nodes"),
+    "kube-proxy": ("system:kube-proxy", ""),
+    "coredns": ("system:coredns", "system:masters"),
 }
 """Client certificates by file name: user and group. Each component is a user of its own in the audit log."""
 

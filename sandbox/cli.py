@@ -13,13 +13,15 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from sandbox import demo
+from sandbox import demo, demo_real
 from sandbox.build import BuildProgress, ensure_binaries, find_binaries
 from sandbox.cluster import ComponentStatus, Sandbox, list_sandboxes, take_down
 from sandbox.control_plane import COMPONENT_NAMES
 from sandbox.errors import SandboxError
 from sandbox.image.debian import SUITES, ensure_base
 from sandbox.image.dockerfile import build as build_image
+from sandbox.images.build import CONTROLLER_NAME, write_controller_archive
+from sandbox.node.plan import commands
 from sandbox.openstack.cli import app as openstack_app
 from sandbox.paths import SOURCE, Layout, sandbox_directory, state_root
 
@@ -105,14 +107,26 @@ def build() -> None:
 
 
 @app.command()
-def image() -> None:
-    """Make the controller's image as the Dockerfile says, without Docker, on each Debian (minutes, once)."""
+def image(
+    archive: Annotated[
+        Path | None,
+        typer.Option(help="Write it as an OCI archive into this file."),
+    ] = None,
+    suite: Annotated[
+        list[str] | None, typer.Option(help="The Debian below it, repeatable [all; trixie for an archive].")
+    ] = None,
+) -> None:
+    """Make the controller's image as the Dockerfile says, without Docker (minutes, once)."""
 
     def tell(step: str) -> None:
         print(f"image: {step}", file=sys.stderr, flush=True)
 
-    for suite in SUITES:
-        for layer in build_image(SOURCE.parent / "Dockerfile", ensure_base(suite, tell), tell).layers:
+    if archive is not None:
+        made = write_controller_archive(archive, (suite or ["trixie"])[0], tell)
+        print(f"{archive}  {CONTROLLER_NAME}  {made.digest}")
+        return
+    for one in suite or SUITES:
+        for layer in build_image(SOURCE.parent / "Dockerfile", ensure_base(one, tell), tell).layers:
             print(layer)
 
 
@@ -123,6 +137,9 @@ def up(
     profile: Annotated[
         str | None, typer.Option(help="Nodes: single, small (3 control, 3 compute), large:N [single].")
     ] = None,
+    real: Annotated[
+        bool, typer.Option("--real", help="With a real node, in which pods run (Linux, root).")
+    ] = False,
     timeout: Annotated[float, typer.Option(help="Seconds that the boot may take, the build apart.")] = 180.0,
 ) -> None:
     """Start a sandbox, or repair one that is half dead; at once when it runs already."""
@@ -133,7 +150,7 @@ def up(
         console.print(text, highlight=False, markup=False, soft_wrap=True)
 
     try:
-        box = Sandbox.up(name, directory, profile, timeout=timeout, report=display, tell=tell)
+        box = Sandbox.up(name, directory, profile, real=real, timeout=timeout, report=display, tell=tell)
     finally:
         display.close()
     tell(f'sandbox "{box.name}" is up, profile {box.state.profile}')
@@ -192,21 +209,27 @@ def _print_status(rows: list[tuple[Sandbox, tuple[ComponentStatus, ...]]]) -> No
         return
     table = Table("SANDBOX", "PROFILE", *COMPONENT_NAMES, "DIRECTORY", box=None)
     for box, seen in rows:
-        marks = [("healthy" if one.healthy else "sick" if one.pid else "down") for one in seen]
-        table.add_row(box.name, box.state.profile, *marks, str(box.layout.directory))
+        marks = {one.name: "healthy" if one.healthy else "sick" if one.pid else "down" for one in seen}
+        states = [marks.get(name, "-") for name in COMPONENT_NAMES]
+        table.add_row(box.name, box.state.profile, *states, str(box.layout.directory))
     Console(width=None if sys.stdout.isatty() else 240).print(table)
 
 
 @app.command()
 def logs(
-    component: Annotated[str, typer.Argument(help="etcd, apiserver, controller-manager, scheduler, kwok")],
+    component: Annotated[
+        str,
+        typer.Argument(
+            help="etcd, apiserver, controller-manager, scheduler, kwok; kubelet and others of a node"
+        ),
+    ],
     name: Name = DEFAULT_NAME,
     directory: Directory = None,
     lines: Annotated[int, typer.Option(help="How many from the end; 0 for all.")] = 100,
 ) -> None:
     """Print the log of one component."""
     layout = Layout(sandbox_directory(name, directory))
-    names = {one.removeprefix("kube-"): one for one in COMPONENT_NAMES}
+    names = {one.removeprefix("kube-"): one for one in (*COMPONENT_NAMES, *commands())}
     full = names.get(component.removeprefix("kube-"))
     if full is None:
         raise SandboxError(f'no component "{component}": one of {", ".join(names)}')
@@ -227,7 +250,11 @@ def kubeconfig(name: Name = DEFAULT_NAME, directory: Directory = None) -> None:
 
 
 @app.command("demo")
-def demo_command() -> None:
+def demo_command(
+    real: Annotated[
+        bool, typer.Option("--real", help="With pods that run, on a real node (Linux, root).")
+    ] = False,
+) -> None:
     """A region from one resource on a control plane of its own: shown coming up, and left running."""
     console = stderr_console()
     display = BuildDisplay(console)
@@ -239,18 +266,22 @@ def demo_command() -> None:
         )
 
     try:
-        box = Sandbox.up(demo.NAME, report=display, tell=tell)
+        box = Sandbox.up(demo_real.NAME if real else demo.NAME, real=real, report=display, tell=tell)
     finally:
         display.close()
-    demo.run_demo(box, tell)
+    if real:
+        demo_real.run_real_demo(box, tell)
+    else:
+        demo.run_demo(box, tell)
     tell("Ready")
-    print(f"\n{demo.next_steps(box)}", flush=True)
+    print(f"\n{demo_real.next_steps(box) if real else demo.next_steps(box)}", flush=True)
 
 
 @app.command("demo-down")
 def demo_down_command() -> None:
-    """Stop the demo: every process and file of it goes."""
-    print("the demo is gone" if demo.remove_demo() else "there is no demo")
+    """Stop the demo, and the one with real pods: every process and file of them goes."""
+    gone = [demo.remove_demo(), demo_real.remove_real_demo()]
+    print("the demo is gone" if any(gone) else "there is no demo")
 
 
 def main() -> None:

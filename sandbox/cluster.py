@@ -16,6 +16,8 @@ from sandbox.build import GIB, Binaries, Report, check_room, ensure_binaries, fi
 from sandbox.certificates import ensure_certificates
 from sandbox.control_plane import (
     COMPONENT_NAMES,
+    POD_RANGE,
+    SERVICE_RANGE,
     Component,
     cluster_entry,
     components,
@@ -23,8 +25,12 @@ from sandbox.control_plane import (
     write_stages,
 )
 from sandbox.errors import ComponentFailed, PortTaken, SandboxError
+from sandbox.images.build import ensure_pause_image
 from sandbox.kubectl import PATIENCE, create_namespace, run_kubectl, write_service_account_kubeconfig
 from sandbox.locks import locked
+from sandbox.node.load import ImageStore, open_store
+from sandbox.node.plan import PAUSE_IMAGE
+from sandbox.node.prepare import check_machine, end_node, prepare_node
 from sandbox.objects import ensure_objects
 from sandbox.paths import Layout, sandbox_directory, state_root
 from sandbox.ports import find_free_ports, is_free
@@ -68,6 +74,7 @@ class Sandbox:
         directory: Path | None = None,
         profile: str | None = None,
         *,
+        real: bool = False,
         timeout: float = 180.0,
         private: bool = False,
         report: Report = lambda _: None,
@@ -76,23 +83,34 @@ class Sandbox:
         """The running, healthy sandbox `name`; started, or repaired where parts of it are dead.
 
         `directory` holds all its files; `profile` as in `parse_profile` (default: what it has, else
-        `single`); `timeout` in seconds bounds the boot, not the build; `private`: its processes are
-        killed when the calling thread ends. Raises SandboxError.
+        `single`, or `none` beside a real node); `real`: it has a real node, in which pods run;
+        `timeout` in seconds bounds the boot, not the build; `private`: its processes are killed when the
+        calling thread ends. Raises SandboxError.
         """
         if not sys.platform.startswith("linux"):
             raise SandboxError("a sandbox needs Linux; elsewhere use an existing cluster by its kubeconfig")
         parse_profile(profile or DEFAULT_PROFILE)
         layout = Layout(sandbox_directory(name, directory))
-        _read_matching_state(layout, name, profile)  # a mistake is told before minutes of building
+        # A mistake is told before minutes of building.
+        existing = _read_matching_state(layout, name, profile)
+        if existing is not None and real and not existing.real:
+            raise SandboxError(f'sandbox "{name}" has no real node; to give it one, take it down first')
+        if real:
+            check_machine(layout)
         binaries = ensure_binaries(report)
         with locked(layout.lock, timeout=LOCK_SECONDS, remove=private):
             state = _read_matching_state(layout, name, profile)
             if state is None:
                 check_room([(layout.directory, ROOM_BYTES)])
-                state = State(name, profile or DEFAULT_PROFILE, find_free_ports(), private)
+                chosen = profile or ("none" if real else DEFAULT_PROFILE)
+                state = State(name, chosen, find_free_ports(), private, real)
                 write_state(layout.state, state)
             box = cls(layout, replace(state, private=private), binaries)
+            if state.real:
+                prepare_node(layout, (POD_RANGE, SERVICE_RANGE), report, tell)
             box._ensure_up(time.monotonic() + timeout, tell)
+            if state.real:
+                box.images().load(ensure_pause_image(report), [PAUSE_IMAGE])
         return box
 
     @classmethod
@@ -133,6 +151,10 @@ class Sandbox:
         """The output of kubectl as administrator. Raises SandboxError with its error text."""
         return run_kubectl(self.binaries.kubectl, self.kubeconfig, arguments, input, timeout)
 
+    def images(self) -> ImageStore:
+        """The images of the real node. Raises SandboxError where there is none."""
+        return open_store(self.layout)
+
     def create_namespace(self, name: str, labels: Mapping[str, str]) -> None:
         """A namespace in which pods can be made at once."""
         create_namespace(self.kubectl, name, labels)
@@ -171,7 +193,7 @@ class Sandbox:
         return tuple(seen)
 
     def _components(self) -> tuple[Component, ...]:
-        return components(self.layout, self.state.ports, self.binaries)
+        return components(self.layout, self.state.ports, self.binaries, self.state.real)
 
     def _component(self, name: str) -> Component:
         """By its full name, or without `kube-` as in `apiserver`."""
@@ -187,8 +209,9 @@ class Sandbox:
     # -- boot ---------------------------------------------------------------------------------------
 
     def _ensure_up(self, deadline: float, tell: Tell) -> None:
-        running = {name for name in COMPONENT_NAMES if self._identity(name) is not None}
-        everything_runs = len(running) == len(COMPONENT_NAMES) and all(one.healthy for one in self.status())
+        names = [component.name for component in self._components()]
+        running = {name for name in names if self._identity(name) is not None}
+        everything_runs = len(running) == len(names) and all(one.healthy for one in self.status())
         if everything_runs and self.layout.complete.exists():
             return
         known = {self._identity(name) for name in running}
@@ -196,7 +219,7 @@ class Sandbox:
         strays = [one for one in processes.find_owned(self.layout.directory) if one not in known]
         processes.stop_processes(strays)
         ensure_certificates(self.layout.pki)
-        write_stages(self.binaries.stages, self.layout.stages)
+        write_stages(self.binaries.stages, self.layout.stages, volumes=not self.state.real)
         self.layout.audit_log.parent.mkdir(exist_ok=True)
         for attempt in range(1, PORT_TRIES + 1):
             try:
@@ -280,7 +303,7 @@ class Sandbox:
         """Nodes and storage classes there, every node Ready, ServiceAccounts being made."""
         self.layout.complete.unlink(missing_ok=True)
         with ApiConnection(self.state.ports.apiserver, self.layout.pki) as api:
-            ensure_objects(api, self.state.profile, deadline)
+            ensure_objects(api, self.state.profile, deadline, self.state.real)
         self.layout.complete.touch()
 
 
@@ -341,6 +364,8 @@ def take_down(name: str, directory: Path | None = None) -> bool:
         # Their data goes too: there is nothing that an orderly end would save.
         for identity in dict.fromkeys([*(one for one in recorded if one is not None), *owned]):
             processes.kill_process(identity)
+        if state.real:
+            end_node(layout)
         _remove_files(layout)
     with contextlib.suppress(OSError):  # not empty, or not there: nothing to tidy
         state_root().rmdir()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import ssl
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,8 +20,8 @@ SERVICE_RANGE = "10.0.0.0/16"
 POD_RANGE = "10.244.0.0/16"
 STAGE_DIRECTORY = SOURCE / "stages"
 AUDIT_POLICY = SOURCE / "audit-policy.yaml"
-COMPONENT_NAMES = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok")
-"""In the order of start; each needs those before it."""
+COMPONENT_NAMES = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok", "node")
+"""In the order of start; each needs those before it. `node` is the real node, of a sandbox that has one."""
 
 _MODULE_CLASS_TEST = "self.spec.storageClassName == 'kwok-volume'"
 
@@ -82,7 +83,7 @@ def _etcd(layout: Layout, ports: Ports, binaries: Binaries) -> Component:
     return Component("etcd", tuple(argv), check, (ports.etcd, ports.etcd_peer))
 
 
-def _apiserver(layout: Layout, ports: Ports, binaries: Binaries) -> Component:
+def _apiserver(layout: Layout, ports: Ports, binaries: Binaries, real: bool) -> Component:
     pki = layout.pki
     argv = [str(binaries.sandbox), "kube-apiserver"]
     argv += [f"--etcd-servers=https://127.0.0.1:{ports.etcd}", f"--etcd-cafile={pki / 'ca.crt'}"]
@@ -92,7 +93,8 @@ def _apiserver(layout: Layout, ports: Ports, binaries: Binaries) -> Component:
     argv += [f"--client-ca-file={pki / 'ca.crt'}"]
     argv += [f"--service-account-key-file={pki / 'sa.pub'}"]
     argv += [f"--service-account-signing-key-file={pki / 'sa.key'}"]
-    argv += ["--service-account-issuer=https://kubernetes.default.svc", "--authorization-mode=RBAC"]
+    argv += ["--service-account-issuer=https://kubernetes.default.svc"]
+    argv += _for_kubelets(layout) if real else ["--authorization-mode=RBAC"]
     argv += [f"--service-cluster-ip-range={SERVICE_RANGE}", "--allow-privileged=true"]
     argv += ["--endpoint-reconciler-type=none", "--profiling=false"]
     # Blocking (the default mode): a request is in the log before its answer is sent, so counts are exact.
@@ -100,6 +102,18 @@ def _apiserver(layout: Layout, ports: Ports, binaries: Binaries) -> Component:
     argv += ["--audit-log-maxsize=100", "--audit-log-maxbackup=3"]
     check = HealthCheck(ports.apiserver, "/readyz", pki)
     return Component("kube-apiserver", tuple(argv), check, (ports.apiserver,))
+
+
+def _for_kubelets(layout: Layout) -> list[str]:
+    """A kubelet sees what concerns its own pods, and is reached through the node's gateway."""
+    certificate = layout.pki / "apiserver"
+    return [
+        *("--authorization-mode=Node,RBAC", "--enable-admission-plugins=NodeRestriction"),
+        f"--kubelet-client-certificate={certificate}.crt",
+        f"--kubelet-client-key={certificate}.key",
+        "--kubelet-preferred-address-types=InternalIP",
+        f"--egress-selector-config-file={layout.egress_configuration}",
+    ]
 
 
 def _controller_manager(layout: Layout, ports: Ports, binaries: Binaries) -> Component:
@@ -138,20 +152,34 @@ def _kwok(layout: Layout, ports: Ports, binaries: Binaries) -> Component:
     return Component("kwok", tuple(argv), HealthCheck(ports.kwok, "/healthz"), (ports.kwok,))
 
 
-def components(layout: Layout, ports: Ports, binaries: Binaries) -> tuple[Component, ...]:
-    """Every component of a control plane, in the order of `COMPONENT_NAMES`."""
-    makers = (_etcd, _apiserver, _controller_manager, _scheduler, _kwok)
-    return tuple(make(layout, ports, binaries) for make in makers)
+def _node(layout: Layout, ports: Ports) -> Component:
+    argv = (sys.executable, "-P", "-m", "sandbox.node", str(layout.directory))
+    return Component("node", argv, HealthCheck(ports.node, "/healthz"), (ports.node,))
 
 
-def write_stages(source: Path, target: Path) -> None:
+def components(layout: Layout, ports: Ports, binaries: Binaries, real: bool = False) -> tuple[Component, ...]:
+    """Every component, in the order of `COMPONENT_NAMES`; the real node where there is one."""
+    control_plane = (
+        _etcd(layout, ports, binaries),
+        _apiserver(layout, ports, binaries, real),
+        _controller_manager(layout, ports, binaries),
+        _scheduler(layout, ports, binaries),
+        _kwok(layout, ports, binaries),
+    )
+    return (*control_plane, _node(layout, ports)) if real else control_plane
+
+
+def write_stages(source: Path, target: Path, volumes: bool = True) -> None:
     """Puts KWOK's stages (from the build) and our failure stages into `target`.
 
-    KWOK's volume stages serve one storage class only; they are widened to all of `STORAGE_CLASSES`.
+    KWOK's volume stages serve one storage class only; they are widened to all of `STORAGE_CLASSES`, or
+    left out where not KWOK makes the `volumes`.
     """
     target.mkdir(parents=True, exist_ok=True)
     classes = ", ".join(f"'{name}'" for name in STORAGE_CLASSES)
     for stage in sorted(source.glob("*.yaml")):
+        if stage.name.startswith("volume-") and not volumes:
+            continue
         text = stage.read_text().replace(_MODULE_CLASS_TEST, f"self.spec.storageClassName in [{classes}]")
         (target / stage.name).write_text(text)
     for stage in sorted(STAGE_DIRECTORY.glob("*.yaml")):

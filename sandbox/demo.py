@@ -44,7 +44,7 @@ def controllers_of(box: Sandbox) -> Controllers:
     )
 
 
-def install_chart(box: Sandbox, containers: Sequence[str]) -> None:
+def install_chart(box: Sandbox, containers: Sequence[str] = ALL_CONTAINERS) -> None:
     """Installs our chart with the helm command, or brings it to what it is now."""
     disabled = [name for name in ALL_CONTAINERS if name not in containers]
     settings = [f"--set=containers.{name}.enabled=false" for name in disabled]
@@ -82,26 +82,31 @@ def run_demo(box: Sandbox, tell: Tell) -> None:
 
 
 def apply_example(box: Sandbox, controllers: Controllers) -> None:
-    """Runs `osctl apply --wait` on this terminal; ends it when a controller dies meanwhile."""
+    """Applies the example's region and waits for it; not any longer than the controllers run."""
+    try:
+        apply_region(box, EXAMPLE, READY_SECONDS, controllers.check)
+    except SandboxError as error:
+        raise SandboxError(f"{error}; logs are in {controllers.directory / 'logs'}") from None
+
+
+def apply_region(box: Sandbox, example: Path, seconds: int, check: Callable[[], None] = lambda: None) -> None:
+    """Runs `osctl apply --wait` on this terminal, and ends it when `check` raises. Raises SandboxError."""
     command = [
-        *(sys.executable, "-P", "-m", "controller.cli.main", "apply", "--filename", str(EXAMPLE), "--wait"),
-        *("--timeout", f"{READY_SECONDS}s", "--kubeconfig", str(box.kubeconfig)),
+        *(sys.executable, "-P", "-m", "controller.cli.main", "apply", "--filename", str(example), "--wait"),
+        *("--timeout", f"{seconds}s", "--kubeconfig", str(box.kubeconfig)),
     ]
     path = os.pathsep.join(part for part in (str(ROOT), os.environ.get("PYTHONPATH", "")) if part)
     process = subprocess.Popen(command, env={**os.environ, "PYTHONPATH": path})
     try:
         while process.poll() is None:
-            controllers.check()
+            check()
             time.sleep(0.2)
     finally:
         if process.poll() is None:
             process.terminate()
             process.wait(10)
     if process.returncode != 0:
-        logs = controllers.directory / "logs"
-        raise SandboxError(
-            f"the region is not Ready (osctl ended with {process.returncode}); logs are in {logs}"
-        )
+        raise SandboxError(f"the region is not Ready (osctl ended with {process.returncode})")
 
 
 def next_steps(box: Sandbox) -> str:

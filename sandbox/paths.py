@@ -76,6 +76,16 @@ class Layout:
         return self.directory / "audit" / "audit.log"
 
     @property
+    def node(self) -> Path:
+        """The files of the real node."""
+        return self.directory / "node"
+
+    @property
+    def egress_configuration(self) -> Path:
+        """How the API server reaches the real node."""
+        return self.directory / "egress.yaml"
+
+    @property
     def logs(self) -> Path:
         return self.directory / "logs"
 

@@ -22,10 +22,12 @@ class NodeShape:
 
 
 def parse_profile(profile: str) -> tuple[NodeShape, ...]:
-    """The nodes of `single`, `small` or `large:N` (N nodes in all, three of them control nodes).
+    """The simulated nodes of `none`, `single`, `small` or `large:N` (N in all, three of them control nodes).
 
     Raises SandboxError on anything else.
     """
+    if profile == "none":
+        return ()
     if profile == "single":
         return (NodeShape("node1", tuple(dict.fromkeys(CONTROL_LABELS + COMPUTE_LABELS))),)
     if profile == "small":
@@ -34,7 +36,7 @@ def parse_profile(profile: str) -> tuple[NodeShape, ...]:
     if kind == "large" and number.isascii() and number.isdigit() and 6 <= int(number) <= MOST_NODES:
         return _region(compute=int(number) - 3)
     raise SandboxError(
-        f'no node profile "{profile}": use single, small or large:N with N between 6 and {MOST_NODES}'
+        f'no node profile "{profile}": use none, single, small or large:N with N between 6 and {MOST_NODES}'
     )
 
 

@@ -13,12 +13,16 @@ from sandbox.ports import Ports
 
 @dataclass(frozen=True)
 class State:
-    """The choices made when a sandbox was first started. `private`: its processes die with their parent."""
+    """The choices made when a sandbox was first started.
+
+    `private`: its processes die with their parent. `real`: it has a real node beside the simulated ones.
+    """
 
     name: str
     profile: str
     ports: Ports
     private: bool = False
+    real: bool = False
 
 
 def read_state(path: Path) -> State | None:
@@ -26,7 +30,11 @@ def read_state(path: Path) -> State | None:
     try:
         raw = json.loads(path.read_text())
         return State(
-            name=raw["name"], profile=raw["profile"], ports=Ports(**raw["ports"]), private=raw["private"]
+            name=raw["name"],
+            profile=raw["profile"],
+            ports=Ports(**raw["ports"]),
+            private=raw["private"],
+            real=raw.get("real", False),
         )
     except FileNotFoundError:
         return None

@@ -53,13 +53,18 @@ def ensure_base(suite: str, tell: Tell = lambda _: None) -> Path:
         raise SandboxError(f'no base "{suite}": one of {", ".join(SUITES)}')
     if reason := lacking():
         raise SandboxError(reason)
-    key = hashlib.sha256(" ".join((suite, *PACKAGES, *_NEEDLESS)).encode()).hexdigest()[:12]
-    target = images_root() / "bases" / f"{suite}-{key}"
+    target = base_directory(suite)
     with locked(target.with_name(f".{target.name}.lock"), timeout=LOCK_SECONDS):
         if not target.exists():
             tell(f"making the root file system of Debian {suite} (a minute, once)")
             _make(suite, target)
     return target
+
+
+def base_directory(suite: str) -> Path:
+    """Where the suite's root file system is, or will be."""
+    key = hashlib.sha256(" ".join((suite, *PACKAGES, *_NEEDLESS)).encode()).hexdigest()[:12]
+    return images_root() / "bases" / f"{suite}-{key}"
 
 
 def _make(suite: str, target: Path) -> None:

@@ -75,6 +75,35 @@ def test_no_worker_is_killed_because_its_broker_or_database_is_away(name: str) -
                 )
 
 
+@pytest.mark.parametrize(
+    ("name", "workload"),
+    [
+        ("glance", "Deployment/glance-api"),
+        ("neutron", "Deployment/neutron-server"),
+        ("placement", "Deployment/placement-api"),
+    ],
+)
+def test_liveness_asks_the_server_and_not_a_worker_that_may_be_busy(name: str, workload: str) -> None:
+    """One that takes in a large image, or still loads the application, is well."""
+    probe = dict(pod_specs(objects(name)))[workload]["containers"][0]["livenessProbe"]
+    assert probe["httpGet"] == {"path": "/", "port": 1717}
+
+
+@pytest.mark.parametrize("name", LEAN)
+def test_no_busy_node_makes_liveness_kill_what_answers_late(name: str) -> None:
+    """A second, which Kubernetes gives where nothing is said, a node at its limits needs to switch tasks."""
+    for workload, spec in pod_specs(objects(name)):
+        for container in spec["containers"]:
+            if probe := container.get("livenessProbe"):
+                assert probe.get("timeoutSeconds", 1) >= 5, f"{workload} {container['name']}"
+
+
+def test_where_the_server_tells_no_statistics_that_it_listens_is_enough() -> None:
+    values = {"conf": {"glance_api_uwsgi": {"uwsgi": {"stats": None}}}}
+    spec = dict(pod_specs(objects("glance", values)))["Deployment/glance-api"]
+    assert spec["containers"][0]["livenessProbe"]["tcpSocket"] == {"port": 9292}
+
+
 def test_an_idle_rpc_server_is_ready() -> None:
     """It holds a connection to the broker only."""
     spec = dict(pod_specs(objects("neutron")))["Deployment/neutron-rpc-server"]

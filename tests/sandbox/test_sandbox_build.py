@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from sandbox import build
+from sandbox import build, go_modules
 from sandbox.errors import BuildFailed, DiskFull
 from sandbox.toolchain import ensure_go, parse_version, required_version
 
@@ -164,7 +164,7 @@ def test_a_disk_that_fills_during_the_build_is_told_with_what_is_needed(
 
 def test_too_little_room_is_told_before_anything_is_built(go: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     usage = shutil.disk_usage("/")._replace(free=2 * build.GIB)
-    monkeypatch.setattr(build.shutil, "disk_usage", lambda _: usage)
+    monkeypatch.setattr(go_modules.shutil, "disk_usage", lambda _: usage)
     with pytest.raises(DiskFull, match=r"2\.0 GiB are free"):
         build.ensure_binaries()
     assert builds(go) == 0
@@ -173,7 +173,7 @@ def test_too_little_room_is_told_before_anything_is_built(go: Path, monkeypatch:
 def test_a_warm_go_cache_needs_less_room(go: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (go / "gocache" / "00").mkdir(parents=True)
     usage = shutil.disk_usage("/")._replace(free=2 * build.GIB)
-    monkeypatch.setattr(build.shutil, "disk_usage", lambda _: usage)
+    monkeypatch.setattr(go_modules.shutil, "disk_usage", lambda _: usage)
     build.ensure_binaries()
     assert builds(go) == 1
 

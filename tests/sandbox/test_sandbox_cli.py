@@ -54,10 +54,10 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("up", "--profile", "huge"), 'error: no node profile "huge": use single, small or large:N'),
+        (("up", "--profile", "huge"), 'error: no node profile "huge": use none, single, small or large:N'),
         (("up", "--name", "../x"), 'error: "../x" cannot name a sandbox'),
         (("kubeconfig",), 'error: there is no sandbox "default"; start it with: python -m sandbox up'),
-        (("logs", "kubelet"), 'error: no component "kubelet": one of etcd, apiserver'),
+        (("logs", "kube-dns"), 'error: no component "kube-dns": one of etcd, apiserver'),
         (("logs", "etcd"), 'error: sandbox "default" has no log of etcd; is it up?'),
     ],
 )

@@ -39,7 +39,7 @@ def test_large_has_as_many_nodes_as_asked() -> None:
     "profile", ["", "tiny", "large", "large:", "large:5", "large:x", "large:-7", "large:²"]
 )
 def test_any_other_profile_is_refused_with_the_choices(profile: str) -> None:
-    with pytest.raises(SandboxError, match="use single, small or large:N with N between 6 and 1000"):
+    with pytest.raises(SandboxError, match="use none, single, small or large:N with N between 6 and 1000"):
         parse_profile(profile)
 
 

@@ -3,6 +3,7 @@
 {{- $port := int (include "openstack-lib.endpoint.port" (list . "image" "internal" "api")) }}
 {{- $backend := get (dict "pvc" "file" "rbd" "rbd" "swift" "swift" "radosgw" "swift") $v.storage | default $v.storage }}
 {{- $claim := eq $v.storage "pvc" }}
+{{- $uwsgi := $v.conf.glance_api_uwsgi.uwsgi }}
 {{- $shared := has "ReadWriteMany" $v.volume.accessModes }}
 service: glance
 
@@ -78,7 +79,12 @@ components:
         probes:
           values: api.glance-api
           readiness: {httpGet: {path: {{ $v.endpoints.image.path.healthcheck }}, port: {{ $port }}}}
-          liveness: {httpGet: {path: {{ $v.endpoints.image.path.healthcheck }}, port: {{ $port }}}}
+          # The server itself: its one worker may be busy with a large image, or with loading the application.
+          {{- if and $uwsgi.stats (get $uwsgi "stats-http") }}
+          liveness: {httpGet: {path: /, port: {{ last (splitList ":" $uwsgi.stats) }}}}
+          {{- else }}
+          liveness: {tcpSocket: {port: {{ $port }}}}
+          {{- end }}
         scratch: [/var/lock, /var/lib/glance/tmp{{ if eq $backend "rbd" }}, /etc/ceph{{ end }}]
         volumeMounts:
           {{- if $claim }}

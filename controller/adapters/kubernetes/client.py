@@ -29,6 +29,8 @@ RETRIES_WITHIN = 20.0
 # Seconds for a connection, for silence and for the whole; octets of a log's end.
 LOG_TIMEOUTS = (2.0, 2.0)
 LOG_WITHIN = 4.0
+# What a kubelet says with success where the container, and its log, are gone.
+_NO_LOG = "unable to retrieve container logs for "
 LOG_END = 16384
 METADATA_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 USER_AGENT = "openstack-controller"
@@ -155,7 +157,8 @@ class PykubeClient:
         try:
             response = self._once("GET", target, {"User-Agent": self._user_agent}, None, LOG_TIMEOUTS)
             with closing(response):
-                return _end_of(response)
+                text = _end_of(response)
+                return "" if text.startswith(_NO_LOG) else text
         except (KubeError, requests.RequestException):
             # A pod that has not started, or is gone, has no log, and the kubelet of a lost node does
             # not answer: the cause is told without it, and nothing waits for it.

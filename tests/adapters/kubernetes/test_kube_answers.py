@@ -89,6 +89,15 @@ def test_of_a_log_with_long_lines_the_end_is_kept(
     assert log.splitlines() == lines[-4:]
 
 
+def test_that_a_log_is_gone_is_no_line_of_it(
+    proxy: ThreadingHTTPServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A kubelet says so with success, in the place of the log of a container that was removed."""
+    monkeypatch.setattr(_Proxy, "body", b"unable to retrieve container logs for containerd://0b6e90025ae0")
+    log = PykubeClient(_connection(proxy.server_port)).pod_log("web-0", "openstack", previous=True)
+    assert log == ""
+
+
 def test_a_log_that_does_not_come_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("controller.adapters.kubernetes.client.LOG_TIMEOUTS", (0.1, 0.1))
     with socket.create_server(("127.0.0.1", 0)) as silent:

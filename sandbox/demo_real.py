@@ -1,0 +1,87 @@
+"""The demo with real pods: our controller, from its own image, deploys a region that runs on a real node."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+from sandbox.cluster import Sandbox, take_down
+from sandbox.demo import CHART, NAMESPACE, RELEASE, ROOT, Tell, apply_region, install_chart
+from sandbox.errors import SandboxError
+from sandbox.images.build import CONTROLLER_NAME, ensure_controller_image, ensure_image
+from sandbox.images.names import names_of_recipes
+from sandbox.images.recipes import recipes
+from sandbox.kubectl import PATIENCE
+
+NAME = "real"
+EXAMPLE = CHART / "examples" / "core-real.yaml"
+SERIES = "2025.1"
+IMAGES_SECONDS = 120
+READY_SECONDS = 2400
+
+
+def region_images(example: Path) -> tuple[str, ...]:
+    """Every image that the region runs, as osctl tells it. Raises SandboxError."""
+    command = [sys.executable, "-P", "-m", "controller.cli.main", "images", str(example), "--output", "json"]
+    answer = subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=IMAGES_SECONDS,
+        env={"PYTHONPATH": str(ROOT), "PATH": ""},
+    )
+    if answer.returncode != 0:
+        raise SandboxError(f"osctl images {example}: {answer.stderr.strip()}")
+    return tuple(row["image"] for row in json.loads(answer.stdout))
+
+
+def load_region_images(box: Sandbox, example: Path, tell: Tell) -> None:
+    """Puts every image of the region into the real node, built first where the cache lacks it."""
+    named = names_of_recipes(region_images(example), recipes(SERIES))
+    for recipe in recipes(SERIES):
+        image = ensure_image(recipe, tell)
+        if box.images().load(image, named.get(recipe.name, ())):
+            tell(f"the node has the image {recipe.name}, {image.size / 1e6:.0f} MB")
+
+
+def run_real_demo(box: Sandbox, tell: Tell) -> None:
+    """From a running sandbox with a real node to a Ready region. Raises SandboxError."""
+    load_region_images(box, EXAMPLE, tell)
+    tell("building the controller's image as its Dockerfile says")
+    if box.images().load(ensure_controller_image(tell), [CONTROLLER_NAME]):
+        tell("the node has the controller's image")
+    tell(f"installing the chart {CHART.relative_to(ROOT)} with Helm")
+    install_chart(box)
+    wanted = f"--timeout={PATIENCE:.0f}s"
+    box.kubectl("rollout", "status", f"deployment/{RELEASE}", "--namespace", NAMESPACE, wanted, timeout=600)
+    tell(f"osctl apply -f {EXAMPLE.relative_to(ROOT)} --wait")
+    apply_region(box, EXAMPLE, READY_SECONDS)
+
+
+def remove_real_demo() -> bool:
+    """Ends the sandbox of the demo, node and region with it; False when there was none."""
+    return take_down(NAME)
+
+
+def next_steps(box: Sandbox) -> str:
+    """What to try, as commands that work when they are copied."""
+    return f"""\
+The region runs, in real pods. In a shell:
+
+  export KUBECONFIG={box.kubeconfig}
+  export PATH={box.binaries.kubectl.parent}:{Path(sys.executable).parent}:$PATH
+
+See it
+  osctl status
+  kubectl -n {NAMESPACE} get osdpl,hb,pods
+  kubectl -n {NAMESPACE} logs deploy/{RELEASE} -c core
+
+Break it: what was there comes back
+  kubectl -n {NAMESPACE} delete pod mariadb-server-0
+  kubectl -n {NAMESPACE} delete deploy keystone-api
+
+Stop, and remove every process, mount, link and file
+  make demo-down"""

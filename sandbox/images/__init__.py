@@ -1,0 +1,1 @@
+"""Images, built without Docker: recipes, root file systems, and a small writer of OCI archives."""

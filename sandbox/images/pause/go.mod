@@ -1,0 +1,3 @@
+module osctl.dev/sandbox/pause
+
+go 1.26

@@ -1,0 +1,98 @@
+"""The images that a region's pods are made of, and under which names the charts ask for them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from sandbox.errors import SandboxError
+from sandbox.images.oci import ImageConfig
+from sandbox.images.stages import SCRIPTS, Stage
+from sandbox.paths import SOURCE
+
+REGISTRY = "sandbox.local"
+SERIES = ("2025.1",)
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """One image. `repositories`: the last part of the names, without tag, that charts have for it."""
+
+    name: str
+    stages: tuple[Stage, ...]
+    config: ImageConfig = field(default_factory=ImageConfig)
+    repositories: tuple[str, ...] = ()
+
+
+BASE = Stage("base")
+NODE = Stage("node", (BASE,), packages=("iproute2", "procps", "nftables", "kmod", "ethtool", "conntrack"))
+"""What the node itself runs on."""
+
+_TOOLS = Stage(
+    "openstack-tools",
+    (BASE,),
+    packages=(
+        *("apache2", "libapache2-mod-wsgi-py3", "libpython3-stdlib", "libxml2", "libpcre2-8-0"),
+        *("iproute2", "procps", "qemu-utils", "ethtool", "nftables", "ipset", "sudo", "openssh-client"),
+    ),
+    script="openstack-tools.sh",
+)
+_MARIADB = Stage(
+    "mariadb",
+    (BASE,),
+    packages=("mariadb-server-core", "mariadb-client", "galera-4", "mariadb-backup"),
+    script="mariadb.sh",
+)
+_RABBITMQ = Stage("rabbitmq", (BASE,), packages=("rabbitmq-server",), script="rabbitmq.sh")
+_MEMCACHED = Stage("memcached", (BASE,), packages=("memcached",))
+_ENTRYPOINT = Stage(
+    "entrypoint", (BASE,), script="entrypoint.sh", inputs=(SOURCE / "images" / "entrypoint.py",)
+)
+
+
+def _openstack(series: str) -> Stage:
+    requirements = SOURCE / "openstack" / f"requirements-{series}.txt"
+    return Stage(
+        f"openstack-{series}",
+        (BASE,),
+        packages=(
+            "gcc",
+            "libc6-dev",
+            "python3-dev",
+            "python3-venv",
+            "libpcre2-dev",
+            "libffi-dev",
+        ),
+        script="openstack-venv.sh",
+        inputs=(requirements, SCRIPTS / "openstack-extra.txt", SOURCE / "openstack" / "ml2_driver.py"),
+        keep=("/var/lib/openstack",),
+    )
+
+
+_SERVICES = ("keystone", "placement", "glance", "nova", "neutron", "cinder", "openstack-client")
+
+
+def recipes(series: str) -> tuple[Recipe, ...]:
+    """Every image of a region of that series. Raises SandboxError on one there is no recipe for."""
+    if series not in SERIES:
+        raise SandboxError(f'no images of OpenStack "{series}": one of {", ".join(SERIES)}')
+    openstack_environment = {
+        "PATH": "/var/lib/openstack/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+        "LANG": "C.UTF-8",
+    }
+    return (
+        Recipe(
+            f"openstack-{series}",
+            (BASE, _openstack(series), _TOOLS),
+            ImageConfig(("bash",), environment=openstack_environment),
+            _SERVICES,
+        ),
+        Recipe("mariadb", (BASE, _MARIADB), ImageConfig(("mariadbd",)), ("mariadb",)),
+        Recipe("rabbitmq", (BASE, _RABBITMQ), ImageConfig(("rabbitmq-server",)), ("rabbitmq",)),
+        Recipe("memcached", (BASE, _MEMCACHED), ImageConfig(("memcached",)), ("memcached",)),
+        Recipe(
+            "entrypoint",
+            (BASE, _ENTRYPOINT),
+            ImageConfig(("kubernetes-entrypoint",)),
+            ("kubernetes-entrypoint",),
+        ),
+    )

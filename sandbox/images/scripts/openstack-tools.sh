@@ -1,0 +1,22 @@
+#!/bin/bash
+# The accounts and the web server that the charts' pods expect in an image of a service.
+set -eu
+for name in keystone glance placement nova neutron cinder heat horizon; do
+  groupadd --non-unique --gid 42424 "$name"
+  useradd --non-unique --uid 42424 --gid 42424 --no-create-home --home-dir "/var/lib/$name" --shell /usr/sbin/nologin "$name"
+  install -d -o 42424 -g 42424 "/var/lib/$name" "/var/log/$name" "/etc/$name"
+done
+# Keystone runs under Apache: with the packages of the virtual environment, and without the default site.
+rm -f /etc/apache2/sites-enabled/* /etc/apache2/ports.conf
+touch /etc/apache2/ports.conf
+a2enmod --quiet wsgi headers
+echo 'WSGIPythonHome /var/lib/openstack' > /etc/apache2/conf-enabled/openstack.conf
+install -d /var/www/cgi-bin/keystone
+for name in keystone-wsgi-public keystone-wsgi-admin; do
+  ln -s /var/lib/openstack/bin/keystone-wsgi-public "/var/www/cgi-bin/keystone/$name"
+done
+# The pages of noVNC, without the proxy that its package would bring: that is Nova's.
+cd /tmp
+apt-get -qq download novnc
+dpkg-deb --extract novnc_*.deb /tmp/novnc
+cp -a /tmp/novnc/usr/share/novnc /usr/share/novnc

@@ -1,0 +1,136 @@
+"""What must be there before a real node starts: a machine that can have one, programs, and its files."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+
+from sandbox import processes
+from sandbox.errors import SandboxError
+from sandbox.go_modules import Report
+from sandbox.images.recipes import BASE, NODE
+from sandbox.images.stages import ensure_stage
+from sandbox.node import plan
+from sandbox.node.cgroups import missing_controllers, remove_cgroup
+from sandbox.node.init import InitPlan
+from sandbox.node.programs import NodePrograms, ensure_node_programs
+from sandbox.paths import Layout
+
+TOOLS = ("unshare", "mount", "umount", "pivot_root", "ip", "hostname", "apt-get", "dpkg-deb")
+NAMESPACES = ("--mount", "--net", "--uts", "--ipc", "--pid", "--fork", "--kill-child=KILL")
+MOST_PATH = 100
+"""Bytes of the path of a Unix socket, which the kernel limits to 107."""
+
+Tell = Callable[[str], None]
+
+
+def check_machine(layout: Layout) -> None:
+    """Raises SandboxError, naming everything at once that keeps this machine from running a real node."""
+    problems = list(_problems(layout))
+    if problems:
+        raise SandboxError(
+            "a real node cannot run here:\n" + "\n".join(f"  - {problem}" for problem in problems)
+        )
+
+
+def _problems(layout: Layout) -> list[str]:
+    if not sys.platform.startswith("linux"):
+        return ["it needs Linux"]
+    if os.geteuid() != 0:
+        return ["it needs root: namespaces, mounts and control groups are made"]
+    problems = [
+        f"there is no command {tool}" for tool in TOOLS if shutil.which(tool, path=_command_path()) is None
+    ]
+    lacking = missing_controllers()
+    if lacking:
+        problems.append(f"/sys/fs/cgroup has no controller {', '.join(lacking)} for groups of our own")
+    if not problems:
+        answer = subprocess.run(
+            ["unshare", *NAMESPACES, "ip", "link", "add", "one", "type", "veth", "peer", "name", "other"],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+            env={**os.environ, "PATH": _command_path()},
+        )
+        if answer.returncode != 0:
+            problems.append(f"no namespace with a link of its own can be made: {answer.stderr.strip()}")
+    if "overlay" not in Path("/proc/filesystems").read_text():
+        problems.append("the kernel has no overlay file system")
+    socket = str(plan.NodeLayout(layout.node).egress)
+    if len(socket) > MOST_PATH:
+        problems.append(f"the path {socket} is too long for a socket: give a shorter --dir")
+    return problems
+
+
+def _command_path() -> str:
+    return f"{os.environ.get('PATH', '')}:/usr/local/sbin:/usr/sbin:/sbin"
+
+
+def prepare_node(layout: Layout, ranges: tuple[str, str], report: Report, tell: Tell) -> None:
+    """Builds what is not built, and writes all files that the node starts from.
+
+    `ranges`: the addresses of pods and of Services. Raises SandboxError.
+    """
+    programs = ensure_node_programs(report, tell)
+    for stage in (BASE, NODE):
+        ensure_stage(stage, tell)
+    node = plan.NodeLayout(layout.node)
+    for place in (node.root, node.changes, node.work, node.kubelet, node.volumes, layout.logs):
+        place.mkdir(parents=True, exist_ok=True)
+    containerd = layout.node / "containerd"
+    containerd.mkdir(exist_ok=True)
+    cgroup = plan.cgroup_name(layout.directory)
+    for name, content in plan.configuration_files(cgroup, *ranges).items():
+        path = node.configuration / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content)
+    layout.egress_configuration.write_text(plan.egress_configuration(node.egress))
+    (layout.node / "plan.json").write_text(json.dumps(asdict(_init_plan(layout, programs))))
+
+
+def _init_plan(layout: Layout, programs: NodePrograms) -> InitPlan:
+    node = plan.NodeLayout(layout.node)
+    inside = str(plan.INSIDE)
+    # Directories: runc looks at the one that it is in, and would not see a file that is mounted there.
+    binds = {
+        f"{inside}/configuration": node.configuration,
+        f"{inside}/pki": layout.pki,
+        f"{inside}/logs": layout.logs,
+        f"{inside}/containers": programs.containers,
+        f"{inside}/runc": programs.runc,
+        f"{inside}/kubelet": programs.kubernetes,
+        f"{inside}/coredns": programs.coredns,
+        "/var/lib/kubelet": node.kubelet,
+        "/var/lib/containerd": layout.node / "containerd",
+        plan.VOLUMES: node.volumes,
+        "/etc/resolv.conf": node.configuration / "resolv.conf",
+        "/etc/hosts": node.configuration / "hosts",
+    }
+    return InitPlan(
+        hostname=plan.NAME,
+        lower=[str(NODE.tree), str(BASE.tree)],
+        changes=str(node.changes),
+        work=str(node.work),
+        root=str(node.root),
+        binds={target: str(source) for target, source in binds.items()},
+        own_sysctls=plan.SYSCTLS,
+        address=plan.ADDRESS,
+        gateway=plan.GATEWAY,
+        path=f"{inside}/containers:{inside}/runc",
+        commands=plan.commands(),
+    )
+
+
+def end_node(layout: Layout) -> None:
+    """Ends what may be left of a node whose own process was ended, and removes its control groups."""
+    identity = processes.read_pid_file(plan.NodeLayout(layout.node).identity)
+    if identity is not None:
+        processes.kill_process(identity)
+    remove_cgroup(plan.cgroup_name(layout.directory))
