@@ -37,7 +37,7 @@ def test_a_first_install_goes_on_beside_a_chart_that_is_not_there() -> None:
     world.turn()
     assert world.said("Reconciling") == ("", "")
     assert world.said("Stalled") == ("True", "ChartNotFound")
-    assert world.words("Stalled").startswith("nothing happens in image before")
+    assert world.words("Stalled").startswith("nothing happens in image until")
     # Of what is not rendered nobody knows how many releases it has.
     assert world.region["status"]["progress"] == "3/4"
 
