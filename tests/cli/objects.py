@@ -5,12 +5,14 @@ from __future__ import annotations
 import functools
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import typer.testing
 import yaml
 from click.testing import Result
 from typer.testing import CliRunner
 
+from controller.adapters.charts import source
 from controller.cli.main import app
 from controller.domain.api.names import API_VERSION, DEPLOYMENT_LABEL, SERVICE_LABEL
 
@@ -24,7 +26,9 @@ typer.testing._get_command = functools.cache(typer.testing._get_command)
 
 def osctl(*arguments: str, input: str | None = None) -> Result:
     """osctl as from a pipe: no terminal, no colour."""
-    return CliRunner().invoke(app, list(arguments), input=input)
+    # Nothing changes a chart while a command runs: its files are looked for once.
+    with mock.patch.object(source, "walk", functools.cache(source.walk)):
+        return CliRunner().invoke(app, list(arguments), input=input)
 
 
 def condition(type_: str, status: str, reason: str, message: str = "", generation: int = 1) -> dict[str, Any]:
