@@ -61,10 +61,14 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Confirmation:
-    """`given` tells one from another that names the same. `seen` is None until it was taken up."""
+    """`given` tells one from another that names the same. `seen` is None until it was taken up.
+
+    `report`: of the compute service, as it stood on the Node when the confirmation was given; empty for none.
+    """
 
     machine: Machine
     given: str = ""
+    report: str = ""
     seen: Seen | None = None
 
     def written(self) -> str:
@@ -122,19 +126,20 @@ def read_given(fenced: Mapping[str, Any]) -> Confirmation:
     """`spec.fenced` of a maintenance; of its status, besides, what was seen when that was taken up."""
     named = (str(fenced.get(key) or "") for key in ("nodeUID", "bootID", "ready", "lastHeartbeatTime"))
     seen = str(fenced.get("seen") or "")
-    given = str(fenced.get("givenAt") or "")
-    return Confirmation(Machine(*named), given, _parse_seen(seen) if seen else None)
+    given, report = str(fenced.get("givenAt") or ""), str(fenced.get("lastReport") or "")
+    return Confirmation(Machine(*named), given, report, _parse_seen(seen) if seen else None)
 
 
-def given_as(machine: Machine, given: str = "") -> dict[str, str]:
-    """A machine as `spec.fenced` names it."""
+def given_as(machine: Machine, given: str = "", report: str = "") -> dict[str, str]:
+    """A machine, and the last report of its compute, as `spec.fenced` names them."""
     named = {
         "nodeUID": machine.uid,
         "bootID": machine.boot,
         "ready": machine.ready,
         "lastHeartbeatTime": machine.heartbeat,
     }
-    return named | ({"givenAt": given} if given else {})
+    more = {"givenAt": given, "lastReport": report}
+    return named | {name: text for name, text in more.items() if text}
 
 
 def same_word(one: Confirmation, other: Confirmation) -> bool:
