@@ -30,7 +30,6 @@ from controller.domain.credentials.secret_status import (
     with_certificates,
 )
 from controller.domain.region.plan import holds_for_approval
-from controller.domain.releases.bundle import VolumePolicy
 from controller.domain.values.catalogue import CredentialSecret
 from controller.errors import Conflict, ObjectMissing, ObjectRefused, SpecInvalid
 from controller.ports.kubernetes import HELMBUNDLE, OSDPL, Events, Kube, KubeObject, KubeObjects
@@ -38,6 +37,7 @@ from controller.ports.system import Clock, Randomness
 from controller.reconcile.credentials.certificates import Certificates
 from controller.reconcile.credentials.clouds_export import CloudsExport
 from controller.reconcile.credentials.store import CredentialStore
+from controller.reconcile.shared.claims_left import credentials_policy
 from controller.reconcile.shared.managed_region import managed_region
 from controller.reconcile.shared.region_status import apply_region_status
 
@@ -137,7 +137,7 @@ class SecretsReconciler:
         plan = plan_credentials(
             wanted,
             store.observe(secret.name for secret in wanted),
-            volumes=_volumes(osdpl),
+            volumes=credentials_policy(self._kube, osdpl),
             recorded=recorded,
             bundles=frozenset(str(bundle["metadata"]["labels"][SERVICE_LABEL]) for bundle in bundles),
         )
@@ -212,7 +212,8 @@ class SecretsReconciler:
 
     def _say_farewell(self, store: CredentialStore, osdpl: KubeObject) -> None:
         """The region goes: only who goes with it is corrected."""
-        for change in plan_farewell(store.observe(()).values(), _volumes(osdpl)).changes:
+        policy = credentials_policy(self._kube, osdpl)
+        for change in plan_farewell(store.observe(()).values(), policy).changes:
             store.apply(change)
 
     def _exported(
@@ -251,10 +252,6 @@ class SecretsReconciler:
 
 def _spec(osdpl: Mapping[str, Any]) -> Mapping[str, Any]:
     return osdpl.get("spec") or {}
-
-
-def _volumes(osdpl: Mapping[str, Any]) -> VolumePolicy:
-    return "Delete" if _spec(osdpl).get("volumes") == "Delete" else "Retain"
 
 
 def _generation(osdpl: Mapping[str, Any]) -> int:

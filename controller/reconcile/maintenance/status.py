@@ -201,7 +201,7 @@ class StatusWriter:
         if standing.started:
             status["startedAt"] = timestamp(standing.started)
         if "fenced" in before and (work.word is not None or work.spec.fenced is None):
-            # Also while it is taken back: given again, it is still the same word, and what made it void counts.
+            # Also while it is taken back: given again, it is the same word, and what made it void counts.
             status["fenced"] = before["fenced"]
         if work.deleting:
             status["rollingBackSince"] = timestamp(work.ending or work.now)

@@ -15,6 +15,7 @@ from controller.ports.helm import Cancellation, HelmClient, ReleaseRecords
 from controller.ports.kubernetes import NAMESPACE, SECRET, Kube
 from controller.reconcile.releases.actions.volume_keeper import NOTHING, VolumeKeeper
 from controller.reconcile.releases.hooks.previous_runs import delete_last_runs
+from controller.reconcile.shared.claims_left import has_kept_claims
 
 
 @dataclass(frozen=True)
@@ -110,7 +111,10 @@ class ReleaseRemoval:
         return found is not None and bool(found["metadata"].get("deletionTimestamp"))
 
     def _delete_kept_secrets(self, removal: Removal) -> None:
-        """Keys that a chart keeps beside its volumes (Keystone's fernet keys) go where those go."""
+        """Keys that a chart keeps beside its volumes (Keystone's fernet keys) go where those go; not while
+        claims are left that were kept earlier."""
+        if has_kept_claims(self._kube, removal.namespace):
+            return
         rendered = self._records.manifest(removal.release, removal.namespace, removal.version)
         for obj in (*rendered.manifest, *rendered.hooks):
             kept = (obj["metadata"].get("annotations") or {}).get("helm.sh/resource-policy") == "keep"
