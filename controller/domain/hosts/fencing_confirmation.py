@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from controller.domain.api.conditions import find
-from controller.domain.shared.cloud_facts import ComputeService
+from controller.domain.shared.cloud_facts import MARK, ComputeService
 
 # No part of what is named has a blank or a slash.
 _PART = re.compile(r"^[^\s/]*$")
@@ -213,7 +213,15 @@ def ran_since(seen: Seen, service: ComputeService | None, peers: Iterable[Peer])
     for one in peers:
         if one.mark not in seen.peers and not one.confirmed:
             return f"its machine ran as the node {one.name} since then: fence that one"
-    return reported_since(seen.report, service)
+    return reported_since(seen.report, service) or _changed_by_others(seen.report, service)
+
+
+def _changed_by_others(report: str, service: ComputeService | None) -> str:
+    """That somebody else changed the compute service, which would hide a report of about the same time."""
+    if service is None or report.rpartition("@")[2] == report_of(service).rpartition("@")[2]:
+        return ""
+    ours = not service.enabled and service.reason.startswith(MARK)
+    return "" if ours else "its compute service was changed by somebody else, and may have reported since"
 
 
 def renewed(confirmation: Confirmation, service: ComputeService | None) -> Confirmation:

@@ -240,6 +240,17 @@ def test_a_compute_that_reports_while_it_is_held_down_ends_its_evacuation(by: st
     assert evacuations(world) <= begun + 2
 
 
+def test_somebody_elses_change_of_a_compute_that_is_held_down_hides_no_report(world: NodeWorld) -> None:
+    """Between the same two looks: Nova's notes tell only that something was written."""
+    begun = evacuations(world)
+    world.cloud.report("cmp1")
+    service = world.cloud.services["cmp1"]
+    world.cloud.services["cmp1"] = replace(service, reason="being looked at")
+    world.look(20)
+    assert evacuations(world) == begun
+    assert "was changed by somebody else" in told(world)
+
+
 @pytest.mark.parametrize("by", WORDS)
 def test_a_confirmation_given_before_nova_has_noticed_holds(by: str) -> None:
     """Nova calls a compute up for a minute after its last report; we disable it meanwhile."""
