@@ -9,7 +9,7 @@ from typing import Any
 
 from containers.node import REGION_PARSERS
 from controller.domain.api.conditions import timestamp
-from controller.domain.api.names import DRAIN_LOCK_LABEL
+from controller.domain.api.names import DRAIN_LOCK_LABEL, REPORT_ANNOTATION
 from controller.domain.api.region_name import RegionName, node_notes
 from controller.domain.hosts.fencing_confirmation import Confirmation, given_as, machine_of
 from controller.errors import CloudUnavailable
@@ -155,7 +155,9 @@ class NodeWorld:
 
     def confirmed(self, node: str) -> dict[str, str]:
         """For spec.fenced; each is another one."""
-        return given_as(machine_of(self.kube.get(NODE, node)), timestamp(self.clock.now() + next(SERIAL)))
+        live = self.kube.get(NODE, node)
+        report = node_notes(self.namespace, live).get(REPORT_ANNOTATION, "") if live is not None else ""
+        return given_as(machine_of(live), timestamp(self.clock.now() + next(SERIAL)), report)
 
     def maintenance(self, name: str) -> dict[str, Any]:
         found = self.kube.get(NODE_MAINTENANCE, name)

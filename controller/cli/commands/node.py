@@ -18,8 +18,8 @@ from controller.cli.options import DEFAULT_TIMEOUT, Context, Kubeconfig, Namespa
 from controller.cli.output import Format, print_data, print_table, soft_wrapped, stderr, stdout
 from controller.cli.views.node import network_rows, node_causes, node_rows, plan_rows, plan_summary
 from controller.domain.api.conditions import find, timestamp
-from controller.domain.api.names import API_VERSION, DISKS_ANNOTATION, FENCED_ANNOTATION
-from controller.domain.api.region_name import RegionName, node_note, region_of
+from controller.domain.api.names import API_VERSION, DISKS_ANNOTATION, FENCED_ANNOTATION, REPORT_ANNOTATION
+from controller.domain.api.region_name import RegionName, node_note, node_notes, region_of
 from controller.domain.hosts.fencing_confirmation import Confirmation, Machine, given_as, machine_of
 from controller.domain.hosts.next_step import is_plan
 from controller.domain.maintenance.move_choice import Mode
@@ -142,7 +142,7 @@ def maintain(
     cluster = open_cluster(kubeconfig, context, "")
     chosen = cluster.choose_region(region)
     name, known = _named_for(cluster, node, chosen)
-    word = _fenced_field(cluster, node, mode, known) if fenced else {}
+    word = _fenced_field(cluster, chosen.namespace, node, mode, known) if fenced else {}
     if known is None:
         if cluster.kube.get(NODE, node) is None and mode != _Mode.EVACUATE:
             raise ObjectMissing(f'there is no node "{node}"')
@@ -204,14 +204,16 @@ def fenced(node: Node, *, region: Region = "", kubeconfig: Kubeconfig = None, co
 
 
 def _fenced_field(
-    cluster: Cluster, node: str, mode: _Mode | None, known: KubeObject | None
+    cluster: Cluster, namespace: str, node: str, mode: _Mode | None, known: KubeObject | None
 ) -> dict[str, dict[str, str]]:
     """`spec.fenced`, for the machine as it is now. Raises ObjectMissing where that may not be said."""
     desired = _mode_value(mode) if mode is not None else (known or {"spec": {}})["spec"].get("mode")
     if desired != Mode.EVACUATE:
         raise ObjectMissing("--fenced goes with --mode evacuate: servers of a machine that runs are migrated")
-    machine = _seen_off(node, cluster.kube.get(NODE, node))
-    return {"fenced": given_as(machine, timestamp(SystemClock().now()))}
+    live = cluster.kube.get(NODE, node)
+    machine = _seen_off(node, live)
+    report = node_notes(namespace, live).get(REPORT_ANNOTATION, "") if live is not None else ""
+    return {"fenced": given_as(machine, timestamp(SystemClock().now()), report)}
 
 
 def _seen_off(node: str, live: KubeObject | None) -> Machine:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from controller.domain.api.conditions import find
-from controller.domain.shared.cloud_facts import ComputeService
+from controller.domain.shared.cloud_facts import MARK, ComputeService
 
 # No part of what is named has a blank or a slash.
 _PART = re.compile(r"^[^\s/]*$")
@@ -61,10 +61,14 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Confirmation:
-    """`given` tells one from another that names the same. `seen` is None until it was taken up."""
+    """`given` tells one from another that names the same. `seen` is None until it was taken up.
+
+    `report`: of the compute service, as it stood on the Node when the confirmation was given; empty for none.
+    """
 
     machine: Machine
     given: str = ""
+    report: str = ""
     seen: Seen | None = None
 
     def written(self) -> str:
@@ -122,19 +126,20 @@ def read_given(fenced: Mapping[str, Any]) -> Confirmation:
     """`spec.fenced` of a maintenance; of its status, besides, what was seen when that was taken up."""
     named = (str(fenced.get(key) or "") for key in ("nodeUID", "bootID", "ready", "lastHeartbeatTime"))
     seen = str(fenced.get("seen") or "")
-    given = str(fenced.get("givenAt") or "")
-    return Confirmation(Machine(*named), given, _parse_seen(seen) if seen else None)
+    given, report = str(fenced.get("givenAt") or ""), str(fenced.get("lastReport") or "")
+    return Confirmation(Machine(*named), given, report, _parse_seen(seen) if seen else None)
 
 
-def given_as(machine: Machine, given: str = "") -> dict[str, str]:
-    """A machine as `spec.fenced` names it."""
+def given_as(machine: Machine, given: str = "", report: str = "") -> dict[str, str]:
+    """A machine, and the last report of its compute, as `spec.fenced` names them."""
     named = {
         "nodeUID": machine.uid,
         "bootID": machine.boot,
         "ready": machine.ready,
         "lastHeartbeatTime": machine.heartbeat,
     }
-    return named | ({"givenAt": given} if given else {})
+    more = {"givenAt": given, "lastReport": report}
+    return named | {name: text for name, text in more.items() if text}
 
 
 def same_word(one: Confirmation, other: Confirmation) -> bool:
@@ -208,7 +213,15 @@ def ran_since(seen: Seen, service: ComputeService | None, peers: Iterable[Peer])
     for one in peers:
         if one.mark not in seen.peers and not one.confirmed:
             return f"its machine ran as the node {one.name} since then: fence that one"
-    return reported_since(seen.report, service)
+    return reported_since(seen.report, service) or _changed_by_others(seen.report, service)
+
+
+def _changed_by_others(report: str, service: ComputeService | None) -> str:
+    """That somebody else changed the compute service, which would hide a report of about the same time."""
+    if service is None or report.rpartition("@")[2] == report_of(service).rpartition("@")[2]:
+        return ""
+    ours = not service.enabled and service.reason.startswith(MARK)
+    return "" if ours else "its compute service was changed by somebody else, and may have reported since"
 
 
 def renewed(confirmation: Confirmation, service: ComputeService | None) -> Confirmation:

@@ -1,9 +1,9 @@
 """When an absence of a node began, as far as all of it was seen. Pure.
 
 What is noted on the Node of an absence (`NAMESPACE.osctl.dev/not-ready-since`) is "BEGAN CHANGED STATUS
-BOOT": when it began, the Ready condition that was seen last, and the boot of the machine. A node that was
-ready in between while nobody looked shows another condition: then a word that the old absence was fenced says
-nothing of this.
+BOOT": when we first saw it, the Ready condition that was seen last, and the boot of the machine. A node that
+was ready in between while nobody looked shows another condition: then a word that the old absence was fenced
+says nothing of this.
 """
 
 from __future__ import annotations
@@ -33,12 +33,14 @@ def noted_absence(since: float, condition: str, boot: str) -> str:
 def began(ready: Mapping[str, Any], boot: str, noted: str) -> float:
     """When a node came to be as it is (seconds since the epoch), 0.0 where that is not known.
 
-    What was noted of an absence holds while its condition and the boot of its machine are those noted.
+    Of one that is not ready, what was noted counts, while its condition and the boot of its machine are
+    those noted; until then nothing does. Where its kubelet called it not ready, `lastTransitionTime` is by
+    that one's clock: with one that is behind, the hold-down would be over at once.
     """
-    changed = seconds_of(ready.get("lastTransitionTime"))
+    if ready.get("status") == "True":
+        return seconds_of(ready.get("lastTransitionTime"))
     start = seconds_of(noted.partition(" ")[0])
-    same = bool(start) and noted == noted_absence(start, words_of(ready), boot)
-    return start if ready.get("status") != "True" and same and (not changed or start <= changed) else changed
+    return start if start and noted == noted_absence(start, words_of(ready), boot) else 0.0
 
 
 def went_on(noted: str, condition: str, boot: str, last_seen: float) -> float:

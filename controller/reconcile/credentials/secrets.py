@@ -29,7 +29,7 @@ from controller.domain.credentials.secret_status import (
     waiting_condition,
     with_certificates,
 )
-from controller.domain.region.apply_policy import ApplyPolicy, parse_apply_policy
+from controller.domain.region.apply_policy import parse_apply_policy
 from controller.domain.region.plan import holds_for_approval
 from controller.domain.values.catalogue import CredentialSecret
 from controller.errors import Conflict, ObjectMissing, ObjectRefused, SpecInvalid
@@ -38,6 +38,7 @@ from controller.ports.system import Clock, Randomness
 from controller.reconcile.credentials.certificates import Certificates
 from controller.reconcile.credentials.clouds_export import CloudsExport
 from controller.reconcile.credentials.store import CredentialStore
+from controller.reconcile.shared.claims_left import credentials_policy
 from controller.reconcile.shared.managed_region import managed_region
 from controller.reconcile.shared.region_status import apply_region_status
 
@@ -104,7 +105,7 @@ class SecretsReconciler:
             return self._resync
         store = CredentialStore(self._kube, self._randomness, osdpl)
         if osdpl["metadata"].get("deletionTimestamp"):
-            if not _policy(osdpl).paused:
+            if not parse_apply_policy(osdpl.get("spec")).paused:
                 self._say_farewell(store, osdpl)
             return self._resync
         try:
@@ -137,7 +138,7 @@ class SecretsReconciler:
         plan = plan_credentials(
             desired,
             store.observe(secret.name for secret in desired),
-            volumes=_policy(osdpl).volumes,
+            volumes=credentials_policy(self._kube, osdpl),
             recorded=recorded,
             bundles=frozenset(str(bundle["metadata"]["labels"][SERVICE_LABEL]) for bundle in bundles),
         )
@@ -212,7 +213,8 @@ class SecretsReconciler:
 
     def _say_farewell(self, store: CredentialStore, osdpl: KubeObject) -> None:
         """The region goes: only who goes with it is corrected."""
-        for change in plan_farewell(store.observe(()).values(), _policy(osdpl).volumes).changes:
+        policy = credentials_policy(self._kube, osdpl)
+        for change in plan_farewell(store.observe(()).values(), policy).changes:
             store.apply(change)
 
     def _exported(
@@ -251,10 +253,6 @@ class SecretsReconciler:
 
 def _spec(osdpl: Mapping[str, Any]) -> Mapping[str, Any]:
     return osdpl.get("spec") or {}
-
-
-def _policy(osdpl: Mapping[str, Any]) -> ApplyPolicy:
-    return parse_apply_policy(osdpl.get("spec"))
 
 
 def _generation(osdpl: Mapping[str, Any]) -> int:

@@ -9,6 +9,7 @@ from typing import Any
 
 from controller.domain.hosts.next_step import is_automatic
 from controller.domain.hosts.node_pods import stuck_pods
+from controller.domain.hosts.nodes import machine_facts
 from controller.domain.shared.cloud_facts import CloudView
 from controller.errors import ApiUnavailable, KubeError, is_refusal
 from controller.ports.kubernetes import NODE, NODE_MAINTENANCE, POD, Kube
@@ -101,7 +102,19 @@ class LostNodeCleanup:
         """What hangs on a node that is known to be off is freed."""
         now = self._clock.now()
         for name, node in scene.nodes.items():
-            service = view.service(scene.host(name, view)) if node.is_fenced else None
-            if node.is_fenced and not (service is not None and service.up):
-                for pod in stuck_pods(scene.pods, name, now):
+            stuck = stuck_pods(scene.pods, name, now) if node.is_fenced else ()
+            if stuck and self._is_off(name, scene, view):
+                for pod in stuck:
                     yield _Due(name, POD, pod.name, pod.uid, self._namespace, grace=0)
+
+    def _is_off(self, name: str, scene: NodesSnapshot, view: CloudView) -> bool:
+        """Whether that is certain of the machine, by its Node as it is now: a watch may be late."""
+        live = self._kube.get(NODE, name)
+        node = machine_facts(live, self._namespace) if live is not None else None
+        service = view.service(scene.host(name, view))
+        reports = service is not None and service.up
+        return (
+            node is not None
+            and node.is_fenced
+            and not (reports or node.runs(service, scene.peers(name, view)))
+        )

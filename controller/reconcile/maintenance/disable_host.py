@@ -70,7 +70,9 @@ class HostDisabler:
         else:
             peers = [one.as_peer() for one in ground.beside]
             node = ground.node
-            created, report = (node.created, node.report) if node is not None else (0.0, "")
+            created, noted = (node.created, node.report) if node is not None else (0.0, "")
+            # What stands on the Node now may have been noted since the confirmation was given.
+            report = given.report or noted
             why = shown_since(given.machine, ground.machine) or against_taking_up(
                 created, report, ground.service, peers
             )

@@ -200,8 +200,8 @@ class StatusWriter:
         }
         if standing.started:
             status["startedAt"] = timestamp(standing.started)
-        if work.word is not None:
-            # Once it is taken back, another word counts again.
+        if "fenced" in before and (work.word is not None or work.spec.fenced is None):
+            # Also while it is taken back: given again, it is the same word, and what made it void counts.
             status["fenced"] = before["fenced"]
         if work.deleting:
             status["rollingBackSince"] = timestamp(work.ending or work.now)
@@ -226,7 +226,7 @@ class StatusWriter:
 
     def note_word(self, work: MaintenanceWork, word: Confirmation, void: str) -> None:
         """Writes spec.fenced as it was taken up, or why it is void, beside all else as it stands."""
-        noted = given_as(word.machine, word.given)
+        noted = given_as(word.machine, word.given, word.report)
         noted |= {"seen": word.seen.written()} if word.seen is not None else {}
         noted |= {"void": void} if void else {}
         self._apply(work, {**(work.obj.get("status") or {}), "fenced": noted})

@@ -50,6 +50,7 @@ from controller.reconcile.region.plan import (
     renames,
 )
 from controller.reconcile.shared.chart_errors import RETRY_SECONDS, chart_reason, retry_after
+from controller.reconcile.shared.claims_left import credentials_policy
 from controller.reconcile.shared.managed_region import managed_region
 from controller.reconcile.shared.preconditioned_writes import apply_to_seen
 from controller.reconcile.shared.region_status import apply_region_status
@@ -247,19 +248,19 @@ class DeploymentReconciler:
         bundles = self._bundles(osdpl)
         for bundle in bundles:
             self._writer.remove(bundle, volumes)
-        if not bundles and not self._credentials_would_go(osdpl, volumes):
+        if not bundles and not self._credentials_would_go(osdpl):
             self._set_finalizers(osdpl, [])
             return None
         self._sum_up(osdpl, RegionObservation(bundles=bundles, deleting=True))
         # No event tells when the last Secret is out.
         return self._resync if bundles else RETRY_SECONDS
 
-    def _credentials_would_go(self, osdpl: KubeObject, volumes: str) -> bool:
+    def _credentials_would_go(self, osdpl: KubeObject) -> bool:
         """Whether Secrets that are to stay still belong to the osdpl and would be collected with it.
 
         The secrets container takes them out of its ownership; where it is not deployed nobody put them in.
         """
-        if volumes == "Delete" or "secrets" not in self._containers:
+        if "secrets" not in self._containers or credentials_policy(self._kube, osdpl) == "Delete":
             return False
         meta = osdpl["metadata"]
         # Credentials have the label of their service; what is exported of them may go with the region.

@@ -137,13 +137,15 @@ def test_a_plan_for_a_node_that_is_nowhere_is_refused(world: NodeWorld) -> None:
 def test_maintain_gives_a_maintenance_that_is_there_mode_and_fenced(world: NodeWorld) -> None:
     assert osctl("node", "maintain", "cmp1").exit_code == 0
     world.set_condition("cmp1", "Unknown", boot="boot-1")
+    world.look()
+    report = world.notes("cmp1")["last-compute-report"]
     found = osctl("node", "maintain", "cmp1", "--mode", "evacuate", "--fenced")
     assert found.exit_code == 0 and "mode evacuate, fenced again" in found.stderr
     shown = machine_of(world.node("cmp1"))
     assert f"Node {shown.uid}, boot boot-1, last word of its kubelet {shown.heartbeat}" in found.stderr
     live = world.kube.get(NODE_MAINTENANCE, "node-cmp1")
     assert live is not None and live["spec"]["mode"] == "Evacuate"
-    assert live["spec"]["fenced"] == given_as(shown, live["spec"]["fenced"]["givenAt"])
+    assert live["spec"]["fenced"] == given_as(shown, live["spec"]["fenced"]["givenAt"], report)
     assert "is there already" in osctl("node", "maintain", "cmp1").stderr
     again = world.kube.get(NODE_MAINTENANCE, "node-cmp1")
     assert again is not None and again["spec"]["mode"] == "Evacuate"

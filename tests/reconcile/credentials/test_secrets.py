@@ -13,7 +13,7 @@ import pytest
 from controller.domain.api.conditions import find
 from controller.domain.values.catalogue import CredentialSecret
 from controller.errors import ApiUnavailable, Conflict, Problem, SpecInvalid
-from controller.ports.kubernetes import HELMBUNDLE, OSDPL, SECRET, KubeObject
+from controller.ports.kubernetes import HELMBUNDLE, OSDPL, PVC, SECRET, KubeObject
 from controller.reconcile.credentials.secrets import RESYNC_SECONDS, SecretsReconciler
 from tests.fakes.kube import FakeKube, Request
 from tests.fakes.world import FakeClock, FakeRandomness
@@ -348,6 +348,34 @@ def test_credentials_go_with_volumes_that_are_deleted_after_their_bundle() -> No
     bed.edit(**{"with": ["database", "identity"]})
     assert bed.look() == RESYNC
     assert bed.texts("identity-credentials").keys() == {"admin-password", "database-password"}
+
+
+def keep_claim(bed: Bed) -> None:
+    meta = {"name": "mariadb-backup-data", "namespace": NS, "labels": {"osctl.dev/kept": "mariadb"}}
+    bed.kube.create({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": meta})
+
+
+def test_credentials_stay_as_long_as_any_claim_that_was_kept_earlier() -> None:
+    bed = Bed(volumes="Delete")
+    keep_claim(bed)
+    bed.look()
+    before = bed.texts("identity-credentials")
+    bed.edit(**{"with": ["database"]})
+    bed.look()
+    assert bed.texts("identity-credentials") == before
+    bed.kube.delete(PVC, "mariadb-backup-data", NS)
+    bed.look()
+    assert bed.secret("identity-credentials") is None
+
+
+def test_credentials_are_not_collected_with_a_region_whose_claims_were_kept_earlier() -> None:
+    bed = Bed(volumes="Delete")
+    bed.look()
+    finalize(bed, ["core.osctl.dev/finalizer"])
+    keep_claim(bed)
+    bed.kube.delete(OSDPL, REGION, NS)
+    bed.look()
+    assert owners(bed) == []
 
 
 def test_killed_between_publishing_and_removing_nothing_counts_as_lost() -> None:

@@ -240,6 +240,17 @@ def test_a_compute_that_reports_while_it_is_held_down_ends_its_evacuation(by: st
     assert evacuations(world) <= begun + 2
 
 
+def test_somebody_elses_change_of_a_compute_that_is_held_down_hides_no_report(world: NodeWorld) -> None:
+    """Between the same two looks: Nova's notes tell only that something was written."""
+    begun = evacuations(world)
+    world.cloud.report("cmp1")
+    service = world.cloud.services["cmp1"]
+    world.cloud.services["cmp1"] = replace(service, reason="being looked at")
+    world.look(20)
+    assert evacuations(world) == begun
+    assert "was changed by somebody else" in told(world)
+
+
 @pytest.mark.parametrize("by", WORDS)
 def test_a_confirmation_given_before_nova_has_noticed_holds(by: str) -> None:
     """Nova calls a compute up for a minute after its last report; we disable it meanwhile."""
@@ -318,6 +329,83 @@ def test_a_node_that_appears_while_openstack_is_away_makes_a_confirmation_void()
     world.cloud.before = lambda *_: None
     world.look(30)
     assert evacuations(world) == 0 and "there is a Node of that name" in told(world)
+
+
+@pytest.mark.parametrize("by", WORDS)
+def test_a_report_while_the_controller_was_down_makes_a_confirmation_void(by: str) -> None:
+    """Whatever is looked at first afterwards, its host or its maintenance."""
+    world = lost(nodes={"evacuation": "Auto", "holdDown": "1h"})
+    world.look(2)
+    confirm(world, by)
+    world.cloud.report("cmp1")
+    world.cloud.die("cmp1")
+    world.restart()
+    world.look(50, after=100)
+    assert harm(world) == 0
+
+
+@pytest.mark.parametrize("meanwhile", ["none", "another", "no maintenance"])
+def test_what_was_void_stays_so_when_it_is_given_again(meanwhile: str) -> None:
+    """As by a tool that goes back to an earlier file."""
+    world = lost(nodes={"evacuation": "Never"})
+    world.look(2)
+    confirm(world, "maintenance")
+    given = (world.kube.get(NODE_MAINTENANCE, "work") or {})["spec"]["fenced"]
+    world.cloud.report("cmp1")
+    world.look(2)
+    assert "void" in world.maintenance("work")["fenced"]
+    if meanwhile == "no maintenance":
+        world.kube.delete(NODE_MAINTENANCE, "work")
+    else:
+        other = world.confirmed("cmp1") if meanwhile == "another" else None
+        world.kube.merge_patch(NODE_MAINTENANCE, "work", None, {"spec": {"fenced": other}})
+        world.cloud.report("cmp1")
+    world.look(3)
+    world.cloud.die("cmp1")
+    if meanwhile == "no maintenance":
+        world.maintain("work", "cmp1", mode="Evacuate", fenced=given)
+    else:
+        world.kube.merge_patch(NODE_MAINTENANCE, "work", None, {"spec": {"fenced": given}})
+    world.restart()
+    world.look(30)
+    assert harm(world) == 0
+
+
+def test_one_that_was_taken_back_while_the_compute_reported_is_void_when_it_is_given_again() -> None:
+    """Nothing was known of its reports when it was given."""
+    world = lost(nodes={"evacuation": "Never"})
+    confirm(world, "maintenance")
+    given = (world.kube.get(NODE_MAINTENANCE, "work") or {})["spec"]["fenced"]
+    assert "lastReport" not in given
+    world.cloud.services["cmp1"] = replace(world.cloud.services["cmp1"], up=True)
+    world.look(1)
+    world.kube.merge_patch(NODE_MAINTENANCE, "work", None, {"spec": {"fenced": None}})
+    world.look(2)
+    world.cloud.report("cmp1")
+    world.look(2)
+    world.cloud.die("cmp1")
+    world.kube.merge_patch(NODE_MAINTENANCE, "work", None, {"spec": {"fenced": given}})
+    world.restart()
+    world.look(30)
+    assert harm(world) == 0
+
+
+def test_no_pod_is_freed_on_the_word_of_a_watch_that_is_late() -> None:
+    """The machine is back, and the watch has not told so yet."""
+    world = lost()
+    world.look(20, after=10)
+    world.fence("cmp1")
+    world.look(3)
+    meta = {"name": "mariadb-0", "namespace": "openstack", "finalizers": ["x/y"]}
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": {"nodeName": "cmp1"}}
+    world.kube.create(pod)
+    world.kube.delete(POD, "mariadb-0", "openstack")
+    world.clock.advance(100)
+    world.watch()
+    world.set_condition("cmp1", "True", boot="second")
+    world.kube.requests.clear()
+    world.hosts.reconcile()
+    assert not [one for one in world.kube.requests if (one.verb, one.name) == ("delete", "mariadb-0")]
 
 
 def test_a_machine_whose_node_is_gone_is_evacuated_once_that_is_confirmed() -> None:

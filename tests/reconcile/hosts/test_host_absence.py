@@ -218,3 +218,15 @@ def test_what_a_person_had_disabled_is_so_again_after_its_evacuation(world: Node
     world.look(4)
     service = world.cloud.services["cmp1"]
     assert (service.forced_down, service.enabled, service.reason) == (False, False, why)
+
+
+def test_the_hold_down_runs_by_no_clock_of_a_kubelet(world: NodeWorld) -> None:
+    """It calls its node not ready, and takes it to be last year."""
+    then = "2025-01-01T00:00:00Z"
+    ready = {"type": "Ready", "status": "False", "lastTransitionTime": then, "lastHeartbeatTime": then}
+    status = {**world.node("cmp1")["status"], "conditions": [ready]}
+    world.kube.replace({**world.node("cmp1"), "status": status}, subresource="status")
+    world.look(5, after=10)
+    assert world.cloud.services["cmp1"].enabled
+    world.look(12, after=10)
+    assert not world.cloud.services["cmp1"].enabled

@@ -13,6 +13,7 @@ from controller.reconcile.releases.action_request import ActionRequest
 from controller.reconcile.releases.actions.preparation import delete_hooks_of_before, keeps
 from controller.reconcile.releases.actions.volume_keeper import NOTHING, VolumeKeeper
 from controller.reconcile.releases.ports import ReleasePorts
+from controller.reconcile.shared.claims_left import has_kept_claims
 
 
 def uninstall(ports: ReleasePorts, request: ActionRequest, cancellation: Cancellation) -> str:
@@ -86,7 +87,10 @@ def _is_ending(kube: Kube, namespace: str) -> bool:
 
 
 def _delete_kept_secrets(ports: ReleasePorts, request: ActionRequest) -> None:
-    """Keys that a chart keeps beside its volumes (Keystone's fernet keys) go where those go."""
+    """Keys that a chart keeps beside its volumes (Keystone's fernet keys) go where those go, not while claims
+    are left that were kept earlier."""
+    if has_kept_claims(ports.kube, request.namespace):
+        return
     rendered = ports.records.manifest(request.release, request.namespace, request.version)
     for obj in (*rendered.manifest, *rendered.hooks):
         kept = (obj["metadata"].get("annotations") or {}).get("helm.sh/resource-policy") == "keep"
