@@ -22,7 +22,7 @@ ELSEWHERE: Mapping[str, str] = {
     "credentials.*.*.key": "where a secret is read, see test_credentials.py",
     "nodes.evacuation": "what the node container does, see test_compute_node.py",
     "nodes.holdDown": "what the node container does, see test_compute_node.py",
-    "nodes.brakePercent": "what the node container does, see test_compute_node.py",
+    "nodes.maxUnhealthy": "what the node container does, see test_compute_node.py",
     "nodes.fencing.url": "what the node container does, see test_fencing.py",
     "nodes.fencing.tokenFrom.name": "what the node container does, see test_host_fencing.py",
     "nodes.fencing.tokenFrom.key": "what the node container does, see test_host_fencing.py",

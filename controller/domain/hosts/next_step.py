@@ -153,41 +153,41 @@ def is_automatic(maintenance: Mapping[str, Any]) -> bool:
     return AUTOMATIC_LABEL in (maintenance["metadata"].get("labels") or {})
 
 
-def decide_host(facts: HostFacts, policy: NodePolicy, braked: str, now: float) -> NextStep:
-    """The next step. `braked` says why automatic action is stopped, empty while it is not.
+def decide_host(facts: HostFacts, policy: NodePolicy, breaker_open: str, now: float) -> NextStep:
+    """The next step. `breaker_open` says why automatic action is stopped, empty while it is not.
 
     Of a region that is paused, what would be done is told and not done.
     """
-    decision = _decide(facts, policy, braked, now)
+    decision = _decide(facts, policy, breaker_open, now)
     if not policy.paused or decision.step in PASSIVE:
         return decision
     text = f"spec.mode is Paused: nothing is done ({decision.step}: {decision.message})"
     return NextStep(Step.BLOCKED, Reason.PAUSED, text)
 
 
-def _decide(facts: HostFacts, policy: NodePolicy, braked: str, now: float) -> NextStep:
+def _decide(facts: HostFacts, policy: NodePolicy, breaker_open: str, now: float) -> NextStep:
     if facts.taken_over:
         text = f"its host belongs to the node {facts.taken_over} now"
         step = Step.FORGET if facts.node is None else Step.NOTHING
         return NextStep(step, Reason.NODE_REPLACED, text)
     if facts.node is None:
-        return _without_node(facts, braked)
+        return _without_node(facts, breaker_open)
     if facts.service is None:
         return _unregistered(facts, facts.node, now)
     if not facts.node.ready:
-        return _not_ready(facts, facts.node, policy=policy, braked=braked, now=now)
+        return _not_ready(facts, facts.node, policy=policy, breaker_open=breaker_open, now=now)
     replaced = facts.known_uid not in ("", facts.node.uid)
     if replaced and not facts.service.up:
-        return _replaced(facts, facts.node, policy=policy, braked=braked, now=now)
+        return _replaced(facts, facts.node, policy=policy, breaker_open=breaker_open, now=now)
     return _ready(facts, facts.node, facts.service, now)
 
 
-def _without_node(facts: HostFacts, braked: str) -> NextStep:
+def _without_node(facts: HostFacts, breaker_open: str) -> NextStep:
     service = facts.service
     if service is None:
-        return _without_service(facts, braked)
-    if braked:
-        return NextStep(Step.BLOCKED, Reason.AUTOMATION_BRAKED, braked)
+        return _without_service(facts, breaker_open)
+    if breaker_open:
+        return NextStep(Step.BLOCKED, Reason.TOO_MANY_UNHEALTHY, breaker_open)
     if service.enabled:
         text = "the node was removed, or lost its role"
         return NextStep(Step.DISABLE, Reason.NODE_REMOVED, text, mark=REMOVED)
@@ -201,7 +201,7 @@ def _without_node(facts: HostFacts, braked: str) -> NextStep:
     return NextStep(Step.REMOVE, Reason.NODE_REMOVED, "nothing runs on it any more")
 
 
-def _without_service(facts: HostFacts, braked: str) -> NextStep:
+def _without_service(facts: HostFacts, breaker_open: str) -> NextStep:
     """A list that is valid and too short looks like a service that is gone: others have to agree."""
     if facts.missing_observations < MISSING_OBSERVATIONS:
         text = (
@@ -218,8 +218,8 @@ def _without_service(facts: HostFacts, braked: str) -> NextStep:
     if alive:
         text = f"its network agents still report: {', '.join(alive)}; they are removed once they have ended"
         return NextStep(Step.WAIT, Reason.COMPUTE_STILL_REPORTS, text)
-    if braked:
-        return NextStep(Step.BLOCKED, Reason.AUTOMATION_BRAKED, braked)
+    if breaker_open:
+        return NextStep(Step.BLOCKED, Reason.TOO_MANY_UNHEALTHY, breaker_open)
     return NextStep(Step.REMOVE, Reason.NODE_REMOVED, "what is left of it in OpenStack is removed")
 
 
@@ -241,7 +241,7 @@ def _unregistered(facts: HostFacts, node: ComputeNode, now: float) -> NextStep:
 
 
 def _replaced(
-    facts: HostFacts, node: ComputeNode, *, policy: NodePolicy, braked: str, now: float
+    facts: HostFacts, node: ComputeNode, *, policy: NodePolicy, breaker_open: str, now: float
 ) -> NextStep:
     """A new machine under an old name: Nova refuses its compute while the old one's service is there."""
     if facts.maintenance and not facts.automatic:
@@ -250,8 +250,8 @@ def _replaced(
     if left > 0:
         text = "the node was replaced; its compute may come back by itself"
         return NextStep(Step.WAIT, Reason.NODE_REPLACED, text, after=left)
-    if braked:
-        return NextStep(Step.BLOCKED, Reason.AUTOMATION_BRAKED, braked)
+    if breaker_open:
+        return NextStep(Step.BLOCKED, Reason.TOO_MANY_UNHEALTHY, breaker_open)
     if facts.servers is None:
         return NextStep(Step.WAIT, Reason.CLOUD_UNKNOWN, "it is not known whether servers are left on it")
     if facts.servers:
@@ -260,7 +260,7 @@ def _replaced(
 
 
 def _not_ready(
-    facts: HostFacts, node: ComputeNode, *, policy: NodePolicy, braked: str, now: float
+    facts: HostFacts, node: ComputeNode, *, policy: NodePolicy, breaker_open: str, now: float
 ) -> NextStep:
     service = facts.service
     if service is None:
@@ -274,8 +274,8 @@ def _not_ready(
     if left > 0:
         text = f"not ready; its compute service is disabled if that lasts {policy.hold_down:.0f} s"
         return NextStep(Step.WAIT, Reason.NODE_NOT_READY, text, after=left)
-    if braked:
-        return NextStep(Step.BLOCKED, Reason.AUTOMATION_BRAKED, braked)
+    if breaker_open:
+        return NextStep(Step.BLOCKED, Reason.TOO_MANY_UNHEALTHY, breaker_open)
     if service.enabled:
         text = f"not ready for {policy.hold_down:.0f} s and more"
         return NextStep(Step.DISABLE, Reason.NODE_NOT_READY, text, mark=facts.mark("node not ready"))

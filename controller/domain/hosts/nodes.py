@@ -361,13 +361,13 @@ def nodes_condition(
     nodes: Iterable[NodeFacts],
     generation: int,
     *,
-    braked: str = "",
+    breaker_open: str = "",
     unknown: str = "",
     reports: Mapping[str, HostReport] | None = None,
 ) -> Condition:
     """`NodesReady`: False while a node with a role is not ready or its host fails, or there is none at all.
 
-    `braked` says why automatic action is stopped, `unknown` why OpenStack cannot be looked at; both are
+    `breaker_open` says why automatic action is stopped, `unknown` why OpenStack cannot be looked at; both are
     empty while that is not so. The latter is only told: a region that is being installed has none yet.
 
     A cordoned node is a person's own doing, and what runs on it goes on: it is told, not complained of.
@@ -378,8 +378,10 @@ def nodes_condition(
     if not known:
         text = f"no node carries a role; label nodes, as in kubectl label node NAME {ROLES[0]}={ROLE_VALUE}"
         return Condition(CONDITION, "False", Reason.NODES_MISSING, text, generation)
-    if braked:
-        return Condition(CONDITION, "False", Reason.AUTOMATION_BRAKED, shorten(braked, 4000), generation)
+    if breaker_open:
+        return Condition(
+            CONDITION, "False", Reason.TOO_MANY_UNHEALTHY, shorten(breaker_open, 4000), generation
+        )
     if lost:
         shown = "; ".join(f"{node.name}: {node.message}" for node in lost[:SHOWN])
         more = f"; and {len(lost) - SHOWN} more" if len(lost) > SHOWN else ""

@@ -140,10 +140,10 @@ class HostsReconciler:
         # Before any step: an evacuation that is begun is judged by it.
         self._disks.look(scene, view)
         hosts = self._scenes.facts(scene, view)
-        braked = circuit_breaker_trips(hosts, scene.policy)
+        breaker_open = circuit_breaker_trips(hosts, scene.policy)
         now = self._clock.now()
-        decided = [(host, decide_host(host, scene.policy, braked, now)) for host in hosts]
-        turns = self._turns.take(decided, scene, cloud, view=view, braked=braked)
+        decided = [(host, decide_host(host, scene.policy, breaker_open, now)) for host in hosts]
+        turns = self._turns.take(decided, scene, cloud, view=view, breaker_open=breaker_open)
         decided = [turns.states.get(host.name, (host, decision)) for host, decision in decided]
         refused: dict[str, str] = {}
         if not scene.policy.paused:
@@ -162,7 +162,7 @@ class HostsReconciler:
         reports = host_reports(
             scene, view, decided, locks=locks, misplaced=self._places.refused, refused=refused, now=now
         )
-        self._board.write(HostFindings(reports, braked, paused=_paused(scene)))
+        self._board.write(HostFindings(reports, breaker_open, paused=_paused(scene)))
         return turns.changed
 
     # -- what is told -------------------------------------------------------------------------------

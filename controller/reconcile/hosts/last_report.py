@@ -41,9 +41,12 @@ class LastHostFindings:
             return self._filled
 
     def stopped(self) -> str:
-        """Why nothing is begun by itself now, empty while it may be: the mode, the brake, or no look yet."""
+        """Why nothing is begun automatically now, empty while it may be.
+
+        That is mode Paused, the circuit breaker, or that no pass has observed OpenStack yet.
+        """
         with self._lock:
-            unseen = "" if self._looked else "the compute hosts were not looked at yet"
+            unseen = "" if self._looked else "the compute hosts have not been observed yet"
             return self._content.paused or unseen or self._content.circuit_breaker_open
 
     def read(self) -> HostFindings:

@@ -86,7 +86,11 @@ class NodesReconciler:
         board = self._board.read() if self._board else HostFindings()
         generation = int(before.get("observedGeneration") or 0)
         condition = nodes_condition(
-            nodes, generation, braked=board.circuit_breaker_open, unknown=board.unknown, reports=board.reports
+            nodes,
+            generation,
+            breaker_open=board.circuit_breaker_open,
+            unknown=board.unknown,
+            reports=board.reports,
         )
         lost = condition.status == "False" and find(known, CONDITION).get("status") != "False"
         if self._awaits_first_observation() and not lost:

@@ -229,7 +229,7 @@ class MaintenancesReconciler:
             return self._hold(work)
         stopped = self._stopped(work)
         if not work.started and (stopped or share.turn):
-            reason = Reason.AUTOMATION_BRAKED if stopped else Reason.WAITING_FOR_TURN
+            reason = Reason.TOO_MANY_UNHEALTHY if stopped else Reason.WAITING_FOR_TURN
             self._status.write(work, work.standing(Phase.WAITING, reason, stopped or share.turn))
             return IDLE_EVERY
         if not work.started:
@@ -240,7 +240,7 @@ class MaintenancesReconciler:
             return 0.0
         if stopped:
             # What is under way ends; nothing is begun, and what a person does to the host meanwhile stays.
-            return self._move(work, cloud, view, share, (Reason.AUTOMATION_BRAKED, stopped))
+            return self._move(work, cloud, view, share, (Reason.TOO_MANY_UNHEALTHY, stopped))
         return self._move(work, cloud, view, share, self._take_out(work, cloud, view))
 
     def _take_out(self, work: MaintenanceWork, cloud: Cloud, view: CloudView) -> Obstacle | None:
