@@ -137,7 +137,7 @@ def given_as(machine: Machine, given: str = "") -> dict[str, str]:
     return named | ({"givenAt": given} if given else {})
 
 
-def same_word(one: Confirmation, other: Confirmation) -> bool:
+def same_confirmation(one: Confirmation, other: Confirmation) -> bool:
     """Whether both are one and the same confirmation, taken up or not."""
     return replace(one, seen=None) == replace(other, seen=None)
 

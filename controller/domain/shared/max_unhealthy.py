@@ -1,6 +1,6 @@
 """`maxUnhealthy`, as in a MachineHealthCheck: how many of a group may be unhealthy, a number or a percentage.
 
-Pure. The bounds are those of the definition of OpenStackDeployment: Kubernetes supports 5000 Nodes at the most.
+Pure. The bounds are those of the definition of OpenStackDeployment: Kubernetes supports at most 5000 Nodes.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ class HostSteps:
 
     def __init__(self, kube: Kube, clock: Clock, namespace: str) -> None:
         self._kube = kube
-        self._held = ForcedDownHosts(kube, clock, namespace)
+        self._forced_down = ForcedDownHosts(kube, clock, namespace)
         self._namespace = namespace
 
     def take(
@@ -68,7 +68,7 @@ class HostSteps:
             cloud.set_compute_service(service.id, enabled=True)
         elif decision.step == Step.UNFORCE:
             cloud.force_down(service.id, down=False)
-            self._held.forget(host.host)
+            self._forced_down.forget(host.host)
             if forced_by_us(service.reason):
                 # Whoever forces it down from here on is somebody else.
                 mark = let_up_reason(service.reason)
