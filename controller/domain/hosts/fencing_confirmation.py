@@ -42,7 +42,7 @@ class Machine:
         if not self.uid:
             return "there was no Node of that name"
         last = self.heartbeat or "not known"
-        return f"Node {self.uid}, boot {self.boot or 'not known'}, last word of its kubelet {last}"
+        return f"Node {self.uid}, boot {self.boot or 'not known'}, last heartbeat of its kubelet {last}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +156,7 @@ def shown_since(confirmed: Machine, node: Machine | None) -> str:
     if node.ready == "True":
         return "the node was Ready since then"
     spoke = node.ready == "False" and confirmed.ready != "False"
-    return "its kubelet spoke since then" if spoke or node.heartbeat != confirmed.heartbeat else ""
+    return "its kubelet has reported since then" if spoke or node.heartbeat != confirmed.heartbeat else ""
 
 
 def report_of(service: ComputeService | None) -> str:

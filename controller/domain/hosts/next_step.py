@@ -192,7 +192,7 @@ def _without_node(facts: HostFacts, breaker_open: str) -> NextStep:
         text = "the node was removed, or lost its role"
         return NextStep(Step.DISABLE, Reason.NODE_REMOVED, text, mark=REMOVED)
     if facts.servers is None:
-        return NextStep(Step.WAIT, Reason.CLOUD_UNKNOWN, "it is not known whether servers are left on it")
+        return NextStep(Step.WAIT, Reason.CLOUD_UNKNOWN, "it is not known whether servers remain on it")
     if facts.servers:
         return _servers_remaining(facts, "the node was removed")
     if service.up:
@@ -205,14 +205,14 @@ def _without_service(facts: HostFacts, breaker_open: str) -> NextStep:
     """A list that is valid and too short looks like a service that is gone: others have to agree."""
     if facts.missing_observations < MISSING_OBSERVATIONS:
         text = (
-            f"OpenStack lists no compute service of it; that is believed after {MISSING_OBSERVATIONS} looks"
+            f"OpenStack lists no compute service of it; that is believed after {MISSING_OBSERVATIONS} passes"
         )
         return NextStep(Step.WAIT, Reason.CLOUD_UNKNOWN, text)
     if facts.mapped and facts.was_compute:
         text = "Nova lists its hypervisor, and no compute service of it: nothing is done"
         return NextStep(Step.WAIT, Reason.CLOUD_UNKNOWN, text)
     if facts.agents is None:
-        text = "it is not known whether network agents of it are left"
+        text = "it is not known whether network agents of it remain"
         return NextStep(Step.WAIT, Reason.CLOUD_UNKNOWN, text)
     alive = sorted(one.kind for one in facts.agents if one.alive)
     if alive:
@@ -220,7 +220,7 @@ def _without_service(facts: HostFacts, breaker_open: str) -> NextStep:
         return NextStep(Step.WAIT, Reason.COMPUTE_STILL_REPORTS, text)
     if breaker_open:
         return NextStep(Step.BLOCKED, Reason.TOO_MANY_UNHEALTHY, breaker_open)
-    return NextStep(Step.REMOVE, Reason.NODE_REMOVED, "what is left of it in OpenStack is removed")
+    return NextStep(Step.REMOVE, Reason.NODE_REMOVED, "what remains of it in OpenStack is removed")
 
 
 def _servers_remaining(facts: HostFacts, why: str) -> NextStep:
@@ -253,7 +253,7 @@ def _replaced(
     if breaker_open:
         return NextStep(Step.BLOCKED, Reason.TOO_MANY_UNHEALTHY, breaker_open)
     if facts.servers is None:
-        return NextStep(Step.WAIT, Reason.CLOUD_UNKNOWN, "it is not known whether servers are left on it")
+        return NextStep(Step.WAIT, Reason.CLOUD_UNKNOWN, "it is not known whether servers remain on it")
     if facts.servers:
         return _servers_remaining(facts, "the node was replaced by another of the same name")
     return NextStep(Step.REMOVE, Reason.NODE_REPLACED, "the old compute service makes room for the new one")
@@ -290,7 +290,7 @@ def _not_ready(
     if not node.fenced:
         text = (
             "servers are evacuated once it is certain that the node is off: by the fencing service, or "
-            f"after looking, with osctl node fenced {node.name}"
+            f"by a person who has checked it, with osctl node fenced {node.name}"
         )
         return NextStep(Step.BLOCKED, Reason.FENCING_AWAITED, text)
     if facts.servers is None:
@@ -301,7 +301,7 @@ def _not_ready(
 
 
 def _left_as_is(service: ComputeService) -> NextStep:
-    text = f'its compute service was disabled by someone else ("{service.reason}"): left as it is'
+    text = f'its compute service was disabled by someone else ("{service.reason}") and is not changed'
     return NextStep(Step.NOTHING, Reason.DISABLED_BY_OTHERS, text)
 
 
@@ -312,7 +312,7 @@ def _ready(facts: HostFacts, node: ComputeNode, service: ComputeService, now: fl
     if node.cordoned:
         return _cordoned(facts, node, service, now)
     if service.forced_down and not held:
-        text = "its compute service was forced down by someone else: left as it is"
+        text = "its compute service was forced down by someone else and is not changed"
         return NextStep(Step.NOTHING, Reason.DISABLED_BY_OTHERS, text)
     if service.enabled and not held:
         return _serving(facts, node, service, now)
@@ -375,7 +375,7 @@ def _return(facts: HostFacts, node: ComputeNode, service: ComputeService, now: f
         names = ", ".join(facts.unready_pods[:3])
         return NextStep(Step.WAIT, Reason.PODS_NOT_READY, f"waits for its pods: {names}")
     if service.forced_down:
-        text = "its compute is no longer held down, once it has cleaned up what was evacuated"
+        text = "forced_down is removed once its compute service has cleaned up what was evacuated"
         return NextStep(Step.UNFORCE, Reason.CLEANUP_AWAITED, text)
     if not service.up:
         return NextStep(Step.WAIT, Reason.COMPUTE_DOWN, "waits for its compute service to report")

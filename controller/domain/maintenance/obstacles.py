@@ -121,7 +121,7 @@ def _not_dead(snapshot: HostSnapshot) -> Obstacle | None:
     text = f"it is not certain that the node is off: osctl node fenced {name}, or spec.fenced"
     if why:
         again = f"osctl node maintain {snapshot.name} --mode evacuate --fenced, or osctl node fenced {name}"
-        text = f"spec.fenced is void for good: {why}; look again whether the machine is off, then {again}"
+        text = f"spec.fenced is void for good: {why}; check again that the machine is off, then {again}"
     elif any(one.fenced and one.confirmation is None for one in nodes):
         annotation = node_note(snapshot.namespace, FENCED_ANNOTATION)
         text += f"; what stands on the Node as {annotation} names no machine"

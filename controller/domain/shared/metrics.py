@@ -196,7 +196,7 @@ NODE_HOST = Gauge(
     ("region", "node", "reason"),
 )
 NODE_DRAIN_LOCKED = Gauge(
-    "osctl_node_drain_locked", "1 while the drain of a node is held back.", ("region", "node")
+    "osctl_node_drain_locked", "1 while a drain lock blocks the drain of a node.", ("region", "node")
 )
 NODES_CIRCUIT_BREAKER_OPEN = Gauge(
     "osctl_nodes_circuit_breaker_open",

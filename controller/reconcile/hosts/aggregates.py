@@ -79,7 +79,7 @@ class HostAggregates:
             except (CloudRefused, KubeError) as error:
                 changes += 1
                 self._pauses.failed(name)
-                self._refused[name] = f"it cannot be put where its labels say: {error}"
+                self._refused[name] = f"it cannot be put into the aggregates that its labels name: {error}"
 
     def _settled(self, name: str) -> None:
         self._pauses.succeeded(name)

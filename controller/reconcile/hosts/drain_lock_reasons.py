@@ -90,9 +90,9 @@ class DrainLockReasons:
         if view.hypervisor(host) is None and view.service(host) is not None:
             return "it is not known whether servers are on it"
         if self._empty.observe(name, True, self._clock.now()).observations < MISSING_OBSERVATIONS:
-            return "it is made sure that no server is on it"
+            return "it is being checked that no server is on it"
         if cloud.late:
-            return "it is made sure in the next pass that no server is on it"
+            return "the next pass checks that no server is on it"
         self._order.reached(name)
         try:
             left = remaining_in_openstack(host, cloud)

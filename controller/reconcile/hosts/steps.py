@@ -81,7 +81,7 @@ class HostSteps:
     def _evacuate(self, node: NodeFacts, decision: NextStep, region: RegionName) -> NextStep:
         """Makes the NodeMaintenance that does it: one for each loss, so that it is made once."""
         if node.declined == node.since > 0:
-            text = "its evacuation was taken back; make a NodeMaintenance of mode Evacuate for another"
+            text = "its automatic evacuation was deleted; create a NodeMaintenance of mode Evacuate instead"
             return replace(decision, step=Step.BLOCKED, message=text)
         digest = hashlib.sha256(f"{region} {node.uid} {node.since:.0f}".encode()).hexdigest()[:8]
         maintenance = {

@@ -247,7 +247,9 @@ def plan_text(plan: Sequence[ServerMove], stops: Sequence[tuple[Reason, str]] = 
     parts = [f"{count} {way}" for way, count in counts.items() if count]
     text = f"{len(plan)} servers: {', '.join(parts)}" if plan else "no server is on it"
     would = " and ".join(f"{reason} ({why})" for reason, why in stops)
-    return f"{text}; nothing was done" + (f"; made now, it would stop at {would}" if would else "")
+    return f"{text}; nothing was done" + (
+        f"; if it were created now, it would stop at {would}" if would else ""
+    )
 
 
 def conditions_of(observed: ObservedStatus, generation: int) -> list[Condition]:

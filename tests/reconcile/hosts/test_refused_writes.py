@@ -222,7 +222,7 @@ def test_a_lock_that_may_not_be_released_is_told_and_holds_up_no_other(world: No
     told = world.status("cmp1").get("drainLocked", "")
     # A pod without a budget holds nothing back.
     assert ("it could not be released" in told and DENIED in told) == (kind == "PodDisruptionBudget")
-    assert "a drain is not held back" not in world.status("cmp1").get("message", "")
+    assert "drains are not blocked" not in world.status("cmp1").get("message", "")
     assert serves_the_others(world)
     allow(world)
     world.look(MISSING_OBSERVATIONS + 1)
@@ -238,6 +238,6 @@ def test_a_lock_whose_budget_may_not_be_made_again_is_not_said_to_hold(world: No
     world.look(2)
     assert "drainLocked" not in world.status("cmp1")
     assert (
-        f"a drain is not held back, as it should be: its lock is refused: {DENIED}"
+        f"drains are not blocked, as they should be: its lock is refused: {DENIED}"
         in (world.status("cmp1")["message"])
     )
