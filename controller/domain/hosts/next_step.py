@@ -1,7 +1,7 @@
-"""What to do next for one compute host, from what Kubernetes and OpenStack say of it. Pure.
+"""What to do next for one compute host, from what Kubernetes and OpenStack report of it. Pure.
 
-One decision at a time, from facts alone, so that it may be taken again after any interruption. What is not
-known (None) is never taken for nothing: it makes us wait. Only what carries our mark is undone.
+One decision at a time, from facts alone, so that it may be repeated after any interruption. What is not known
+(None) never counts as zero or empty: the step is to wait. Only what carries our mark is undone.
 """
 
 from __future__ import annotations
@@ -138,12 +138,12 @@ def is_plan(maintenance: Mapping[str, Any]) -> bool:
 
 
 def has_begun(maintenance: Mapping[str, Any]) -> bool:
-    """Whether a NodeMaintenance looks after its host, or did: one that waits for its turn does not yet."""
+    """Whether a NodeMaintenance looks after its host, or did: one that is still queued does not yet."""
     return bool((maintenance.get("status") or {}).get("startedAt"))
 
 
 def is_put_back(maintenance: Mapping[str, Any]) -> bool:
-    """Whether a NodeMaintenance only waits for moves to confirm: its host is back in ordinary care."""
+    """Whether a NodeMaintenance only waits for moves to confirm: its host is managed as usual again."""
     said = find((maintenance.get("status") or {}).get("conditions") or (), "Ready").get("reason")
     return bool(maintenance["metadata"].get("deletionTimestamp")) and said == Reason.MOVES_UNCONFIRMED
 
@@ -154,9 +154,9 @@ def is_automatic(maintenance: Mapping[str, Any]) -> bool:
 
 
 def decide_host(facts: HostFacts, policy: NodePolicy, breaker_open: str, now: float) -> NextStep:
-    """The next step. `breaker_open` says why automatic action is stopped, empty while it is not.
+    """The next step. `breaker_open`: why automatic action is stopped, empty while it is not.
 
-    Of a region that is paused, what would be done is told and not done.
+    In a region that is paused, what would be done is reported and not done.
     """
     decision = _decide(facts, policy, breaker_open, now)
     if not policy.paused or decision.step in PASSIVE:
@@ -326,7 +326,7 @@ def _ready(facts: HostFacts, node: ComputeNode, service: ComputeService, now: fl
 
 
 def _cordoned(facts: HostFacts, node: ComputeNode, service: ComputeService, now: float) -> NextStep:
-    """It takes no servers; but a compute that we hold down may clean up and report."""
+    """It takes no servers; but a compute that we forced down may clean up and report."""
     if service.enabled:
         text = "the node is cordoned: its compute service takes no new servers"
         return NextStep(Step.DISABLE, Reason.NODE_CORDONED, text, mark=facts.mark("node cordoned"))
@@ -342,7 +342,7 @@ def _cordoned(facts: HostFacts, node: ComputeNode, service: ComputeService, now:
 
 
 def _serving(facts: HostFacts, node: ComputeNode, service: ComputeService, now: float) -> NextStep:
-    """A host in service: nothing is done to it, but what is amiss is told."""
+    """A host in service: nothing is done to it, but faults are reported."""
     if not service.up:
         text = "the node is ready, and its compute service does not report; see nova-compute on the node"
         return NextStep(Step.BLOCKED, Reason.COMPUTE_DOWN, text)

@@ -1,4 +1,4 @@
-"""What a maintenance does to each server of a node, and whose turn it is. Pure."""
+"""What a maintenance does to each server of a node, and which maintenance may begin. Pure."""
 
 from __future__ import annotations
 

@@ -91,7 +91,7 @@ def stranded(moves: Sequence[NetworkMove]) -> Obstacle | None:
     return (Reason.AGENTS_DOWN, text) if count else None
 
 
-def speaks_against(confirmation: Confirmation, snapshot: HostSnapshot) -> str:
+def why_void(confirmation: Confirmation, snapshot: HostSnapshot) -> str:
     """What shows that the machine was on since a confirmation was taken up; empty for nothing."""
     own = shown_since(confirmation.machine, snapshot.machine)
     if own or confirmation.seen is None:
@@ -111,7 +111,7 @@ def _not_dead(snapshot: HostSnapshot) -> Obstacle | None:
         return STILL_REPORTS
     why = snapshot.void
     if snapshot.fencing_confirmation is not None:
-        why = speaks_against(snapshot.fencing_confirmation, snapshot)
+        why = why_void(snapshot.fencing_confirmation, snapshot)
         if not why:
             return None
     nodes = [*([snapshot.node] if snapshot.node is not None else []), *snapshot.beside]

@@ -32,7 +32,7 @@ from controller.domain.maintenance.obstacles import (
     before_moving,
     before_taking_out,
     obstacle,
-    speaks_against,
+    why_void,
 )
 from controller.domain.shared.cloud_facts import CloudView, ComputeService, forced_reason
 from controller.errors import CloudRefused, ObjectMissing
@@ -63,7 +63,7 @@ class HostDisabler:
         if given is None or snapshot.void:
             return
         if snapshot.fencing_confirmation is not None:
-            why = speaks_against(snapshot.fencing_confirmation, snapshot)
+            why = why_void(snapshot.fencing_confirmation, snapshot)
             confirmation = (
                 snapshot.fencing_confirmation
                 if why

@@ -437,7 +437,7 @@ def test_why_openstack_cannot_be_looked_at_is_told(world: NodeWorld) -> None:
     world.cloud.before = fail("compute GET /os-services: 503")
     world.look(2)
     told = world.condition("NodesReady")
-    assert told["status"] == "True" and "left as they are: compute GET /os-services: 503" in told["message"]
+    assert told["status"] == "True" and "not changed: compute GET /os-services: 503" in told["message"]
     world.cloud.before = lambda *_: None
     world.look(10)
     assert "503" not in world.condition("NodesReady")["message"]

@@ -71,7 +71,7 @@ def test_a_host_that_failed_before_is_not_said_to_fail_now(world: NodeWorld) -> 
     world.look(2, after=20)
     told = world.condition("NodesReady")
     assert told["reason"] == "HostsFailing"
-    assert f"that was so before OpenStack fell silent: {SILENT}" in told["message"]
+    assert f"as of before OpenStack stopped answering: {SILENT}" in told["message"]
 
 
 def test_the_command_line_says_of_when_it_is(world: NodeWorld) -> None:
