@@ -1,10 +1,11 @@
 """A confirmation that a machine is off: what it was given for, and what makes it void. Pure.
 
-It names the machine as its Node showed it: the Node, the boot, the last heartbeat of its kubelet. All that is
-ever compared is whether something is still the same, never one time with another: a clock may be wrong, and those
-of two machines never agree. That heartbeat is the lastHeartbeatTime of the condition Ready: the controller that
-sets a silent node to Unknown does not change it (kubernetes: pkg/controller/nodelifecycle). It changes with every
-report of a kubelet, so that a machine which was on in between shows it, however late it is observed.
+It names the machine as its Node showed it: the Node, the boot, the last heartbeat of its kubelet. All that
+is ever compared is whether something is still the same, never one time with another: a clock may be wrong,
+and those of two machines never agree. That heartbeat is the lastHeartbeatTime of the condition Ready: the
+controller that sets a silent node to Unknown does not change it (kubernetes: pkg/controller/nodelifecycle).
+It changes with every report of a kubelet, so that a machine which was on in between shows it, however late
+it is observed.
 """
 
 from __future__ import annotations

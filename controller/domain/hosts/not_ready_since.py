@@ -2,8 +2,8 @@
 
 What is noted on the Node of an absence (`NAMESPACE.osctl.dev/not-ready-since`) is "BEGAN CHANGED STATUS
 BOOT": when it began, the Ready condition that was seen last, and the boot of the machine. A node that was
-ready in between while the controller did not run shows another condition: then a confirmation that the machine
-was off in the old absence does not count for this one.
+ready in between while the controller did not run shows another condition: then a confirmation that the
+machine was off in the old absence does not count for this one.
 """
 
 from __future__ import annotations
