@@ -107,7 +107,7 @@ def test_an_evacuation_that_was_taken_back_is_not_begun_again(world: NodeWorld) 
     world.kube.delete(NODE_MAINTENANCE, maintenance["metadata"]["name"])
     world.look(10)
     assert world.kube.objects("NodeMaintenance") == []
-    assert "taken back" in world.status("cmp1")["message"]
+    assert "automatic evacuation was deleted" in world.status("cmp1")["message"]
 
 
 def test_too_many_lost_at_once_stop_everything(world: NodeWorld) -> None:

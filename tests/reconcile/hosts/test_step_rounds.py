@@ -83,7 +83,7 @@ def test_an_evacuation_that_was_taken_back_makes_no_haste() -> None:
     world.look(10)
     assert tries(world, 120)[0] <= 14
     world.look(1)
-    assert "taken back" in world.status("cmp1")["message"]
+    assert "automatic evacuation was deleted" in world.status("cmp1")["message"]
 
 
 def test_pauses_grow_to_their_bound_and_end_with_success() -> None:
