@@ -198,7 +198,7 @@ def test_a_note_that_a_node_may_not_have_holds_up_only_the_aggregates_of_its_hos
         world.edit_node(f"cmp{name}", {"metadata": {"labels": {AGGREGATE_LABEL: f"rack{name}"}}})
     world.kube.before_write = refusing("patch", "Node", "cmp1")
     world.look(3)
-    assert "it cannot be put where its labels say" in world.status("cmp1")["message"]
+    assert "it cannot be put into the aggregates that its labels name" in world.status("cmp1")["message"]
     assert DENIED in world.status("cmp1")["message"]
     assert [one.name for one in world.cloud.aggregates()] == ["rack4"]
     assert serves_the_others(world)
