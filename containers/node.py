@@ -69,17 +69,17 @@ def compose(parts: Parts) -> Container:
         access=CloudAccess(parts.kube, clouds, parts.clock, settings.region_namespace),
     )
     status, hosts, maintenances = _status(shared), _hosts(shared), _maintenances(shared)
-    news = _News(shared)
-    shared.board.changed = news.look_at_regions
+    watched = _WatchedObjects(shared)
+    shared.board.changed = watched.queue_regions
     parts.queue.add(HOSTS)
     parts.queue.add(MAINTENANCES)
     return Container(
         name="node",
         watches=(
-            Watch(OSDPL, seen=news.region_seen),
-            Watch(NODE, seen=news.node_seen),
-            Watch(NODE_MAINTENANCE, seen=news.maintenance_seen),
-            *(Watch(resource, seen=partial(news.seen, resource)) for resource in REGION_PARSERS),
+            Watch(OSDPL, seen=watched.region_seen),
+            Watch(NODE, seen=watched.node_seen),
+            Watch(NODE_MAINTENANCE, seen=watched.maintenance_seen),
+            *(Watch(resource, seen=partial(watched.seen, resource)) for resource in REGION_PARSERS),
         ),
         reconcilers={
             "region": lambda namespace, name: status.reconcile((namespace, name)),
@@ -135,7 +135,7 @@ def _maintenances(shared: _Shared) -> MaintenancesReconciler:
     )
 
 
-class _News:
+class _WatchedObjects:
     """What is to be looked at when something was seen."""
 
     def __init__(self, shared: _Shared) -> None:
@@ -146,14 +146,14 @@ class _News:
         self._measure = measured_region(shared.parts.metrics, node_series)
         self._measure_maintenance = measured_maintenance(shared.parts.metrics)
 
-    def look_at_regions(self) -> None:
+    def queue_regions(self) -> None:
         for key in self._regions.all():
             self._queue.add(("region", *key), after=GATHERING)
 
     def node_seen(self, event: str | None, obj: Mapping[str, Any]) -> None:
         if self._shared.nodes.feed(NODE, event, obj):
             self._queue.add(HOSTS, after=GATHERING)
-            self.look_at_regions()
+            self.queue_regions()
 
     def seen(self, resource: Resource, event: str | None, obj: Mapping[str, Any]) -> None:
         """An object in the region's own namespace."""

@@ -243,7 +243,7 @@ def each(values: Iterable[Any], check: Callable[[Any], bool]) -> bool:
 
 def spec_of(region: Region, **nodes: Any) -> Mapping[str, Any]:
     """The region's resource, with short times and `features.nodes`."""
-    return region.manifest(features={"nodes": {"holdDown": "4s", "brakePercent": 34, **nodes}})
+    return region.manifest(features={"nodes": {"holdDown": "4s", "maxUnhealthy": "34%", **nodes}})
 
 
 __all__ = ["MARK", "NAME", "Bed", "each", "now", "spec_of"]

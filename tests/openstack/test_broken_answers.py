@@ -145,7 +145,7 @@ def provoke(bed: Bed, proxy: Proxy, rule: Rule) -> None:
     # With disks of its own nothing would be evacuated in any case.
     bed.confirm_disks("cmp3")
     proxy.rule = rule
-    bed.region.apply(spec_of(bed.region, evacuation="Auto", brakePercent=100))
+    bed.region.apply(spec_of(bed.region, evacuation="Auto", maxUnhealthy="100%"))
     bed.cloud.kill(compute_name("cmp3"))
     bed.set_ready("cmp3", False)
     time.sleep(1.1)

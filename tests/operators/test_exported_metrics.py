@@ -278,7 +278,7 @@ def test_node_tells_of_nodes_and_maintenances(run: Run) -> None:
     container.work(10)
     found = container.scrape()
     assert {labels["node"]: value for labels, value in found["osctl_node_ready"]} == {"cmp1": 1, "cmp2": 0}
-    assert only(found, "osctl_nodes_braked", region=REGION) in (0, 1)
+    assert only(found, "osctl_nodes_circuit_breaker_open", region=REGION) in (0, 1)
     [(labels, value)] = found["osctl_node_maintenance"]
     there = cluster.kube.get(NODE_MAINTENANCE, "m1", None)
     assert there is not None

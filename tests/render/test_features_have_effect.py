@@ -20,14 +20,14 @@ ELSEWHERE: Mapping[str, str] = {
     "services.disabled.[]": "which services there are",
     "credentials.*.*.name": "where a secret is read, see test_credentials.py",
     "credentials.*.*.key": "where a secret is read, see test_credentials.py",
-    "nodes.evacuation": "what the node container does, see test_compute_node.py",
-    "nodes.holdDown": "what the node container does, see test_compute_node.py",
-    "nodes.brakePercent": "what the node container does, see test_compute_node.py",
+    "nodes.evacuation": "what the node container does, see test_next_step.py",
+    "nodes.holdDown": "what the node container does, see test_next_step.py",
+    "nodes.maxUnhealthy": "what the node container does, see test_next_step.py",
     "nodes.fencing.url": "what the node container does, see test_fencing.py",
-    "nodes.fencing.tokenFrom.name": "what the node container does, see test_host_fencing.py",
-    "nodes.fencing.tokenFrom.key": "what the node container does, see test_host_fencing.py",
-    "nodes.fencing.authorityFrom.name": "what the node container does, see test_host_fencing.py",
-    "nodes.fencing.authorityFrom.key": "what the node container does, see test_host_fencing.py",
+    "nodes.fencing.tokenFrom.name": "what the node container does, see test_fencing_service.py",
+    "nodes.fencing.tokenFrom.key": "what the node container does, see test_fencing_service.py",
+    "nodes.fencing.authorityFrom.name": "what the node container does, see test_fencing_service.py",
+    "nodes.fencing.authorityFrom.key": "what the node container does, see test_fencing_service.py",
 }
 
 

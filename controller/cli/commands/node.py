@@ -142,14 +142,14 @@ def maintain(
     cluster = open_cluster(kubeconfig, context, "")
     chosen = cluster.choose_region(region)
     name, known = _named_for(cluster, node, chosen)
-    word = _fenced_field(cluster, chosen.namespace, node, mode, known) if fenced else {}
+    confirmation = _confirmation_for(cluster, chosen.namespace, node, mode, known) if fenced else {}
     if known is None:
         if cluster.kube.get(NODE, node) is None and mode != _Mode.EVACUATE:
             raise ObjectMissing(f'there is no node "{node}"')
-        _make(cluster, name, chosen, node=node, mode=mode or _Mode.MIGRATE, **word)
+        _make(cluster, name, chosen, node=node, mode=mode or _Mode.MIGRATE, **confirmation)
         stderr().print(f"nodemaintenance/{name} made")
     else:
-        changed = _change(cluster, known, chosen, node=node, mode=mode, word=word)
+        changed = _change(cluster, known, chosen, node=node, mode=mode, confirmation=confirmation)
         stderr().print(f"nodemaintenance/{name} {changed}")
     if not wait:
         return
@@ -203,11 +203,11 @@ def fenced(node: Node, *, region: Region = "", kubeconfig: Kubeconfig = None, co
     stderr().print(soft_wrapped(f"node/{node} is confirmed to be off, until it shows that it is on"))
 
 
-def _fenced_field(
+def _confirmation_for(
     cluster: Cluster, namespace: str, node: str, mode: _Mode | None, known: KubeObject | None
 ) -> dict[str, dict[str, str]]:
     """`spec.fenced`, for the machine as it is now. Raises ObjectMissing where that may not be said."""
-    desired = _mode_value(mode) if mode is not None else (known or {"spec": {}})["spec"].get("mode")
+    desired = _mode_of(mode) if mode is not None else (known or {"spec": {}})["spec"].get("mode")
     if desired != Mode.EVACUATE:
         raise ObjectMissing("--fenced goes with --mode evacuate: servers of a machine that runs are migrated")
     live = cluster.kube.get(NODE, node)
@@ -265,7 +265,7 @@ def _make(cluster: Cluster, name: str, region: RegionName, *, node: str, mode: _
             "apiVersion": API_VERSION,
             "kind": NODE_MAINTENANCE.kind,
             "metadata": {"name": name},
-            "spec": {"region": region.written(), "nodeName": node, "mode": _mode_value(mode), **spec},
+            "spec": {"region": region.written(), "nodeName": node, "mode": _mode_of(mode), **spec},
         }
     )
 
@@ -277,7 +277,7 @@ def _change(
     *,
     node: str,
     mode: _Mode | None,
-    word: Mapping[str, Any],
+    confirmation: Mapping[str, Any],
 ) -> str:
     """Gives a maintenance that is there what was asked for; what to say of it."""
     meta, spec = known["metadata"], known["spec"]
@@ -289,8 +289,8 @@ def _change(
         raise ObjectMissing(
             f'the NodeMaintenance "{meta["name"]}" is being rolled back: ask again when it is gone'
         )
-    changes: dict[str, Any] = {"mode": _mode_value(mode)} if mode is not None else {}
-    changes |= word
+    changes: dict[str, Any] = {"mode": _mode_of(mode)} if mode is not None else {}
+    changes |= confirmation
     changed = {key: value for key, value in changes.items() if spec.get(key) != value}
     if not changed:
         return "is there already"
@@ -302,7 +302,7 @@ def _change(
     return "is changed: " + ", ".join(reported)
 
 
-def _mode_value(mode: _Mode) -> str:
+def _mode_of(mode: _Mode) -> str:
     return str(Mode(mode.value.capitalize()))
 
 

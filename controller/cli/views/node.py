@@ -45,14 +45,14 @@ def node_causes(node: str, entry: Mapping[str, Any], maintenances: Sequence[Mapp
     """Sentences on one node, the cause first."""
     lines = [f"{node}: {entry.get('state') or 'no node of the region'} since {entry.get('since') or '?'}"]
     if entry.get("reason"):
-        lines.append(f"  {entry['reason']}: {entry.get('message') or 'nothing is the matter'}")
+        lines.append(f"  {entry['reason']}: {entry.get('message') or 'no problem is known'}")
     elif entry.get("message"):
         lines.append(f"  {entry['message']}")
     if entry.get("compute"):
         age = f", {_age(entry)}" if _age(entry) else ""
         lines.append(f"  compute service {entry['compute']}; {entry.get('servers', '?')} servers{age}")
     if entry.get("drainLocked"):
-        lines.append(f"  drains are held back: {entry['drainLocked']}")
+        lines.append(f"  drains are blocked: {entry['drainLocked']}")
     for one in maintenances:
         status = one.get("status") or {}
         told = find(status.get("conditions") or (), "Ready")

@@ -140,7 +140,7 @@ class Reason(StrEnum):
     FENCING_AWAITED = "FencingAwaited", WARNING
     EVACUATING = "Evacuating", WARNING
     CLEANUP_AWAITED = "CleanupAwaited", NORMAL
-    AUTOMATION_BRAKED = "AutomationBraked", WARNING
+    TOO_MANY_UNHEALTHY = "TooManyUnhealthy", WARNING
     CLOUD_UNKNOWN = "CloudUnknown", NORMAL
     CLOUD_REFUSED = "CloudRefused", WARNING
     API_SERVER_REFUSED = "ApiServerRefused", WARNING

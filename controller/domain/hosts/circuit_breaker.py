@@ -1,4 +1,4 @@
-"""The brake: when too many compute hosts are bad at once, nothing is done by itself. Pure."""
+"""The circuit breaker: while too many compute hosts are unhealthy, nothing is done automatically. Pure."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from controller.domain.hosts.node_policy import NodePolicy
 from controller.domain.shared.cloud_facts import is_ours
 
 
-def is_bad(facts: HostFacts) -> bool:
-    """Whether the host is away without anybody's plan: what the brake counts.
+def is_unhealthy(facts: HostFacts) -> bool:
+    """Whether the host is out of service and nobody planned it: what the circuit breaker counts.
 
-    Evacuating it by ourselves makes nothing good: who is evacuated still counts, or hosts that die one by
-    one would all be. A host without a Node does not count once it is silent and certainly empty: that is a
-    machine given up, and many of them may be.
+    A host that is evacuated automatically still counts; otherwise hosts that die one by one would all be
+    evacuated. A host without a Node does not count once it is silent and certainly empty: that machine was
+    given up, and there may be many of those.
     """
     if facts.maintenance and not facts.automatic:
         return False
@@ -27,19 +27,15 @@ def is_bad(facts: HostFacts) -> bool:
 
 
 def circuit_breaker_trips(hosts: Iterable[HostFacts], policy: NodePolicy) -> str:
-    """Why automatic action stops, empty while it may go on.
-
-    One host may always be bad, or a small cloud could never be helped.
-    """
+    """Why automatic action stops, empty while it may continue."""
     # A Node beside the one that has the host is no machine of its own.
     known = [one for one in hosts if one.was_compute and not one.taken_over]
-    bad = sorted(one.name for one in known if is_bad(one))
-    allowed = max(1, int(len(known) * policy.circuit_breaker))
-    if len(bad) <= allowed:
+    unhealthy = sorted(one.name for one in known if is_unhealthy(one))
+    if len(unhealthy) <= policy.max_unhealthy.allowed(len(known)):
         return ""
-    shown = ", ".join(bad[:5]) + (f" and {len(bad) - 5} more" if len(bad) > 5 else "")
+    shown = ", ".join(unhealthy[:5]) + (f" and {len(unhealthy) - 5} more" if len(unhealthy) > 5 else "")
     return (
-        f"{len(bad)} of {len(known)} computes are bad at once ({shown}), more than the "
-        f"{policy.circuit_breaker:.0%} that may be: "
-        "look for a common cause; automatic action goes on when fewer are"
+        f"{len(unhealthy)} of {len(known)} compute hosts are unhealthy ({shown}), more than "
+        f"features.nodes.maxUnhealthy ({policy.max_unhealthy}) allows: nothing is done automatically until "
+        "fewer are; look for a common cause"
     )

@@ -1,10 +1,11 @@
 """A confirmation that a machine is off: what it was given for, and what makes it void. Pure.
 
-It names the machine as its Node showed it: the Node, the boot, the last word of its kubelet. All that is ever
-compared is whether something is still the same, never one time with another: a clock may be wrong, and those
-of two machines never agree. The last word of a kubelet is the lastHeartbeatTime of the condition Ready: who
-calls a silent node Unknown leaves that as it was (kubernetes: pkg/controller/nodelifecycle). It changes with
-every word of a kubelet, so that a machine which was on in between shows it, however late it is looked at.
+It names the machine as its Node showed it: the Node, the boot, the last heartbeat of its kubelet. All that
+is ever compared is whether something is still the same, never one time with another: a clock may be wrong,
+and those of two machines never agree. That heartbeat is the lastHeartbeatTime of the condition Ready: the
+controller that sets a silent node to Unknown does not change it (kubernetes: pkg/controller/nodelifecycle).
+It changes with every report of a kubelet, so that a machine which was on in between shows it, however late
+it is observed.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ _LIMIT = 2048
 class Machine:
     """A machine as its Node shows it; all empty where there is no Node of that name.
 
-    `ready`: the status of the condition Ready; `heartbeat`: its lastHeartbeatTime, an opaque word.
+    `ready`: the status of the condition Ready; `heartbeat`: its lastHeartbeatTime, compared as text.
     """
 
     uid: str = ""
@@ -42,12 +43,12 @@ class Machine:
         if not self.uid:
             return "there was no Node of that name"
         last = self.heartbeat or "not known"
-        return f"Node {self.uid}, boot {self.boot or 'not known'}, last word of its kubelet {last}"
+        return f"Node {self.uid}, boot {self.boot or 'not known'}, last heartbeat of its kubelet {last}"
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What else there was when a confirmation was taken up.
+    """What else was observed when a confirmation was accepted.
 
     `report`: of the compute service, as `report_of` gives it; `peers`: marks of other Nodes of the machine.
     """
@@ -61,8 +62,9 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Confirmation:
-    """`given` tells one from another that names the same. `seen` is None until it was taken up.
+    """A fencing confirmation: that this machine is off.
 
+    `given` distinguishes it from another that names the same machine. `seen` is None until it was accepted.
     `report`: of the compute service, as it stood on the Node when the confirmation was given; empty for none.
     """
 
@@ -142,7 +144,7 @@ def given_as(machine: Machine, given: str = "", report: str = "") -> dict[str, s
     return named | {name: text for name, text in more.items() if text}
 
 
-def same_word(one: Confirmation, other: Confirmation) -> bool:
+def same_confirmation(one: Confirmation, other: Confirmation) -> bool:
     """Whether both are one and the same confirmation, taken up or not."""
     return replace(one, seen=None) == replace(other, seen=None)
 
@@ -161,7 +163,7 @@ def shown_since(confirmed: Machine, node: Machine | None) -> str:
     if node.ready == "True":
         return "the node was Ready since then"
     spoke = node.ready == "False" and confirmed.ready != "False"
-    return "its kubelet spoke since then" if spoke or node.heartbeat != confirmed.heartbeat else ""
+    return "its kubelet has reported since then" if spoke or node.heartbeat != confirmed.heartbeat else ""
 
 
 def report_of(service: ComputeService | None) -> str:
@@ -195,11 +197,11 @@ def seen_now(service: ComputeService | None, peers: Iterable[Peer]) -> Seen:
 def against_taking_up(
     created: float, report: str, service: ComputeService | None, peers: Collection[Peer]
 ) -> str:
-    """Why a confirmation is void when it is first looked at; empty where it is not.
+    """Why a confirmation is void when it is first observed; empty where it is not.
 
     `created`: of the Node that it names, 0.0 for none; by the API server, as that of every other. `report`:
     what was last seen of its compute while the node was not ready, empty for nothing. What has reported after
-    that, and before this look, may have done so since the confirmation was given.
+    that, and before this pass, may have done so since the confirmation was given.
     """
     for one in peers:
         newer = one.created >= created and not one.confirmed

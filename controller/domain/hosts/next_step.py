@@ -1,7 +1,7 @@
-"""What to do next for one compute host, from what Kubernetes and OpenStack say of it. Pure.
+"""What to do next for one compute host, from what Kubernetes and OpenStack report of it. Pure.
 
-One decision at a time, from facts alone, so that it may be taken again after any interruption. What is not
-known (None) is never taken for nothing: it makes us wait. Only what carries our mark is undone.
+One decision at a time, from facts alone, so that it may be repeated after any interruption. What is not known
+(None) never counts as zero or empty: the step is to wait. Only what carries our mark is undone.
 """
 
 from __future__ import annotations
@@ -138,12 +138,12 @@ def is_plan(maintenance: Mapping[str, Any]) -> bool:
 
 
 def has_begun(maintenance: Mapping[str, Any]) -> bool:
-    """Whether a NodeMaintenance looks after its host, or did: one that waits for its turn does not yet."""
+    """Whether a NodeMaintenance looks after its host, or did: one that is still queued does not yet."""
     return bool((maintenance.get("status") or {}).get("startedAt"))
 
 
 def is_put_back(maintenance: Mapping[str, Any]) -> bool:
-    """Whether a NodeMaintenance only waits for moves to confirm: its host is back in ordinary care."""
+    """Whether a NodeMaintenance only waits for moves to confirm: its host is managed as usual again."""
     said = find((maintenance.get("status") or {}).get("conditions") or (), "Ready").get("reason")
     return bool(maintenance["metadata"].get("deletionTimestamp")) and said == Reason.MOVES_UNCONFIRMED
 
@@ -153,46 +153,46 @@ def is_automatic(maintenance: Mapping[str, Any]) -> bool:
     return AUTOMATIC_LABEL in (maintenance["metadata"].get("labels") or {})
 
 
-def decide_host(facts: HostFacts, policy: NodePolicy, braked: str, now: float) -> NextStep:
-    """The next step. `braked` says why automatic action is stopped, empty while it is not.
+def decide_host(facts: HostFacts, policy: NodePolicy, breaker_open: str, now: float) -> NextStep:
+    """The next step. `breaker_open`: why automatic action is stopped, empty while it is not.
 
-    Of a region that is paused, what would be done is told and not done.
+    In a region that is paused, what would be done is reported and not done.
     """
-    decision = _decide(facts, policy, braked, now)
+    decision = _decide(facts, policy, breaker_open, now)
     if not policy.paused or decision.step in PASSIVE:
         return decision
     text = f"spec.mode is Paused: nothing is done ({decision.step}: {decision.message})"
     return NextStep(Step.BLOCKED, Reason.PAUSED, text)
 
 
-def _decide(facts: HostFacts, policy: NodePolicy, braked: str, now: float) -> NextStep:
+def _decide(facts: HostFacts, policy: NodePolicy, breaker_open: str, now: float) -> NextStep:
     if facts.taken_over:
         text = f"its host belongs to the node {facts.taken_over} now"
         step = Step.FORGET if facts.node is None else Step.NOTHING
         return NextStep(step, Reason.NODE_REPLACED, text)
     if facts.node is None:
-        return _without_node(facts, braked)
+        return _without_node(facts, breaker_open)
     if facts.service is None:
         return _unregistered(facts, facts.node, now)
     if not facts.node.ready:
-        return _not_ready(facts, facts.node, policy=policy, braked=braked, now=now)
+        return _not_ready(facts, facts.node, policy=policy, breaker_open=breaker_open, now=now)
     replaced = facts.known_uid not in ("", facts.node.uid)
     if replaced and not facts.service.up:
-        return _replaced(facts, facts.node, policy=policy, braked=braked, now=now)
+        return _replaced(facts, facts.node, policy=policy, breaker_open=breaker_open, now=now)
     return _ready(facts, facts.node, facts.service, now)
 
 
-def _without_node(facts: HostFacts, braked: str) -> NextStep:
+def _without_node(facts: HostFacts, breaker_open: str) -> NextStep:
     service = facts.service
     if service is None:
-        return _without_service(facts, braked)
-    if braked:
-        return NextStep(Step.BLOCKED, Reason.AUTOMATION_BRAKED, braked)
+        return _without_service(facts, breaker_open)
+    if breaker_open:
+        return NextStep(Step.BLOCKED, Reason.TOO_MANY_UNHEALTHY, breaker_open)
     if service.enabled:
         text = "the node was removed, or lost its role"
         return NextStep(Step.DISABLE, Reason.NODE_REMOVED, text, mark=REMOVED)
     if facts.servers is None:
-        return NextStep(Step.WAIT, Reason.CLOUD_UNKNOWN, "it is not known whether servers are left on it")
+        return NextStep(Step.WAIT, Reason.CLOUD_UNKNOWN, "it is not known whether servers remain on it")
     if facts.servers:
         return _servers_remaining(facts, "the node was removed")
     if service.up:
@@ -201,26 +201,26 @@ def _without_node(facts: HostFacts, braked: str) -> NextStep:
     return NextStep(Step.REMOVE, Reason.NODE_REMOVED, "nothing runs on it any more")
 
 
-def _without_service(facts: HostFacts, braked: str) -> NextStep:
+def _without_service(facts: HostFacts, breaker_open: str) -> NextStep:
     """A list that is valid and too short looks like a service that is gone: others have to agree."""
     if facts.missing_observations < MISSING_OBSERVATIONS:
         text = (
-            f"OpenStack lists no compute service of it; that is believed after {MISSING_OBSERVATIONS} looks"
+            f"OpenStack lists no compute service of it; that is believed after {MISSING_OBSERVATIONS} passes"
         )
         return NextStep(Step.WAIT, Reason.CLOUD_UNKNOWN, text)
     if facts.mapped and facts.was_compute:
         text = "Nova lists its hypervisor, and no compute service of it: nothing is done"
         return NextStep(Step.WAIT, Reason.CLOUD_UNKNOWN, text)
     if facts.agents is None:
-        text = "it is not known whether network agents of it are left"
+        text = "it is not known whether network agents of it remain"
         return NextStep(Step.WAIT, Reason.CLOUD_UNKNOWN, text)
     alive = sorted(one.kind for one in facts.agents if one.alive)
     if alive:
         text = f"its network agents still report: {', '.join(alive)}; they are removed once they have ended"
         return NextStep(Step.WAIT, Reason.COMPUTE_STILL_REPORTS, text)
-    if braked:
-        return NextStep(Step.BLOCKED, Reason.AUTOMATION_BRAKED, braked)
-    return NextStep(Step.REMOVE, Reason.NODE_REMOVED, "what is left of it in OpenStack is removed")
+    if breaker_open:
+        return NextStep(Step.BLOCKED, Reason.TOO_MANY_UNHEALTHY, breaker_open)
+    return NextStep(Step.REMOVE, Reason.NODE_REMOVED, "what remains of it in OpenStack is removed")
 
 
 def _servers_remaining(facts: HostFacts, why: str) -> NextStep:
@@ -241,7 +241,7 @@ def _unregistered(facts: HostFacts, node: ComputeNode, now: float) -> NextStep:
 
 
 def _replaced(
-    facts: HostFacts, node: ComputeNode, *, policy: NodePolicy, braked: str, now: float
+    facts: HostFacts, node: ComputeNode, *, policy: NodePolicy, breaker_open: str, now: float
 ) -> NextStep:
     """A new machine under an old name: Nova refuses its compute while the old one's service is there."""
     if facts.maintenance and not facts.automatic:
@@ -250,17 +250,17 @@ def _replaced(
     if left > 0:
         text = "the node was replaced; its compute may come back by itself"
         return NextStep(Step.WAIT, Reason.NODE_REPLACED, text, after=left)
-    if braked:
-        return NextStep(Step.BLOCKED, Reason.AUTOMATION_BRAKED, braked)
+    if breaker_open:
+        return NextStep(Step.BLOCKED, Reason.TOO_MANY_UNHEALTHY, breaker_open)
     if facts.servers is None:
-        return NextStep(Step.WAIT, Reason.CLOUD_UNKNOWN, "it is not known whether servers are left on it")
+        return NextStep(Step.WAIT, Reason.CLOUD_UNKNOWN, "it is not known whether servers remain on it")
     if facts.servers:
         return _servers_remaining(facts, "the node was replaced by another of the same name")
     return NextStep(Step.REMOVE, Reason.NODE_REPLACED, "the old compute service makes room for the new one")
 
 
 def _not_ready(
-    facts: HostFacts, node: ComputeNode, *, policy: NodePolicy, braked: str, now: float
+    facts: HostFacts, node: ComputeNode, *, policy: NodePolicy, breaker_open: str, now: float
 ) -> NextStep:
     service = facts.service
     if service is None:
@@ -274,8 +274,8 @@ def _not_ready(
     if left > 0:
         text = f"not ready; its compute service is disabled if that lasts {policy.hold_down:.0f} s"
         return NextStep(Step.WAIT, Reason.NODE_NOT_READY, text, after=left)
-    if braked:
-        return NextStep(Step.BLOCKED, Reason.AUTOMATION_BRAKED, braked)
+    if breaker_open:
+        return NextStep(Step.BLOCKED, Reason.TOO_MANY_UNHEALTHY, breaker_open)
     if service.enabled:
         text = f"not ready for {policy.hold_down:.0f} s and more"
         return NextStep(Step.DISABLE, Reason.NODE_NOT_READY, text, mark=facts.mark("node not ready"))
@@ -290,7 +290,7 @@ def _not_ready(
     if not node.fenced:
         text = (
             "servers are evacuated once it is certain that the node is off: by the fencing service, or "
-            f"after looking, with osctl node fenced {node.name}"
+            f"by a person who has checked it, with osctl node fenced {node.name}"
         )
         return NextStep(Step.BLOCKED, Reason.FENCING_AWAITED, text)
     if facts.servers is None:
@@ -301,7 +301,7 @@ def _not_ready(
 
 
 def _left_as_is(service: ComputeService) -> NextStep:
-    text = f'its compute service was disabled by someone else ("{service.reason}"): left as it is'
+    text = f'its compute service was disabled by someone else ("{service.reason}") and is not changed'
     return NextStep(Step.NOTHING, Reason.DISABLED_BY_OTHERS, text)
 
 
@@ -312,7 +312,7 @@ def _ready(facts: HostFacts, node: ComputeNode, service: ComputeService, now: fl
     if node.cordoned:
         return _cordoned(facts, node, service, now)
     if service.forced_down and not held:
-        text = "its compute service was forced down by someone else: left as it is"
+        text = "its compute service was forced down by someone else and is not changed"
         return NextStep(Step.NOTHING, Reason.DISABLED_BY_OTHERS, text)
     if service.enabled and not held:
         return _serving(facts, node, service, now)
@@ -326,7 +326,7 @@ def _ready(facts: HostFacts, node: ComputeNode, service: ComputeService, now: fl
 
 
 def _cordoned(facts: HostFacts, node: ComputeNode, service: ComputeService, now: float) -> NextStep:
-    """It takes no servers; but a compute that we hold down may clean up and report."""
+    """It takes no servers; but a compute that we forced down may clean up and report."""
     if service.enabled:
         text = "the node is cordoned: its compute service takes no new servers"
         return NextStep(Step.DISABLE, Reason.NODE_CORDONED, text, mark=facts.mark("node cordoned"))
@@ -342,7 +342,7 @@ def _cordoned(facts: HostFacts, node: ComputeNode, service: ComputeService, now:
 
 
 def _serving(facts: HostFacts, node: ComputeNode, service: ComputeService, now: float) -> NextStep:
-    """A host in service: nothing is done to it, but what is amiss is told."""
+    """A host in service: nothing is done to it, but faults are reported."""
     if not service.up:
         text = "the node is ready, and its compute service does not report; see nova-compute on the node"
         return NextStep(Step.BLOCKED, Reason.COMPUTE_DOWN, text)
@@ -375,7 +375,7 @@ def _return(facts: HostFacts, node: ComputeNode, service: ComputeService, now: f
         names = ", ".join(facts.unready_pods[:3])
         return NextStep(Step.WAIT, Reason.PODS_NOT_READY, f"waits for its pods: {names}")
     if service.forced_down:
-        text = "its compute is no longer held down, once it has cleaned up what was evacuated"
+        text = "forced_down is removed once its compute service has cleaned up what was evacuated"
         return NextStep(Step.UNFORCE, Reason.CLEANUP_AWAITED, text)
     if not service.up:
         return NextStep(Step.WAIT, Reason.COMPUTE_DOWN, "waits for its compute service to report")

@@ -1,4 +1,4 @@
-"""Pods of the region as the care for nodes sees them: where they are and whether they serve. Pure."""
+"""Pods of the region, for decisions about nodes: where they are and whether they serve. Pure."""
 
 from __future__ import annotations
 

@@ -147,11 +147,11 @@ class NodeFacts:
 
 @dataclass(frozen=True, slots=True)
 class HostReport:
-    """What the care for compute hosts has to say of one node, for `status.nodes`.
+    """What the last pass over the compute hosts reports of one node, for `status.nodes`.
 
     `uid`: of the Node whose compute service is known. `host`: as OpenStack calls it. `servers` is None
     where it is not known. `forget`: nothing of a node that is gone is left in OpenStack. `stale`: it was so
-    when OpenStack was last looked at. `drain_failing`: why a drain that should be held back is not;
+    when OpenStack was last observed. `drain_failing`: why a drain that should be blocked is not;
     `misplaced`: why the host is not in the aggregates that it should be in; `refused`: what Kubernetes
     refuses to delete that the node has left behind.
     """
@@ -187,14 +187,14 @@ def machine_facts(obj: Mapping[str, Any], namespace: str) -> NodeFacts:
     roles = tuple(role for role in ROLES if labels.get(role) == ROLE_VALUE)
     ready = find((obj.get("status") or {}).get("conditions") or [], "Ready")
     cordoned = bool((obj.get("spec") or {}).get("unschedulable"))
-    going = bool(meta.get("deletionTimestamp"))
+    deleting = bool(meta.get("deletionTimestamp"))
     if ready.get("status") == "True":
         state = NodeState.CORDONED if cordoned else NodeState.READY
         message = "takes no new pods (kubectl cordon)" if cordoned else ""
     else:
         state = NodeState.NOT_READY
         message = _why(ready) + ("; it is cordoned, too" if cordoned else "")
-    if going:
+    if deleting:
         message = "; ".join(part for part in (message, "it is being removed") if part)
     notes = node_notes(namespace, obj)
     boot = str(((obj.get("status") or {}).get("nodeInfo") or {}).get("bootID") or "")
@@ -223,7 +223,7 @@ def machine_facts(obj: Mapping[str, Any], namespace: str) -> NodeFacts:
 
 
 def due_notes(node: NodeFacts, now: float, *, planned: bool) -> dict[str, str | None]:
-    """What is to be changed in the annotations of a node, None for what is to go.
+    """What is to be changed in the annotations of a node, None for what is to be removed.
 
     They remember what no condition tells: when an absence began, and how often there was one. A confirmation
     that the machine is off goes once the Node shows that it was on since. `planned`: it is in maintenance.
@@ -272,11 +272,11 @@ def node_entries(
 ) -> dict[str, Any]:
     """`status.nodes`. `before` is what it says now: `since` moves only when a state changes.
 
-    `unknown`: why OpenStack cannot be looked at, empty while it can. Then what it said of compute hosts is
-    kept, and told to be of `as_of` (seconds since the epoch; 0.0: of before this process began).
+    `unknown`: why OpenStack cannot be observed, empty while it can. Then what it reported of compute hosts is
+    kept, marked with `as_of` (seconds since the epoch; 0.0: of before this process began).
 
-    What no report speaks of stays as it was said before: after a restart nothing is known of a host until
-    OpenStack has been looked at. The entry of a compute node that is gone stays until its report says
+    What no report mentions stays as it was reported before: after a restart nothing is known of a host until
+    OpenStack has been observed. The entry of a compute node that is gone stays until its report says
     that nothing of it is left.
     """
     told = reports or {}
@@ -361,16 +361,16 @@ def nodes_condition(
     nodes: Iterable[NodeFacts],
     generation: int,
     *,
-    braked: str = "",
+    breaker_open: str = "",
     unknown: str = "",
     reports: Mapping[str, HostReport] | None = None,
 ) -> Condition:
     """`NodesReady`: False while a node with a role is not ready or its host fails, or there is none at all.
 
-    `braked` says why automatic action is stopped, `unknown` why OpenStack cannot be looked at; both are
-    empty while that is not so. The latter is only told: a region that is being installed has none yet.
+    `breaker_open` says why automatic action is stopped, `unknown` why OpenStack cannot be observed; both are
+    empty while that is not so. The latter is only reported: a region that is being installed has none yet.
 
-    A cordoned node is a person's own doing, and what runs on it goes on: it is told, not complained of.
+    A cordon is a person's decision, and what runs on the node continues: it is mentioned, and no fault.
     """
     known = sorted(nodes, key=lambda one: one.name)
     lost = [node for node in known if node.state == NodeState.NOT_READY]
@@ -378,8 +378,10 @@ def nodes_condition(
     if not known:
         text = f"no node carries a role; label nodes, as in kubectl label node NAME {ROLES[0]}={ROLE_VALUE}"
         return Condition(CONDITION, "False", Reason.NODES_MISSING, text, generation)
-    if braked:
-        return Condition(CONDITION, "False", Reason.AUTOMATION_BRAKED, shorten(braked, 4000), generation)
+    if breaker_open:
+        return Condition(
+            CONDITION, "False", Reason.TOO_MANY_UNHEALTHY, shorten(breaker_open, 4000), generation
+        )
     if lost:
         shown = "; ".join(f"{node.name}: {node.message}" for node in lost[:SHOWN])
         more = f"; and {len(lost) - SHOWN} more" if len(lost) > SHOWN else ""
@@ -390,7 +392,7 @@ def nodes_condition(
         shown = "; ".join(f"{name}: {message}" for name, message in failing[:SHOWN])
         more = f"; and {len(failing) - SHOWN} more" if len(failing) > SHOWN else ""
         text = f"{len(failing)} hosts fail: {shown}{more}"
-        text += f"; that was so before OpenStack fell silent: {unknown}" if unknown else ""
+        text += f"; as of before OpenStack stopped answering: {unknown}" if unknown else ""
         return Condition(CONDITION, "False", Reason.HOSTS_FAILING, shorten(text, 4000), generation)
     text = f"{len(known)} nodes are ready"
     if cordoned:
@@ -398,5 +400,5 @@ def nodes_condition(
         more = f" and {len(cordoned) - SHOWN} more" if len(cordoned) > SHOWN else ""
         text += f", of which {len(cordoned)} cordoned: {names}{more}"
     if unknown and any(node.is_compute for node in known):
-        text += f"; their compute hosts are left as they are: {unknown}"
+        text += f"; their compute hosts are not changed: {unknown}"
     return Condition(CONDITION, "True", Reason.NODES_READY, text, generation)

@@ -1,9 +1,9 @@
 """When an absence of a node began, as far as all of it was seen. Pure.
 
 What is noted on the Node of an absence (`NAMESPACE.osctl.dev/not-ready-since`) is "BEGAN CHANGED STATUS
-BOOT": when we first saw it, the Ready condition that was seen last, and the boot of the machine. A node that
-was ready in between while nobody looked shows another condition: then a word that the old absence was fenced
-says nothing of this.
+BOOT": when the controller first saw it, the Ready condition that was seen last, and the boot of the machine.
+A node that was ready in between while the controller did not run shows another condition: then a confirmation
+that the machine was off in the old absence does not count for this one.
 """
 
 from __future__ import annotations

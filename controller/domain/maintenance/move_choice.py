@@ -1,4 +1,4 @@
-"""What a maintenance does to each server of a node, and whose turn it is. Pure."""
+"""What a maintenance does to each server of a node, and which maintenance may begin. Pure."""
 
 from __future__ import annotations
 
@@ -290,5 +290,5 @@ def _exhausted(turn: QueuedMaintenance, out: set[str], aggregates: tuple[Aggrega
         if len(others) >= turn.most_unavailable:
             where = f"of aggregate {name}" if name else "without an aggregate"
             shown = ", ".join(others[:5])
-            return f"waits: {shown} {where} away, and {turn.most_unavailable} may be at once"
+            return f"waits: {shown} {where} out of service, and {turn.most_unavailable} may be at once"
     return ""

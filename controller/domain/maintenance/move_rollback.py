@@ -43,17 +43,17 @@ def may_be_open(entry: ServerMove) -> bool:
 
 
 def wind_up(
-    entry: ServerMove, sight: ServerSnapshot, source: str, spec: MaintenanceSpec, now: float
+    entry: ServerMove, snapshot: ServerSnapshot, source: str, spec: MaintenanceSpec, now: float
 ) -> RollbackStep:
     """One pass at a server of which `may_be_open` holds; `source` is the host of the node."""
     command: Command | None = None
     if entry.under_way:
-        entry, command = advance(entry, sight, source, spec, now)
-    server = sight.server
-    ours = next((one for one in sight.migrations if one.id == entry.migration), None)
-    if server is None or not (entry.under_way or _goes_on(entry, sight, server, ours)):
+        entry, command = advance(entry, snapshot, source, spec, now)
+    server = snapshot.server
+    ours = next((one for one in snapshot.migrations if one.id == entry.migration), None)
+    if server is None or not (entry.under_way or _goes_on(entry, snapshot, server, ours)):
         return RollbackStep(entry, command)
-    if ours is not None and ours.id == sight.newest:
+    if ours is not None and ours.id == snapshot.newest:
         if ours.kind == "live-migration" and not ours.ended:
             command = Command.ABORT
         elif server.status == "VERIFY_RESIZE" and not server.task and ours.status == "finished":
@@ -65,13 +65,13 @@ def wind_up(
     return RollbackStep(entry, command, text, needs_us=needs_us)
 
 
-def _goes_on(entry: ServerMove, sight: ServerSnapshot, server: Server, ours: Migration | None) -> bool:
+def _goes_on(entry: ServerMove, snapshot: ServerSnapshot, server: Server, ours: Migration | None) -> bool:
     """Whether a move that is not followed any more is still ours, and not over."""
     if ours is None:
         # Nova took the request, and has not come to it: there is nothing to tell it by but the task.
-        waits = not entry.migration and sight.newest <= entry.after
+        waits = not entry.migration and snapshot.newest <= entry.after
         return waits and bool(server.task) and server.status in _ASKED
-    if ours.id != sight.newest:
+    if ours.id != snapshot.newest:
         return False
     if server.status == "VERIFY_RESIZE":
         return ours.kind == "migration" and ours.status in _UNCONFIRMED

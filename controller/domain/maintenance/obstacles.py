@@ -47,29 +47,29 @@ class HostSnapshot:
     beside: tuple[NodeFacts, ...] = ()
 
 
-def obstacle(mode: Mode, ground: HostSnapshot) -> Obstacle | None:
+def obstacle(mode: Mode, snapshot: HostSnapshot) -> Obstacle | None:
     """What stands in the way of moving servers, None where nothing does."""
-    return before_taking_out(mode, ground) or before_moving(mode, ground)
+    return before_taking_out(mode, snapshot) or before_moving(mode, snapshot)
 
 
-def before_taking_out(mode: Mode, ground: HostSnapshot) -> Obstacle | None:
+def before_taking_out(mode: Mode, snapshot: HostSnapshot) -> Obstacle | None:
     """Why the host may not even be taken out of service."""
     if mode == Mode.EVACUATE:
-        return _not_dead(ground)
-    if not ground.there:
-        return Reason.NODE_REMOVED, f'there is no node "{ground.name}"'
+        return _not_dead(snapshot)
+    if not snapshot.there:
+        return Reason.NODE_REMOVED, f'there is no node "{snapshot.name}"'
     return None
 
 
-def before_moving(mode: Mode, ground: HostSnapshot) -> Obstacle | None:
+def before_moving(mode: Mode, snapshot: HostSnapshot) -> Obstacle | None:
     """Why servers cannot leave a host that is out of service."""
-    if ground.service is None:
+    if snapshot.service is None:
         # A node for networks only has none, and is out of service with its agents.
-        for_networks = ground.there and (ground.node is None or not ground.node.is_compute)
+        for_networks = snapshot.there and (snapshot.node is None or not snapshot.node.is_compute)
         if mode == Mode.CORDON or for_networks:
             return None
-        return Reason.COMPUTE_MISSING, f'OpenStack has no compute service on "{ground.host}"'
-    if mode == Mode.MIGRATE and not ground.service.up:
+        return Reason.COMPUTE_MISSING, f'OpenStack has no compute service on "{snapshot.host}"'
+    if mode == Mode.MIGRATE and not snapshot.service.up:
         text = "its compute service does not report: servers can only be evacuated, after fencing"
         return Reason.COMPUTE_DOWN, text
     return None
@@ -91,39 +91,39 @@ def stranded(moves: Sequence[NetworkMove]) -> Obstacle | None:
     return (Reason.AGENTS_DOWN, text) if count else None
 
 
-def speaks_against(word: Confirmation, ground: HostSnapshot) -> str:
+def why_void(confirmation: Confirmation, snapshot: HostSnapshot) -> str:
     """What shows that the machine was on since a confirmation was taken up; empty for nothing."""
-    own = shown_since(word.machine, ground.machine)
-    if own or word.seen is None:
+    own = shown_since(confirmation.machine, snapshot.machine)
+    if own or confirmation.seen is None:
         return own
-    return ran_since(word.seen, ground.service, [one.as_peer() for one in ground.beside])
+    return ran_since(confirmation.seen, snapshot.service, [one.as_peer() for one in snapshot.beside])
 
 
-def _not_dead(ground: HostSnapshot) -> Obstacle | None:
+def _not_dead(snapshot: HostSnapshot) -> Obstacle | None:
     """Why nothing may be evacuated from this node, None where it is certain that it is off."""
-    if ground.node is not None and ground.node.is_ready:
+    if snapshot.node is not None and snapshot.node.is_ready:
         return Reason.COMPUTE_STILL_REPORTS, "the node is ready: its servers run; migrate them instead"
-    ready = next((one.name for one in ground.beside if one.is_ready), "")
+    ready = next((one.name for one in snapshot.beside if one.is_ready), "")
     if ready:
         text = f"its machine is the node {ready} now, which is ready: its servers run; migrate them instead"
         return Reason.COMPUTE_STILL_REPORTS, text
-    if ground.service is not None and ground.service.up:
+    if snapshot.service is not None and snapshot.service.up:
         return STILL_REPORTS
-    why = ground.void
-    if ground.fencing_confirmation is not None:
-        why = speaks_against(ground.fencing_confirmation, ground)
+    why = snapshot.void
+    if snapshot.fencing_confirmation is not None:
+        why = why_void(snapshot.fencing_confirmation, snapshot)
         if not why:
             return None
-    nodes = [*([ground.node] if ground.node is not None else []), *ground.beside]
-    if any(_is_off(node, [one for one in nodes if one is not node], ground.service) for node in nodes):
+    nodes = [*([snapshot.node] if snapshot.node is not None else []), *snapshot.beside]
+    if any(_is_off(node, [one for one in nodes if one is not node], snapshot.service) for node in nodes):
         return None
-    name = max(nodes, key=lambda one: one.created).name if nodes else ground.name
+    name = max(nodes, key=lambda one: one.created).name if nodes else snapshot.name
     text = f"it is not certain that the node is off: osctl node fenced {name}, or spec.fenced"
     if why:
-        again = f"osctl node maintain {ground.name} --mode evacuate --fenced, or osctl node fenced {name}"
-        text = f"spec.fenced is void for good: {why}; look again whether the machine is off, then {again}"
+        again = f"osctl node maintain {snapshot.name} --mode evacuate --fenced, or osctl node fenced {name}"
+        text = f"spec.fenced is void for good: {why}; check again that the machine is off, then {again}"
     elif any(one.fenced and one.confirmation is None for one in nodes):
-        annotation = node_note(ground.namespace, FENCED_ANNOTATION)
+        annotation = node_note(snapshot.namespace, FENCED_ANNOTATION)
         text += f"; what stands on the Node as {annotation} names no machine"
     return Reason.FENCING_AWAITED, text
 

@@ -59,7 +59,7 @@ def verdict(stand: MaintenanceProgress) -> Verdict:
     if any(one.state != NetworkMoveState.DONE for one in stand.network):
         return _network(stand, moved)
     if stand.unseen:
-        text = f"{moved}; OpenStack is slow: that nothing is left on the node is still to be seen"
+        text = f"{moved}; OpenStack is slow: it is not yet known that nothing remains on the node"
         return Phase.MOVING, Reason.MOVING_SERVERS, text
     if stand.remaining:
         return _remaining(stand)
@@ -108,7 +108,7 @@ def _remaining(stand: MaintenanceProgress) -> Verdict:
     names = ", ".join(stand.remaining[:SHOWN])
     more = f" and {len(stand.remaining) - SHOWN} more" if len(stand.remaining) > SHOWN else ""
     if not (stand.settled or stand.over):
-        text = f"it is being made sure that nothing is left on the node: Placement has {names}{more}"
+        text = f"it is being checked that nothing remains on the node: Placement has {names}{more}"
         return Phase.MOVING, Reason.MOVING_SERVERS, text
     text = (
         f"Placement has resources of {names}{more} on the node: servers that came back, resizes away from it "

@@ -228,13 +228,13 @@ class ServerSnapshot:
         return max((one.id for one in self.migrations), default=0)
 
 
-def begin(entry: ServerMove, sight: ServerSnapshot, now: float) -> tuple[ServerMove, Command]:
+def begin(entry: ServerMove, snapshot: ServerSnapshot, now: float) -> tuple[ServerMove, Command]:
     """The request to be noted, and what is asked for after that."""
     noted = replace(
         entry,
         state=ServerMoveState.REQUESTED,
         requested=now,
-        after=sight.newest,
+        after=snapshot.newest,
         migration=0,
         attempts=entry.attempts + 1,
         message="",
@@ -254,16 +254,16 @@ def conflicting(entry: ServerMove, why: str) -> ServerMove:
 
 
 def advance(
-    entry: ServerMove, sight: ServerSnapshot, source: str, spec: MaintenanceSpec, now: float
+    entry: ServerMove, snapshot: ServerSnapshot, source: str, spec: MaintenanceSpec, now: float
 ) -> tuple[ServerMove, Command | None]:
     """Where a server under way stands, and what else is to be asked of Nova for it.
 
     Past the server's deadline it is given up, so that its slot is free; when it arrives later, that shows.
     """
-    server = sight.server
+    server = snapshot.server
     if server is None:
         return replace(entry, state=ServerMoveState.DONE, message="deleted meanwhile"), None
-    newest = _ours(entry, sight)
+    newest = _ours(entry, snapshot)
     if newest is not None:
         # It did arrive.
         entry = replace(entry, message="", refused=False, migration=newest.id)
@@ -310,26 +310,28 @@ def _without_trace(entry: ServerMove, spec: MaintenanceSpec, now: float) -> Serv
     return _later(replace(entry, unseen=entry.unseen + 1), f"{why}; it is asked for again", now)
 
 
-def observe_next(entry: ServerMove, sight: ServerSnapshot, source: str) -> tuple[ServerMove, Command | None]:
+def observe_next(
+    entry: ServerMove, snapshot: ServerSnapshot, source: str
+) -> tuple[ServerMove, Command | None]:
     """Where a server stands that is not under way, and that the list of the node's servers has no more.
 
     And what is to be asked of Nova: a move that was given up may have arrived since.
     """
-    server = sight.server
+    server = snapshot.server
     if server is None:
         return replace(entry, state=ServerMoveState.DONE, message="deleted meanwhile"), None
     if server.host == source or server.task or server.status == "MIGRATING":
         return entry, None
-    newest = _ours(entry, sight)
+    newest = _ours(entry, snapshot)
     if server.status == "VERIFY_RESIZE":
         given_up = entry.state == ServerMoveState.BLOCKED and entry.requested > 0
         return _unconfirmed(entry, server, newest if given_up else None, source=source, late=True)
     return _arrived(entry, server, newest), None
 
 
-def _ours(entry: ServerMove, sight: ServerSnapshot) -> Migration | None:
+def _ours(entry: ServerMove, snapshot: ServerSnapshot) -> Migration | None:
     """The newest move since ours was asked for."""
-    return next((one for one in reversed(sight.migrations) if one.id > entry.after), None)
+    return next((one for one in reversed(snapshot.migrations) if one.id > entry.after), None)
 
 
 def _elsewhere(server: Server, source: str) -> str:

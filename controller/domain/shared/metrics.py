@@ -194,10 +194,12 @@ NODE_HOST = Gauge(
     ("region", "node", "reason"),
 )
 NODE_DRAIN_LOCKED = Gauge(
-    "osctl_node_drain_locked", "1 while the drain of a node is held back.", ("region", "node")
+    "osctl_node_drain_locked", "1 while a drain lock blocks the drain of a node.", ("region", "node")
 )
-NODES_BRAKED = Gauge(
-    "osctl_nodes_braked", "1 while too many computes are bad for anything to be done by itself.", ("region",)
+NODES_CIRCUIT_BREAKER_OPEN = Gauge(
+    "osctl_nodes_circuit_breaker_open",
+    "1 while more compute hosts are unhealthy than maxUnhealthy allows: nothing is done automatically.",
+    ("region",),
 )
 NODE_MAINTENANCE = Gauge(
     "osctl_node_maintenance",
@@ -250,7 +252,7 @@ BY_CONTAINER: dict[str, tuple[Metric, ...]] = {
         NODE_READY,
         NODE_HOST,
         NODE_DRAIN_LOCKED,
-        NODES_BRAKED,
+        NODES_CIRCUIT_BREAKER_OPEN,
         NODE_MAINTENANCE,
         NODE_MAINTENANCE_START,
         NODE_MAINTENANCE_LEFT,

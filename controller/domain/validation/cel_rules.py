@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from controller.domain.shared.durations import parse_duration
+from controller.domain.shared.max_unhealthy import parse_max_unhealthy
 
 Rule = Callable[[Any], bool]
 
@@ -72,6 +73,14 @@ def _floating(self: Mapping[str, Any]) -> bool:
     return not floating.get("enabled") or ("physicalNetwork" in floating and "subnet" in floating)
 
 
+def _is_max_unhealthy(value: object) -> bool:
+    try:
+        parse_max_unhealthy(value)
+    except ValueError:
+        return False
+    return True
+
+
 _MACHINE = ("nodeUID", "bootID", "ready", "lastHeartbeatTime")
 
 RULES: Mapping[str, Rule] = {
@@ -118,6 +127,9 @@ RULES: Mapping[str, Rule] = {
         "!self.floatingNetwork.enabled || "
         "(has(self.floatingNetwork.physicalNetwork) && has(self.floatingNetwork.subnet))"
     ): _floating,
+    (
+        "type(self) == int ? self >= 1 && self <= 5000 : self.matches('^([1-9][0-9]?|100)%$')"
+    ): _is_max_unhealthy,
     "isCIDR(self)": is_network,
     "isIP(self)": is_ip,
     "!has(self.ceph) || (has(self.backend) && self.backend == 'ceph')": _only_with("ceph", "backend", "ceph"),

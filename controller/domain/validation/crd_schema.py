@@ -21,6 +21,7 @@ from controller.errors import ControllerError, Problem
 
 MAX_PROBLEMS = 100
 _OPEN = "x-kubernetes-preserve-unknown-fields"
+_INT_OR_STRING = "x-kubernetes-int-or-string"
 _WORDS = {
     "object": "a map",
     "array": "a list",
@@ -118,6 +119,8 @@ def _json_schema(node: Mapping[str, Any]) -> dict[str, Any]:
     """The JSON Schema that accepts what the API server accepts, unknown fields refused."""
     result: dict[str, Any] = {key: node[key] for key in _KEPT if key in node}
     result["description"] = node.get("description", "")
+    if node.get(_INT_OR_STRING):
+        result["type"] = ["integer", "string"]
     if "pattern" in node:
         # Go's $ is the end of the text and its \s is ASCII; Python's differ unless told.
         pattern = node["pattern"]
@@ -155,7 +158,7 @@ def _with_defaults(value: Any, node: Mapping[str, Any]) -> Any:
 def _complete(value: Any, node: Mapping[str, Any]) -> Any:
     if node.get(_OPEN):
         return copied(value) if value is not None else {}
-    if node["type"] == "object":
+    if node.get("type") == "object":
         if value is None and node.get("required"):
             return None
         given = value or {}
@@ -164,7 +167,7 @@ def _complete(value: Any, node: Mapping[str, Any]) -> Any:
         return {key: _complete(given.get(key), child) for key, child in node.get("properties", {}).items()}
     if value is None:
         value = node.get("default")
-    if node["type"] == "array":
+    if node.get("type") == "array":
         return [_complete(item, node["items"]) for item in value or ()]
     return value
 
@@ -189,7 +192,9 @@ def _translate(error: jsonschema.ValidationError) -> Iterator[Problem]:
                 about = schema.get("properties", {}).get(key, {}).get("description", "")
                 yield Problem(format_path((*path, key)), "required, and not set", _sentence(about))
     elif rule == "type":
-        yield Problem(where, f"expected {_WORDS[schema['type']]}, got {a(value)}", _quoting(schema, value))
+        types = [limit] if isinstance(limit, str) else limit
+        expected = " or ".join(_WORDS[one] for one in types)
+        yield Problem(where, f"expected {expected}, got {a(value)}", _quoting(schema, value))
     elif rule == "enum":
         if isinstance(value, str):  # else the type is wrong, and that is said already
             choices = ", ".join(str(choice) for choice in limit)

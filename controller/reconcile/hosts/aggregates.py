@@ -30,7 +30,7 @@ FIRST_PAUSE, LONGEST_PAUSE = 10.0, 600.0
 
 
 class HostAggregates:
-    """Puts hosts into aggregates. `namespace`: the region's. One thread at a time."""
+    """Puts hosts into the aggregates that the labels of their Nodes name. Not thread-safe."""
 
     def __init__(self, kube: Kube, clock: Clock, namespace: str) -> None:
         self._kube = kube
@@ -46,7 +46,7 @@ class HostAggregates:
         return dict(self._refused)
 
     def ensure(
-        self, scene: NodesSnapshot, names: Sequence[str], cloud: Cloud, view: CloudView, *, most: int
+        self, snapshot: NodesSnapshot, names: Sequence[str], cloud: Cloud, view: CloudView, *, most: int
     ) -> None:
         """Places the hosts of these Nodes.
 
@@ -57,7 +57,7 @@ class HostAggregates:
         self._pauses.keep(self._refused.keys())
         changes = 0
         for name in self._order.of(names, str):
-            node, host = scene.nodes.get(name), scene.host(name, view)
+            node, host = snapshot.nodes.get(name), snapshot.host(name, view)
             if node is None or not node.is_compute or view.hypervisor(host) is None:
                 continue
             if not misplaced(node, host, view):
@@ -79,7 +79,7 @@ class HostAggregates:
             except (CloudRefused, KubeError) as error:
                 changes += 1
                 self._pauses.failed(name)
-                self._refused[name] = f"it cannot be put where its labels say: {error}"
+                self._refused[name] = f"it cannot be put into the aggregates that its labels name: {error}"
 
     def _settled(self, name: str) -> None:
         self._pauses.succeeded(name)

@@ -1,4 +1,4 @@
-"""Looks at all compute hosts and does the next step for each, one after the other.
+"""Observes all compute hosts and takes the next step for each, one after the other.
 
 Nothing is remembered between two passes but what stands in Kubernetes and OpenStack: marks in
 disabled_reason, annotations of Nodes, `status.nodes` of the region. Every step is decided again on a Node
@@ -51,16 +51,16 @@ AT_LEAST = 2.0
 AGAIN_AFTER = 15.0
 CATCHING_UP = 0.5
 NO_REGION = 30.0
-PAUSED = "spec.mode is Paused: nothing is done by itself"
+PAUSED = "spec.mode is Paused: nothing is done automatically"
 
 
-def _paused(scene: NodesSnapshot) -> str:
+def _paused(snapshot: NodesSnapshot) -> str:
     """Why nothing is done by itself in a region that is paused; empty for another."""
-    return PAUSED if scene.policy.paused else ""
+    return PAUSED if snapshot.policy.paused else ""
 
 
 class HostsReconciler:
-    """The care for all compute hosts of the region in one namespace."""
+    """Reconciles all compute hosts of the region in one namespace."""
 
     def __init__(
         self,
@@ -84,23 +84,23 @@ class HostsReconciler:
         self._region = region
         self._board = board
         self._resync = resync
-        self._scenes = NodesObserver(
+        self._observer = NodesObserver(
             kube=kube, clock=clock, nodes=nodes, region=region, board=board, namespace=namespace
         )
-        self._notes = NodeAnnotations(kube, clock, namespace)
-        self._guard = DrainLockReasons(kube, clock, locks)
+        self._annotations = NodeAnnotations(kube, clock, namespace)
+        self._drain_locks = DrainLockReasons(kube, clock, locks)
         self._fencing = HostFencing(
-            kube=kube, clock=clock, fencing=fencing, notes=self._notes, namespace=namespace
+            kube=kube, clock=clock, fencing=fencing, notes=self._annotations, namespace=namespace
         )
-        self._fenced = FencedNodes(kube, events, self._notes, namespace)
-        self._told: dict[str, tuple[str, str]] = {}
-        self._turns = HostStepRounds(kube, clock, namespace)
-        self._after = LostNodeCleanup(kube, clock, namespace)
+        self._fenced = FencedNodes(kube, events, self._annotations, namespace)
+        self._reported_steps: dict[str, tuple[str, str]] = {}
+        self._rounds = HostStepRounds(kube, clock, namespace)
+        self._cleanup = LostNodeCleanup(kube, clock, namespace)
         self._volumes = ReenabledVolumeServices(clock)
-        self._marks = ReenabledServices(kube, clock, namespace)
+        self._services = ReenabledServices(kube, clock, namespace)
         self._disks = DiskRecords(kube, clock, namespace)
-        self._places = HostAggregates(kube, clock, namespace)
-        self._looked = -AT_LEAST
+        self._aggregates = HostAggregates(kube, clock, namespace)
+        self._observed_at = -AT_LEAST
         # When OpenStack was last looked at, in seconds since the epoch.
         self._known = 0.0
 
@@ -108,81 +108,81 @@ class HostsReconciler:
         """One pass; seconds until the next. Raises KubeError."""
         if not (self._nodes.is_complete(not_older_than=self._resync) and self._region_complete()):
             return CATCHING_UP
-        soon = self._looked + AT_LEAST - self._clock.monotonic()
+        soon = self._observed_at + AT_LEAST - self._clock.monotonic()
         if soon > 0:
             return soon
-        self._looked = self._clock.monotonic()
-        scene = self._scenes.read()
-        if scene is None:
-            self._guard.release_all()
+        self._observed_at = self._clock.monotonic()
+        snapshot = self._observer.read()
+        if snapshot is None:
+            self._drain_locks.release_all()
             return NO_REGION
-        self._notes.bring_up_to_date(scene.nodes.values(), scene.maintenances)
+        self._annotations.bring_up_to_date(snapshot.nodes.values(), snapshot.maintenances)
         try:
             cloud = self._access.for_one_pass()
             view = self._access.observe_hosts(cloud)
         except CloudUnavailable as error:
-            locks = self._guard.ensure_locks(scene, self._region.facts(STATEFULSET), None, None)
-            self._report_unknown(str(error), locks, _paused(scene))
-            log.info("OpenStack is not looked at: %s", error)
+            locks = self._drain_locks.ensure_locks(snapshot, self._region.facts(STATEFULSET), None, None)
+            self._report_unknown(str(error), locks, _paused(snapshot))
+            log.info("OpenStack cannot be observed: %s", error)
             return max(AGAIN_AFTER, error.retry_after or 0.0)
         self._known = self._clock.now()
         # What was done shows in the next pass, and so does what it makes room for.
-        return AT_LEAST if self._care(scene, cloud, view) else EVERY
+        return AT_LEAST if self._reconcile_hosts(snapshot, cloud, view) else EVERY
 
     def _region_complete(self) -> bool:
         return self._region.is_complete(not_older_than=self._resync)
 
     # -- what follows from a pass -------------------------------------------------------------------
 
-    def _care(self, scene: NodesSnapshot, cloud: Cloud, view: CloudView) -> bool:
+    def _reconcile_hosts(self, snapshot: NodesSnapshot, cloud: Cloud, view: CloudView) -> bool:
         """Decides on every host and takes the steps; whether any changed something."""
-        scene = self._fenced.look(scene, view)
+        snapshot = self._fenced.reconcile(snapshot, view)
         # Before any step: an evacuation that is begun is judged by it.
-        self._disks.look(scene, view)
-        hosts = self._scenes.facts(scene, view)
-        braked = circuit_breaker_trips(hosts, scene.policy)
+        self._disks.reconcile(snapshot, view)
+        hosts = self._observer.facts(snapshot, view)
+        breaker_open = circuit_breaker_trips(hosts, snapshot.policy)
         now = self._clock.now()
-        decided = [(host, decide_host(host, scene.policy, braked, now)) for host in hosts]
-        turns = self._turns.take(decided, scene, cloud, view=view, braked=braked)
+        decided = [(host, decide_host(host, snapshot.policy, breaker_open, now)) for host in hosts]
+        turns = self._rounds.take(decided, snapshot, cloud, view=view, breaker_open=breaker_open)
         decided = [turns.states.get(host.name, (host, decision)) for host, decision in decided]
         refused: dict[str, str] = {}
-        if not scene.policy.paused:
-            refused = self._after.ensure_cleaned(scene, view)
-            self._volumes.ensure(scene, decided, cloud, view)
-            self._marks.ensure(scene, cloud, view)
-        owners = [host.name for host in hosts if not (host.taken_over or scene.policy.paused)]
-        self._places.ensure(scene, owners, cloud, view, most=max(1, STEPS_PER_PASS - turns.tried))
-        locks = self._guard.ensure_locks(scene, self._region.facts(STATEFULSET), view, cloud)
+        if not snapshot.policy.paused:
+            refused = self._cleanup.ensure_cleaned(snapshot, view)
+            self._volumes.ensure(snapshot, decided, cloud, view)
+            self._services.ensure(snapshot, cloud, view)
+        owners = [host.name for host in hosts if not (host.taken_over or snapshot.policy.paused)]
+        self._aggregates.ensure(snapshot, owners, cloud, view, most=max(1, STEPS_PER_PASS - turns.tried))
+        locks = self._drain_locks.ensure_locks(snapshot, self._region.facts(STATEFULSET), view, cloud)
         # Asked for last: while the service thinks, what was looked at grows old.
         awaiting = [one for one in decided if one[1].reason == Reason.FENCING_AWAITED]
-        answers = self._fencing.ask(awaiting, scene.policy, hurried=cloud.late)
+        answers = self._fencing.ask(awaiting, snapshot.policy, hurried=cloud.late)
         decided = [(host, answers.get(host.name, decision)) for host, decision in decided]
         for host, decision in decided:
-            self._report(host, decision, scene)
+            self._report(host, decision, snapshot)
         reports = host_reports(
-            scene, view, decided, locks=locks, misplaced=self._places.refused, refused=refused, now=now
+            snapshot, view, decided, locks=locks, misplaced=self._aggregates.refused, refused=refused, now=now
         )
-        self._board.write(HostFindings(reports, braked, paused=_paused(scene)))
+        self._board.write(HostFindings(reports, breaker_open, paused=_paused(snapshot)))
         return turns.changed
 
     # -- what is told -------------------------------------------------------------------------------
 
     def _report_unknown(self, why: str, locks: LockedNodes, paused: str) -> None:
-        """OpenStack cannot be looked at: what it said last stays, and is told to be of then."""
+        """OpenStack cannot be observed: what it last reported stays, marked with its time."""
         before = self._board.read()
         told = with_locks(before.reports, locks)
         # A new process knows nothing yet: what the status says of its nodes stays.
         reports = {name: told[name] for name in before.reports}
         self._board.write(replace(before, reports=reports, paused=paused, unknown=why, as_of=self._known))
 
-    def _report(self, host: HostFacts, decision: NextStep, scene: NodesSnapshot) -> None:
+    def _report(self, host: HostFacts, decision: NextStep, snapshot: NodesSnapshot) -> None:
         """An event on the Node when what is done with its host changes."""
         words = (str(decision.step), str(decision.reason))
-        if self._told.get(host.name) == words:
+        if self._reported_steps.get(host.name) == words:
             return
-        first = host.name not in self._told
-        self._told[host.name] = words
-        node = scene.nodes.get(host.name)
+        first = host.name not in self._reported_steps
+        self._reported_steps[host.name] = words
+        node = snapshot.nodes.get(host.name)
         quiet = decision.step in (Step.NOTHING, Step.WAIT) and first
         if node is None or quiet or not decision.message:
             return

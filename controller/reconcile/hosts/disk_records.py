@@ -39,7 +39,10 @@ class _Configuration:
 
 
 class DiskRecords:
-    """A ConfigMap in the region's namespace, with an entry for each host. One thread at a time."""
+    """Records where each host keeps disks: a ConfigMap of the region with an entry for each host.
+
+    Not thread-safe.
+    """
 
     def __init__(self, kube: Kube, clock: Clock, namespace: str) -> None:
         self._kube = kube
@@ -52,21 +55,21 @@ class DiskRecords:
         """By host. Raises KubeError."""
         return _records(self._kube.get(CONFIGMAP, NAME, self._namespace))
 
-    def look(self, scene: NodesSnapshot, view: CloudView) -> None:
+    def reconcile(self, snapshot: NodesSnapshot, view: CloudView) -> None:
         """Writes down what has changed; a refusal is logged, and nothing is known again.
 
         Raises ApiUnavailable.
         """
         try:
-            self._look(scene, view)
+            self._reconcile(snapshot, view)
         except ApiUnavailable:
             raise
         except KubeError as error:
-            log.warning("where hosts keep disks is not seen again: %s", error)
+            log.warning("where hosts keep disks could not be recorded: %s", error)
 
-    def _look(self, scene: NodesSnapshot, view: CloudView) -> None:
-        hosts = {name: scene.host(name, view) for name in scene.nodes if scene.is_compute(name)}
-        running = _running(scene, hosts)
+    def _reconcile(self, snapshot: NodesSnapshot, view: CloudView) -> None:
+        hosts = {name: snapshot.host(name, view) for name in snapshot.nodes if snapshot.is_compute(name)}
+        running = _running(snapshot, hosts)
         live = self._kube.get(CONFIGMAP, NAME, self._namespace)
         before = _records(live)
         found = self._configurations(running, before)
@@ -86,7 +89,7 @@ class DiskRecords:
             after = observe_disks(before.get(host), seen, servers, now)
             if after != before.get(host):
                 due[host] = after.written()
-        for host in _left(scene, hosts, view) - running.keys():
+        for host in _left(snapshot, hosts, view) - running.keys():
             if host in before and not before[host].away:
                 due[host] = replace(before[host], away=True).written()
         known = {one.host for one in view.services} | set(hosts.values())
@@ -97,7 +100,7 @@ class DiskRecords:
     def _configurations(
         self, running: Mapping[str, RunningCompute], before: Mapping[str, HostDisks]
     ) -> dict[_Source, _Configuration]:
-        """Those that are read in this look."""
+        """Those that are read in this pass."""
         now = self._clock.monotonic()
         sources = {(one.kind, one.source) for one in running.values()}
         begun = {
@@ -133,7 +136,7 @@ class DiskRecords:
         try:
             self._kube.create({**head, "metadata": meta, "data": data})
         except Conflict:
-            log.info("the next pass writes where hosts keep disks")
+            log.info("where hosts keep disks is recorded in the next pass")
 
 
 def _records(live: KubeObject | None) -> dict[str, HostDisks]:
@@ -141,19 +144,19 @@ def _records(live: KubeObject | None) -> dict[str, HostDisks]:
     return {host: record for host, text in given if (record := read_disks(text)) is not None}
 
 
-def _running(scene: NodesSnapshot, hosts: Mapping[str, str]) -> dict[str, RunningCompute]:
+def _running(snapshot: NodesSnapshot, hosts: Mapping[str, str]) -> dict[str, RunningCompute]:
     """By host; none of a node that has several, as while one takes over from another."""
     found: dict[str, list[RunningCompute]] = {}
-    for pod in scene.pods:
+    for pod in snapshot.pods:
         if pod.compute is not None and pod.node in hosts:
             found.setdefault(hosts[pod.node], []).append(pod.compute)
     return {host: computes[0] for host, computes in found.items() if len(computes) == 1}
 
 
-def _left(scene: NodesSnapshot, hosts: Mapping[str, str], view: CloudView) -> set[str]:
+def _left(snapshot: NodesSnapshot, hosts: Mapping[str, str], view: CloudView) -> set[str]:
     """Hosts of computes that may be given servers: on a ready Node, and with a service that counts as up."""
     up = {one.host for one in view.services if one.up}
-    return up & {host for name, host in hosts.items() if scene.nodes[name].is_ready}
+    return up & {host for name, host in hosts.items() if snapshot.nodes[name].is_ready}
 
 
 def _text(live: KubeObject) -> str:

@@ -21,7 +21,10 @@ from controller.reconcile.shared.first_seen import FirstSeen
 
 
 class DrainLockReasons:
-    """Locks and releases. A lock is made on one list's word, and released only when all agree."""
+    """Decides which Nodes have a drain lock.
+
+    One list that shows servers is enough to make a lock; it is released only when all lists agree.
+    """
 
     def __init__(self, kube: Kube, clock: Clock, locks: DrainLocks) -> None:
         self._kube = kube
@@ -35,22 +38,26 @@ class DrainLockReasons:
         self._locks.ensure({}, self._clock.now())
 
     def ensure_locks(
-        self, scene: NodesSnapshot, workloads: Sequence[Workload], view: CloudView | None, cloud: Cloud | None
+        self,
+        snapshot: NodesSnapshot,
+        workloads: Sequence[Workload],
+        view: CloudView | None,
+        cloud: Cloud | None,
     ) -> LockedNodes:
         """The nodes that are locked, and why. Without a pass at OpenStack, locks of hosts stay.
 
         Raises KubeError.
         """
-        groups = quorum_groups(workloads, scene.pods)
-        former = [name for name in scene.former_computes() if name not in scene.nodes]
+        groups = quorum_groups(workloads, snapshot.pods)
+        former = [name for name in snapshot.former_computes() if name not in snapshot.nodes]
         wanted: dict[str, str] = {}
-        for name in [*scene.nodes, *former]:
+        for name in [*snapshot.nodes, *former]:
             broken = groups_broken_by(name, groups)
             if broken:
                 wanted[name] = f"its loss breaks the majority of {', '.join(broken)}"
                 continue
-            hypervisor = view.hypervisor(scene.host(name, view)) if view is not None else None
-            if hypervisor is None or not hypervisor.servers or not self._concerns(name, scene):
+            hypervisor = view.hypervisor(snapshot.host(name, view)) if view is not None else None
+            if hypervisor is None or not hypervisor.servers or not self._concerns(name, snapshot):
                 continue
             if name not in former or self._kube.get(NODE, name) is not None:
                 wanted[name] = f"{hypervisor.servers} servers are on it"
@@ -59,31 +66,33 @@ class DrainLockReasons:
         return self._locks.ensure(
             wanted,
             self._clock.now(),
-            lambda name: self._why_still(name, scene, view, cloud),
+            lambda name: self._why_still(name, snapshot, view, cloud),
             lambda names: self._order.of(names, str),
         )
 
     @staticmethod
-    def _concerns(name: str, scene: NodesSnapshot) -> bool:
+    def _concerns(name: str, snapshot: NodesSnapshot) -> bool:
         """Whether servers of the node are our business: it is or was one for computes."""
-        known = scene.known.get(name)
-        return scene.is_compute(name) or (known is not None and known.compute)
+        known = snapshot.known.get(name)
+        return snapshot.is_compute(name) or (known is not None and known.compute)
 
-    def _why_still(self, name: str, scene: NodesSnapshot, view: CloudView | None, cloud: Cloud | None) -> str:
+    def _why_still(
+        self, name: str, snapshot: NodesSnapshot, view: CloudView | None, cloud: Cloud | None
+    ) -> str:
         """Why a lock that is there stays although nothing asks for it now; empty where it may go."""
-        if not self._concerns(name, scene):
+        if not self._concerns(name, snapshot):
             return ""
-        if name not in scene.nodes and self._kube.get(NODE, name) is None:
+        if name not in snapshot.nodes and self._kube.get(NODE, name) is None:
             return ""
         if view is None or cloud is None:
             return "it is not known whether servers are on it"
-        host = scene.host(name, view)
+        host = snapshot.host(name, view)
         if view.hypervisor(host) is None and view.service(host) is not None:
             return "it is not known whether servers are on it"
         if self._empty.observe(name, True, self._clock.now()).observations < MISSING_OBSERVATIONS:
-            return "it is made sure that no server is on it"
+            return "it is being checked that no server is on it"
         if cloud.late:
-            return "it is made sure in the next pass that no server is on it"
+            return "the next pass checks that no server is on it"
         self._order.reached(name)
         try:
             left = remaining_in_openstack(host, cloud)

@@ -280,11 +280,11 @@ def _why_not_locked(node: str, pod: Mapping[str, Any] | None, budget: Mapping[st
         return f'another pod has the name of its lock, "{pod["metadata"]["name"]}"'
     status = pod.get("status") or {}
     if pod["metadata"].get("deletionTimestamp"):
-        return "the pod of its lock is going, another takes its place"
+        return "the pod of its lock is being deleted; another one replaces it"
     if budget is None:
         return "its lock has no disruption budget"
     if not _is_marked(node, pod):
-        return "the pod of its lock had lost its label, which is put back"
+        return "the pod of its lock had lost its label, which is restored"
     if status.get("phase") == "Running":
         return ""
     waiting = [(one.get("state") or {}).get("waiting") or {} for one in status.get("containerStatuses") or ()]

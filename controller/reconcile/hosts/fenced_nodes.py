@@ -19,7 +19,10 @@ log = logging.getLogger(__name__)
 
 
 class FencedNodes:
-    """To be looked at before anything else is done: what is void is so before anybody acts upon it."""
+    """Accepts the fencing confirmations on Nodes, and removes those that have become void.
+
+    To be reconciled before any step is taken, so that nobody acts upon a void confirmation.
+    """
 
     def __init__(self, kube: Kube, events: Events, notes: NodeAnnotations, namespace: str) -> None:
         self._kube = kube
@@ -27,18 +30,18 @@ class FencedNodes:
         self._notes = notes
         self._namespace = namespace
 
-    def look(self, scene: NodesSnapshot, view: CloudView) -> NodesSnapshot:
-        """The scene with its Nodes as they are then. Raises KubeError."""
-        fresh = dict(scene.nodes)
-        for node in scene.nodes.values():
+    def reconcile(self, snapshot: NodesSnapshot, view: CloudView) -> NodesSnapshot:
+        """The snapshot with the Nodes as they are after that. Raises KubeError."""
+        fresh = dict(snapshot.nodes)
+        for node in snapshot.nodes.values():
             if not node.is_ready and (node.is_compute or node.confirmation is not None):
-                fresh[node.name] = self._care(node, scene, view)
-        return replace(scene, nodes=fresh)
+                fresh[node.name] = self._reconcile_node(node, snapshot, view)
+        return replace(snapshot, nodes=fresh)
 
-    def _care(self, node: NodeFacts, scene: NodesSnapshot, view: CloudView) -> NodeFacts:
+    def _reconcile_node(self, node: NodeFacts, snapshot: NodesSnapshot, view: CloudView) -> NodeFacts:
         """The Node after what was due for it."""
-        service = view.service(scene.host(node.name, view))
-        peers = list(scene.peers(node.name, view)) if node.confirmation is not None else []
+        service = view.service(snapshot.host(node.name, view))
+        peers = list(snapshot.peers(node.name, view)) if node.confirmation is not None else []
         if not _due(node, service, peers):
             return node
         live = self._kube.get(NODE, node.name)

@@ -24,7 +24,10 @@ ASKED, WITHIN = 3, 5.0
 
 
 class HostFencing:
-    """One thread at a time. `namespace`: where Secrets for the service lie."""
+    """Asks the fencing service of the spec, and notes its confirmation on the Node.
+
+    Not thread-safe. `namespace`: where the Secrets for the service are.
+    """
 
     def __init__(
         self, *, kube: Kube, clock: Clock, fencing: Fencing, notes: NodeAnnotations, namespace: str

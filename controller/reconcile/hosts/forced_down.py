@@ -1,7 +1,7 @@
 """Remembers which compute services we have forced down, where nobody else writes.
 
-disabled_reason says so, too, until somebody disables the service for another reason, or enables it: what is
-held down by us would then be taken for somebody else's decision, for ever.
+disabled_reason says so, too, until somebody disables the service for another reason, or enables it: what we
+forced down would then be taken for somebody else's decision, for ever.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ class _ForcedDown:
     at: float
 
     def is_over(self, live: ComputeService | None, now: float) -> bool:
-        """Whether the service is seen to be held down no more. One that no list shows may still be."""
+        """Whether the service is seen to be no longer forced down. One that no list shows may still be."""
         if live is None or now - self.at <= UNDER_WAY:
             return False
         return live.id != self.service or not live.forced_down
 
 
 class ForcedDownHosts:
-    """A ConfigMap in the region's namespace, with an entry for each host. Safe from kills."""
+    """The record of forced-down services: a ConfigMap of the region with an entry for each host."""
 
     def __init__(self, kube: Kube, clock: Clock, namespace: str) -> None:
         self._kube = kube
@@ -49,11 +49,11 @@ class ForcedDownHosts:
         self._last: Mapping[str, str] = {}
 
     def observe(self, view: CloudView) -> Mapping[str, str]:
-        """The ids of services that we forced down, by host; forgets those that are held down no more."""
+        """The ids of services that we forced down, by host; forgets those that no longer are."""
         try:
             self._last = self._read(view)
         except KubeError as error:
-            log.warning("which hosts are held down by us is not known again: %s", error)
+            log.warning("the record of compute services that we forced down cannot be read: %s", error)
         return self._last
 
     def _read(self, view: CloudView) -> Mapping[str, str]:
@@ -92,11 +92,11 @@ class ForcedDownHosts:
             self._patch({"data": data})
 
     def forget(self, host: str) -> None:
-        """After it was let up; what cannot be forgotten now is in a later look."""
+        """After forced_down was removed; what cannot be forgotten now is forgotten in a later pass."""
         try:
             self._patch({"data": {host: None}})
         except KubeError as error:
-            log.warning("that host %s is held down no more is not written yet: %s", host, error)
+            log.warning("host %s is no longer forced down; that is not recorded yet: %s", host, error)
 
     def _patch(self, patch: Mapping[str, object]) -> bool:
         return self._kube.merge_patch(CONFIGMAP, NAME, self._namespace, patch) is not None

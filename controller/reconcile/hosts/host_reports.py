@@ -16,7 +16,7 @@ UNREGISTERED = "not registered"
 
 
 def host_reports(
-    scene: NodesSnapshot,
+    snapshot: NodesSnapshot,
     view: CloudView,
     decided: Iterable[tuple[HostFacts, NextStep]],
     *,
@@ -27,9 +27,9 @@ def host_reports(
 ) -> dict[str, HostReport]:
     """By name of the Node. `locks`: why drains are held back; `misplaced`: why a host is not in its place;
     `refused`: what cannot be cleared away on it."""
-    reports = {host.name: _report(host, decision, scene.policy, now) for host, decision in decided}
-    for name, node in scene.nodes.items():
-        host = scene.host(name, view)
+    reports = {host.name: _report(host, decision, snapshot.policy, now) for host, decision in decided}
+    for name, node in snapshot.nodes.items():
+        host = snapshot.host(name, view)
         if name not in reports and view.agents_on(host):
             # A node for networks only: what is on it is to be known when it is gone.
             reports[name] = HostReport(uid=node.uid, host=host)
@@ -46,7 +46,7 @@ def with_locks(reports: Mapping[str, HostReport], locks: LockedNodes) -> dict[st
     result = {}
     for name in names:
         why = locks.failing.get(name, "")
-        failing = f"a drain is not held back, as it should be: {why}" if why else ""
+        failing = f"drains are not blocked, as they should be: {why}" if why else ""
         known = reports.get(name, HostReport())
         result[name] = replace(known, drain_locked=locks.reasons.get(name, ""), drain_failing=failing)
     return result

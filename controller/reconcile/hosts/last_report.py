@@ -1,4 +1,4 @@
-"""What the care for compute hosts last found: read by whoever writes the region's status."""
+"""What the last pass over the compute hosts found: read by whoever writes the region's status."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from controller.domain.hosts.nodes import HostReport
 @dataclass(frozen=True)
 class HostFindings:
     """`circuit_breaker_open`, `paused`: why automatic action is stopped. `unknown`: why OpenStack cannot be
-    looked at.
+    observed.
 
     While it cannot, the reports are of `as_of`, the last pass (seconds since the epoch; 0.0: of none yet).
     """
@@ -25,25 +25,28 @@ class HostFindings:
 
 
 class LastHostFindings:
-    """Safe from any thread. `changed` is called when the content has changed."""
+    """Keeps the newest HostFindings. Thread-safe. `changed` is called when they have changed."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._content = HostFindings()
         self._filled = False
-        self._looked = False
+        self._observed = False
         self.changed: Callable[[], None] = _nobody
 
     @property
     def filled(self) -> bool:
-        """Whether anything was ever written, be it that OpenStack cannot be looked at."""
+        """Whether anything was ever written, be it that OpenStack cannot be observed."""
         with self._lock:
             return self._filled
 
     def stopped(self) -> str:
-        """Why nothing is begun by itself now, empty while it may be: the mode, the brake, or no look yet."""
+        """Why nothing is begun automatically now, empty while it may be.
+
+        That is mode Paused, the circuit breaker, or that no pass has observed OpenStack yet.
+        """
         with self._lock:
-            unseen = "" if self._looked else "the compute hosts were not looked at yet"
+            unseen = "" if self._observed else "the compute hosts have not been observed yet"
             return self._content.paused or unseen or self._content.circuit_breaker_open
 
     def read(self) -> HostFindings:
@@ -54,7 +57,7 @@ class LastHostFindings:
         with self._lock:
             same = content == self._content and self._filled
             self._content, self._filled = content, True
-            self._looked = self._looked or not content.unknown
+            self._observed = self._observed or not content.unknown
         if not same:
             self.changed()
 

@@ -40,7 +40,10 @@ class _Due:
 
 
 class LostNodeCleanup:
-    """One thread at a time. `namespace` is the region's."""
+    """Deletes evacuations that are no longer needed, and pods that are stuck on a fenced node.
+
+    Not thread-safe. `namespace` is the region's.
+    """
 
     def __init__(self, kube: Kube, clock: Clock, namespace: str) -> None:
         self._kube = kube
@@ -49,12 +52,12 @@ class LostNodeCleanup:
         self._pauses = RetryPauses(clock, first=FIRST_PAUSE, cap=LONGEST_PAUSE)
         self._refused: dict[str, str] = {}
 
-    def ensure_cleaned(self, scene: NodesSnapshot, view: CloudView) -> dict[str, str]:
+    def ensure_cleaned(self, snapshot: NodesSnapshot, view: CloudView) -> dict[str, str]:
         """Deletes what is due; by name of the Node, what the API server refuses of it.
 
         One that is refused holds up no other. Raises KubeError where the API server does not answer.
         """
-        due = {one.uid: one for one in (*self._evacuations(scene, view), *self._stuck(scene, view))}
+        due = {one.uid: one for one in (*self._evacuations(snapshot, view), *self._stuck(snapshot, view))}
         self._pauses.keep(due.keys())
         self._refused = {uid: why for uid, why in self._refused.items() if uid in due}
         for uid, one in due.items():
@@ -80,30 +83,30 @@ class LostNodeCleanup:
             self._pauses.succeeded(one.uid)
             self._refused.pop(one.uid, None)
 
-    def _evacuations(self, scene: NodesSnapshot, view: CloudView) -> Iterator[_Due]:
+    def _evacuations(self, snapshot: NodesSnapshot, view: CloudView) -> Iterator[_Due]:
         """A node that is back needs its own evacuation no more."""
-        for name, maintenances in scene.maintenances.items():
+        for name, maintenances in snapshot.maintenances.items():
             for one in maintenances:
                 meta = one["metadata"]
                 done = is_automatic(one) and not meta.get("deletionTimestamp")
-                if done and self._needs_none(name, scene, view):
+                if done and self._needs_none(name, snapshot, view):
                     yield _Due(name, NODE_MAINTENANCE, meta["name"], meta["uid"])
 
-    def _needs_none(self, name: str, scene: NodesSnapshot, view: CloudView) -> bool:
+    def _needs_none(self, name: str, snapshot: NodesSnapshot, view: CloudView) -> bool:
         """Whether the node is ready, be it under another name, or gone: nobody can say that this is off."""
-        if scene.ready_as(name, view):
+        if snapshot.ready_as(name, view):
             return True
-        node = scene.nodes.get(name)
+        node = snapshot.nodes.get(name)
         if node is not None:
             return node.is_ready
         return self._kube.get(NODE, name) is None
 
-    def _stuck(self, scene: NodesSnapshot, view: CloudView) -> Iterator[_Due]:
+    def _stuck(self, snapshot: NodesSnapshot, view: CloudView) -> Iterator[_Due]:
         """What hangs on a node that is known to be off is freed."""
         now = self._clock.now()
-        for name, node in scene.nodes.items():
-            stuck = stuck_pods(scene.pods, name, now) if node.is_fenced else ()
-            if stuck and self._is_off(name, scene, view):
+        for name, node in snapshot.nodes.items():
+            stuck = stuck_pods(snapshot.pods, name, now) if node.is_fenced else ()
+            if stuck and self._is_off(name, snapshot, view):
                 for pod in stuck:
                     yield _Due(name, POD, pod.name, pod.uid, self._namespace, grace=0)
 

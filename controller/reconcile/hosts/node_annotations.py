@@ -17,7 +17,7 @@ log = logging.getLogger(__name__)
 
 
 class NodeAnnotations:
-    """Annotations of Nodes, by the installation that serves this namespace."""
+    """Writes annotations of Nodes for the installation that serves this namespace."""
 
     def __init__(self, kube: Kube, clock: Clock, namespace: str) -> None:
         self._kube = kube
@@ -62,6 +62,6 @@ class NodeAnnotations:
         except (Conflict, ObjectMissing):
             return False
         except KubeError as error:
-            log.warning("note on node %s: %s", meta["name"], error)
+            log.warning("annotations of node %s cannot be written: %s", meta["name"], error)
             return False
         return True

@@ -1,7 +1,7 @@
 """node's part of the region's status: `nodes` and the condition `NodesReady`. Changes no node.
 
-What is said of compute hosts comes from a board that the care for them writes; without it, or before its
-first pass at OpenStack, what was said before stays.
+What is reported of compute hosts comes from the last pass over them; before the first pass at OpenStack, what
+was reported before stays.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def node_parsers(namespace: str) -> Mapping[Resource, Parse]:
 
 
 class NodesReconciler:
-    """Says how the nodes with roles are, from what `store` holds of `node_parsers`.
+    """Reports the state of nodes with roles, from what `store` has by `node_parsers`.
 
     `resync`: seconds after which the store is compared with the API server again.
     """
@@ -86,7 +86,11 @@ class NodesReconciler:
         board = self._board.read() if self._board else HostFindings()
         generation = int(before.get("observedGeneration") or 0)
         condition = nodes_condition(
-            nodes, generation, braked=board.circuit_breaker_open, unknown=board.unknown, reports=board.reports
+            nodes,
+            generation,
+            breaker_open=board.circuit_breaker_open,
+            unknown=board.unknown,
+            reports=board.reports,
         )
         lost = condition.status == "False" and find(known, CONDITION).get("status") != "False"
         if self._awaits_first_observation() and not lost:

@@ -33,7 +33,7 @@ from controller.reconcile.shared.object_store import ObjectStore
 
 @dataclass(frozen=True, slots=True)
 class KnownHost:
-    """What was told of a Node before, in the status of the region or since."""
+    """What was reported of a Node before, in the status of the region or since."""
 
     uid: str = ""
     host: str = ""
@@ -96,7 +96,7 @@ class NodesSnapshot:
 
 
 class NodesObserver:
-    """Reads scenes, and gives the facts of every host. One thread at a time."""
+    """Reads the snapshot of a pass, and gives the facts of every host. Not thread-safe."""
 
     def __init__(
         self,
@@ -115,7 +115,7 @@ class NodesObserver:
         self._board = board
         self._namespace = namespace
         self._seen = FirstSeen()
-        self._held = ForcedDownHosts(kube, clock, namespace)
+        self._forced_down = ForcedDownHosts(kube, clock, namespace)
         self._no_agents = 0
 
     def read(self) -> NodesSnapshot | None:
@@ -140,31 +140,31 @@ class NodesObserver:
             known=_known(status, self._board.read().reports),
         )
 
-    def facts(self, scene: NodesSnapshot, view: CloudView) -> list[HostFacts]:
+    def facts(self, snapshot: NodesSnapshot, view: CloudView) -> list[HostFacts]:
         """Compute nodes, and those that were nodes and of which OpenStack may still know."""
-        computes = {name for name, node in scene.nodes.items() if node.is_compute}
+        computes = {name for name, node in snapshot.nodes.items() if node.is_compute}
         # The last one of a host has it: of several Nodes one that is ready, and of those the newest.
         owners = {
-            scene.host(name, view): name
+            snapshot.host(name, view): name
             for name in sorted(
-                computes, key=lambda one: (scene.nodes[one].is_ready, scene.nodes[one].created, one)
+                computes, key=lambda one: (snapshot.nodes[one].is_ready, snapshot.nodes[one].created, one)
             )
         }
-        gone = {*scene.former_computes(), *scene.gone()}
-        heirs = {owners[host]: name for name in sorted(gone) if (host := scene.host(name, view)) in owners}
+        gone = {*snapshot.former_computes(), *snapshot.gone()}
+        heirs = {owners[host]: name for name in sorted(gone) if (host := snapshot.host(name, view)) in owners}
         names = sorted(computes | gone)
         # Agents do not all go at once: a list without any is a broken answer, until it stays so.
         self._no_agents = self._seen.observe(("", "agents"), not view.agents, self._clock.now()).observations
-        daemons = daemons_by_node(pod for pod in scene.pods if pod.node in computes)
+        daemons = daemons_by_node(pod for pod in snapshot.pods if pod.node in computes)
         self._seen.keep({(name, what) for name in names for what in ("service", "cell")} | {("", "agents")})
-        maintenances = scene.maintenances_by_host(view)
-        held = self._held.observe(view)
+        maintenances = snapshot.maintenances_by_host(view)
+        held = self._forced_down.observe(view)
         found = []
         for name in names:
-            before = scene.known.get(name) or scene.known.get(heirs.get(name, "")) or KnownHost()
-            owner = owners.get(scene.host(name, view), "")
+            before = snapshot.known.get(name) or snapshot.known.get(heirs.get(name, "")) or KnownHost()
+            owner = owners.get(snapshot.host(name, view), "")
             taken = owner if owner != name else ""
-            facts = self._host(name, scene, view, known=before, listed=maintenances)
+            facts = self._host(name, snapshot, view, known=before, listed=maintenances)
             unready = unready_daemons(daemons, name)
             ours = held.get(facts.host, "")
             found.append(replace(facts, unready_pods=unready, taken_over=taken, forced_down_by_us=ours))
@@ -173,16 +173,16 @@ class NodesObserver:
     def _host(
         self,
         name: str,
-        scene: NodesSnapshot,
+        snapshot: NodesSnapshot,
         view: CloudView,
         *,
         known: KnownHost,
         listed: Mapping[str, Sequence[KubeObject]],
     ) -> HostFacts:
-        node, now = scene.nodes.get(name), self._clock.now()
+        node, now = snapshot.nodes.get(name), self._clock.now()
         is_compute = node is not None and node.is_compute
         was_compute = is_compute or known.compute
-        host = scene.host(name, view)
+        host = snapshot.host(name, view)
         service = view.service(host) if was_compute else None
         hypervisor = view.hypervisor(host) if was_compute else None
         missing = self._seen.observe((name, "service"), service is None, now)

@@ -28,21 +28,21 @@ FIRST_PAUSE, LONGEST_PAUSE = 10.0, 600.0
 
 
 class ReenabledServices:
-    """Undoes what is left of the region's maintenances that are no more. One thread at a time."""
+    """Enables what a maintenance that no longer exists had disabled. Not thread-safe."""
 
     def __init__(self, kube: Kube, clock: Clock, namespace: str) -> None:
         self._kube = kube
         self._namespace = namespace
         self._pauses = RetryPauses(clock, first=FIRST_PAUSE, cap=LONGEST_PAUSE)
 
-    def ensure(self, scene: NodesSnapshot, cloud: Cloud, view: CloudView) -> None:
+    def ensure(self, snapshot: NodesSnapshot, cloud: Cloud, view: CloudView) -> None:
         """Enables those that report, on hosts of Nodes that are in no maintenance. Raises KubeError."""
         volumes = [one for one in view.volumes if one.up and not one.enabled and mark_in(one.reason)]
         agents = [one for one in view.agents if one.alive and mark_in(one.description)]
         self._pauses.keep({*(one.name for one in volumes), *(one.id for one in agents)})
         if not (volumes or agents):
             return
-        free = _free_hosts(scene, view)
+        free = _free_hosts(snapshot, view)
         # Listed after OpenStack was looked at: whose mark was seen there was a maintenance before that.
         known = {
             mark_of(str(one["metadata"]["name"]))
@@ -70,11 +70,11 @@ class ReenabledServices:
             log.warning("%s: %s", what, error)
 
 
-def _free_hosts(scene: NodesSnapshot, view: CloudView) -> set[str]:
+def _free_hosts(snapshot: NodesSnapshot, view: CloudView) -> set[str]:
     """Hosts of Nodes that no maintenance has taken out, under whatever name."""
     taken = {
-        scene.host(name, view)
-        for name, listed in scene.maintenances.items()
+        snapshot.host(name, view)
+        for name, listed in snapshot.maintenances.items()
         if any(has_begun(one) for one in listed)
     }
-    return {scene.host(name, view) for name in scene.nodes} - taken
+    return {snapshot.host(name, view) for name in snapshot.nodes} - taken

@@ -21,14 +21,14 @@ FIRST_PAUSE, LONGEST_PAUSE = 10.0, 600.0
 
 
 class ReenabledVolumeServices:
-    """Undoes what the removal of a host did to its volume services. One thread at a time."""
+    """Enables volume services that the removal of their host had disabled. Not thread-safe."""
 
     def __init__(self, clock: Clock) -> None:
         self._pauses = RetryPauses(clock, first=FIRST_PAUSE, cap=LONGEST_PAUSE)
 
     def ensure(
         self,
-        scene: NodesSnapshot,
+        snapshot: NodesSnapshot,
         decided: Sequence[tuple[HostFacts, NextStep]],
         cloud: Cloud,
         view: CloudView,
@@ -40,9 +40,9 @@ class ReenabledVolumeServices:
             return
         away = {host.name for host, decision in decided if decision.reason != Reason.NODE_IN_SERVICE}
         serving = {
-            scene.host(name, view)
-            for name, node in scene.nodes.items()
-            if node.is_ready and not (node.cordoned or name in away or scene.maintenances.get(name))
+            snapshot.host(name, view)
+            for name, node in snapshot.nodes.items()
+            if node.is_ready and not (node.cordoned or name in away or snapshot.maintenances.get(name))
         }
         for one in ours:
             if one.host not in serving or not self._pauses.over(one.name) or cloud.late:

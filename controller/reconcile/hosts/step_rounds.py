@@ -46,7 +46,11 @@ class StepResults:
 
 
 class HostStepRounds:
-    """Nobody is always last, and who gets nowhere does not hold up others. One thread at a time."""
+    """Takes the next steps of hosts, at most STEPS_PER_PASS in one pass, urgent ones first.
+
+    Hosts that were not reached come first in the next pass; a step that failed is repeated after a pause and
+    delays no other host. Not thread-safe.
+    """
 
     def __init__(self, kube: Kube, clock: Clock, namespace: str) -> None:
         self._kube = kube
@@ -58,7 +62,13 @@ class HostStepRounds:
         self._last: dict[tuple[str, Step], NextStep] = {}
 
     def take(
-        self, decided: Sequence[Decided], scene: NodesSnapshot, cloud: Cloud, *, view: CloudView, braked: str
+        self,
+        decided: Sequence[Decided],
+        snapshot: NodesSnapshot,
+        cloud: Cloud,
+        *,
+        view: CloudView,
+        breaker_open: str,
     ) -> StepResults:
         """Takes steps while there is time, and one in any case. Raises KubeError."""
         due = {(host.name, one.step): (host, one) for host, one in decided if one.step not in PASSIVE}
@@ -76,7 +86,9 @@ class HostStepRounds:
                 order.reached(key[0])
                 tried += 1
                 patient = cloud if tried > 1 else cloud.longer(STEP_GRACE)
-                result, outcome = self._take(*due[key], scene, patient, view=view, braked=braked)
+                result, outcome = self._take(
+                    *due[key], snapshot, patient, view=view, breaker_open=breaker_open
+                )
                 told[key[0]] = result
                 changed = changed or outcome is True
                 self._note(key, result[1], outcome)
@@ -94,11 +106,11 @@ class HostStepRounds:
         self,
         host: HostFacts,
         decision: NextStep,
-        scene: NodesSnapshot,
+        snapshot: NodesSnapshot,
         cloud: Cloud,
         *,
         view: CloudView,
-        braked: str,
+        breaker_open: str,
     ) -> tuple[Decided, bool | None]:
         """Takes the step, if it is still to be taken; gives the host after it, and what is to be told.
 
@@ -112,11 +124,11 @@ class HostStepRounds:
             service = cloud.compute_service(host.host) if host.was_compute else None
             compute = node.as_compute(service) if node is not None and node.is_compute else None
             seen = replace(host, node=compute, service=service)
-            again = decide_host(seen, scene.policy, braked, self._clock.now())
+            again = decide_host(seen, snapshot.policy, breaker_open, self._clock.now())
             if again.step != decision.step:
                 shown = replace(again, step=Step.WAIT) if again.step != Step.NOTHING else again
                 return (seen, shown), None
-            told = self._steps.take(seen, again, node, scene.region, cloud=cloud, view=view)
+            told = self._steps.take(seen, again, node, snapshot.region, cloud=cloud, view=view)
             changed = told.step in (again.step, Step.FORGET)
             return (replace(seen, service=after_step(service, again)) if changed else seen, told), changed
         except CloudUnavailable as error:

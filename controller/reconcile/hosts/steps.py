@@ -36,7 +36,7 @@ class HostSteps:
 
     def __init__(self, kube: Kube, clock: Clock, namespace: str) -> None:
         self._kube = kube
-        self._held = ForcedDownHosts(kube, clock, namespace)
+        self._forced_down = ForcedDownHosts(kube, clock, namespace)
         self._namespace = namespace
 
     def take(
@@ -68,7 +68,7 @@ class HostSteps:
             cloud.set_compute_service(service.id, enabled=True)
         elif decision.step == Step.UNFORCE:
             cloud.force_down(service.id, down=False)
-            self._held.forget(host.host)
+            self._forced_down.forget(host.host)
             if forced_by_us(service.reason):
                 # Whoever forces it down from here on is somebody else.
                 mark = let_up_reason(service.reason)
@@ -81,7 +81,7 @@ class HostSteps:
     def _evacuate(self, node: NodeFacts, decision: NextStep, region: RegionName) -> NextStep:
         """Makes the NodeMaintenance that does it: one for each loss, so that it is made once."""
         if node.declined == node.since > 0:
-            text = "its evacuation was taken back; make a NodeMaintenance of mode Evacuate for another"
+            text = "its automatic evacuation was deleted; create a NodeMaintenance of mode Evacuate instead"
             return replace(decision, step=Step.BLOCKED, message=text)
         digest = hashlib.sha256(f"{region} {node.uid} {node.since:.0f}".encode()).hexdigest()[:8]
         maintenance = {

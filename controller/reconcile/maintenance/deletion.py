@@ -62,7 +62,7 @@ class MaintenanceDeletion:
         if not overdue and (open_ or not whole):
             text = f"{len(open_)} servers are still under way; they are waited for"
             text += "" if whole else "; the others are looked at next"
-            self._status.write(work, work.standing(Phase.ROLLING_BACK, Reason.ROLLING_BACK, text))
+            self._status.write(work, work.status_with(Phase.ROLLING_BACK, Reason.ROLLING_BACK, text))
             return BUSY_EVERY
         refused: KubeError | None = None
         try:
@@ -82,13 +82,13 @@ class MaintenanceDeletion:
             raise refused
         if not whole:
             text = "the time for a pass was over; whether all moves are is looked at next"
-            self._status.write(work, work.standing(Phase.ROLLING_BACK, Reason.ROLLING_BACK, text))
+            self._status.write(work, work.status_with(Phase.ROLLING_BACK, Reason.ROLLING_BACK, text))
             return BUSY_EVERY
         kept = [one.open for one in open_ if one.needs_us]
         if kept:
             # Let go, nobody would know of them: a cold migration that nobody confirms stays on both hosts.
             text = f"{len(kept)} moves are not over; what arrives is confirmed: {_shown(kept)}"
-            self._status.write(work, work.standing(Phase.BLOCKED, Reason.MOVES_UNCONFIRMED, text))
+            self._status.write(work, work.status_with(Phase.BLOCKED, Reason.MOVES_UNCONFIRMED, text))
             return IDLE_EVERY
         # Any other ends without us, or never: the host does not wait for that.
         self.release(work, [one.open for one in open_])
@@ -110,15 +110,15 @@ class MaintenanceDeletion:
         )
         asking = [one for one in known.values() if may_be_open(one)]
         for number, entry in enumerate(order.of(asking, lambda one: one.id)):
-            sight = seen(entry, cloud) if not (number and cloud.late) else None
-            if sight is None:
+            snapshot = seen(entry, cloud) if not (number and cloud.late) else None
+            if snapshot is None:
                 whole = False
                 break
             order.reached(entry.id)
-            ending = wind_up(entry, sight, work.host, work.spec, work.now)
+            ending = wind_up(entry, snapshot, work.host, work.spec, work.now)
             known[entry.id] = ending.entry
             if ending.command is not None and asked.over((entry.id, ending.command)):
-                ask(ending.entry, ending.command, sight, cloud)
+                ask(ending.entry, ending.command, snapshot, cloud)
                 # Until it is seen to have an effect it is asked for ever more seldom.
                 asked.failed((entry.id, ending.command))
             if ending.open:
@@ -147,8 +147,8 @@ class MaintenanceDeletion:
         text = f"routers that are on no agent are put on one again: {names or 'they are looked for'}"
         text += f" ({why})" if why else ""
         phase = Phase.BLOCKED if overdue else Phase.ROLLING_BACK
-        standing = work.standing(phase, Reason.ROLLING_BACK, text)
-        self._status.write(work, replace(standing, network=[found.get(one.key, one) for one in work.network]))
+        observed = work.status_with(phase, Reason.ROLLING_BACK, text)
+        self._status.write(work, replace(observed, network=[found.get(one.key, one) for one in work.network]))
 
     def release(self, work: MaintenanceWork, going_on: Sequence[str] = ()) -> None:
         """Lets the object go. `going_on`: moves that are not over, and that nobody follows any more."""

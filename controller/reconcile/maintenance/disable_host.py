@@ -32,7 +32,7 @@ from controller.domain.maintenance.obstacles import (
     before_moving,
     before_taking_out,
     obstacle,
-    speaks_against,
+    why_void,
 )
 from controller.domain.shared.cloud_facts import CloudView, ComputeService, forced_reason
 from controller.errors import CloudRefused, ObjectMissing
@@ -51,82 +51,84 @@ class HostDisabler:
     def __init__(self, kube: Kube, clock: Clock, namespace: str) -> None:
         self._kube = kube
         self._namespace = namespace
-        self._held = ForcedDownHosts(kube, clock, namespace)
+        self._forced_down = ForcedDownHosts(kube, clock, namespace)
 
     def obstacle(self, work: MaintenanceWork, view: CloudView) -> Obstacle | None:
         """What would stand in the way, as far as the last pass shows; nothing is done."""
-        return obstacle(work.spec.mode, self._ground(work, view))
+        return obstacle(work.spec.mode, self._snapshot(work, view))
 
     def note_fencing_confirmation(self, work: MaintenanceWork, view: CloudView, status: StatusWriter) -> None:
         """Takes up spec.fenced, or notes that it is void, before anything is done. Raises KubeError."""
-        given, ground = work.spec.fenced, self._ground(work, view)
-        if given is None or ground.void:
+        given, snapshot = work.spec.fenced, self._snapshot(work, view)
+        if given is None or snapshot.void:
             return
-        if ground.fencing_confirmation is not None:
-            why = speaks_against(ground.fencing_confirmation, ground)
-            word = (
-                ground.fencing_confirmation if why else renewed(ground.fencing_confirmation, ground.service)
+        if snapshot.fencing_confirmation is not None:
+            why = why_void(snapshot.fencing_confirmation, snapshot)
+            confirmation = (
+                snapshot.fencing_confirmation
+                if why
+                else renewed(snapshot.fencing_confirmation, snapshot.service)
             )
         else:
-            peers = [one.as_peer() for one in ground.beside]
-            node = ground.node
+            peers = [one.as_peer() for one in snapshot.beside]
+            node = snapshot.node
             created, noted = (node.created, node.report) if node is not None else (0.0, "")
             # What stands on the Node now may have been noted since the confirmation was given.
             report = given.report or noted
-            why = shown_since(given.machine, ground.machine) or against_taking_up(
-                created, report, ground.service, peers
+            why = shown_since(given.machine, snapshot.machine) or against_taking_up(
+                created, report, snapshot.service, peers
             )
-            if not why and ground.service is None:
+            if not why and snapshot.service is None:
                 # Its report could not be told from one that comes later.
                 return
-            word = replace(given, seen=seen_now(ground.service, peers))
-        if why or word != ground.fencing_confirmation:
-            status.note_word(work, word, why)
+            confirmation = replace(given, seen=seen_now(snapshot.service, peers))
+        if why or confirmation != snapshot.fencing_confirmation:
+            status.note_confirmation(work, confirmation, why)
 
     def note_void(self, work: MaintenanceWork, status: StatusWriter) -> None:
         """As far as the Node shows it, while nothing is known of OpenStack. Raises KubeError."""
         given = work.spec.fenced
-        if given is None or work.word_void:
+        if given is None or work.confirmation_void:
             return
         live = self._kube.get(NODE, work.spec.node)
         why = shown_since(given.machine, machine_of(live) if live is not None else None)
         if why:
-            status.note_word(work, work.word or given, why)
+            status.note_confirmation(work, work.confirmation or given, why)
 
     def take_out(self, work: MaintenanceWork, cloud: Cloud, view: CloudView) -> Obstacle | None:
         """The host takes nothing new from here on; what stands in the way of moving its servers, or None."""
-        live, mode, ground = work.node, work.spec.mode, self._ground(work, view)
-        forbidden = before_taking_out(mode, ground)
+        live, mode, snapshot = work.node, work.spec.mode, self._snapshot(work, view)
+        forbidden = before_taking_out(mode, snapshot)
         if forbidden is not None:
             return forbidden
         if mode != Mode.EVACUATE and live is not None:
             self._cordon(live, work)
-        service = ground.service
+        service = snapshot.service
         holds = mode == Mode.EVACUATE and service is not None and not service.forced_down
         if service is not None and (service.enabled or holds):
             # What somebody else did since the pass stays theirs.
             service = cloud.compute_service(work.host)
-        if holds and service is not None and (service.up or _reported(ground, service)):
+        if holds and service is not None and (service.up or _reported(snapshot, service)):
             return STILL_REPORTS
         if service is not None and service.enabled and not holds:
-            held = service.forced_down and self._held.is_recorded(work.host, service)
+            held = service.forced_down and self._forced_down.is_recorded(work.host, service)
             mark = forced_reason(None) if held else mark_of(work.name)
             cloud.set_compute_service(service.id, enabled=False, reason=mark)
         self._disable(work, cloud, view)
         if holds and service is not None and not service.forced_down:
             self._hold_down(work, service, cloud)
-        return before_moving(mode, replace(ground, service=service))
+        return before_moving(mode, replace(snapshot, service=service))
 
     def _hold_down(self, work: MaintenanceWork, service: ComputeService, cloud: Cloud) -> None:
         """Has Nova take the host for dead. That it is held down by us is written before it is."""
-        self._held.remember(work.host, service)
+        self._forced_down.remember(work.host, service)
         reason = forced_reason(None if service.enabled else service.reason)
         if service.enabled or reason != service.reason:
             cloud.set_compute_service(service.id, enabled=False, reason=reason)
         try:
             cloud.force_down(service.id, down=True)
         except CloudRefused:
-            self._held.forget(work.host)
+            self._forced_down.forget(work.host)
             raise
 
     @staticmethod
@@ -193,7 +195,7 @@ class HostDisabler:
             except ObjectMissing:
                 return
 
-    def _ground(self, work: MaintenanceWork, view: CloudView) -> HostSnapshot:
+    def _snapshot(self, work: MaintenanceWork, view: CloudView) -> HostSnapshot:
         return HostSnapshot(
             name=work.spec.node,
             namespace=self._namespace,
@@ -202,13 +204,17 @@ class HostDisabler:
             node=machine_facts(work.node, self._namespace) if work.node is not None else None,
             service=view.service(work.host),
             machine=machine_of(work.node) if work.node is not None else None,
-            fencing_confirmation=None if work.word_void else work.word,
-            void=work.word_void,
+            fencing_confirmation=None if work.confirmation_void else work.confirmation,
+            void=work.confirmation_void,
             beside=work.beside,
         )
 
 
-def _reported(ground: HostSnapshot, service: ComputeService) -> bool:
+def _reported(snapshot: HostSnapshot, service: ComputeService) -> bool:
     """Whether the compute has reported since the pass, while it was taken to be off."""
-    word = ground.fencing_confirmation
-    return word is not None and word.seen is not None and bool(reported_since(word.seen.report, service))
+    confirmation = snapshot.fencing_confirmation
+    return (
+        confirmation is not None
+        and confirmation.seen is not None
+        and bool(reported_since(confirmation.seen.report, service))
+    )

@@ -1,7 +1,7 @@
-"""How long each maintenance has been looked after: what its deadlines and pauses are measured by.
+"""How long each maintenance has been reconciled: what its deadlines and pauses are measured by.
 
-It is added up from look to look, and kept in the status. So neither a clock that jumps nor a while in which
-nobody looked makes a migration late that had no time.
+It is added up from pass to pass, and kept in the status. So neither a clock that jumps nor a while in which
+the controller was down makes a migration late that had no time.
 """
 
 from __future__ import annotations
@@ -12,12 +12,15 @@ from dataclasses import replace
 from controller.ports.system import Clock
 from controller.reconcile.maintenance.status import MaintenanceWork
 
-# Looks come every 5 to 15 seconds: no two of them are further apart than so many seconds, as far as counts.
+# Passes come every 5 to 15 seconds: no two of them are further apart than so many seconds, as far as counts.
 LONGEST_STEP = 30.0
 
 
 class ElapsedTimes:
-    """One thread at a time. What is not in the status yet when a process ends was never counted."""
+    """Counts the seconds of each maintenance on a monotonic clock.
+
+    What is not in the status yet when a process ends does not count. Not thread-safe.
+    """
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -25,7 +28,7 @@ class ElapsedTimes:
         self._counted: dict[str, tuple[float, float]] = {}
 
     def brought_up(self, works: Iterable[MaintenanceWork]) -> list[MaintenanceWork]:
-        """Each with its time in this look; forgets all others."""
+        """Each with its time in this pass; forgets all others."""
         at, counted = self._clock.monotonic(), {}
         found = []
         for work in works:

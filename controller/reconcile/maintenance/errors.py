@@ -1,4 +1,4 @@
-"""What one maintenance meets: it is told in its status, and holds up no other."""
+"""Errors of one maintenance: reported in its status, so that they delay no other."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ REFUSED = (Reason.CLOUD_REFUSED, Reason.API_SERVER_REFUSED)
 
 
 class MaintenanceErrors:
-    """Each method gives the seconds until the next pass, and raises ApiUnavailable only."""
+    """Serves a maintenance, and reports in its status what OpenStack or the API server refuses.
+
+    Each method gives the seconds until the next pass, and raises ApiUnavailable only.
+    """
 
     def __init__(self, *, out: HostDisabler, end: MaintenanceDeletion, status: StatusWriter) -> None:
         self._out = out
@@ -28,7 +31,7 @@ class MaintenanceErrors:
         self._status = status
 
     def met(self, work: MaintenanceWork, serve: Callable[[], float]) -> float:
-        """Serves one maintenance; what goes wrong is told."""
+        """Serves one maintenance; errors are reported in its status."""
 
         def serving() -> float:
             try:
@@ -62,7 +65,7 @@ class MaintenanceErrors:
             self._out.note_void(work, self._status)
             text = f"waits for OpenStack: {error}"
             phase = Phase.ROLLING_BACK if work.deleting and work.blocked else work.phase
-            self._say(work, work.standing(phase, Reason.CLOUD_UNKNOWN, text))
+            self._say(work, work.status_with(phase, Reason.CLOUD_UNKNOWN, text))
         return max(AGAIN_AFTER, error.retry_after or 0.0)
 
     def _reported(self, work: MaintenanceWork, serving: Callable[[], float]) -> float:
@@ -79,11 +82,11 @@ class MaintenanceErrors:
             reason, text = Reason.API_SERVER_REFUSED, f"the API server refused: {error}"
         if work.deleting:
             text = f"it is rolled back, and {text}"
-        self._say(work, work.standing(Phase.BLOCKED, reason, text))
+        self._say(work, work.status_with(Phase.BLOCKED, reason, text))
         return IDLE_EVERY
 
-    def _say(self, work: MaintenanceWork, standing: ObservedStatus) -> None:
+    def _say(self, work: MaintenanceWork, observed: ObservedStatus) -> None:
         try:
-            self._status.write(work, standing)
+            self._status.write(work, observed)
         except KubeError as error:
             log.warning("status of maintenance %s: %s", work.name, error)

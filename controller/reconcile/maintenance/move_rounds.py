@@ -19,7 +19,7 @@ from controller.reconcile.maintenance.status import MaintenanceWork
 class ObservedMoves:
     """How far everything is; `due`: what Neutron is to be asked for once that is noted.
 
-    `whole`: whether both sides were looked at, so that it may be said that nothing is left.
+    `whole`: whether both sides were observed, so that it may be said that nothing remains.
     """
 
     commands: Commands
@@ -29,7 +29,10 @@ class ObservedMoves:
 
 
 class MoveRound:
-    """That of one maintenance. Whichever of servers and routers there was no time for begins the next."""
+    """Follows the moves of one maintenance, pass by pass.
+
+    Whichever of servers and routers there was no time for comes first in the next pass.
+    """
 
     def __init__(self) -> None:
         self._order = ServerOrder()
@@ -65,15 +68,15 @@ class MoveRound:
 
 
 class MoveRounds:
-    """Those of all maintenances."""
+    """The MoveRound of each maintenance, by name."""
 
     def __init__(self) -> None:
-        self._walks: dict[str, MoveRound] = {}
+        self._rounds: dict[str, MoveRound] = {}
 
     def keep(self, works: Iterable[MaintenanceWork]) -> None:
         """Forgets all others."""
         names = {one.name for one in works}
-        self._walks = {name: walk for name, walk in self._walks.items() if name in names}
+        self._rounds = {name: round_ for name, round_ in self._rounds.items() if name in names}
 
     def of(self, work: MaintenanceWork) -> MoveRound:
-        return self._walks.setdefault(work.name, MoveRound())
+        return self._rounds.setdefault(work.name, MoveRound())

@@ -100,12 +100,12 @@ class MaintenancesReconciler:
         self._status = StatusWriter(kube, clock, events)
         self._order = FairOrder()
         self._disks = DiskRecords(kube, clock, namespace)
-        self._walks = MoveRounds()
+        self._rounds = MoveRounds()
         self._times = ElapsedTimes(clock)
         self._end = MaintenanceDeletion(
             kube=kube, clock=clock, events=events, out=self._out, status=self._status
         )
-        self._trouble = MaintenanceErrors(out=self._out, end=self._end, status=self._status)
+        self._errors = MaintenanceErrors(out=self._out, end=self._end, status=self._status)
 
     def reconcile(self) -> float | None:
         """One pass at all of them; seconds until the next, None when there is none. Raises KubeError."""
@@ -125,7 +125,7 @@ class MaintenancesReconciler:
             cloud = self._access.for_one_pass()
             view = self._access.last_view(younger_than=VIEW_GOOD_FOR) or self._access.observe_hosts(cloud)
         except CloudUnavailable as error:
-            return max([AGAIN_AFTER, *(self._trouble.without_cloud(work, error) for work in works)])
+            return max([AGAIN_AFTER, *(self._errors.without_cloud(work, error) for work in works)])
         records = self._disks.read()
         others = self._hosts.taking(view)
         works = [self._hosts.located(work, osdpl, view).judged(records, others) for work in works]
@@ -136,7 +136,7 @@ class MaintenancesReconciler:
         moves = given_lately((move, work.now) for work in works for move in work.network)
         leaving = [work.host for work in works if not work.deleting and not work.planning]
         self._agents = AgentQueries(cloud, view, given=moves, leaving=leaving)
-        self._walks.keep(works)
+        self._rounds.keep(works)
         pauses: list[float] = []
         for work in self._order.of(works, lambda one: (one.created, one.name)):
             if pauses and cloud.late:
@@ -145,7 +145,7 @@ class MaintenancesReconciler:
                 break
             self._order.reached((work.created, work.name))
             share = Share(turns.get(work.name, ""), slots[work.name], waits.get(work.name, ""))
-            pauses.append(self._trouble.met(work, partial(self._serve, work, cloud, view, share)))
+            pauses.append(self._errors.met(work, partial(self._serve, work, cloud, view, share)))
         return min([IDLE_EVERY, *pauses])
 
     def _region(self) -> KubeObject | None:
@@ -160,7 +160,7 @@ class MaintenancesReconciler:
         }
         for work in works:
             if not there[work.region.name]:
-                self._trouble.without_region(work)
+                self._errors.without_region(work)
 
     # -- who may do how much ------------------------------------------------------------------------
 
@@ -220,7 +220,7 @@ class MaintenancesReconciler:
         self._out.note_fencing_confirmation(work, view, self._status)
         missing = _missing(work, view)
         if missing is not None and not work.started:
-            self._status.write(work, work.standing(Phase.BLOCKED, Reason.NODE_REMOVED, missing))
+            self._status.write(work, work.status_with(Phase.BLOCKED, Reason.NODE_REMOVED, missing))
             return IDLE_EVERY
         if work.planning:
             self._plan(work, cloud, view, share.turn)
@@ -229,18 +229,18 @@ class MaintenancesReconciler:
             return self._hold(work)
         stopped = self._stopped(work)
         if not work.started and (stopped or share.turn):
-            reason = Reason.AUTOMATION_BRAKED if stopped else Reason.WAITING_FOR_TURN
-            self._status.write(work, work.standing(Phase.WAITING, reason, stopped or share.turn))
+            reason = Reason.TOO_MANY_UNHEALTHY if stopped else Reason.WAITING_FOR_TURN
+            self._status.write(work, work.status_with(Phase.WAITING, reason, stopped or share.turn))
             return IDLE_EVERY
         if not work.started:
             # Noted before anything is done: from here on the node counts as out of service.
             text = "the node is taken out of service"
-            standing = work.standing(Phase.MOVING, Reason.MOVING_SERVERS, text)
-            self._status.write(work, replace(standing, started=self._clock.now()))
+            observed = work.status_with(Phase.MOVING, Reason.MOVING_SERVERS, text)
+            self._status.write(work, replace(observed, started=self._clock.now()))
             return 0.0
         if stopped:
             # What is under way ends; nothing is begun, and what a person does to the host meanwhile stays.
-            return self._move(work, cloud, view, share, (Reason.AUTOMATION_BRAKED, stopped))
+            return self._move(work, cloud, view, share, (Reason.TOO_MANY_UNHEALTHY, stopped))
         return self._move(work, cloud, view, share, self._take_out(work, cloud, view))
 
     def _take_out(self, work: MaintenanceWork, cloud: Cloud, view: CloudView) -> Obstacle | None:
@@ -261,7 +261,7 @@ class MaintenancesReconciler:
         network = planned_moves(outlook) if work.spec.mode == Mode.MIGRATE else []
         turned = (Reason.WAITING_FOR_TURN, turn) if turn else None
         met = (turned, self._out.obstacle(work, view), stranded(network))
-        standing = ObservedStatus(
+        observed = ObservedStatus(
             phase=Phase.PLANNED,
             reason=Reason.PLANNED,
             message=plan_text(list(plan.values()), [one for one in met if one is not None]),
@@ -269,7 +269,7 @@ class MaintenancesReconciler:
             network=network,
             volumes=sum(one.volumes for one in servers),
         )
-        self._status.write(work, standing)
+        self._status.write(work, observed)
 
     def _hold(self, work: MaintenanceWork) -> float:
         meta = work.obj["metadata"]
@@ -287,18 +287,18 @@ class MaintenancesReconciler:
         outlook = self._agents.outlook(work.host, deadline=spec.server_deadline, now=now)
         slots = 0 if over or obstacle else share.slots
         moves = spec.mode == Mode.MIGRATE and not obstacle
-        found = self._walks.of(work).follow(work, cloud, outlook, slots=slots, now=now, moves=moves)
+        found = self._rounds.of(work).follow(work, cloud, outlook, slots=slots, now=now, moves=moves)
         commands, network = found.commands, found.network
         if obstacle is None:
-            standing = self._standing(work, found, cloud=cloud, over=over, share=share)
+            observed = self._observed_status(work, found, cloud=cloud, over=over, share=share)
         else:
             network = with_those_kept(network, work.network)
             text = stopped_text(obstacle[1], list(commands.entries.values()))
             volumes = sum(one.volumes for one in commands.present.values())
-            standing = ObservedStatus(
+            observed = ObservedStatus(
                 Phase.BLOCKED, obstacle[0], text, commands.entries, network, work.started, volumes
             )
-        self._status.write(work, standing)
+        self._status.write(work, observed)
         # Only now, when it is noted: whoever goes on after us knows what may have been asked for.
         refused = send(commands, work, cloud, now)
         told = {one.key: one for one in write_moves(found.due, outlook, cloud)}
@@ -306,15 +306,15 @@ class MaintenancesReconciler:
             self._status.write(
                 work,
                 replace(
-                    standing,
+                    observed,
                     entries={**commands.entries, **refused},
                     network=[told.get(one.key, one) for one in network],
                 ),
             )
         moving = any(one.under_way for one in commands.entries.values())
-        return BUSY_EVERY if standing.phase == Phase.MOVING or moving or found.due else IDLE_EVERY
+        return BUSY_EVERY if observed.phase == Phase.MOVING or moving or found.due else IDLE_EVERY
 
-    def _standing(
+    def _observed_status(
         self,
         work: MaintenanceWork,
         found: ObservedMoves,

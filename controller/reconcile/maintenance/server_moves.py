@@ -88,15 +88,15 @@ def follow_servers(
         order.followed.reached(entry.id)
         reached += 1
         followed += entry.under_way
-        sight = seen(entry, cloud)
-        if sight is None:
+        snapshot = seen(entry, cloud)
+        if snapshot is None:
             break
-        known[entry.id], command = _stands(entry, sight, work, now)
-        if not entry.under_way and sight.server is not None and sight.server.host == work.host:
+        known[entry.id], command = _stands(entry, snapshot, work, now)
+        if not entry.under_way and snapshot.server is not None and snapshot.server.host == work.host:
             # The list was cut short.
-            present[entry.id] = sight.server
+            present[entry.id] = snapshot.server
         if command is not None:
-            asked.append((known[entry.id], command, sight))
+            asked.append((known[entry.id], command, snapshot))
     for server in order.planned.of(present.values(), lambda one: one.id):
         before = work.entries.get(server.id)
         if before is None or not before.under_way:
@@ -118,11 +118,11 @@ def follow_servers(
 
 
 def _stands(
-    entry: ServerMove, sight: ServerSnapshot, work: MaintenanceWork, now: float
+    entry: ServerMove, snapshot: ServerSnapshot, work: MaintenanceWork, now: float
 ) -> tuple[ServerMove, Command | None]:
     if entry.under_way:
-        return advance(entry, sight, work.host, work.spec, now)
-    return observe_next(entry, sight, work.host)
+        return advance(entry, snapshot, work.host, work.spec, now)
+    return observe_next(entry, snapshot, work.host)
 
 
 def seen(entry: ServerMove, cloud: Cloud) -> ServerSnapshot | None:
@@ -139,32 +139,32 @@ def _begun(
     entry: ServerMove, work: MaintenanceWork, cloud: Cloud, now: float
 ) -> tuple[ServerMove, Command, ServerSnapshot] | None:
     """What is to be asked for a server that waited; None where it is not to begin now."""
-    sight = seen(entry, cloud)
-    if sight is None or sight.server is None or sight.server.host != work.host:
+    snapshot = seen(entry, cloud)
+    if snapshot is None or snapshot.server is None or snapshot.server.host != work.host:
         return None
-    now_planned = plan_server(sight.server, work.spec.mode, work.spec.rules, sight.migrations)
+    now_planned = plan_server(snapshot.server, work.spec.mode, work.spec.rules, snapshot.migrations)
     if now_planned.way != entry.way:
         # Something has happened to it since the list was taken.
         return None
-    return *begin(entry, sight, now), sight
+    return *begin(entry, snapshot, now), snapshot
 
 
 def send(commands: Commands, work: MaintenanceWork, cloud: Cloud, now: float) -> dict[str, ServerMove]:
     """Asks Nova for what is noted; the entries of those that it did not take on."""
     told = {}
-    for entry, command, sight in commands.asked:
-        trouble = ask(entry, command, sight, cloud)
-        if trouble is not None and command in _BEGINNING:
-            told[entry.id] = _answered(entry, trouble, work.spec, now)
+    for entry, command, snapshot in commands.asked:
+        error = ask(entry, command, snapshot, cloud)
+        if error is not None and command in _BEGINNING:
+            told[entry.id] = _answered(entry, error, work.spec, now)
     return told
 
 
-def _answered(entry: ServerMove, trouble: MoveError, spec: MaintenanceSpec, now: float) -> ServerMove:
-    if isinstance(trouble, CloudUnavailable):
-        return unknown(entry, str(trouble))
-    if trouble.code == CONFLICT:
-        return conflicting(entry, str(trouble))
-    return failed(entry, str(trouble), spec, now)
+def _answered(entry: ServerMove, error: MoveError, spec: MaintenanceSpec, now: float) -> ServerMove:
+    if isinstance(error, CloudUnavailable):
+        return unknown(entry, str(error))
+    if error.code == CONFLICT:
+        return conflicting(entry, str(error))
+    return failed(entry, str(error), spec, now)
 
 
 def remaining(work: MaintenanceWork, commands: Commands, cloud: Cloud) -> tuple[str, ...]:
@@ -188,7 +188,7 @@ def see(server: str, cloud: Cloud) -> ServerSnapshot:
     return ServerSnapshot(cloud.server(server), migrations)
 
 
-def ask(entry: ServerMove, command: Command, sight: ServerSnapshot, cloud: Cloud) -> MoveError | None:
+def ask(entry: ServerMove, command: Command, snapshot: ServerSnapshot, cloud: Cloud) -> MoveError | None:
     """Asks Nova; the refusal, or why nothing is known of the outcome. None where Nova took it on."""
     try:
         if command == Command.LIVE:
@@ -200,7 +200,7 @@ def ask(entry: ServerMove, command: Command, sight: ServerSnapshot, cloud: Cloud
         elif command == Command.CONFIRM:
             cloud.confirm_resize(entry.id)
         elif command == Command.ABORT:
-            cloud.abort_migration(entry.id, sight.newest)
+            cloud.abort_migration(entry.id, snapshot.newest)
     except CloudUnavailable as error:
         log.info("server %s, %s: the outcome is not known: %s", entry.id, command, error)
         return error

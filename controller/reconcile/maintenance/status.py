@@ -11,7 +11,7 @@ from controller.domain.api.conditions import Condition, entries, find, timestamp
 from controller.domain.api.names import DISKS_ANNOTATION
 from controller.domain.api.reasons import WARNING, Reason
 from controller.domain.api.region_name import RegionName, node_notes, region_of
-from controller.domain.hosts.fencing_confirmation import Confirmation, given_as, read_given, same_word
+from controller.domain.hosts.fencing_confirmation import Confirmation, given_as, read_given, same_confirmation
 from controller.domain.hosts.host_disks import HostDisks, judge_disks
 from controller.domain.hosts.nodes import NodeFacts
 from controller.domain.maintenance.move_choice import MoveKind
@@ -92,8 +92,8 @@ class MaintenanceWork:
 
     @property
     def phase(self) -> Phase:
-        word = (self.obj.get("status") or {}).get("phase")
-        return Phase(word) if word in set(Phase) else Phase.PENDING
+        phase = (self.obj.get("status") or {}).get("phase")
+        return Phase(phase) if phase in set(Phase) else Phase.PENDING
 
     @property
     def reason(self) -> str:
@@ -101,18 +101,18 @@ class MaintenanceWork:
         return str(find((self.obj.get("status") or {}).get("conditions") or (), "Ready").get("reason", ""))
 
     @property
-    def word(self) -> Confirmation | None:
+    def confirmation(self) -> Confirmation | None:
         """spec.fenced as it was taken up; None until then, and once there is another."""
         noted = (self.obj.get("status") or {}).get("fenced")
         found = read_given(noted) if noted else None
         given = self.spec.fenced
-        return found if found is not None and given is not None and same_word(found, given) else None
+        return found if found is not None and given is not None and same_confirmation(found, given) else None
 
     @property
-    def word_void(self) -> str:
+    def confirmation_void(self) -> str:
         """Why spec.fenced is void; empty where it is not."""
         noted = (self.obj.get("status") or {}).get("fenced") or {}
-        return str(noted.get("void") or "") if self.word is not None else ""
+        return str(noted.get("void") or "") if self.confirmation is not None else ""
 
     @property
     def moving(self) -> int:
@@ -131,7 +131,7 @@ class MaintenanceWork:
         rules = replace(self.spec.rules, shared_disks=verdict.shared, doubt=doubt)
         return replace(self, spec=replace(self.spec, rules=rules))
 
-    def standing(self, phase: Phase, reason: Reason, message: str) -> ObservedStatus:
+    def status_with(self, phase: Phase, reason: Reason, message: str) -> ObservedStatus:
         """What is to be written when nothing else has changed: no progress is ever left out."""
         return ObservedStatus(phase, reason, message, self.entries, self.network, self.started, self.volumes)
 
@@ -182,26 +182,26 @@ class StatusWriter:
         self._clock = clock
         self._events = events
 
-    def write(self, work: MaintenanceWork, standing: ObservedStatus) -> None:
+    def write(self, work: MaintenanceWork, observed: ObservedStatus) -> None:
         if work.spec.dry_run and work.started:
-            standing = replace(
-                standing, message=f"{standing.message}; dryRun came after it had begun: {_TOO_LATE}"
+            observed = replace(
+                observed, message=f"{observed.message}; dryRun came after it had begun: {_TOO_LATE}"
             )
         before = work.obj.get("status") or {}
         generation = int(work.obj["metadata"].get("generation") or 0)
-        listed = sorted(standing.entries.values(), key=lambda one: (one.name, one.id))
+        listed = sorted(observed.entries.values(), key=lambda one: (one.name, one.id))
         status: dict[str, Any] = {
             "observedGeneration": generation,
-            "phase": str(standing.phase),
+            "phase": str(observed.phase),
             "progress": progress(listed),
             "conditions": entries(
-                conditions_of(standing, generation), before.get("conditions") or (), self._clock.now()
+                conditions_of(observed, generation), before.get("conditions") or (), self._clock.now()
             ),
         }
-        if standing.started:
-            status["startedAt"] = timestamp(standing.started)
-        if "fenced" in before and (work.word is not None or work.spec.fenced is None):
-            # Also while it is taken back: given again, it is the same word, and what made it void counts.
+        if observed.started:
+            status["startedAt"] = timestamp(observed.started)
+        if "fenced" in before and (work.confirmation is not None or work.spec.fenced is None):
+            # Also while it is taken back: given again, it is the same one, and what made it void counts.
             status["fenced"] = before["fenced"]
         if work.deleting:
             status["rollingBackSince"] = timestamp(work.ending or work.now)
@@ -209,25 +209,25 @@ class StatusWriter:
             status["elapsedSeconds"] = before["elapsedSeconds"]
         if listed:
             status["servers"] = [one.written() for one in listed]
-        if standing.network:
-            status["network"] = [one.written() for one in standing.network]
-        if standing.volumes:
-            status["volumes"] = standing.volumes
+        if observed.network:
+            status["network"] = [one.written() for one in observed.network]
+        if observed.volumes:
+            status["volumes"] = observed.volumes
         due = work.elapsed - float(before.get("elapsedSeconds") or 0) >= TIME_EVERY
-        if status == before and not (due and standing.phase in _WORKING):
+        if status == before and not (due and observed.phase in _WORKING):
             return
         if work.elapsed >= 1.0:
             status["elapsedSeconds"] = int(work.elapsed)
         self._apply(work, status)
         if before.get("phase") != status["phase"]:
-            kind = WARNING if standing.phase == Phase.BLOCKED else standing.reason.event
-            self._events.emit(work.obj, type_=kind, reason=standing.reason, message=standing.message)
-            log.info("maintenance %s: %s (%s)", work.name, standing.phase, standing.message)
+            kind = WARNING if observed.phase == Phase.BLOCKED else observed.reason.event
+            self._events.emit(work.obj, type_=kind, reason=observed.reason, message=observed.message)
+            log.info("maintenance %s: %s (%s)", work.name, observed.phase, observed.message)
 
-    def note_word(self, work: MaintenanceWork, word: Confirmation, void: str) -> None:
+    def note_confirmation(self, work: MaintenanceWork, confirmation: Confirmation, void: str) -> None:
         """Writes spec.fenced as it was taken up, or why it is void, beside all else as it stands."""
-        noted = given_as(word.machine, word.given, word.report)
-        noted |= {"seen": word.seen.written()} if word.seen is not None else {}
+        noted = given_as(confirmation.machine, confirmation.given, confirmation.report)
+        noted |= {"seen": confirmation.seen.written()} if confirmation.seen is not None else {}
         noted |= {"void": void} if void else {}
         self._apply(work, {**(work.obj.get("status") or {}), "fenced": noted})
         if void:
@@ -247,21 +247,23 @@ def plan_text(plan: Sequence[ServerMove], stops: Sequence[tuple[Reason, str]] = 
     parts = [f"{count} {way}" for way, count in counts.items() if count]
     text = f"{len(plan)} servers: {', '.join(parts)}" if plan else "no server is on it"
     would = " and ".join(f"{reason} ({why})" for reason, why in stops)
-    return f"{text}; nothing was done" + (f"; made now, it would stop at {would}" if would else "")
+    return f"{text}; nothing was done" + (
+        f"; if it were created now, it would stop at {would}" if would else ""
+    )
 
 
-def conditions_of(standing: ObservedStatus, generation: int) -> list[Condition]:
+def conditions_of(observed: ObservedStatus, generation: int) -> list[Condition]:
     """The conditions that say the same."""
-    done = standing.phase in (Phase.COMPLETED, Phase.PLANNED)
-    busy = standing.phase in (Phase.MOVING, Phase.ROLLING_BACK, Phase.WAITING, Phase.PENDING)
-    told = standing.message
+    done = observed.phase in (Phase.COMPLETED, Phase.PLANNED)
+    busy = observed.phase in (Phase.MOVING, Phase.ROLLING_BACK, Phase.WAITING, Phase.PENDING)
+    told = observed.message
     return [
-        Condition("Ready", "True" if done else "False", standing.reason, told, generation),
-        Condition("Reconciling", "True" if busy else "False", standing.reason, told, generation),
+        Condition("Ready", "True" if done else "False", observed.reason, told, generation),
+        Condition("Reconciling", "True" if busy else "False", observed.reason, told, generation),
         Condition(
             "Stalled",
-            "True" if standing.phase == Phase.BLOCKED else "False",
-            standing.reason,
+            "True" if observed.phase == Phase.BLOCKED else "False",
+            observed.reason,
             told,
             generation,
         ),

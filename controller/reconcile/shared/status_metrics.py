@@ -106,7 +106,10 @@ def node_series(status: Status) -> Series:
     locked = [name for name, entry in nodes.items() if entry.get("drainLocked")]
     yield metrics.NODE_DRAIN_LOCKED, [({"node": name}, 1.0) for name in locked]
     told = find(status.get("conditions") or (), CONDITION)
-    yield metrics.NODES_BRAKED, [({}, float(told.get("reason") == Reason.AUTOMATION_BRAKED))] if told else []
+    yield (
+        metrics.NODES_CIRCUIT_BREAKER_OPEN,
+        [({}, float(told.get("reason") == Reason.TOO_MANY_UNHEALTHY))] if told else [],
+    )
 
 
 def measured_region(measures: Metrics, series: Callable[[Status], Series]) -> Seen:

@@ -61,7 +61,7 @@ def test_why_says_the_cause_first() -> None:
         "cmp1: Cordoned since 2026-03-01T09:00:00Z",
         "  InMaintenance: in maintenance by work",
         "  compute service disabled, up; 12 servers",
-        "  drains are held back: 12 servers are on it",
+        "  drains are blocked: 12 servers are on it",
         "  maintenance work (Migrate): Blocked 1/2: 1 server cannot be moved",
         "    vm: Blocked: it has a vGPU",
     ]
@@ -95,7 +95,7 @@ def test_a_plan_tells_what_it_would_stop_at_and_names_routers(world: NodeWorld) 
     found = osctl("node", "plan", "cmp1")
     lines = found.stdout.splitlines()
     assert lines[1].split() == ["KIND", "ID", "WHY"] and lines[2].split()[:2] == ["Router", "r1"]
-    assert "made now, it would stop at ComputeDown" in lines[-1]
+    assert "if it were created now, it would stop at ComputeDown" in lines[-1]
     assert "ComputeDown" in json.loads(osctl("node", "plan", "cmp1", "-o", "json").stdout)["message"]
 
 
@@ -142,7 +142,7 @@ def test_maintain_gives_a_maintenance_that_is_there_mode_and_fenced(world: NodeW
     found = osctl("node", "maintain", "cmp1", "--mode", "evacuate", "--fenced")
     assert found.exit_code == 0 and "mode evacuate, fenced again" in found.stderr
     shown = machine_of(world.node("cmp1"))
-    assert f"Node {shown.uid}, boot boot-1, last word of its kubelet {shown.heartbeat}" in found.stderr
+    assert f"Node {shown.uid}, boot boot-1, last heartbeat of its kubelet {shown.heartbeat}" in found.stderr
     live = world.kube.get(NODE_MAINTENANCE, "node-cmp1")
     assert live is not None and live["spec"]["mode"] == "Evacuate"
     assert live["spec"]["fenced"] == given_as(shown, live["spec"]["fenced"]["givenAt"], report)

@@ -83,7 +83,7 @@ def test_every_reason_of_a_region_is_classed_for_argo_cd() -> None:
     classes = [sets["failing"], sets["waiting"], good, beside, moving]
     assert sum(map(len, classes)) == len(set().union(*classes))
     # The one reason of nodes that their condition gives for the region, too, and one of a bundle's Ready.
-    others = {Reason.AUTOMATION_BRAKED, Reason.SUSPENDED}
+    others = {Reason.TOO_MANY_UNHEALTHY, Reason.SUSPENDED}
     assert set().union(*classes) == {*rows("Reasons of a region"), *others}
 
 

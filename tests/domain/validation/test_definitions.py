@@ -98,7 +98,7 @@ def test_every_open_map_and_list_and_text_has_a_limit() -> None:
     for kind, path, node in ALL:
         if path in ("apiVersion", "kind") or "enum" in node or "format" in node:
             continue
-        limit = "maxProperties" if "additionalProperties" in node else limits.get(node["type"])
+        limit = "maxProperties" if "additionalProperties" in node else limits.get(node.get("type"))
         if limit and limit not in node:
             wrong.append(f"{kind} {path}: {limit}")
     assert wrong == []

@@ -71,7 +71,7 @@ def test_a_host_that_failed_before_is_not_said_to_fail_now(world: NodeWorld) -> 
     world.look(2, after=20)
     told = world.condition("NodesReady")
     assert told["reason"] == "HostsFailing"
-    assert f"that was so before OpenStack fell silent: {SILENT}" in told["message"]
+    assert f"as of before OpenStack stopped answering: {SILENT}" in told["message"]
 
 
 def test_the_command_line_says_of_when_it_is(world: NodeWorld) -> None:
@@ -83,7 +83,7 @@ def test_the_command_line_says_of_when_it_is(world: NodeWorld) -> None:
     assert lines[1:] == [
         f"  CloudUnknown: {SILENT}",
         f"  compute service enabled, up; 2 servers, as of {last}",
-        "  drains are held back: it is not known whether servers are on it",
+        "  drains are blocked: it is not known whether servers are on it",
     ]
     [row] = node_rows({"cmp1": entry})
     assert row[2] == f"enabled, up (as of {last})"

@@ -198,7 +198,7 @@ def test_a_note_that_a_node_may_not_have_holds_up_only_the_aggregates_of_its_hos
         world.edit_node(f"cmp{name}", {"metadata": {"labels": {AGGREGATE_LABEL: f"rack{name}"}}})
     world.kube.before_write = refusing("patch", "Node", "cmp1")
     world.look(3)
-    assert "it cannot be put where its labels say" in world.status("cmp1")["message"]
+    assert "it cannot be put into the aggregates that its labels name" in world.status("cmp1")["message"]
     assert DENIED in world.status("cmp1")["message"]
     assert [one.name for one in world.cloud.aggregates()] == ["rack4"]
     assert serves_the_others(world)
@@ -222,7 +222,7 @@ def test_a_lock_that_may_not_be_released_is_told_and_holds_up_no_other(world: No
     told = world.status("cmp1").get("drainLocked", "")
     # A pod without a budget holds nothing back.
     assert ("it could not be released" in told and DENIED in told) == (kind == "PodDisruptionBudget")
-    assert "a drain is not held back" not in world.status("cmp1").get("message", "")
+    assert "drains are not blocked" not in world.status("cmp1").get("message", "")
     assert serves_the_others(world)
     allow(world)
     world.look(MISSING_OBSERVATIONS + 1)
@@ -238,6 +238,6 @@ def test_a_lock_whose_budget_may_not_be_made_again_is_not_said_to_hold(world: No
     world.look(2)
     assert "drainLocked" not in world.status("cmp1")
     assert (
-        f"a drain is not held back, as it should be: its lock is refused: {DENIED}"
+        f"drains are not blocked, as they should be: its lock is refused: {DENIED}"
         in (world.status("cmp1")["message"])
     )

@@ -177,7 +177,9 @@ def test_a_plan_tells_that_a_silent_compute_cannot_be_migrated_from(world: NodeW
     world.look(2)
     phase, reason, text = told(world)
     assert (phase, reason) == ("Planned", "Planned")
-    assert text.startswith("2 servers: 2 Live; nothing was done; made now, it would stop at ComputeDown")
+    assert text.startswith(
+        "2 servers: 2 Live; nothing was done; if it were created now, it would stop at ComputeDown"
+    )
 
 
 def test_a_plan_tells_that_a_living_host_is_not_evacuated(world: NodeWorld) -> None:
@@ -192,7 +194,7 @@ def test_a_plan_tells_that_it_is_not_its_turn(world: NodeWorld) -> None:
     world.look(6)
     world.maintain("work", "cmp4", dryRun=True)
     world.look(2)
-    assert "would stop at WaitingForTurn (waits: cmp3 without an aggregate away" in told(world)[2]
+    assert "would stop at WaitingForTurn (waits: cmp3 without an aggregate out of service" in told(world)[2]
 
 
 def test_a_plan_takes_nobodys_turn(world: NodeWorld) -> None:

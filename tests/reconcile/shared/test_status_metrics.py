@@ -102,22 +102,22 @@ def test_nodes_ready_and_lost() -> None:
     assert ready == {"cmp1": 1, "cmp2": 0, "cmp3": 1, "cmp4": None}
 
 
-def test_hosts_locks_and_the_brake() -> None:
+def test_hosts_locks_and_the_circuit_breaker() -> None:
     measures = FakeMetrics()
     nodes = {
         "cmp1": {"state": "Ready", "reason": "InService", "drainLocked": "2 servers are on it"},
         "ctl1": {"state": "Ready"},
     }
     seen = measured_region(measures, node_series)
-    condition = {"type": "NodesReady", "status": "False", "reason": "AutomationBraked"}
+    condition = {"type": "NodesReady", "status": "False", "reason": "TooManyUnhealthy"}
     seen(None, osdpl(nodes=nodes, conditions=[condition]))
     one = {"region": "one", "node": "cmp1"}
     assert measures.value(metrics.NODE_HOST, **one, reason="InService") == 1
     assert measures.value(metrics.NODE_DRAIN_LOCKED, **one) == 1
     assert len(measures.values[metrics.NODE_DRAIN_LOCKED.name]) == 1
-    assert measures.value(metrics.NODES_BRAKED, region="one") == 1
+    assert measures.value(metrics.NODES_CIRCUIT_BREAKER_OPEN, region="one") == 1
     seen(None, osdpl(nodes=nodes, conditions=[{**condition, "reason": "NodesNotReady"}]))
-    assert measures.value(metrics.NODES_BRAKED, region="one") == 0
+    assert measures.value(metrics.NODES_CIRCUIT_BREAKER_OPEN, region="one") == 0
 
 
 def test_certificates_with_their_end() -> None:

@@ -107,7 +107,7 @@ def test_an_evacuation_that_was_taken_back_is_not_begun_again(world: NodeWorld) 
     world.kube.delete(NODE_MAINTENANCE, maintenance["metadata"]["name"])
     world.look(10)
     assert world.kube.objects("NodeMaintenance") == []
-    assert "taken back" in world.status("cmp1")["message"]
+    assert "automatic evacuation was deleted" in world.status("cmp1")["message"]
 
 
 def test_too_many_lost_at_once_stop_everything(world: NodeWorld) -> None:
@@ -119,7 +119,7 @@ def test_too_many_lost_at_once_stop_everything(world: NodeWorld) -> None:
     world.look(30, after=10)
     assert world.cloud.writes == []
     told = world.condition("NodesReady")
-    assert (told["status"], told["reason"]) == ("False", "AutomationBraked")
+    assert (told["status"], told["reason"]) == ("False", "TooManyUnhealthy")
     world.set_ready("cmp2", True)
     world.cloud.restart("cmp2")
     world.look(30, after=10)
@@ -138,10 +138,10 @@ def test_hosts_that_die_one_by_one_stop_everything_too() -> None:
         world.cloud.die(host)
         world.look(25, after=10)
     assert sum(one.forced_down for one in world.cloud.services.values()) == 2
-    assert world.condition("NodesReady")["reason"] == "AutomationBraked"
+    assert world.condition("NodesReady")["reason"] == "TooManyUnhealthy"
 
 
-def test_the_brake_stops_evacuations_that_have_begun(world: NodeWorld) -> None:
+def test_the_circuit_breaker_stops_evacuations_that_have_begun(world: NodeWorld) -> None:
     world.cloud.boot(20, "cmp1", local_disk=False)
     world.set_ready("cmp1", False)
     world.cloud.die("cmp1")
@@ -155,7 +155,7 @@ def test_the_brake_stops_evacuations_that_have_begun(world: NodeWorld) -> None:
     world.look(12)
     assert [call for call in world.cloud.writes if call[0] == "evacuate"] == begun
     [maintenance] = world.kube.objects("NodeMaintenance")
-    assert maintenance["status"]["conditions"][0]["reason"] == "AutomationBraked"
+    assert maintenance["status"]["conditions"][0]["reason"] == "TooManyUnhealthy"
     for host in ("cmp2", "cmp3"):
         world.set_ready(host, True)
     world.look(60)
@@ -311,7 +311,10 @@ def test_a_host_with_another_name_than_its_node_is_found_and_remembered(world: N
 
 @pytest.fixture
 def troubled() -> NodeWorld:
-    """Three hosts of twenty, so that no brake holds: one cordoned, one dead and fenced, one removed."""
+    """Three hosts of twenty, so that the circuit breaker stays closed.
+
+    One is cordoned, one dead and fenced, one removed.
+    """
     world = NodeWorld(
         *(f"cmp{number}" for number in range(1, 21)),
         nodes={"evacuation": "Auto"},
@@ -434,7 +437,7 @@ def test_why_openstack_cannot_be_looked_at_is_told(world: NodeWorld) -> None:
     world.cloud.before = fail("compute GET /os-services: 503")
     world.look(2)
     told = world.condition("NodesReady")
-    assert told["status"] == "True" and "left as they are: compute GET /os-services: 503" in told["message"]
+    assert told["status"] == "True" and "not changed: compute GET /os-services: 503" in told["message"]
     world.cloud.before = lambda *_: None
     world.look(10)
     assert "503" not in world.condition("NodesReady")["message"]

@@ -16,7 +16,11 @@ HOSTS = [f"cmp{number}" for number in range(8)]
 
 def lost(**fencing: Any) -> NodeWorld:
     """All hosts are lost, and wait for fencing."""
-    features = {"evacuation": "Auto", "brakePercent": 100, "fencing": {"url": "https://fencing", **fencing}}
+    features = {
+        "evacuation": "Auto",
+        "maxUnhealthy": "100%",
+        "fencing": {"url": "https://fencing", **fencing},
+    }
     world = NodeWorld(*HOSTS, nodes=features)
     for host in HOSTS:
         world.cloud.boot(1, host, local_disk=False)

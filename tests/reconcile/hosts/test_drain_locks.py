@@ -106,12 +106,12 @@ def test_a_lock_whose_pod_does_not_run_is_not_said_to_hold() -> None:
     world.cloud.boot(2, "cmp1")
     world.look(15)
     assert "drainLocked" not in world.status("cmp1")
-    assert "a drain is not held back" in world.status("cmp1")["message"]
+    assert "drains are not blocked" in world.status("cmp1")["message"]
     assert "ImagePullBackOff" in world.status("cmp1")["message"]
     world.lock_phase = "Running"
     world.look(2)
     assert world.status("cmp1")["drainLocked"] == "2 servers are on it"
-    assert "a drain is not held back" not in world.status("cmp1").get("message", "")
+    assert "drains are not blocked" not in world.status("cmp1").get("message", "")
 
 
 def test_pods_that_fail_are_made_again_ever_more_seldom() -> None:
@@ -165,7 +165,7 @@ def test_a_pod_that_has_lost_its_label_is_said_to_hold_nothing_and_has_it_again(
     )
     world.look(1)
     assert "drainLocked" not in world.status("cmp1")
-    assert "a drain is not held back" in world.status("cmp1")["message"]
+    assert "drains are not blocked" in world.status("cmp1")["message"]
     assert "lost its label" in world.status("cmp1")["message"]
     world.look(1)
     [mended] = world.kube.list(POD, NAMESPACE)

@@ -40,7 +40,7 @@ def tries(world: NodeWorld, seconds: float) -> tuple[int, int]:
 
 
 def test_a_step_that_is_refused_again_and_again_is_tried_ever_more_seldom() -> None:
-    world = NodeWorld("cmp1", "cmp2", nodes={"brakePercent": 100})
+    world = NodeWorld("cmp1", "cmp2", nodes={"maxUnhealthy": "100%"})
     hold_down(world, "cmp1")
     looks, tried = tries(world, 600)
     assert looks <= 62
@@ -51,7 +51,7 @@ def test_a_step_that_is_refused_again_and_again_is_tried_ever_more_seldom() -> N
 
 
 def test_a_host_that_is_let_up_at_last_is_enabled_within_a_minute() -> None:
-    world = NodeWorld("cmp1", "cmp2", nodes={"brakePercent": 100})
+    world = NodeWorld("cmp1", "cmp2", nodes={"maxUnhealthy": "100%"})
     hold_down(world, "cmp1")
     tries(world, 600)
     world.cloud.uncleaned.clear()
@@ -62,7 +62,7 @@ def test_a_host_that_is_let_up_at_last_is_enabled_within_a_minute() -> None:
 
 def test_hosts_that_get_nowhere_do_not_starve_one_that_is_cordoned() -> None:
     stuck = [f"a{number:02}" for number in range(2 * STEPS_PER_PASS)]
-    world = NodeWorld(*stuck, "z1", nodes={"brakePercent": 100})
+    world = NodeWorld(*stuck, "z1", nodes={"maxUnhealthy": "100%"})
     hold_down(world, *stuck)
     world.look(1)
     world.cordon("z1")
@@ -83,7 +83,7 @@ def test_an_evacuation_that_was_taken_back_makes_no_haste() -> None:
     world.look(10)
     assert tries(world, 120)[0] <= 14
     world.look(1)
-    assert "taken back" in world.status("cmp1")["message"]
+    assert "automatic evacuation was deleted" in world.status("cmp1")["message"]
 
 
 def test_pauses_grow_to_their_bound_and_end_with_success() -> None:

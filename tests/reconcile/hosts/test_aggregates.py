@@ -50,7 +50,10 @@ def test_what_nova_refuses_is_told_and_tried_ever_more_seldom(world: NodeWorld) 
 
     world.cloud.before = counted
     world.look(200)
-    assert "it cannot be put where its labels say: 409 one of its servers" in world.status("cmp1")["message"]
+    assert (
+        "it cannot be put into the aggregates that its labels name: 409 one of its servers"
+        in world.status("cmp1")["message"]
+    )
     assert 4 <= asked <= 9
     world.cloud.before = lambda *_: None
     world.look(200)

@@ -23,6 +23,7 @@ from controller.domain.hosts.next_step import (
 )
 from controller.domain.hosts.node_policy import NodePolicy, parse_node_policy
 from controller.domain.shared.cloud_facts import MARK, Agent, ComputeService, forced_reason
+from controller.domain.shared.max_unhealthy import MaxUnhealthy
 
 NOW = 1_000_000.0
 LONG_AGO = NOW - 100_000.0
@@ -42,8 +43,8 @@ GONE = replace(
 HELD = replace(DEAD, forced_down=True, reason=f"{MARK}forced down")
 
 
-def decide(facts: HostFacts, policy: NodePolicy = POLICY, braked: str = "") -> NextStep:
-    return decide_host(facts, policy, braked, NOW)
+def decide(facts: HostFacts, policy: NodePolicy = POLICY, breaker_open: str = "") -> NextStep:
+    return decide_host(facts, policy, breaker_open, NOW)
 
 
 CASES: dict[str, tuple[HostFacts, Step, Reason]] = {
@@ -373,21 +374,21 @@ def every_host() -> list[HostFacts]:
     ]
 
 
-def test_nothing_harmful_is_ever_done_on_what_is_not_known_or_runs_or_is_braked() -> None:
+def test_nothing_harmful_is_ever_done_on_what_is_not_known_or_runs_or_while_the_breaker_is_open() -> None:
     for facts in every_host():
         for policy in (POLICY, AUTO):
-            for braked in ("", "too many"):
-                step = decide(facts, policy, braked).step
+            for breaker_open in ("", "too many"):
+                step = decide(facts, policy, breaker_open).step
                 service = facts.service
                 if step in HARMFUL and service is not None:
                     assert facts.servers is not None and not service.up
                     assert not (step == Step.REMOVE and facts.servers)
                 if step == Step.EVACUATE:
                     assert policy.evacuate and facts.node is not None and not facts.node.ready
-                    assert facts.node.fenced and not braked
-                if braked:
+                    assert facts.node.fenced and not breaker_open
+                if breaker_open:
                     assert step not in HARMFUL
-                if braked and facts.node is None and service is not None:
+                if breaker_open and facts.node is None and service is not None:
                     assert step == Step.BLOCKED
 
 
@@ -412,44 +413,63 @@ def bad(number: int, **more: object) -> list[HostFacts]:
 
 
 @pytest.mark.parametrize(
-    ("number", "total", "braked"),
+    ("limit", "number", "total", "opens"),
     [
-        (1, 1, False),
-        (1, 3, False),
-        (2, 3, True),
-        (2, 10, False),
-        (3, 10, True),
-        (100, 500, False),
-        (101, 500, True),
+        ("20%", 1, 1, False),
+        ("20%", 1, 3, False),
+        ("20%", 2, 3, True),
+        ("20%", 2, 10, False),
+        ("20%", 3, 10, True),
+        ("20%", 100, 500, False),
+        ("20%", 101, 500, True),
+        ("100%", 10, 10, False),
+        (1, 1, 10, False),
+        (1, 2, 10, True),
+        (3, 3, 3, False),
     ],
 )
-def test_the_brake_holds_when_too_many_are_bad_at_once(number: int, total: int, braked: bool) -> None:
+def test_the_circuit_breaker_opens_when_too_many_are_unhealthy_at_once(
+    limit: int | str, number: int, total: int, opens: bool
+) -> None:
     hosts = [*bad(number), *(replace(HOST, name=f"good{i}") for i in range(total - number))]
-    assert bool(circuit_breaker_trips(hosts, POLICY)) == braked
+    policy = parse_node_policy({"features": {"nodes": {"maxUnhealthy": limit}}})
+    assert bool(circuit_breaker_trips(hosts, policy)) == opens
 
 
-def test_planned_absences_do_not_brake() -> None:
+def test_it_says_how_many_are_unhealthy_and_how_many_may_be() -> None:
+    text = circuit_breaker_trips([*bad(2), HOST], POLICY)
+    assert text.startswith("2 of 3 compute hosts are unhealthy (bad0, bad1), more than features.nodes.max")
+    assert "maxUnhealthy (20%) allows" in text
+
+
+@pytest.mark.parametrize("wrong", [0, -1, 5001, True, 2.5, "", "0%", "101%", "20", "020%", "٢%", ["20%"]])
+def test_a_limit_that_the_definition_refuses_is_never_taken_for_another(wrong: object) -> None:
+    with pytest.raises(ValueError, match="expected a number from 1 to 5000"):
+        parse_node_policy({"features": {"nodes": {"maxUnhealthy": wrong}}})
+
+
+def test_planned_absences_do_not_count() -> None:
     assert circuit_breaker_trips([*bad(5, maintenance="work"), HOST], POLICY) == ""
 
 
 @pytest.mark.parametrize(
     ("service", "servers"), [(DEAD, 1), (DEAD, None), (SERVICE, 0)], ids=["servers", "unknown", "reports"]
 )
-def test_many_nodes_removed_at_once_brake_their_removal(service: ComputeService, servers: int | None) -> None:
+def test_many_nodes_removed_at_once_open_the_breaker(service: ComputeService, servers: int | None) -> None:
     gone = replace(HOST, node=None, service=service, servers=servers)
     hosts = [replace(gone, name=f"h{i}") for i in range(5)] + [HOST]
     text = circuit_breaker_trips(hosts, POLICY)
     assert "5 of 6" in text
-    assert decide(hosts[0], braked=text).reason == Reason.AUTOMATION_BRAKED
+    assert decide(hosts[0], breaker_open=text).reason == Reason.TOO_MANY_UNHEALTHY
 
 
-def test_removed_hosts_that_are_silent_and_empty_do_not_brake_their_removal() -> None:
+def test_removed_hosts_that_are_silent_and_empty_do_not_count() -> None:
     hosts = [replace(HOST, name=f"h{i}", node=None, service=DEAD, servers=0) for i in range(5)] + [HOST]
     assert circuit_breaker_trips(hosts, POLICY) == ""
 
 
 def test_the_policy_of_a_spec() -> None:
-    given = {"nodes": {"evacuation": "Auto", "holdDown": "1m30s", "brakePercent": 50}}
+    given = {"nodes": {"evacuation": "Auto", "holdDown": "1m30s", "maxUnhealthy": "50%"}}
     found = parse_node_policy({"features": given})
-    assert found == NodePolicy(90.0, evacuate=True, circuit_breaker=0.5)
+    assert found == NodePolicy(90.0, evacuate=True, max_unhealthy=MaxUnhealthy(percentage=50))
     assert parse_node_policy({}) == NodePolicy()
