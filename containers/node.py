@@ -18,7 +18,7 @@ from controller.domain.hosts.node_pods import parse_node_pod
 from controller.operator import Container
 from controller.ports.kubernetes import NODE, NODE_MAINTENANCE, OSDPL, POD, STATEFULSET, Resource
 from controller.reconcile.hosts.compute_hosts import HostsReconciler
-from controller.reconcile.hosts.drain_locks import DrainLocks
+from controller.reconcile.hosts.drain_lock_pods import DrainLocks
 from controller.reconcile.hosts.last_report import LastHostFindings
 from controller.reconcile.hosts.nodes_status import NodesReconciler, node_parsers
 from controller.reconcile.maintenance.maintained_hosts import MaintainedHosts

@@ -86,7 +86,8 @@ def imports() -> grimp.ImportGraph:
 
 def file_of(module: str) -> Path:
     path = Path(*module.split("."))
-    return path / "__init__.py" if (ROOT / path).is_dir() else path.with_suffix(".py")
+    package = path / "__init__.py"
+    return package if (ROOT / package).exists() else path.with_suffix(".py")
 
 
 @cache

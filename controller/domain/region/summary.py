@@ -17,6 +17,7 @@ from controller.domain.region.ready import (
     ready_condition,
     remaining_text,
 )
+from controller.domain.region.stalled import stalled_condition
 
 # Nothing follows from these for a spec that was seen with its charts before.
 UNSEEN = (Reason.CHART_PENDING, Reason.REPOSITORY_UNAVAILABLE)
@@ -143,8 +144,6 @@ def _others(facts: RegionFacts, progress: RegionProgress) -> list[Condition]:
     generation = facts.generation
     deleting: Status = "True" if facts.deleting else "False"
     invalid, goes_on = bool(facts.problem) and not facts.passing, facts.goes_on(progress)
-    # kstatus takes whichever of the two it meets first.
-    stalled = invalid and not (facts.deleting or goes_on)
     busy = facts.deleting or facts.passing or not (progress.complete or facts.problem or facts.paused)
     busy = busy or goes_on or (facts.paused and bool(progress.moving))
     valid = (
@@ -162,16 +161,10 @@ def _others(facts: RegionFacts, progress: RegionProgress) -> list[Condition]:
             "Reconciling",
             "True" if busy else "False",
             Reason.DELETING if facts.deleting else Reason.APPLYING,
-            remaining_text(facts) if facts.deleting else _deleting_text(facts, progress),
+            remaining_text(facts) if facts.deleting else _applying_text(facts, progress),
             generation,
         ),
-        Condition(
-            "Stalled",
-            "True" if stalled else "False",
-            facts.problem_reason,
-            _stalled_text(facts),
-            generation,
-        ),
+        stalled_condition(facts, progress),
         _paused(facts, progress),
         Condition(
             "Deleting",
@@ -183,14 +176,7 @@ def _others(facts: RegionFacts, progress: RegionProgress) -> list[Condition]:
     ]
 
 
-def _stalled_text(facts: RegionFacts) -> str:
-    until = "until the error in condition SpecValid is corrected"
-    if facts.lacking and not facts.paused:
-        return f"nothing happens in {', '.join(facts.lacking)} {until}; all else is served"
-    return f"nothing happens {until}; what ran is untouched"
-
-
-def _deleting_text(facts: RegionFacts, progress: RegionProgress) -> str:
+def _applying_text(facts: RegionFacts, progress: RegionProgress) -> str:
     text = deployed_text(progress)
     if not facts.problem or facts.passing or facts.paused:
         return text

@@ -26,8 +26,8 @@ from controller.ports.openstack import Cloud
 from controller.ports.system import Clock
 from controller.reconcile.hosts.aggregates import HostAggregates
 from controller.reconcile.hosts.disk_records import DiskRecords
-from controller.reconcile.hosts.drain_lock_reasons import DrainLockReasons
-from controller.reconcile.hosts.drain_locks import DrainLocks, LockedNodes
+from controller.reconcile.hosts.drain_lock_pods import DrainLocks, LockedNodes
+from controller.reconcile.hosts.drain_locks import DrainLockReasons
 from controller.reconcile.hosts.fenced_nodes import FencedNodes
 from controller.reconcile.hosts.fencing import HostFencing
 from controller.reconcile.hosts.host_reports import host_reports, with_locks

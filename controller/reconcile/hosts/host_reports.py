@@ -9,7 +9,7 @@ from controller.domain.hosts.next_step import HostFacts, NextStep, Step
 from controller.domain.hosts.node_policy import NodePolicy
 from controller.domain.hosts.nodes import HostReport
 from controller.domain.shared.cloud_facts import CloudView
-from controller.reconcile.hosts.drain_locks import LockedNodes
+from controller.reconcile.hosts.drain_lock_pods import LockedNodes
 from controller.reconcile.hosts.observe import NodesSnapshot
 
 UNREGISTERED = "not registered"

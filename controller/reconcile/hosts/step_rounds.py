@@ -20,8 +20,8 @@ from controller.errors import (
 from controller.ports.kubernetes import NODE, Kube
 from controller.ports.openstack import Cloud
 from controller.ports.system import Clock
+from controller.reconcile.hosts.compute_service_steps import HostSteps, after_step
 from controller.reconcile.hosts.observe import NodesSnapshot
-from controller.reconcile.hosts.steps import HostSteps, after_step
 from controller.reconcile.shared.cloud_access import STEP_GRACE
 from controller.reconcile.shared.fair_order import FairOrder
 from controller.reconcile.shared.retry_pauses import RetryPauses

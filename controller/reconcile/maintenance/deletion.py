@@ -21,8 +21,8 @@ from controller.errors import CloudRefused, KubeError, is_refusal
 from controller.ports.kubernetes import NODE, NODE_MAINTENANCE, Events, Kube
 from controller.ports.openstack import Cloud
 from controller.ports.system import Clock
-from controller.reconcile.maintenance.disable_host import HostDisabler
 from controller.reconcile.maintenance.network_moves import AgentQueries, is_gone
+from controller.reconcile.maintenance.out_of_service import HostDisabler
 from controller.reconcile.maintenance.server_moves import ask, seen
 from controller.reconcile.maintenance.status import MaintenanceWork, StatusWriter
 from controller.reconcile.shared.fair_order import FairOrder

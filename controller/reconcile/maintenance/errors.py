@@ -9,7 +9,7 @@ from controller.domain.api.reasons import Reason
 from controller.domain.maintenance.server_moves import Phase
 from controller.errors import ApiUnavailable, CloudRefused, CloudUnavailable, KubeError, is_refusal
 from controller.reconcile.maintenance.deletion import BUSY_EVERY, IDLE_EVERY, MaintenanceDeletion
-from controller.reconcile.maintenance.disable_host import HostDisabler
+from controller.reconcile.maintenance.out_of_service import HostDisabler
 from controller.reconcile.maintenance.status import MaintenanceWork, ObservedStatus, StatusWriter
 
 log = logging.getLogger(__name__)

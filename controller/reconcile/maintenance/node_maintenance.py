@@ -36,12 +36,12 @@ from controller.ports.system import Clock
 from controller.reconcile.hosts.disk_records import DiskRecords
 from controller.reconcile.hosts.last_report import LastHostFindings
 from controller.reconcile.maintenance.deletion import BUSY_EVERY, IDLE_EVERY, MaintenanceDeletion
-from controller.reconcile.maintenance.disable_host import HostDisabler
 from controller.reconcile.maintenance.elapsed_times import ElapsedTimes
 from controller.reconcile.maintenance.errors import AGAIN_AFTER, REFUSED, MaintenanceErrors
 from controller.reconcile.maintenance.maintained_hosts import MaintainedHosts
 from controller.reconcile.maintenance.move_rounds import MoveRounds, ObservedMoves
 from controller.reconcile.maintenance.network_moves import AgentQueries, with_those_kept, write_moves
+from controller.reconcile.maintenance.out_of_service import HostDisabler
 from controller.reconcile.maintenance.server_moves import planned, remaining, send
 from controller.reconcile.maintenance.status import (
     MaintenanceWork,

@@ -160,10 +160,10 @@ def test_what_the_service_says_is_not_there_is_none_for_reads_and_deletions_only
 @pytest.mark.parametrize("answer", NOT_OF_THE_SERVICE, ids=lambda one: repr(one.raw.getvalue())[:30])
 @pytest.mark.parametrize("service", ABSENT)
 def test_a_404_of_something_else_says_nothing(service: str, answer: Answer) -> None:
-    with pytest.raises(CloudUnavailable, match="404, and not in the words"):
+    with pytest.raises(CloudUnavailable, match="404, and the answer is not one of the service itself"):
         Calls(Service(answer)).get(service, "/x")
     for method in ("DELETE", "POST"):
-        with pytest.raises(CloudUnavailable, match="404, and not in the words"):
+        with pytest.raises(CloudUnavailable, match="404, and the answer is not one of the service itself"):
             Calls(Service(answer)).send(method, service, "/x", None)
 
 
