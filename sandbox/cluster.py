@@ -192,6 +192,11 @@ class Sandbox:
             seen.append(ComponentStatus(component.name, identity.pid if identity else 0, healthy))
         return tuple(seen)
 
+    @property
+    def component_names(self) -> tuple[str, ...]:
+        """The components that this sandbox has, in the order of their start."""
+        return tuple(component.name for component in self._components())
+
     def _components(self) -> tuple[Component, ...]:
         return components(self.layout, self.state.ports, self.binaries, self.state.real)
 
@@ -200,7 +205,7 @@ class Sandbox:
         for component in self._components():
             if name in {component.name, component.name.removeprefix("kube-")}:
                 return component
-        raise SandboxError(f'no component "{name}": one of {", ".join(COMPONENT_NAMES)}')
+        raise SandboxError(f'no component "{name}": one of {", ".join(self.component_names)}')
 
     def _identity(self, component: str) -> processes.ProcessIdentity | None:
         identity = processes.read_pid_file(self.layout.pid_file(component))
@@ -209,7 +214,7 @@ class Sandbox:
     # -- boot ---------------------------------------------------------------------------------------
 
     def _ensure_up(self, deadline: float, tell: Tell) -> None:
-        names = [component.name for component in self._components()]
+        names = self.component_names
         running = {name for name in names if self._identity(name) is not None}
         everything_runs = len(running) == len(names) and all(one.healthy for one in self.status())
         if everything_runs and self.layout.complete.exists():

@@ -6,7 +6,6 @@ import shutil
 from pathlib import Path
 
 from sandbox.cluster import Sandbox
-from sandbox.control_plane import COMPONENT_NAMES
 from sandbox.errors import SandboxError
 
 
@@ -32,11 +31,11 @@ def restore_etcd(box: Sandbox, name: str) -> None:
     copy = _place(box, name)
     if not copy.is_dir():
         raise SandboxError(f'sandbox "{box.name}" has no copy of etcd named "{name}"')
-    for component in reversed(COMPONENT_NAMES):
+    for component in reversed(box.component_names):
         box.kill_component(component)
     shutil.rmtree(box.layout.etcd)
     shutil.copytree(copy, box.layout.etcd)
-    for component in COMPONENT_NAMES:
+    for component in box.component_names:
         box.start_component(component)
 
 

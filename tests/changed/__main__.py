@@ -7,7 +7,7 @@ import sys
 
 from tests.changed.selection import ROOT, select_tests
 
-FAST = "not cluster and not slow and not exhaustive"
+FAST = "not cluster and not slow and not exhaustive and not real"
 NOTHING_COLLECTED = 5
 
 

@@ -14,7 +14,6 @@ import pytest
 
 from sandbox import Sandbox, SandboxError, cluster, processes
 from sandbox.cluster import take_down
-from sandbox.control_plane import COMPONENT_NAMES
 from sandbox.ports import find_free_ports
 from tests.cluster.region import wait_until
 
@@ -58,7 +57,13 @@ def all_healthy(box: Sandbox) -> bool:
 def test_one_comes_up_healthy_and_goes_without_a_trace(place: Path) -> None:
     box = up(place, profile="small")
     assert all_healthy(box)
-    assert [one.name for one in box.status()] == list(COMPONENT_NAMES)
+    assert [one.name for one in box.status()] == [
+        "etcd",
+        "kube-apiserver",
+        "kube-controller-manager",
+        "kube-scheduler",
+        "kwok",
+    ]
     assert len(node_names(box)) == 6
     began = list(pids(box).values())
     box.down()
@@ -132,9 +137,9 @@ def test_stale_pid_files_harm_nobody(place: Path) -> None:
     box = up(place)
     stranger = processes.observe_process(os.getpid())
     assert stranger is not None
-    for name in COMPONENT_NAMES:
+    for name in box.component_names:
         box.kill_component(name)
-    for name in COMPONENT_NAMES:
+    for name in box.component_names:
         stale = processes.ProcessIdentity(stranger.pid, stranger.started - 1, stranger.boot)
         processes.write_pid_file(box.layout.pid_file(name), stale)
     again = up(place)

@@ -22,6 +22,7 @@ from controller.domain.api.names import API_VERSION, DISKS_ANNOTATION, FENCED_AN
 from controller.domain.api.region_name import RegionName, node_note, node_notes, region_of
 from controller.domain.hosts.fencing_confirmation import Confirmation, Machine, given_as, machine_of
 from controller.domain.hosts.next_step import is_plan
+from controller.domain.hosts.nodes import parse_node
 from controller.domain.maintenance.move_choice import Mode
 from controller.domain.maintenance.server_moves import Phase
 from controller.errors import ObjectMissing
@@ -194,6 +195,9 @@ def fenced(node: Node, *, region: Region = "", kubeconfig: Kubeconfig = None, co
         again += f" --region {region}" if region else ""
         raise ObjectMissing(f'there is no node "{node}" to note it on: {again}')
     machine = _seen_off(node, live)
+    if parse_node(live, namespace) is None:
+        again = f"osctl node maintain {node} --mode evacuate --fenced"
+        raise ObjectMissing(f'the node "{node}" has no role of the region any more: {again}')
     # Of the Node as it was read: what it shows a moment later is not confirmed.
     meta = {
         "annotations": {node_note(namespace, FENCED_ANNOTATION): Confirmation(machine).written()},

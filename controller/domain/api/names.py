@@ -67,8 +67,8 @@ CLOUDS_CA_KEY = "ca.crt"
 
 # A NodeMaintenance that the controller made by itself.
 AUTOMATIC_LABEL = f"{GROUP}/automatic"
-# On Nodes, each after the namespace of the region (`domain.region_name`). A confirmation that the machine is
-# off (`domain.fencing_confirmation`).
+# On Nodes, each after the namespace of the region (controller/domain/api/region_name.py). A confirmation that
+# the machine is off (controller/domain/hosts/fencing_confirmation.py).
 FENCED_ANNOTATION = f"{GROUP}/fenced"
 # What Nova had last written of the compute service of a node that is not ready.
 REPORT_ANNOTATION = f"{GROUP}/last-compute-report"

@@ -218,11 +218,24 @@ def ran_since(seen: Seen, service: ComputeService | None, peers: Iterable[Peer])
     return reported_since(seen.report, service) or _changed_by_others(seen.report, service)
 
 
+def changed_since(report: str, service: ComputeService | None) -> str:
+    """That the compute service is not as it was when a confirmation was given, be it changed by us: a report
+    in between would not show. Empty where nothing was said of it then."""
+    if not report or service is None or report == report_of(service):
+        return ""
+    changed = "its compute service was changed since it was given, and may have reported meanwhile"
+    return reported_since(report, service) or changed
+
+
 def _changed_by_others(report: str, service: ComputeService | None) -> str:
     """That somebody else changed the compute service, which would hide a report of about the same time."""
-    if service is None or report.rpartition("@")[2] == report_of(service).rpartition("@")[2]:
+    before = report.rpartition("@")[2]
+    if service is None or before == report_of(service).rpartition("@")[2]:
         return ""
-    ours = not service.enabled and service.reason.startswith(MARK)
+    # We let a host up only when its Node is ready, and then no confirmation is left.
+    held_down = report_of(replace(service, forced_down=True)).rpartition("@")[2]
+    let_up = not service.forced_down and before == held_down
+    ours = not service.enabled and service.reason.startswith(MARK) and not let_up
     return "" if ours else "its compute service was changed by somebody else, and may have reported since"
 
 

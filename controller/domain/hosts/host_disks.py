@@ -122,8 +122,8 @@ def observe_disks(before: HostDisks | None, seen: Seen, servers: int | None, now
         return HostDisks(
             seen.backend, now, seen.run, old=old, sure=empty and not old, was=before.backend or "not clear"
         )
-    # Another run began when this was configured already.
-    old = before.old and before.run == seen.run
+    # Another run of the same pod may have begun with what was mounted before.
+    old = before.old and (before.run == seen.run or not seen.fresh)
     sure = before.sure or (empty and not old)
     return HostDisks(
         before.backend, before.since, seen.run, old=old, sure=sure, was="" if sure else before.was

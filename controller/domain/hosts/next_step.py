@@ -79,8 +79,7 @@ class HostFacts:
     """All that a decision needs. `node` is None when the Node is gone or is no compute node any more.
 
     `was_compute`: the Node is, or was, one for computes. `missing_since`, `missing_observations`: when its
-    service
-    was first looked for in vain, and in how many passes since; `unmapped_since`: when its service was first
+    service was first missed, and in how many passes since; `unmapped_since`: when its service was first
     seen without a cell. `agents` and `servers` are None where that is not known. `known_uid`: of the Node
     that the present compute service belonged to. `unready_pods`: those of the region on this node.
     `maintenance`: the NodeMaintenance at work on it. `agents_expected`: other computes have network agents.

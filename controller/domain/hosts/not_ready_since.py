@@ -14,8 +14,8 @@ from typing import Any
 from controller.domain.api.conditions import timestamp
 from controller.domain.shared.times import seconds_of
 
-# Kubernetes calls a node Unknown 40 s and more after its kubelet's last word (node-monitor-grace-period).
-# Within less of having seen it not ready, it cannot have been ready in between.
+# Kubernetes calls a node Unknown 40 s and more after its kubelet's last heartbeat
+# (node-monitor-grace-period). Within less of having seen it not ready, it cannot have been ready in between.
 UNSEEN = 30.0
 
 

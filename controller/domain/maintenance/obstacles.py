@@ -27,12 +27,10 @@ STILL_REPORTS: Obstacle = (
 @dataclass(frozen=True, slots=True)
 class HostSnapshot:
     """A node and its host. `there`: whether the Node exists; one without a role has none in `node`.
-    `namespace`: of the region.
 
-    `machine`: as its Node shows it. `fencing_confirmation`: the confirmation of the maintenance itself, once
-    it was taken up;
-    `void`: why that is void. `host`: as OpenStack calls it. `beside`: other Nodes that are the same host, as
-    when the machine joined again under another name.
+    `namespace`: of the region. `machine`: as its Node shows it. `fencing_confirmation`: of the maintenance
+    itself, once it was taken up; `void`: why that is void. `host`: as OpenStack calls it. `beside`: other
+    Nodes that are the same host, as when the machine joined again under another name.
     """
 
     name: str

@@ -1,4 +1,7 @@
-"""Remembers what each host was last seen to keep the disks of its servers in; see `domain.host_disks`."""
+"""Remembers what each host was last seen to keep the disks of its servers in.
+
+The rules are in `controller.domain.hosts.host_disks`.
+"""
 
 from __future__ import annotations
 

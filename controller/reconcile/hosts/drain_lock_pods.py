@@ -33,8 +33,7 @@ REFUSED = "its lock is refused"
 
 @dataclass(frozen=True)
 class LockedNodes:
-    """By name of the Node: why its drain is `reasons` back, and, where that should be so and is not, why not
-    in `failing`."""
+    """By name of the Node: why its drain is held back (`reasons`), or why that fails (`failing`)."""
 
     reasons: Mapping[str, str] = field(default_factory=dict)
     failing: Mapping[str, str] = field(default_factory=dict)

@@ -110,14 +110,14 @@ class LostNodeCleanup:
                 for pod in stuck:
                     yield _Due(name, POD, pod.name, pod.uid, self._namespace, grace=0)
 
-    def _is_off(self, name: str, scene: NodesSnapshot, view: CloudView) -> bool:
+    def _is_off(self, name: str, snapshot: NodesSnapshot, view: CloudView) -> bool:
         """Whether that is certain of the machine, by its Node as it is now: a watch may be late."""
         live = self._kube.get(NODE, name)
         node = machine_facts(live, self._namespace) if live is not None else None
-        service = view.service(scene.host(name, view))
+        service = view.service(snapshot.host(name, view))
         reports = service is not None and service.up
         return (
             node is not None
             and node.is_fenced
-            and not (reports or node.runs(service, scene.peers(name, view)))
+            and not (reports or node.runs(service, snapshot.peers(name, view)))
         )

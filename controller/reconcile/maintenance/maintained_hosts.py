@@ -29,10 +29,11 @@ class MaintainedHosts:
         """
         return self._nodes.is_complete(not_older_than=self._resync)
 
-    def taking(self, view: CloudView) -> frozenset[str]:
-        """Hosts of compute Nodes that may be given servers."""
+    def taking(self, osdpl: KubeObject, view: CloudView) -> frozenset[str]:
+        """Hosts that may be given servers: of compute Nodes, and of those that were, under whatever name."""
         nodes: list[NodeFacts] = self._nodes.facts(NODE)
         names = {name for one in nodes if one.is_compute for name in (one.name, one.hostname)}
+        names |= set(remembered_hosts(osdpl).values())
         return frozenset(one.host for one in view.services if one.enabled and one.up and one.host in names)
 
     def located(self, work: MaintenanceWork, osdpl: KubeObject, view: CloudView) -> MaintenanceWork:
@@ -55,7 +56,7 @@ class MaintainedHosts:
         return replace(work, node=node, host=host, beside=beside)
 
     def _fresh(self, name: str) -> Iterator[NodeFacts]:
-        """The Node as it is now: servers may be evacuated on its word."""
+        """The Node as it is now: servers may be evacuated by what it shows."""
         live = self._kube.get(NODE, name)
         node = parse_node(live, self._namespace) if live is not None else None
         if node is not None:

@@ -127,7 +127,7 @@ class MaintenancesReconciler:
         except CloudUnavailable as error:
             return max([AGAIN_AFTER, *(self._errors.without_cloud(work, error) for work in works)])
         records = self._disks.read()
-        others = self._hosts.taking(view)
+        others = self._hosts.taking(osdpl, view)
         works = [self._hosts.located(work, osdpl, view).judged(records, others) for work in works]
         turns = self._queue(works, view)
         claims = [self._claim(work, view, turns) for work in works]

@@ -15,9 +15,9 @@ from controller.domain.api.names import CORDONED_BY_ANNOTATION, NO_EVACUATION_AN
 from controller.domain.api.region_name import node_note, node_notes, noted_by_others
 from controller.domain.hosts.fencing_confirmation import (
     against_taking_up,
+    changed_since,
     machine_of,
     renewed,
-    reported_since,
     seen_now,
     shown_since,
 )
@@ -26,7 +26,6 @@ from controller.domain.maintenance.disable_reasons import mark_of, marked, witho
 from controller.domain.maintenance.move_choice import Mode
 from controller.domain.maintenance.network_moves import KINDS
 from controller.domain.maintenance.obstacles import (
-    STILL_REPORTS,
     HostSnapshot,
     Obstacle,
     before_moving,
@@ -75,8 +74,10 @@ class HostDisabler:
             created, noted = (node.created, node.report) if node is not None else (0.0, "")
             # What stands on the Node now may have been noted since the confirmation was given.
             report = given.report or noted
-            why = shown_since(given.machine, snapshot.machine) or against_taking_up(
-                created, report, snapshot.service, peers
+            why = (
+                shown_since(given.machine, snapshot.machine)
+                or against_taking_up(created, report, snapshot.service, peers)
+                or changed_since(given.report, snapshot.service)
             )
             if not why and snapshot.service is None:
                 # Its report could not be told from one that comes later.
@@ -104,12 +105,17 @@ class HostDisabler:
         if mode != Mode.EVACUATE and live is not None:
             self._cordon(live, work)
         service = snapshot.service
-        holds = mode == Mode.EVACUATE and service is not None and not service.forced_down
-        if service is not None and (service.enabled or holds):
-            # What somebody else did since the pass stays theirs.
-            service = cloud.compute_service(work.host)
-        if holds and service is not None and (service.up or _reported(snapshot, service)):
-            return STILL_REPORTS
+        if service is not None and (service.enabled or mode == Mode.EVACUATE):
+            # What somebody else did since the pass stays theirs. One that was removed since, after its
+            # evacuation, has nothing left that could be in the way.
+            service = cloud.compute_service(work.host) or (service if service.forced_down else None)
+        dead = mode == Mode.EVACUATE and service is not None
+        if dead:
+            # One that is forced down never counts as up: only what Nova has written of it tells.
+            forbidden = before_taking_out(mode, replace(snapshot, service=service))
+            if forbidden is not None:
+                return forbidden
+        holds = dead and service is not None and not service.forced_down
         if service is not None and service.enabled and not holds:
             held = service.forced_down and self._forced_down.is_recorded(work.host, service)
             mark = forced_reason(None) if held else mark_of(work.name)
@@ -208,13 +214,3 @@ class HostDisabler:
             void=work.confirmation_void,
             beside=work.beside,
         )
-
-
-def _reported(snapshot: HostSnapshot, service: ComputeService) -> bool:
-    """Whether the compute has reported since the pass, while it was taken to be off."""
-    confirmation = snapshot.fencing_confirmation
-    return (
-        confirmation is not None
-        and confirmation.seen is not None
-        and bool(reported_since(confirmation.seen.report, service))
-    )

@@ -371,6 +371,27 @@ def test_what_was_void_stays_so_when_it_is_given_again(meanwhile: str) -> None:
     assert harm(world) == 0
 
 
+def test_what_was_void_stays_so_although_we_changed_the_service_ourselves_meanwhile() -> None:
+    """A disable and a force-down of ours hide the report from whoever compares what Nova has written."""
+    world = lost(nodes={"evacuation": "Never"})
+    world.look(2)
+    confirm(world, "maintenance")
+    given = (world.kube.get(NODE_MAINTENANCE, "work") or {})["spec"]["fenced"]
+    assert given["lastReport"]
+    while evacuations(world) == 0:
+        world.look()
+    world.cloud.report("cmp1")
+    world.look(3)
+    begun = evacuations(world)
+    assert "void" in world.maintenance("work")["fenced"]
+    world.kube.delete(NODE_MAINTENANCE, "work")
+    world.look(3)
+    world.maintain("work", "cmp1", mode="Evacuate", fenced=given)
+    world.restart()
+    world.look(30)
+    assert evacuations(world) == begun
+
+
 def test_one_that_was_taken_back_while_the_compute_reported_is_void_when_it_is_given_again() -> None:
     """Nothing was known of its reports when it was given."""
     world = lost(nodes={"evacuation": "Never"})
