@@ -240,12 +240,15 @@ def test_a_compute_that_reports_while_it_is_held_down_ends_its_evacuation(by: st
     assert evacuations(world) <= begun + 2
 
 
-def test_somebody_elses_change_of_a_compute_that_is_held_down_hides_no_report(world: NodeWorld) -> None:
-    """Between the same two looks: Nova's notes tell only that something was written."""
+@pytest.mark.parametrize("change", [{"reason": "being checked"}, {"forced_down": False}], ids=repr)
+def test_somebody_elses_change_of_a_compute_that_is_held_down_hides_no_report(
+    world: NodeWorld, change: dict[str, Any]
+) -> None:
+    """Between the same two passes: Nova's notes tell only that something was written."""
     begun = evacuations(world)
     world.cloud.report("cmp1")
     service = world.cloud.services["cmp1"]
-    world.cloud.services["cmp1"] = replace(service, reason="being looked at")
+    world.cloud.services["cmp1"] = replace(service, up=False, **change)
     world.look(20)
     assert evacuations(world) == begun
     assert "was changed by somebody else" in told(world)

@@ -10,7 +10,7 @@ from controller.domain.api.names import KEPT_LABEL
 from controller.domain.releases.volume_claims import is_kept
 from controller.errors import HelmFailed
 from controller.ports.helm import HelmRequest, RenderedRelease
-from controller.ports.kubernetes import PVC
+from controller.ports.kubernetes import PVC, SECRET
 from controller.reconcile.releases.actions.volume_keeper import VolumeKeeper
 from tests.fakes.kube import Request
 from tests.reconcile.bundles import NAMESPACE, Bench
@@ -113,6 +113,20 @@ def test_what_was_kept_is_not_deleted_with_the_release(bench: Bench) -> None:
     bench.bundle("pages", volumes="Delete")
     bench.settle()
     assert (bench.helm.status("web"), label(bench)) == ("", "web")
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_keys_that_a_chart_keeps_stay_while_any_claim_is_kept(bench: Bench, kept: bool) -> None:
+    """What the claim holds may be encrypted with them."""
+    meta = {"name": "web-keys", "namespace": NAMESPACE, "annotations": {"helm.sh/resource-policy": "keep"}}
+    keys = {"apiVersion": "v1", "kind": "Secret", "metadata": meta}
+    bench.helm.objects_of["web"] = [keys] if kept else [DATA, keys]
+    bench.kube.create(keys)
+    bench.bundle("pages", {"name": "web", "values": {"keys": True}})
+    bench.settle()
+    bench.bundle("pages", volumes="Delete")
+    bench.settle()
+    assert (bench.kube.get(SECRET, "web-keys", NAMESPACE) is not None) == kept
 
 
 def test_a_claim_that_somebody_has_deleted_is_not_told_as_kept(bench: Bench) -> None:
