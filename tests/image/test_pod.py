@@ -99,4 +99,5 @@ def test_the_demos_region_gets_ready_by_the_image(region: Region, pod: Pod) -> N
         assert ready(pod, name)
         # What a library stumbles over on a read-only root stands in the log.
         serious = [line for line in pod.log(name).splitlines() if '"ERROR"' in line or "Traceback" in line]
-        assert serious == []
+        # The API server answers so for a moment after a definition was made; the watch is begun again.
+        assert [line for line in serious if "storage is (re)initializing" not in line] == []
