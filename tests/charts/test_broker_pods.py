@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,7 @@ class Broker:
         self._directory, self._network, self._image = directory, net, image(directory)
         self._pods: dict[int, Pod] = {}
         self._running: dict[int, Container] = {}
+        self._restarts = 0
 
     def start(self, number: int) -> Container:
         """Starts the pod of that number, with the volume that it had."""
@@ -50,8 +52,28 @@ class Broker:
 
     def wait_ready(self, *numbers: int) -> None:
         for number in numbers:
-            node = self._running[number]
-            wait_until(f"node {number} is ready", lambda n=node: ready(n), node.log)  # type: ignore[misc]
+            wait_until(f"node {number} is ready", partial(self._is_ready, number), partial(self._log, number))
+
+    def _is_ready(self, number: int) -> bool:
+        """A container that ends is started again, as a kubelet does, a few times at the most.
+
+        RabbitMQ 3.10 ends where the peer that it joins has not read its feature flags yet.
+        """
+        node = self._running[number]
+        if node.running:
+            try:
+                return node.run(READY).returncode == 0
+            except AssertionError:
+                # It has ended just now.
+                if node.running:
+                    raise
+        self._restarts += 1
+        assert self._restarts <= MOST_RESTARTS, node.log()
+        self.start(number)
+        return False
+
+    def _log(self, number: int) -> str:
+        return self._running[number].log()
 
     def members(self, number: int) -> int:
         """Running nodes of the cluster, as this one sees them."""
@@ -67,13 +89,9 @@ class Broker:
 COUNT = (
     "source /scripts/http.sh; address=127.0.0.1:15672; broker GET nodes | grep -o '\"running\":true' | wc -l"
 )
+MOST_RESTARTS = 5
 # One processor for each node: three of them shall not fill a machine.
 VALUES = nest("pod.env.rabbitmq.RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS", "+S 1:1 +sbwt none")
-
-
-def ready(node: Container) -> bool:
-    assert node.running, node.log()
-    return node.run(READY).returncode == 0
 
 
 @pytest.fixture
