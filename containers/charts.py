@@ -9,6 +9,7 @@ from controller.adapters.charts.cache import ChartCache
 from controller.adapters.charts.pull import PulledCharts
 from controller.adapters.charts.repository_access import Proxy
 from controller.adapters.charts.source import ChartStore
+from controller.adapters.system.values_files import load_builds
 from controller.domain.region.deployment import parse_proxy
 from controller.operator import Reconcile
 from controller.ports.kubernetes import OSDPL
@@ -56,4 +57,5 @@ def chart_store(parts: Parts) -> ChartStore:
         learn=parts.log_secrets.learn,
         patience=PATIENCE,
     )
-    return ChartStore(parts.settings.charts_dir, pulled=pulled, cache=cache)
+    builds = load_builds(parts.settings.values_dir)
+    return ChartStore(parts.settings.charts_dir, pulled=pulled, cache=cache, builds=builds)

@@ -14,6 +14,7 @@ from controller.adapters.charts.pull import PulledCharts
 from controller.adapters.charts.source import ChartStore
 from controller.adapters.system.clock import SystemClock
 from controller.adapters.system.randomness import SystemRandomness
+from controller.domain.values.chart_builds import TestedBuilds
 from controller.errors import RepositoryDenied
 from controller.ports.kubernetes import SECRET
 
@@ -53,11 +54,11 @@ class GivenSecrets:
         )
 
 
-def offline_charts(directory: Path, secrets: GivenSecrets) -> ChartStore:
+def offline_charts(directory: Path, secrets: GivenSecrets, builds: TestedBuilds) -> ChartStore:
     """The charts of this installation, and pulled ones kept for the next command."""
     cache = ChartCache(chart_cache())
     pulled = PulledCharts(cache, SystemClock(), SystemRandomness(), read_secret=secrets.lookup)
-    return ChartStore(directory, pulled=pulled, cache=cache)
+    return ChartStore(directory, pulled=pulled, cache=cache, builds=builds)
 
 
 def chart_cache() -> Path:
