@@ -28,6 +28,8 @@ pytestmark = [pytest.mark.upstream, pytest.mark.cluster, pytest.mark.timeout(180
 READY_SECONDS = 1200
 # How long nothing at all may be written once a region has settled.
 QUIET_SECONDS = 15
+# Of ours, and those of keystone that open what lies in the volume of the database.
+CREDENTIALS = ("-credentials", "secret/keystone-fernet-keys", "secret/keystone-credential-keys")
 EDIT = {"services": {"image": {"glance": {"values": {"conf": {"glance": {"DEFAULT": {"workers": 3}}}}}}}}
 
 
@@ -54,7 +56,7 @@ def case(
             wanted = frozenset(release.spec.name for release in releases(rendered(charts, spec)))
             _bring(region, charts, spec)
             before = frozenset(_everything(region))
-            manifest = region.manifest(charts={"repository": f"file://{charts}"}, features={}, **spec)
+            manifest = region.manifest(charts={"repository": f"file://{charts}"}, **{"features": {}, **spec})
             region.apply(manifest)
             yield Installed(region, wanted, before)
     finally:
@@ -139,7 +141,7 @@ def test_a_removal_leaves_volumes_and_credentials(case: Installed) -> None:
         return {
             name
             for name in _everything(region) - case.before
-            if not name.startswith("persistentvolumeclaim/") and not name.endswith("-credentials")
+            if not name.startswith("persistentvolumeclaim/") and not name.endswith(CREDENTIALS)
         }
 
     def gone() -> bool:
