@@ -104,8 +104,8 @@ lock: ## renews the lock files from pyproject.toml (needs uv)
 	uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-header --python-version 3.11 \
 	  --group dev pyproject.toml -o requirements-dev.lock
 
-rbac: setup ## writes what the shipped charts grant into the rights of our own chart
-	@$(BIN)/python -m tests.charts_controller.chart_objects
+rbac: setup ## writes what charts grant into the rights of our own chart; CHARTS=… renders OpenStack-Helm's anew
+	@$(BIN)/python -m tests.charts_controller.chart_objects $(CHARTS)
 
 pins: setup ## writes values/charts/ from CHARTS, a checkout with its history, at the commits PINNED and PREVIOUS
 	@test -n "$(CHARTS)" || { echo "CHARTS=<checkout of openstack/openstack-helm> is missing"; exit 2; }

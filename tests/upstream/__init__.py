@@ -1,1 +1,1 @@
-"""OpenStack-Helm's own charts, which are not in this repository: `make test-upstream CHARTS=<checkout>`."""
+"""OpenStack-Helm's own charts, unmodified, from a checkout or a directory of archives that CHARTS names."""
