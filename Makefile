@@ -5,6 +5,7 @@ MINUTES ?= 30
 SEED ?=
 # Of `make pins` and `make test-upstream`: a checkout of openstack/openstack-helm, or for the tests archives of its charts.
 CHARTS ?=
+UPSTREAM_REPORT ?= $(VENV)/upstream.md
 # Of `make pins`: the commit that values are written for, and the one before it (as it is, by default).
 PINNED ?= HEAD
 PREVIOUS ?=
@@ -44,17 +45,17 @@ demo-real: setup ## the same with pods that run, on a real node (Linux, root)
 demo-down: setup ## removes every process and file of the demos
 	@$(BIN)/python -m sandbox demo-down
 
-test: lint test-fast test-cluster test-sample ## every test but the long sweeps
+test: lint test-fast test-cluster test-sample $(if $(CHARTS),test-upstream) ## every test but the long sweeps
 
 test-fast: setup ## those that need no servers
-	@$(BIN)/python -m pytest -q -n 2 -m "not cluster and not slow and not exhaustive and not real"
+	@$(BIN)/python -m pytest -q -n 2 -m "not cluster and not slow and not exhaustive and not real and not upstream"
 
 test-changed: setup ## of those, what knows of the files that differ from BASE, by imports; for the inner loop
 	@$(BIN)/python -m tests.changed $(BASE)
 
 test-cluster: setup ## with a real Kubernetes control plane on loopback
 	@$(BIN)/python -m sandbox build
-	@$(BIN)/python -m pytest -q -n 3 --dist loadgroup -m "(cluster or slow) and not exhaustive and not openstack and not image"
+	@$(BIN)/python -m pytest -q -n 3 --dist loadgroup -m "(cluster or slow) and not exhaustive and not openstack and not image and not upstream"
 
 test-sample: setup ## a cordon and a maintenance with a real OpenStack on loopback, where this machine can have one
 	@$(BIN)/python -m sandbox build
@@ -80,6 +81,13 @@ test-real: setup ## pods that run, on a real node in namespaces of its own (Linu
 
 image: setup ## the controller's image as an OCI archive, without Docker (root on Debian)
 	@$(BIN)/python -m sandbox image --archive openstack-controller.tar
+
+test-upstream: setup ## OpenStack-Helm's own charts, from CHARTS: rendered, and installed; report in $(UPSTREAM_REPORT)
+	@test -d "$(CHARTS)" || { echo "CHARTS=$(CHARTS) is no directory: git clone https://opendev.org/openstack/openstack-helm,"; \
+	  echo "then CHARTS=<where it lies>; or a directory with archives of its charts"; exit 2; }
+	@$(BIN)/python -m sandbox build
+	@CHARTS="$(CHARTS)" UPSTREAM_REPORT="$(UPSTREAM_REPORT)" $(BIN)/python -m pytest -q -n 2 --dist loadgroup -m upstream tests/upstream; \
+	  status=$$?; echo "report: $(UPSTREAM_REPORT)"; exit $$status
 
 test-exhaustive: setup ## the long sweeps
 	@$(BIN)/python -m sandbox build

@@ -66,6 +66,11 @@ def covering() -> dict[str, dict[str, Any]]:
     }
 
 
+def features_of(name: str) -> tuple[str, ...]:
+    """The features of tests/render/specs.py that one of the regions has."""
+    return _COVERING[name][1]
+
+
 def _laid_over(below: Any, above: Any) -> Any:
     """Maps and lists of both; the size and preset of a region stay those that it was given first."""
     if isinstance(below, dict) and isinstance(above, dict):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import io
+import os
 import re
 import subprocess
 import tarfile
@@ -50,13 +51,7 @@ def read_builds(checkout: Path, commit: str, charts: list[str]) -> tuple[BuildSe
     major, minor, _ = base.split(".")
     found = {}
     with tempfile.TemporaryDirectory() as directory:
-        content = subprocess.run(
-            ["git", "-C", str(checkout), "archive", full, *charts, "helm-toolkit"],
-            check=True,
-            capture_output=True,
-        ).stdout
-        with tarfile.open(fileobj=io.BytesIO(content)) as archive:
-            archive.extractall(directory, filter="data")
+        tree_of(checkout, full, charts, Path(directory))
         store = ChartStore(Path(directory) / "none")
         for name in charts:
             patch = _git(checkout, "rev-list", "--count", f"{base}..{full}", "--", name).strip()
@@ -64,6 +59,24 @@ def read_builds(checkout: Path, commit: str, charts: list[str]) -> tuple[BuildSe
             found[name] = ChartBuild(f"{major}.{minor}.{patch}+{short}", digest)
     date = _git(checkout, "show", "--no-patch", "--format=%cs", full).strip()
     return BuildSet(full, date, found), base
+
+
+def tree_of(checkout: Path, commit: str, charts: list[str], directory: Path) -> None:
+    """Writes these charts, and helm-toolkit, as they are at a commit."""
+    command = ["git", "-C", str(checkout), "archive", commit, *charts, "helm-toolkit"]
+    content = subprocess.run(command, check=True, capture_output=True).stdout
+    with tarfile.open(fileobj=io.BytesIO(content)) as archive:
+        archive.extractall(directory, filter="data")
+
+
+def history_of(charts: Path) -> Path | None:
+    """The repository with the pinned commits: CHARTS_HISTORY, else the checkout; None if it lacks one."""
+    place = Path(os.environ.get("CHARTS_HISTORY") or charts)
+    builds = load_builds(VALUES)
+    commits = [f"{found.commit}^{{commit}}" for found in (builds.pinned, builds.previous)]
+    command = ["git", "-C", str(place), "cat-file", "-e"]
+    found = [subprocess.run([*command, commit], capture_output=True, check=False) for commit in commits]
+    return place if not any(one.returncode for one in found) else None
 
 
 def text_of(builds: BuildSet, base: str, what: str) -> str:
