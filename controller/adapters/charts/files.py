@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-import tarfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from controller.errors import ChartInvalid
 
@@ -83,27 +82,3 @@ def _entries(chart: Path, directory: Path) -> list[os.DirEntry[str]]:
             return list(entries)
     except OSError as error:
         raise ChartInvalid(f"chart {chart}: {directory} cannot be read: {error.strerror}") from None
-
-
-def read_archive(archive: Path) -> Iterator[tuple[str, bytes]]:
-    """Names and contents of a chart's files, in the archive's order, without unpacking to disk.
-
-    A chart lies in one directory of its archive, whose name is left out, as Helm does. Raises
-    ChartInvalid beyond the bounds, and what `tarfile` raises for what is no archive.
-    """
-    size = 0
-    with tarfile.open(archive, mode="r:gz") as content:
-        for number, member in enumerate(content):
-            # Before it is unpacked, if only to skip it: some archives of a few kilobytes are endless.
-            size += member.size
-            if number > MOST_FILES or size > LARGEST_CHART:
-                raise ChartInvalid(f"chart {archive}: too large at {member.name[:200]} for Helm to load")
-            parts = PurePosixPath(member.name).parts
-            if len(parts) < 2 or not member.isfile():
-                continue
-            name = "/".join(parts[1:])
-            if member.size > LARGEST_FILE:
-                raise ChartInvalid(f"chart {archive}: {name[:200]} is too large for Helm to load")
-            reader = content.extractfile(member)
-            if reader is not None:
-                yield name, reader.read()

@@ -13,14 +13,17 @@ import tarfile
 import threading
 import zlib
 from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from controller.adapters.charts.files import ChartFiles, read_archive, stamp_of, walk
+from controller.adapters.charts.archive import read_archive
+from controller.adapters.charts.files import ChartFiles, stamp_of, walk
 from controller.adapters.charts.pull import PulledCharts
+from controller.adapters.charts.reading_marks import ReadingMarks
 from controller.adapters.charts.versions import is_version
 from controller.adapters.helm.manifests import parse_document
 from controller.domain.releases.bundle import ChartRef
@@ -56,12 +59,15 @@ class ChartStore:
     """Charts below `directory`, and those of repositories.
 
     `pulled` None means that repositories on the network cannot be read here. What a chart holds is read
-    again only when one of its files has changed.
+    again only when one of its files has changed; with `marks`, not when it has ended those who read it.
     """
 
-    def __init__(self, directory: Path, *, pulled: PulledCharts | None = None) -> None:
+    def __init__(
+        self, directory: Path, *, pulled: PulledCharts | None = None, marks: ReadingMarks | None = None
+    ) -> None:
         self._directory = directory
         self._pulled = pulled
+        self._marks = marks
         self._known: dict[Path, _Known] = {}
         self._lock = threading.Lock()
 
@@ -76,12 +82,17 @@ class ChartStore:
 
     def defaults(self, chart: ChartRef) -> Values:
         path, root = self._find(chart)
-        return self._checked(chart, path, root).defaults
+        known = self._checked(chart, path, root)
+        if "defaults" in vars(known):
+            return known.defaults
+        with self._reading(path, known.stamp):
+            return known.defaults
 
     def files(self, chart: ChartRef) -> Mapping[str, bytes]:
         path, root = self._find(chart)
-        self._checked(chart, path, root)
-        return dict(_files_of(path, walk(path, root)) if path.is_dir() else _members_of(path))
+        known = self._checked(chart, path, root)
+        with self._reading(path, known.stamp):
+            return dict(_files_of(path, walk(path, root)) if path.is_dir() else _members_of(path))
 
     def changed(self) -> bool:
         """Whether a chart that was read is another by now, in its files or their times; told once of each."""
@@ -154,12 +165,16 @@ class ChartStore:
             known = self._known.get(path)
         if known is not None and known.stamp == stamp:
             return known
-        known = _read(path, root, stamp, _files_of(path, files) if files else _members_of(path))
+        with self._reading(path, stamp):
+            known = _read(path, root, stamp, _files_of(path, files) if files else _members_of(path))
         with self._lock:
             while len(self._known) >= _MOST_KNOWN:
                 self._known.pop(next(iter(self._known)))
             self._known[path] = known
         return known
+
+    def _reading(self, path: Path, stamp: object) -> AbstractContextManager[None]:
+        return self._marks.reading(path, stamp) if self._marks else nullcontext()
 
 
 def _inside(directory: Path, path: str, name: str) -> Path:

@@ -11,6 +11,7 @@ from typing import Any
 
 from controller.adapters.charts.cache import ChartCache
 from controller.adapters.charts.pull import PulledCharts
+from controller.adapters.charts.reading_marks import ReadingMarks
 from controller.adapters.charts.source import ChartStore
 from controller.adapters.system.clock import SystemClock
 from controller.adapters.system.randomness import SystemRandomness
@@ -58,7 +59,7 @@ def offline_charts(directory: Path, secrets: GivenSecrets) -> ChartStore:
     pulled = PulledCharts(
         ChartCache(chart_cache()), SystemClock(), SystemRandomness(), read_secret=secrets.lookup
     )
-    return ChartStore(directory, pulled=pulled)
+    return ChartStore(directory, pulled=pulled, marks=ReadingMarks(chart_cache() / "reading"))
 
 
 def chart_cache() -> Path:
