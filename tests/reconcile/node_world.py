@@ -102,6 +102,12 @@ class NodeWorld:
         """As a machine that is lost at once: Kubernetes hears nothing of it any more."""
         self.set_condition(name, "True" if ready else "Unknown")
 
+    def give_address(self, name: str, address: str) -> None:
+        """Its InternalIP."""
+        addresses = [{"type": "InternalIP", "address": address}, {"type": "Hostname", "address": name}]
+        status = {**(self.node(name).get("status") or {}), "addresses": addresses}
+        self.kube.replace({**self.node(name), "status": status}, subresource="status")
+
     def set_condition(self, name: str, ready: str, *, boot: str | None = None) -> None:
         """`ready`: True, False (its kubelet says so) or Unknown; `boot`: id of another boot of it."""
         before = self.node(name).get("status") or {}
@@ -116,7 +122,7 @@ class NodeWorld:
         }
         if boot is None:
             boot = (before.get("nodeInfo") or {}).get("bootID", "")
-        status = {"conditions": [condition], "nodeInfo": {"bootID": boot}}
+        status = {**before, "conditions": [condition], "nodeInfo": {"bootID": boot}}
         self.kube.replace({**self.node(name), "status": status}, subresource="status")
 
     def node(self, name: str) -> KubeObject:
@@ -168,6 +174,10 @@ class NodeWorld:
         assert osdpl is not None
         found: dict[str, Any] = ((osdpl.get("status") or {}).get("nodes") or {}).get(node) or {}
         return found
+
+    def region_status(self) -> dict[str, Any]:
+        found = self.kube.get(OSDPL, NAME, self.namespace)
+        return dict((found or {}).get("status") or {})
 
     def condition(self, type_: str) -> dict[str, Any]:
         osdpl = self.kube.get(OSDPL, NAME, self.namespace)

@@ -130,6 +130,7 @@ class Reason(StrEnum):
     COMPUTE_AWAITED = "ComputeAwaited", NORMAL
     COMPUTE_MISSING = "ComputeMissing", WARNING
     COMPUTE_DOWN = "ComputeDown", NORMAL
+    HOST_AMBIGUOUS = "HostAmbiguous", WARNING
     COMPUTE_STILL_REPORTS = "ComputeStillReports", NORMAL
     CELL_MAPPING_AWAITED = "CellMappingAwaited", NORMAL
     CELL_NOT_MAPPED = "CellNotMapped", WARNING

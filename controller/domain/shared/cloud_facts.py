@@ -95,6 +95,7 @@ class Agent:
     """One network agent; `kind` as Neutron calls it, such as `L3 agent`; `mode` of an L3 agent.
 
     `load`: how many routers or networks it said last that it serves; agents say so every half minute.
+    `address`: where it ends tunnels, if it does.
     """
 
     id: str
@@ -105,6 +106,7 @@ class Agent:
     description: str = ""
     mode: str = ""
     load: int = 0
+    address: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,10 +126,11 @@ class VolumeService:
 
 @dataclass(frozen=True, slots=True)
 class Hypervisor:
-    """One compute node of Nova, which is there once its host is mapped to a cell."""
+    """One compute node of Nova, which is there once its host is mapped to a cell. `address`: host_ip."""
 
     host: str
     servers: int
+    address: str = ""
 
 
 @dataclass(frozen=True)
