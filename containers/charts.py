@@ -19,7 +19,7 @@ from controller.reconcile.shared.secret_values import SecretValues
 PATIENCE = 5.0
 
 
-# Seconds between looks at the files of charts, of which no event tells. A pass costs a few milliseconds.
+# Seconds between checks of the files of charts, which no event reports. A pass costs a few milliseconds.
 CHECK_EVERY = 20.0
 
 

@@ -61,7 +61,7 @@ class ObjectMissing(KubeError):
 
 
 class ObjectReplaced(ObjectMissing):
-    """The object that was read is gone, and another may have its name: a new look reads that one."""
+    """The object that was read is gone, and another may have its name: a new pass reads that one."""
 
 
 class Forbidden(KubeError):

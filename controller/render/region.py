@@ -194,9 +194,9 @@ class _RegionRenderer:
         region_input.value_of = value_of or region_input.value_of
         for entry in services:
             template = self._service_template(entry, region_input)
-            wanted = read_releases(template, entry).get(release)
-            if wanted is not None:
-                return tuple(self._template_layers(entry, wanted, region_input).values())
+            desired = read_releases(template, entry).get(release)
+            if desired is not None:
+                return tuple(self._template_layers(entry, desired, region_input).values())
         raise SpecInvalid([Problem("spec", f"has no release {release}")])
 
     def _prepared(self) -> tuple[tuple[ServiceEntry, ...], RegionInput]:
@@ -267,9 +267,9 @@ class _RegionRenderer:
         self.owners.update(dict.fromkeys(releases, entry.name))
         problems: list[Problem] = []
         rendered: list[RegionRelease] = []
-        for release, wanted in releases.items():
+        for release, desired in releases.items():
             try:
-                rendered.append(self._render_release(entry, wanted, region_input))
+                rendered.append(self._render_release(entry, desired, region_input))
                 self.done[release] = rendered[-1]
             except ChartInvalid as error:
                 self.without_chart |= dict.fromkeys(releases, error)
@@ -290,26 +290,26 @@ class _RegionRenderer:
         return _TEMPLATES.render(name, self.library.templates[entry.name], region_input.context(entry))
 
     def _template_layers(
-        self, entry: ServiceEntry, wanted: ReleaseTemplate, region_input: RegionInput
+        self, entry: ServiceEntry, desired: ReleaseTemplate, region_input: RegionInput
     ) -> Mapping[LayerKind, Layer]:
         """What templates write for a release: for all releases, for encryption, and for its service."""
-        chart = self._chart(wanted.chart)
-        context = region_input.release_context(entry, wanted.name, chart.name, self.charts.defaults(chart))
+        chart = self._chart(desired.chart)
+        context = region_input.release_context(entry, desired.name, chart.name, self.charts.defaults(chart))
         every, tls, service = LayerKind.EVERY_RELEASE, LayerKind.INTERNAL_TLS, LayerKind.SERVICE
         return {
             every: _template_layer(every, "every-release", self.library.every_release, context),
             tls: _template_layer(tls, "internal-tls", self.library.internal_tls, context),
-            service: wanted.layer(entry.name),
+            service: desired.layer(entry.name),
         }
 
     def _render_release(
-        self, entry: ServiceEntry, wanted: ReleaseTemplate, region_input: RegionInput
+        self, entry: ServiceEntry, desired: ReleaseTemplate, region_input: RegionInput
     ) -> RegionRelease:
-        release, chart = wanted.name, self._chart(wanted.chart)
+        release, chart = desired.name, self._chart(desired.chart)
         defaults = self.charts.defaults(chart)
         spec = self.deployment.spec
         ours: Layers = {
-            **self._template_layers(entry, wanted, region_input),
+            **self._template_layers(entry, desired, region_input),
             **library_layers(self.library, spec.files, chart.name, defaults),
         }
         lower = merge_layers(defaults, in_order(ours))
@@ -330,8 +330,8 @@ class _RegionRenderer:
                 namespace=self.deployment.namespace,
                 chart=chart,
                 values=merged.overlay,
-                depends_on=wanted.depends_on,
-                timeout=wanted.timeout,
+                depends_on=desired.depends_on,
+                timeout=desired.timeout,
                 drift=drift,
                 drift_ignore=drift_ignore,
             ),

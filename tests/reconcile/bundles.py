@@ -79,7 +79,7 @@ class Bench:
             records=self.helm,
             watch=self.watch,
             clock=self.clock,
-            look_again=lambda after: None,
+            reconcile_after=lambda after: None,
             changed_bundle=self._requeue,
             pace=DriftRates(),
         )

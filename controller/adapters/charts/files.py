@@ -33,9 +33,9 @@ def stamp_of(path: Path) -> Stamp:
     return _stamp(path, path.stat)
 
 
-def _stamp(path: Path, look: Callable[[], os.stat_result]) -> Stamp:
+def _stamp(path: Path, read_stat: Callable[[], os.stat_result]) -> Stamp:
     try:
-        stat = look()
+        stat = read_stat()
     except OSError as error:
         raise ChartInvalid(f"{path} cannot be read: {error.strerror}") from None
     return stat.st_mtime_ns, stat.st_ino, stat.st_size, stat.st_ctime_ns

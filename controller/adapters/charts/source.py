@@ -84,7 +84,7 @@ class ChartStore:
         return dict(_files_of(path, walk(path, root)) if path.is_dir() else _members_of(path))
 
     def changed(self) -> bool:
-        """Whether a chart that was read is another by now, in its files or their times; told once of each."""
+        """Whether a chart that was read has other files or times by now; reported once of each."""
         with self._lock:
             known = list(self._known.values())
         outdated = [one for one in known if _stamp_now(one.path, one.root) != one.stamp]

@@ -147,7 +147,7 @@ class Reason(StrEnum):
 
     # one maintenance
     PLANNED = "Planned", NORMAL
-    WAITING_FOR_TURN = "WaitingForTurn", NORMAL
+    QUEUED = "Queued", NORMAL
     MOVING_SERVERS = "MovingServers", NORMAL
     NODE_EMPTY = "NodeEmpty", NORMAL
     SERVERS_BLOCKED = "ServersBlocked", WARNING

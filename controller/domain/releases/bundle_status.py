@@ -180,9 +180,9 @@ def _listing(views: Iterable[ReleaseView], limit: int = 5) -> str:
 
 def progress_text(bundle: Mapping[str, Any], releases: Iterable[Mapping[str, Any]]) -> str:
     """`2/3`: releases deployed of those that the bundle's spec asks for."""
-    wanted = {str(item.get("name")) for item in (bundle.get("spec") or {}).get("releases") or []}
+    desired = {str(item.get("name")) for item in (bundle.get("spec") or {}).get("releases") or []}
     done = [item for item in releases if item.get("state") == ReportedState.DEPLOYED]
-    return f"{sum(item.get('name') in wanted for item in done)}/{len(wanted)}"
+    return f"{sum(item.get('name') in desired for item in done)}/{len(desired)}"
 
 
 def child_entry(bundle: Mapping[str, Any]) -> dict[str, Any]:

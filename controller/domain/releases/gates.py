@@ -58,7 +58,7 @@ def gates(situation: ReleaseSituation) -> tuple[Check, ...]:
 
 def no_slot() -> NextAction:
     """What the gate `Slot` says. Whoever frees a slot has the bundle looked at in its turn."""
-    text = "waits for its turn: as many releases as may be are being worked on"
+    text = "waits: as many releases as allowed at once are being changed"
     return NextAction(Action.WAIT, Reason.WAITING_FOR_SLOT, text)
 
 
@@ -182,7 +182,7 @@ def _plan(situation: ReleaseSituation, step: NextAction) -> NextAction | None:
         begun = recorded is not None and recorded.digest == situation.desired
     if begun:
         return None
-    text = f"the bundle's mode is Plan: status.plan tells what its {step.action} would do"
+    text = f"the bundle's mode is Plan: status.plan shows what its {step.action} would do"
     return NextAction(Action.NOTHING, Reason.PLAN_PENDING, text)
 
 

@@ -1,4 +1,4 @@
-"""What OpenStack tells of hosts and servers, as facts. Pure."""
+"""What OpenStack reports of hosts and servers, as facts. Pure."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def forced_reason(reason: str | None) -> str:
 
 
 def forced_by_us(reason: str) -> bool:
-    """Whether a service that is held down is so by us."""
+    """Whether a service that is forced down is so by us."""
     return reason.startswith(_FORCED)
 
 

@@ -1,4 +1,4 @@
-"""What watches have told, kept as small facts: complete before it is used, and right after deletions.
+"""What watches have reported, kept as small facts: complete before it is used, and right after deletions.
 
 A watch alone does not say when its first list is over, nor what vanished while it was cut off. So the
 store compares itself with a list of metadata: at the start, after a watch has begun again, and from time

@@ -14,8 +14,8 @@ from controller.domain.region.plan import (
     PlanParts,
     RegionPlan,
     approval_in,
+    awaits_approval,
     gather_plan,
-    holds_for_approval,
     planned_condition,
 )
 from controller.domain.releases.bundle import ChartRef, ReleaseSpec
@@ -72,7 +72,7 @@ def test_the_digest_stays_while_the_same_would_be_done(change: dict[str, Any]) -
 
 
 def test_a_plan_without_effects_has_no_digest() -> None:
-    assert bundle_plan((), 4, "w") == {"observedGeneration": 4, "wish": "w"}
+    assert bundle_plan((), 4, "w") == {"observedGeneration": 4, "desired": "w"}
 
 
 def test_the_digest_covers_what_is_not_shown() -> None:
@@ -257,4 +257,4 @@ def test_a_spec_is_held_back_until_its_plan_is_approved(
         "spec": {"mode": mode},
         "status": {"plan": {"accepted": accepted}},
     }
-    assert holds_for_approval(osdpl) is held
+    assert awaits_approval(osdpl) is held

@@ -44,7 +44,7 @@ def service(world: NodeWorld) -> ComputeService:
 
 
 def remembered(world: NodeWorld) -> list[str]:
-    return sorted((world.kube.get(CONFIGMAP, "osctl-held-hosts", NAMESPACE) or {}).get("data") or {})
+    return sorted((world.kube.get(CONFIGMAP, "osctl-forced-down-hosts", NAMESPACE) or {}).get("data") or {})
 
 
 def disable(world: NodeWorld) -> None:

@@ -194,7 +194,7 @@ def test_a_plan_tells_that_it_is_not_its_turn(world: NodeWorld) -> None:
     world.look(6)
     world.maintain("work", "cmp4", dryRun=True)
     world.look(2)
-    assert "would stop at WaitingForTurn (waits: cmp3 without an aggregate out of service" in told(world)[2]
+    assert "would stop at Queued (waits: cmp3 without an aggregate out of service" in told(world)[2]
 
 
 def test_a_plan_takes_nobodys_turn(world: NodeWorld) -> None:

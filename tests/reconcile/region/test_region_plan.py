@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from controller.domain.api.conditions import find
-from controller.domain.region.plan import holds_for_approval
+from controller.domain.region.plan import awaits_approval
 from controller.domain.releases.bundle import BundleSpec, ChartRef, ReleaseSpec
 from controller.domain.releases.bundle_object import parse_bundle
 from controller.domain.releases.digests import fingerprint
@@ -421,12 +421,12 @@ def test_a_first_install_is_planned_without_a_release(
     assert all(one["spec"]["releases"] == [] for one in kube.objects("HelmBundle"))
     assert {one["state"] for one in status(kube)["services"].values()} == {"Planned"}
     assert "openstackVersion" not in status(kube)
-    assert holds_for_approval(get_osdpl(kube))
+    assert awaits_approval(get_osdpl(kube))
     edit(kube, approvedPlan=plan(kube)["digest"])
     settle(core, helm)
     assert ready(kube) == ("True", "RegionReady")
     assert len(helm.deployed) == 4
-    assert not holds_for_approval(get_osdpl(kube))
+    assert not awaits_approval(get_osdpl(kube))
 
 
 def test_a_service_that_goes_is_planned_and_goes_once_approved(

@@ -103,7 +103,7 @@ def running(bench: Bench) -> Bench:
 
 
 def test_what_is_deployed_as_wanted_has_an_empty_plan(running: Bench) -> None:
-    assert set(plan(running)) == {"observedGeneration", "wish"}
+    assert set(plan(running)) == {"observedGeneration", "desired"}
     assert running.condition("identity", "Ready")["status"] == "True"
 
 
