@@ -35,8 +35,8 @@ def corrected(bench: Bench, version: int = 1) -> list[Drifted]:
     """Puts everything right; what is left."""
     left = []
     for obj in bench.records.required_objects("web", bench.namespace, version):
-        look = partial(compare, bench.kube, obj, "web", bench.namespace, ())
-        one = correct(bench.kube, look).remaining
+        compare_again = partial(compare, bench.kube, obj, "web", bench.namespace, ())
+        one = correct(bench.kube, compare_again).remaining
         left += [one] if one is not None else []
     return left
 

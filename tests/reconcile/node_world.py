@@ -35,7 +35,7 @@ SERIAL = count(1)
 
 
 class NodeWorld:
-    """`look()` is one pass of everything, as a process just started would do it with `fresh=True`.
+    """`reconcile()` is one pass of everything, as a process just started would do it with `fresh=True`.
 
     `beside`: another region, which has the same Nodes; this one is in `namespace` then.
     """
@@ -209,7 +209,7 @@ class NodeWorld:
             board=board,
         )
 
-    def look(self, times: int = 1, *, after: float = 3.0, cloud_moves: bool = True) -> None:
+    def reconcile(self, times: int = 1, *, after: float = 3.0, cloud_moves: bool = True) -> None:
         for _ in range(times):
             self.clock.advance(after)
             if cloud_moves:

@@ -123,7 +123,7 @@ def test_what_health_has_found_of_a_deleted_region_is_not_told_of_the_next() -> 
         health.cluster.region()
 
     kube.before_write = replace
-    health.look()
+    health.reconcile()
     assert "health" not in health.cluster.status()
-    health.look()
+    health.reconcile()
     assert "nova" in health.cluster.status()["health"]
