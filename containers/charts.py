@@ -46,8 +46,9 @@ def chart_store(parts: Parts) -> ChartStore:
             return Proxy.of_environment()
         return Proxy(proxy.http, proxy.https, proxy.no_proxy)
 
+    cache = ChartCache(parts.settings.chart_cache)
     pulled = PulledCharts(
-        ChartCache(parts.settings.chart_cache),
+        cache,
         parts.clock,
         parts.randomness,
         read_secret=lambda name, key: SecretValues(kube, namespace).lookup(name, key),
@@ -55,4 +56,4 @@ def chart_store(parts: Parts) -> ChartStore:
         learn=parts.log_secrets.learn,
         patience=PATIENCE,
     )
-    return ChartStore(parts.settings.charts_dir, pulled=pulled)
+    return ChartStore(parts.settings.charts_dir, pulled=pulled, cache=cache)

@@ -1,13 +1,20 @@
-"""The files of a chart, as Helm would load them: links followed, within bounds."""
+"""The files of a chart, as Helm would load them: links followed, ignored ones left out, within bounds."""
 
 from __future__ import annotations
 
+import gzip
+import io
 import os
 import tarfile
-from collections.abc import Callable, Iterator
+import zlib
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from typing import IO, Any
 
+from controller.adapters.charts.helmignore import FILE as HELMIGNORE
+from controller.adapters.charts.helmignore import Ignored, ignored_by
+from controller.adapters.helm.manifests import parse_document
 from controller.errors import ChartInvalid
 
 # Helm's own bounds are 100 MiB for a chart and 5 MiB for a file; a release must fit into 1 MiB packed.
@@ -18,6 +25,7 @@ LARGEST_ARCHIVE = 20 * 1024 * 1024
 MOST_FILES = 10_000
 
 Stamp = tuple[int, int, int, int]
+DirectoryStamp = tuple[tuple[str, Stamp], ...]
 
 
 @dataclass(frozen=True)
@@ -25,7 +33,11 @@ class ChartFiles:
     """Files by their name in the chart, sorted, and what changes when one of them does."""
 
     files: tuple[tuple[str, Path], ...]
-    stamp: tuple[tuple[str, Stamp], ...]
+    stamp: DirectoryStamp
+
+    @property
+    def octets(self) -> int:
+        return sum(stamp[2] for _, stamp in self.stamp)
 
 
 def stamp_of(path: Path) -> Stamp:
@@ -42,13 +54,14 @@ def _stamp(path: Path, read_stat: Callable[[], os.stat_result]) -> Stamp:
 
 
 def walk(chart: Path, root: Path) -> ChartFiles:
-    """All files of the chart. Links may point elsewhere below `root`, and nowhere else.
+    """All files of the chart that its .helmignore leaves. Links may point elsewhere below `root` only.
 
     Raises ChartInvalid for links that leave `root` or go round in a circle, and beyond the bounds.
     """
     found: dict[str, Path] = {}
     stamps: dict[str, Stamp] = {}
     limit = root.resolve()
+    ignored = _ignored(chart, limit, stamps)
     # A directory's name in the chart, its path and its real one, and the real ones on the way to it.
     pending: list[tuple[str, Path, Path, frozenset[Path]]] = [("", chart, chart.resolve(), frozenset())]
     size = 0
@@ -61,6 +74,8 @@ def walk(chart: Path, root: Path) -> ChartFiles:
         for entry in _entries(chart, directory):
             name = f"{prefix}{entry.name}"
             path = Path(entry.path)
+            if ignored(name, entry.is_dir()):
+                continue
             if entry.is_dir():
                 below = path.resolve() if entry.is_symlink() else real / entry.name
                 pending.append((f"{name}/", path, below, above | {real}))
@@ -77,6 +92,22 @@ def walk(chart: Path, root: Path) -> ChartFiles:
     return ChartFiles(tuple(sorted(found.items())), tuple(sorted(stamps.items())))
 
 
+def _ignored(chart: Path, limit: Path, stamps: dict[str, Stamp]) -> Ignored:
+    """The chart's rules of what to leave out, which count as a file even if they name themselves."""
+    path = chart / HELMIGNORE
+    if not path.is_file():
+        return ignored_by("")
+    stamps[HELMIGNORE] = stamp_of(path)
+    if not path.resolve().is_relative_to(limit) or stamps[HELMIGNORE][2] > LARGEST_FILE:
+        raise ChartInvalid(f"chart {chart}: {HELMIGNORE} is too large, or a link out of {limit}")
+    try:
+        return ignored_by(path.read_bytes().decode("utf-8-sig", "replace"))
+    except OSError as error:
+        raise ChartInvalid(f"chart {chart}: {HELMIGNORE} cannot be read: {error.strerror}") from None
+    except ChartInvalid as error:
+        raise ChartInvalid(f"chart {chart}: {error}") from None
+
+
 def _entries(chart: Path, directory: Path) -> list[os.DirEntry[str]]:
     try:
         with os.scandir(directory) as entries:
@@ -85,14 +116,34 @@ def _entries(chart: Path, directory: Path) -> list[os.DirEntry[str]]:
         raise ChartInvalid(f"chart {chart}: {directory} cannot be read: {error.strerror}") from None
 
 
-def read_archive(archive: Path) -> Iterator[tuple[str, bytes]]:
-    """Names and contents of a chart's files, in the archive's order, without unpacking to disk.
+def read_files(chart: Path, files: ChartFiles) -> dict[str, bytes]:
+    """The contents of what `walk` has found. Raises ChartInvalid when one cannot be read."""
+    contents = {}
+    for name, file in files.files:
+        try:
+            contents[name] = file.read_bytes()
+        except OSError as error:
+            raise ChartInvalid(f"chart {chart}: {name} cannot be read: {error.strerror}") from None
+    return contents
 
-    A chart lies in one directory of its archive, whose name is left out, as Helm does. Raises
-    ChartInvalid beyond the bounds, and what `tarfile` raises for what is no archive.
+
+def read_archive(archive: Path, packed: bytes | None = None) -> dict[str, bytes]:
+    """The contents of an archive's files by name in the order of their names, without unpacking to disk.
+
+    Packed again, a chart is still the same. It lies in one directory of its archive, whose name is left
+    out, as Helm does. `packed` is the archive when it is not a file of its own. Raises ChartInvalid for
+    what is no archive and beyond the bounds.
     """
+    try:
+        with io.BytesIO(packed) if packed is not None else archive.open("rb") as file:
+            return dict(sorted(_members(archive, file)))
+    except (OSError, tarfile.TarError, EOFError, zlib.error) as error:
+        raise ChartInvalid(f"chart {archive} is not an archive of a chart ({type(error).__name__})") from None
+
+
+def _members(archive: Path, file: IO[bytes]) -> Iterator[tuple[str, bytes]]:
     size = 0
-    with tarfile.open(archive, mode="r:gz") as content:
+    with tarfile.open(fileobj=file, mode="r:gz") as content:
         for number, member in enumerate(content):
             # Before it is unpacked, if only to skip it: some archives of a few kilobytes are endless.
             size += member.size
@@ -107,3 +158,34 @@ def read_archive(archive: Path) -> Iterator[tuple[str, bytes]]:
             reader = content.extractfile(member)
             if reader is not None:
                 yield name, reader.read()
+
+
+def pack(chart: str, files: Mapping[str, bytes]) -> bytes:
+    """An archive of the chart's files; the same octets for the same files.
+
+    Raises ChartInvalid when it is larger than a release may be.
+    """
+    raw = io.BytesIO()
+    with tarfile.open(fileobj=raw, mode="w") as archive:
+        for name, content in files.items():
+            member = tarfile.TarInfo(f"{chart}/{name}")
+            member.size = len(content)
+            archive.addfile(member, io.BytesIO(content))
+    packed = gzip.compress(raw.getvalue(), mtime=0)
+    if len(packed) > LARGEST_ARCHIVE:
+        raise ChartInvalid(f"chart {chart}: with its dependencies too large for Helm to install")
+    return packed
+
+
+def parse_map(chart: Path, name: str, content: bytes) -> Mapping[str, Any]:
+    """A YAML file of the chart. Raises ChartInvalid when it is no map."""
+    try:
+        parsed = parse_document(content.decode())
+    except (ChartInvalid, UnicodeDecodeError) as error:
+        cause = "it is not UTF-8" if isinstance(error, UnicodeDecodeError) else str(error)
+        raise ChartInvalid(f"chart {chart}: {name} cannot be read: {cause}") from None
+    if parsed is None:
+        return {}
+    if not isinstance(parsed, dict):
+        raise ChartInvalid(f"chart {chart}: {name} must be a map, and is not")
+    return parsed

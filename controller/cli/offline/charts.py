@@ -55,10 +55,9 @@ class GivenSecrets:
 
 def offline_charts(directory: Path, secrets: GivenSecrets) -> ChartStore:
     """The charts of this installation, and pulled ones kept for the next command."""
-    pulled = PulledCharts(
-        ChartCache(chart_cache()), SystemClock(), SystemRandomness(), read_secret=secrets.lookup
-    )
-    return ChartStore(directory, pulled=pulled)
+    cache = ChartCache(chart_cache())
+    pulled = PulledCharts(cache, SystemClock(), SystemRandomness(), read_secret=secrets.lookup)
+    return ChartStore(directory, pulled=pulled, cache=cache)
 
 
 def chart_cache() -> Path:
