@@ -105,8 +105,8 @@ lock: ## renews the lock files from pyproject.toml (needs uv)
 	uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-header --python-version 3.11 \
 	  --group dev pyproject.toml -o requirements-dev.lock
 
-rbac: setup ## writes what the shipped charts grant into the rights of our own chart
-	@$(BIN)/python -m tests.charts_controller.chart_objects
+rbac: setup ## writes what charts grant into the rights of our own chart; CHARTS=… renders OpenStack-Helm's anew
+	@$(BIN)/python -m tests.charts_controller.chart_objects $(CHARTS)
 
 schemas: setup ## writes values.schema.json of the lean charts from charts/values-schemas.yaml
 	@$(BIN)/python -m tests.charts.value_schemas

@@ -82,6 +82,7 @@ class Reason(StrEnum):
     WAITING_FOR_DEPENDENCY = "WaitingForDependency", NORMAL
     WAITING_FOR_DEPENDENTS = "WaitingForDependents", NORMAL
     BACKING_OFF = "BackingOff", WARNING
+    RIGHT_MISSING = "RightMissing", WARNING
     RETRYING = "Retrying", WARNING
     DRIFTED = "Drifted", WARNING
     DRIFT_RECURS = "DriftRecurs", WARNING
