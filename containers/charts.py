@@ -7,6 +7,7 @@ from collections.abc import Callable
 from containers.composition import Parts
 from controller.adapters.charts.cache import ChartCache
 from controller.adapters.charts.pull import PulledCharts
+from controller.adapters.charts.reading_marks import ReadingMarks
 from controller.adapters.charts.repository_access import Proxy
 from controller.adapters.charts.source import ChartStore
 from controller.domain.region.deployment import parse_proxy
@@ -56,4 +57,5 @@ def chart_store(parts: Parts) -> ChartStore:
         learn=parts.log_secrets.learn,
         patience=PATIENCE,
     )
-    return ChartStore(parts.settings.charts_dir, pulled=pulled, cache=cache)
+    marks = ReadingMarks(parts.settings.chart_cache / "reading")
+    return ChartStore(parts.settings.charts_dir, pulled=pulled, cache=cache, marks=marks)

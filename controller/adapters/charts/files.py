@@ -6,11 +6,10 @@ import gzip
 import io
 import os
 import tarfile
-import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
-from typing import IO, Any
+from pathlib import Path
+from typing import Any
 
 from controller.adapters.charts.helmignore import FILE as HELMIGNORE
 from controller.adapters.charts.helmignore import Ignored, ignored_by
@@ -125,39 +124,6 @@ def read_files(chart: Path, files: ChartFiles) -> dict[str, bytes]:
         except OSError as error:
             raise ChartInvalid(f"chart {chart}: {name} cannot be read: {error.strerror}") from None
     return contents
-
-
-def read_archive(archive: Path, packed: bytes | None = None) -> dict[str, bytes]:
-    """The contents of an archive's files by name in the order of their names, without unpacking to disk.
-
-    Packed again, a chart is still the same. It lies in one directory of its archive, whose name is left
-    out, as Helm does. `packed` is the archive when it is not a file of its own. Raises ChartInvalid for
-    what is no archive and beyond the bounds.
-    """
-    try:
-        with io.BytesIO(packed) if packed is not None else archive.open("rb") as file:
-            return dict(sorted(_members(archive, file)))
-    except (OSError, tarfile.TarError, EOFError, zlib.error) as error:
-        raise ChartInvalid(f"chart {archive} is not an archive of a chart ({type(error).__name__})") from None
-
-
-def _members(archive: Path, file: IO[bytes]) -> Iterator[tuple[str, bytes]]:
-    size = 0
-    with tarfile.open(fileobj=file, mode="r:gz") as content:
-        for number, member in enumerate(content):
-            # Before it is unpacked, if only to skip it: some archives of a few kilobytes are endless.
-            size += member.size
-            if number > MOST_FILES or size > LARGEST_CHART:
-                raise ChartInvalid(f"chart {archive}: too large at {member.name[:200]} for Helm to load")
-            parts = PurePosixPath(member.name).parts
-            if len(parts) < 2 or not member.isfile():
-                continue
-            name = "/".join(parts[1:])
-            if member.size > LARGEST_FILE:
-                raise ChartInvalid(f"chart {archive}: {name[:200]} is too large for Helm to load")
-            reader = content.extractfile(member)
-            if reader is not None:
-                yield name, reader.read()
 
 
 def pack(chart: str, files: Mapping[str, bytes]) -> bytes:
