@@ -22,18 +22,18 @@ Stamp = tuple[int, int, int, int]
 
 @dataclass(frozen=True)
 class ChartFiles:
-    """Files by their name in the chart, sorted, and what changes when one of them does."""
+    """The path of each file by its name in the chart, sorted, and what changes when one of them does."""
 
-    files: tuple[tuple[str, Path], ...]
+    files: tuple[tuple[str, str], ...]
     stamp: tuple[tuple[str, Stamp], ...]
 
 
 def stamp_of(path: Path) -> Stamp:
     """What changes when the file is written or replaced. Raises ChartInvalid when it cannot be seen."""
-    return _stamp(path, path.stat)
+    return _stamp(str(path), path.stat)
 
 
-def _stamp(path: Path, look: Callable[[], os.stat_result]) -> Stamp:
+def _stamp(path: str, look: Callable[[], os.stat_result]) -> Stamp:
     try:
         stat = look()
     except OSError as error:
@@ -46,38 +46,39 @@ def walk(chart: Path, root: Path) -> ChartFiles:
 
     Raises ChartInvalid for links that leave `root` or go round in a circle, and beyond the bounds.
     """
-    found: dict[str, Path] = {}
+    found: dict[str, str] = {}
     stamps: dict[str, Stamp] = {}
-    limit = root.resolve()
-    # A directory's name in the chart, its path and its real one, and the real ones on the way to it.
-    pending: list[tuple[str, Path, Path, frozenset[Path]]] = [("", chart, chart.resolve(), frozenset())]
+    limit, start = root.resolve(), chart.resolve()
+    if not start.is_relative_to(limit):
+        raise ChartInvalid(f"chart {chart}: . is a link out of {root}")
+    # A directory's name in the chart, its path and its real one, and the real ones on the way to it. As
+    # texts: this is done with every chart each time somebody asks whether it has changed.
+    pending: list[tuple[str, str, str, frozenset[str]]] = [("", str(chart), str(start), frozenset())]
     size = 0
     while pending:
         prefix, directory, real, above = pending.pop()
-        if not real.is_relative_to(limit):
-            raise ChartInvalid(f"chart {chart}: {prefix or '.'} is a link out of {root}")
         if real in above:
             raise ChartInvalid(f"chart {chart}: {prefix} is a link in a circle")
         for entry in _entries(chart, directory):
-            name = f"{prefix}{entry.name}"
-            path = Path(entry.path)
-            if entry.is_dir():
-                below = path.resolve() if entry.is_symlink() else real / entry.name
-                pending.append((f"{name}/", path, below, above | {real}))
-                continue
-            if entry.is_symlink() and not path.resolve().is_relative_to(limit):
+            name, linked = f"{prefix}{entry.name}", entry.is_symlink()
+            target = Path(os.path.realpath(entry.path)) if linked else None
+            if target is not None and not target.is_relative_to(limit):
                 raise ChartInvalid(f"chart {chart}: {name} is a link out of {root}")
+            if entry.is_dir():
+                below = str(target) if linked else f"{real}/{entry.name}"
+                pending.append((f"{name}/", entry.path, below, above | {real}))
+                continue
             if not entry.is_file():
                 raise ChartInvalid(f"chart {chart}: {name} is a dead link or no file")
-            stamps[name] = _stamp(path, entry.stat)
-            found[name] = path
+            stamps[name] = _stamp(entry.path, entry.stat)
+            found[name] = entry.path
             size += stamps[name][2]
             if stamps[name][2] > LARGEST_FILE or size > LARGEST_CHART or len(found) > MOST_FILES:
                 raise ChartInvalid(f"chart {chart}: too large at {name} for Helm to load")
     return ChartFiles(tuple(sorted(found.items())), tuple(sorted(stamps.items())))
 
 
-def _entries(chart: Path, directory: Path) -> list[os.DirEntry[str]]:
+def _entries(chart: Path, directory: str) -> list[os.DirEntry[str]]:
     try:
         with os.scandir(directory) as entries:
             return list(entries)

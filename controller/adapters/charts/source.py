@@ -210,7 +210,7 @@ def _require_name(chart: ChartRef) -> None:
 def _files_of(path: Path, files: ChartFiles) -> Iterable[tuple[str, bytes]]:
     for name, file in files.files:
         try:
-            yield name, file.read_bytes()
+            yield name, Path(file).read_bytes()
         except OSError as error:
             raise ChartInvalid(f"chart {path}: {name} cannot be read: {error.strerror}") from None
 
