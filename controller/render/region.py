@@ -174,6 +174,7 @@ class _RegionRenderer:
     partial: bool = False
     missing: dict[str, ChartInvalid] = field(default_factory=dict)
     without_chart: dict[str, ChartInvalid] = field(default_factory=dict)  # by release
+    read: dict[ChartRef, Values] = field(default_factory=dict)  # one rendering sees a chart as it was once
 
     def render(self) -> Region:
         services, region_input = self._prepared()
@@ -294,7 +295,7 @@ class _RegionRenderer:
     ) -> Mapping[LayerKind, Layer]:
         """What templates write for a release: for all releases, for encryption, and for its service."""
         chart = self._chart(desired.chart)
-        context = region_input.release_context(entry, desired.name, chart.name, self.charts.defaults(chart))
+        context = region_input.release_context(entry, desired.name, chart.name, self._defaults(chart))
         every, tls, service = LayerKind.EVERY_RELEASE, LayerKind.INTERNAL_TLS, LayerKind.SERVICE
         return {
             every: _template_layer(every, "every-release", self.library.every_release, context),
@@ -306,7 +307,7 @@ class _RegionRenderer:
         self, entry: ServiceEntry, desired: ReleaseTemplate, region_input: RegionInput
     ) -> RegionRelease:
         release, chart = desired.name, self._chart(desired.chart)
-        defaults = self.charts.defaults(chart)
+        defaults = self._defaults(chart)
         spec = self.deployment.spec
         ours: Layers = {
             **self._template_layers(entry, desired, region_input),
@@ -354,7 +355,12 @@ class _RegionRenderer:
 
     def _knows(self, chart: str, path: DocumentPath) -> bool:
         """Whether the values.yaml of a chart has this key."""
-        return lookup(self.charts.defaults(self._chart(chart)), path, _MISSING) is not _MISSING
+        return lookup(self._defaults(self._chart(chart)), path, _MISSING) is not _MISSING
+
+    def _defaults(self, chart: ChartRef) -> Values:
+        if chart not in self.read:
+            self.read[chart] = self.charts.defaults(chart)
+        return self.read[chart]
 
     def _chart(self, name: str) -> ChartRef:
         return chart_of(self.deployment.spec.charts, self.library.catalogue, name)

@@ -29,9 +29,9 @@ DirectoryStamp = tuple[tuple[str, Stamp], ...]
 
 @dataclass(frozen=True)
 class ChartFiles:
-    """Files by their name in the chart, sorted, and what changes when one of them does."""
+    """The path of each file by its name in the chart, sorted, and what changes when one of them does."""
 
-    files: tuple[tuple[str, Path], ...]
+    files: tuple[tuple[str, str], ...]
     stamp: DirectoryStamp
 
     @property
@@ -41,10 +41,10 @@ class ChartFiles:
 
 def stamp_of(path: Path) -> Stamp:
     """What changes when the file is written or replaced. Raises ChartInvalid when it cannot be seen."""
-    return _stamp(path, path.stat)
+    return _stamp(str(path), path.stat)
 
 
-def _stamp(path: Path, read_stat: Callable[[], os.stat_result]) -> Stamp:
+def _stamp(path: str, read_stat: Callable[[], os.stat_result]) -> Stamp:
     try:
         stat = read_stat()
     except OSError as error:
@@ -57,34 +57,35 @@ def walk(chart: Path, root: Path) -> ChartFiles:
 
     Raises ChartInvalid for links that leave `root` or go round in a circle, and beyond the bounds.
     """
-    found: dict[str, Path] = {}
+    found: dict[str, str] = {}
     stamps: dict[str, Stamp] = {}
-    limit = root.resolve()
+    limit, start = root.resolve(), chart.resolve()
+    if not start.is_relative_to(limit):
+        raise ChartInvalid(f"chart {chart}: . is a link out of {root}")
     ignored = _ignored(chart, limit, stamps)
-    # A directory's name in the chart, its path and its real one, and the real ones on the way to it.
-    pending: list[tuple[str, Path, Path, frozenset[Path]]] = [("", chart, chart.resolve(), frozenset())]
+    # A directory's name in the chart, its path and its real one, and the real ones on the way to it. As
+    # texts: this is done with every chart each time somebody asks whether it has changed.
+    pending: list[tuple[str, str, str, frozenset[str]]] = [("", str(chart), str(start), frozenset())]
     size = 0
     while pending:
         prefix, directory, real, above = pending.pop()
-        if not real.is_relative_to(limit):
-            raise ChartInvalid(f"chart {chart}: {prefix or '.'} is a link out of {root}")
         if real in above:
             raise ChartInvalid(f"chart {chart}: {prefix} is a link in a circle")
         for entry in _entries(chart, directory):
-            name = f"{prefix}{entry.name}"
-            path = Path(entry.path)
+            name, linked = f"{prefix}{entry.name}", entry.is_symlink()
             if ignored(name, entry.is_dir()):
                 continue
-            if entry.is_dir():
-                below = path.resolve() if entry.is_symlink() else real / entry.name
-                pending.append((f"{name}/", path, below, above | {real}))
-                continue
-            if entry.is_symlink() and not path.resolve().is_relative_to(limit):
+            target = Path(os.path.realpath(entry.path)) if linked else None
+            if target is not None and not target.is_relative_to(limit):
                 raise ChartInvalid(f"chart {chart}: {name} is a link out of {root}")
+            if entry.is_dir():
+                below = str(target) if linked else f"{real}/{entry.name}"
+                pending.append((f"{name}/", entry.path, below, above | {real}))
+                continue
             if not entry.is_file():
                 raise ChartInvalid(f"chart {chart}: {name} is a dead link or no file")
-            stamps[name] = _stamp(path, entry.stat)
-            found[name] = path
+            stamps[name] = _stamp(entry.path, entry.stat)
+            found[name] = entry.path
             size += stamps[name][2]
             if stamps[name][2] > LARGEST_FILE or size > LARGEST_CHART or len(found) > MOST_FILES:
                 raise ChartInvalid(f"chart {chart}: too large at {name} for Helm to load")
@@ -107,7 +108,7 @@ def _ignored(chart: Path, limit: Path, stamps: dict[str, Stamp]) -> Ignored:
         raise ChartInvalid(f"chart {chart}: {error}") from None
 
 
-def _entries(chart: Path, directory: Path) -> list[os.DirEntry[str]]:
+def _entries(chart: Path, directory: str) -> list[os.DirEntry[str]]:
     try:
         with os.scandir(directory) as entries:
             return list(entries)
@@ -120,7 +121,7 @@ def read_files(chart: Path, files: ChartFiles) -> dict[str, bytes]:
     contents = {}
     for name, file in files.files:
         try:
-            contents[name] = file.read_bytes()
+            contents[name] = Path(file).read_bytes()
         except OSError as error:
             raise ChartInvalid(f"chart {chart}: {name} cannot be read: {error.strerror}") from None
     return contents

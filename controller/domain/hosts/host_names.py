@@ -34,8 +34,7 @@ def host_of(name: str, view: CloudView, *, hostname: str = "", remembered: str =
     none, what was found before.
     """
     candidates = [one for one in (remembered, name, hostname) if one]
-    computes = {one.host for one in view.services} | {one.host for one in view.hypervisors}
-    for known in (computes, {one.host for one in view.agents}):
+    for known in (view.compute_hosts, view.agent_hosts):
         found = next((one for one in candidates if one in known), "")
         if found:
             return found
