@@ -20,7 +20,7 @@ from controller.reconcile.shared.secret_values import SecretValues
 PATIENCE = 5.0
 
 
-# Seconds between looks at the files of charts, of which no event tells. A pass costs a few milliseconds.
+# Seconds between checks of the files of charts, which no event reports. A pass costs a few milliseconds.
 CHECK_EVERY = 20.0
 
 
@@ -47,8 +47,9 @@ def chart_store(parts: Parts) -> ChartStore:
             return Proxy.of_environment()
         return Proxy(proxy.http, proxy.https, proxy.no_proxy)
 
+    cache = ChartCache(parts.settings.chart_cache)
     pulled = PulledCharts(
-        ChartCache(parts.settings.chart_cache),
+        cache,
         parts.clock,
         parts.randomness,
         read_secret=lambda name, key: SecretValues(kube, namespace).lookup(name, key),
@@ -57,4 +58,4 @@ def chart_store(parts: Parts) -> ChartStore:
         patience=PATIENCE,
     )
     marks = ReadingMarks(parts.settings.chart_cache / "reading")
-    return ChartStore(parts.settings.charts_dir, pulled=pulled, marks=marks)
+    return ChartStore(parts.settings.charts_dir, pulled=pulled, cache=cache, marks=marks)

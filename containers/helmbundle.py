@@ -40,7 +40,7 @@ def compose(parts: Parts) -> Container:
     records = SecretRecords(parts.kube)
     jobs = ObjectStore(parts.kube, parts.clock, settings.region_namespace, {JOB: parse_hook_job})
     slots = ActionSlots(settings.concurrency, parts.metrics, waiters=settings.hook_waiters)
-    hook_news = HookEventFilter(
+    hook_events = HookEventFilter(
         jobs, slots, lambda bundle, after: queue.add(("bundle", *bundle), after=after)
     )
 
@@ -61,7 +61,7 @@ def compose(parts: Parts) -> Container:
         watch=watches,
         clock=parts.clock,
         measures=parts.metrics,
-        look_again=lambda after: queue.add(("drift", settings.region_namespace, "objects"), after),
+        reconcile_after=lambda after: queue.add(("drift", settings.region_namespace, "objects"), after),
         changed_bundle=lambda bundle: queue.add(("bundle", *bundle)),
         pace=DriftRates(settings.drift_qps, settings.drift_resync, settings.drift_settle),
     )
@@ -101,7 +101,7 @@ def compose(parts: Parts) -> Container:
         watches=(
             Watch(HELMBUNDLE, owner_key, bundle_seen),
             Watch(OSDPL, region_key),
-            Watch(JOB, seen=hook_news.seen),
+            Watch(JOB, seen=hook_events.seen),
         ),
         reconcilers={
             "bundle": lambda namespace, name: bundles.reconcile((namespace, name)),

@@ -61,7 +61,7 @@ class ObjectMissing(KubeError):
 
 
 class ObjectReplaced(ObjectMissing):
-    """The object that was read is gone, and another may have its name: a new look reads that one."""
+    """The object that was read is gone, and another may have its name: a new pass reads that one."""
 
 
 class Forbidden(KubeError):
@@ -98,6 +98,10 @@ class HelmFailed(ControllerError):
     def __init__(self, message: str, *, interrupted: bool = False) -> None:
         super().__init__(message)
         self.interrupted = interrupted
+
+
+class RightMissing(HelmFailed):
+    """A Helm action ended for want of a right of ours. The message names the object and the rule."""
 
 
 class HelmCancelled(HelmFailed):

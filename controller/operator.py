@@ -49,7 +49,7 @@ REPLACED_RETRY_SECONDS = 1.0
 
 
 class Background(Protocol):
-    """Work that goes on beside the looks, on threads of its own."""
+    """Work that goes on beside the passes, on threads of its own."""
 
     def close(self) -> None:
         """Nothing more is begun."""
@@ -75,7 +75,7 @@ class Container:
     background: tuple[Background, ...] = ()
 
     def wind_down(self) -> None:
-        """Nothing more is begun but the looks that write down how work in the background has ended."""
+        """Nothing more is begun but the passes that write down how work in the background has ended."""
         self.queue.wind_down()
         for work in self.background:
             work.close()
@@ -229,7 +229,7 @@ def _endpoint(
     """Alive: its loop turns, its watches are heard of, its work goes on. Ready: it works, and goes on to."""
     return Endpoint(
         alive={
-            "loop": signs.loop_stands,
+            "loop": signs.loop_is_stuck,
             "watches": lambda: tenure.blind(signs),
             "queue": lambda: tenure.late(container),
         },

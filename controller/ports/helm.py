@@ -27,7 +27,7 @@ class Revision:
     and not by someone's `helm upgrade` or `helm rollback`.
 
     `origin` is the number in that label, 0 without one. `forced` and `asked` are labels of
-    `controller.domain.releases.requests`, `rolled_back_to`, `held` and `removing` as in
+    `controller.domain.releases.requests`, `rolled_back_to`, `desired_at_rollback` and `removing` as in
     `domain.release_state.Recorded`.
     """
 
@@ -43,7 +43,7 @@ class Revision:
     forced: str = ""
     asked: str = ""
     rolled_back_to: int = 0
-    held: str = ""
+    desired_at_rollback: str = ""
     removing: bool = False
     created: float = 0.0
 
@@ -230,7 +230,7 @@ class ReleaseRecords(Protocol):
         """
         ...
 
-    def standing(
+    def required_objects(
         self, release: str, namespace: str, version: int, *, names: Collection[str] | None = None
     ) -> tuple[KubeObject, ...]:
         """The objects that must be there as long as that revision is the deployed one, as it sends them.

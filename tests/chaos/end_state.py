@@ -23,7 +23,7 @@ from controller.ports.kubernetes import (
     Resource,
     resource_of,
 )
-from controller.reconcile.releases.observe_release import want_release
+from controller.reconcile.releases.observe_release import resolve_release
 from controller.reconcile.shared.installation_key import NAME as KEY_SECRET
 from controller.reconcile.shared.installation_key import InstallationKey
 from controller.reconcile.shared.secret_values import SecretValues
@@ -99,7 +99,9 @@ class EndState:
         found = {}
         for obj in kube.list(HELMBUNDLE, namespace):
             for spec in parse_bundle(obj).spec.releases:
-                found[spec.name] = want_release(spec, SecretValues(kube, namespace), charts, key.read).digest
+                found[spec.name] = resolve_release(
+                    spec, SecretValues(kube, namespace), charts, key.read
+                ).digest
         return found
 
     def _rendered(self) -> dict[tuple[str, str], dict[str, Any]]:

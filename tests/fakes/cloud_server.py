@@ -243,7 +243,10 @@ class CloudServer:
         if held is None:
             raise CloudRefused(f"No resource provider with uuid {provider} found", 404)
         used = {"resources": {"VCPU": 1, "MEMORY_MB": 512, "DISK_GB": 1}}
-        return 200, {"allocations": dict.fromkeys(held, used), "resource_provider_generation": 1}
+        return 200, {
+            "allocations": dict.fromkeys(held, used),
+            "resource_provider_generation": 1,
+        }
 
     @_route("DELETE", "/placement/allocations/*")
     def _free(self, consumer: str, asked: Asked, body: Any) -> Answer:

@@ -245,7 +245,7 @@ class FakeHelm:
     def given_values(self, release: str, namespace: str, version: int) -> Values:
         return self._find(release, version).values
 
-    def standing(
+    def required_objects(
         self, release: str, namespace: str, version: int, *, names: Collection[str] | None = None
     ) -> tuple[dict[str, Any], ...]:
         record = self._find(release, version)

@@ -52,7 +52,7 @@ class _Process:
 
     def _run(self) -> None:
         container = Container(
-            "helmbundle", (), {"bundle": self._look}, self.queue, workers=1, background=(self.slots,)
+            "helmbundle", (), {"bundle": self._reconcile}, self.queue, workers=1, background=(self.slots,)
         )
         code = operator.run_container(
             container,
@@ -64,7 +64,7 @@ class _Process:
         )
         self.codes.append(code)
 
-    def _look(self, namespace: str, name: str) -> float | None:
+    def _reconcile(self, namespace: str, name: str) -> float | None:
         if self.stuck:
             raise ApiUnavailable("no answer")
         if self.kube.get(HELMBUNDLE, name, namespace):

@@ -138,7 +138,7 @@ def test_work_that_does_not_end_is_told_on_the_lease_which_goes_on_being_renewed
     def hang(*_: str) -> None:
         answer.wait(DEADLINE)
 
-    def look(_: Request) -> None:
+    def hold_up(_: Request) -> None:
         lease = running.kube.get(LEASE, "osctl-core", "openstack")
         if WORK_AGE_ANNOTATION in ((lease or {}).get("metadata", {}).get("annotations") or {}):
             told.set()
@@ -146,7 +146,7 @@ def test_work_that_does_not_end_is_told_on_the_lease_which_goes_on_being_renewed
 
     running.container = replace(running.container, reconcilers={"region": hang})
     running.queue.add(("region", "openstack", "one"))
-    running.kube.before_write = look
+    running.kube.before_write = hold_up
     running.start()
     try:
         assert told.wait(DEADLINE)

@@ -79,7 +79,7 @@ class Bench:
             records=self.helm,
             watch=self.watch,
             clock=self.clock,
-            look_again=lambda after: None,
+            reconcile_after=lambda after: None,
             changed_bundle=self._requeue,
             pace=DriftRates(),
         )
@@ -133,7 +133,7 @@ class Bench:
         """Sets annotations of a bundle; None removes one."""
         self.kube.merge_patch(HELMBUNDLE, name, NAMESPACE, {"metadata": {"annotations": dict(annotations)}})
 
-    def look(self, *names: str) -> None:
+    def reconcile(self, *names: str) -> None:
         """One pass at each bundle, all by default, with what the watch of Jobs has told until now."""
         for obj in self.kube.list(JOB, NAMESPACE):
             self.jobs.feed(JOB, "MODIFIED", obj)
@@ -149,7 +149,7 @@ class Bench:
 
     def _is_calm(self) -> bool:
         self.asked.clear()
-        self.look()
+        self.reconcile()
         return self._is_idle() and not self.asked
 
     def until(self, condition: Callable[[], Any], what: str) -> None:
@@ -157,7 +157,7 @@ class Bench:
         deadline = time.monotonic() + DEADLINE
         while not condition():
             assert time.monotonic() < deadline, f"{what}: never; {self.statuses()}"
-            self.look()
+            self.reconcile()
 
     def wait(self, condition: Callable[[], Any], what: str) -> None:
         """Until the condition holds, without a pass."""

@@ -35,7 +35,7 @@ SERIAL = count(1)
 
 
 class NodeWorld:
-    """`look()` is one pass of everything, as a process just started would do it with `fresh=True`.
+    """`reconcile()` is one pass of everything, as a process just started would do it with `fresh=True`.
 
     `beside`: another region, which has the same Nodes; this one is in `namespace` then.
     """
@@ -189,6 +189,7 @@ class NodeWorld:
     def restart(self) -> None:
         """A new process, that knows nothing but what stands in Kubernetes and OpenStack."""
         kube, clock = self.kube, self.clock
+        self.told = 0  # up to which version the watches have told
         self.nodes = ObjectStore(kube, clock, None, node_parsers(self.namespace))
         self.region = ObjectStore(kube, clock, self.namespace, REGION_PARSERS)
         access = CloudAccess(kube, self.clouds, clock, self.namespace)
@@ -219,7 +220,7 @@ class NodeWorld:
             board=board,
         )
 
-    def look(self, times: int = 1, *, after: float = 3.0, cloud_moves: bool = True) -> None:
+    def reconcile(self, times: int = 1, *, after: float = 3.0, cloud_moves: bool = True) -> None:
         for _ in range(times):
             self.clock.advance(after)
             if cloud_moves:
@@ -239,9 +240,11 @@ class NodeWorld:
 
     def watch(self) -> None:
         """Watches that tell everything at once."""
+        told, self.told = self.told, self.kube.version
         for store in (self.nodes, self.region):
+            space = self.namespace if store is self.region else None
             for resource in store.resources:
-                for obj in self.kube.list(resource, self.namespace if store is self.region else None):
+                for obj in self.kube.changed_since(told, resource, space):
                     store.feed(resource, "MODIFIED", obj)
                 store.catch_up(resource)
 

@@ -8,7 +8,9 @@ megabyte of such headers unpacks to gigabytes before the first file is seen. Her
 from __future__ import annotations
 
 import gzip
+import io
 import tarfile
+import zlib
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO, cast
@@ -31,24 +33,34 @@ _WITHOUT_CONTENT = (
 )
 
 
-def read_archive(archive: Path) -> Iterator[tuple[str, bytes]]:
-    """Names and contents of a chart's files, in the archive's order, without unpacking to disk.
+def read_archive(archive: Path, packed: bytes | None = None) -> dict[str, bytes]:
+    """The contents of an archive's files by name in the order of their names, without unpacking to disk.
 
-    A chart lies in one directory of its archive, whose name is left out, as Helm does. Raises
-    ChartInvalid beyond the bounds, and OSError, EOFError, zlib.error and tarfile.TarError for what is no
-    archive.
+    Packed again, a chart is still the same. It lies in one directory of its archive, whose name is left
+    out, as Helm does. `packed` is the archive when it is not a file of its own. Raises ChartInvalid for
+    what is no archive and beyond the bounds.
     """
-    with gzip.open(archive) as unpacked:
-        stream = _Stream(archive, cast(BinaryIO, unpacked))
-        for path, size, is_file in _members(stream):
-            parts = PurePosixPath(path).parts
-            if len(parts) < 2 or not is_file:
-                stream.skip(size)
-                continue
-            name = "/".join(parts[1:])
-            if size > LARGEST_FILE:
-                raise stream.too_large(name)
-            yield name, stream.take(size)
+    try:
+        with (
+            io.BytesIO(packed) if packed is not None else archive.open("rb") as file,
+            gzip.open(file) as unpacked,
+        ):
+            stream = _Stream(archive, cast(BinaryIO, unpacked))
+            return dict(sorted(_files(stream)))
+    except (OSError, tarfile.TarError, EOFError, zlib.error) as error:
+        raise ChartInvalid(f"chart {archive} is not an archive of a chart ({type(error).__name__})") from None
+
+
+def _files(stream: _Stream) -> Iterator[tuple[str, bytes]]:
+    for path, size, is_file in _members(stream):
+        parts = PurePosixPath(path).parts
+        if len(parts) < 2 or not is_file:
+            stream.skip(size)
+            continue
+        name = "/".join(parts[1:])
+        if size > LARGEST_FILE:
+            raise stream.too_large(name)
+        yield name, stream.take(size)
 
 
 class _Stream:

@@ -1,6 +1,6 @@
 """Charts of repositories on the network: each pulled once, beside the work of whoever asks for it.
 
-A repository may hang, and looks at other releases must go on: a pull runs in a thread of its own and its
+A repository may hang, and passes over other releases must go on: a pull runs in a thread of its own and its
 caller waits for it only for a while. A repository that fails is left alone for a while that grows, for all
 of its charts together; a chart that is not there, or not what it should be, is left alone by itself.
 """
@@ -85,7 +85,7 @@ class _Repository:
 class PulledCharts:
     """Archives of charts in `https://`, `http://` and `oci://` repositories.
 
-    `patience`: seconds that a caller waits for a pull before it is told ChartPending. `learn` is told
+    `patience`: seconds that a caller waits for a pull before ChartPending is raised. `learn` is given
     the secrets that no log may show.
     """
 
@@ -220,9 +220,9 @@ class PulledCharts:
         failures = before.failures + 1 if before else 1
         wait = max(delay(failures, self._randomness.jitter()), error.retry_after or 0.0)
         again = timestamp(self._clock.now() + wait)
-        told = type(error)(f"{error}; tried again at {again}", wait)
-        rest = _Rest(told, now + wait, failures)
-        pull.error = told
+        reported = type(error)(f"{error}; tried again at {again}", wait)
+        rest = _Rest(reported, now + wait, failures)
+        pull.error = reported
         if whole:
             repository.rest = rest
             return

@@ -29,9 +29,9 @@ from controller.adapters.helm.recorded_hooks import (
 from controller.domain.api.names import (
     BUNDLE_LABEL,
     CHART_VERSION_LABEL,
+    DESIRED_AT_ROLLBACK_LABEL,
     DIGEST_LABEL,
     FORCE_LABEL,
-    HELD_DIGEST_LABEL,
     REMOVAL_LABEL,
     REVISION_LABEL,
     ROLLBACK_LABEL,
@@ -74,7 +74,7 @@ def revision(version: int, status: str, labels: Mapping[str, str], modified: flo
         forced=labels.get(FORCE_LABEL, ""),
         asked=labels.get(ROLLBACK_LABEL, ""),
         rolled_back_to=int(back_to) if rolled_back else 0,
-        held=labels.get(HELD_DIGEST_LABEL, "") if rolled_back else "",
+        desired_at_rollback=labels.get(DESIRED_AT_ROLLBACK_LABEL, "") if rolled_back else "",
         removing=labels.get(REMOVAL_LABEL) == str(version),
     )
 
@@ -161,7 +161,7 @@ class SecretRecords:
         _, record = self._read(release, namespace, version)
         return record.get("config") or {}
 
-    def standing(
+    def required_objects(
         self, release: str, namespace: str, version: int, *, names: Collection[str] | None = None
     ) -> tuple[KubeObject, ...]:
         _, record = self._read(release, namespace, version)

@@ -75,7 +75,7 @@ def serve_endpoint(endpoint: Endpoint, port: int, *, address: str = "") -> Threa
                 self.wfile.write(body)
 
         def log_message(self, format: str, *args: object) -> None:
-            """A probe every few seconds is no news."""
+            """A probe every few seconds is nothing new."""
 
     try:
         server = _server_class(address)((address, port), Handler)
@@ -97,7 +97,7 @@ class _Server(ThreadingHTTPServer):
         socketserver.TCPServer.server_bind(self)
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """Says what went wrong in one line; a client that went away in the middle is no news."""
+        """Says what went wrong in one line; a client that went away in the middle is nothing new."""
         error = sys.exc_info()[1]
         if not isinstance(error, OSError):
             reason = type(error).__name__

@@ -103,12 +103,12 @@ def _of_region(given: Mapping[str, Any]) -> dict[str, Any]:
         }
     except (TypeError, KeyError, ValueError):
         raise _as_keywords("regions cannot be read") from None
-    wanted = str(found.get("region_name") or (next(iter(regions)) if len(regions) == 1 else ""))
-    if wanted not in regions:
+    desired = str(found.get("region_name") or (next(iter(regions)) if len(regions) == 1 else ""))
+    if desired not in regions:
         raise _as_keywords("region_name has to be one of its regions")
-    own = {str(key).replace("-", "_"): value for key, value in regions[wanted].items()}
+    own = {str(key).replace("-", "_"): value for key, value in regions[desired].items()}
     auth = {**found["auth"], **(own.pop("auth", None) or {})}
-    return {**found, **own, "auth": auth, "region_name": wanted}
+    return {**found, **own, "auth": auth, "region_name": desired}
 
 
 def _judge_values(found: dict[str, Any], *, trusted: bool) -> None:

@@ -56,10 +56,10 @@ class GivenSecrets:
 
 def offline_charts(directory: Path, secrets: GivenSecrets) -> ChartStore:
     """The charts of this installation, and pulled ones kept for the next command."""
-    pulled = PulledCharts(
-        ChartCache(chart_cache()), SystemClock(), SystemRandomness(), read_secret=secrets.lookup
-    )
-    return ChartStore(directory, pulled=pulled, marks=ReadingMarks(chart_cache() / "reading"))
+    cache = ChartCache(chart_cache())
+    pulled = PulledCharts(cache, SystemClock(), SystemRandomness(), read_secret=secrets.lookup)
+    marks = ReadingMarks(chart_cache() / "reading")
+    return ChartStore(directory, pulled=pulled, cache=cache, marks=marks)
 
 
 def chart_cache() -> Path:

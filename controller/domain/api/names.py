@@ -23,7 +23,7 @@ DIGEST_LABEL = f"{GROUP}/digest"  # digest of chart and resolved values, first 4
 REVISION_LABEL = f"{GROUP}/revision"
 CHART_VERSION_LABEL = f"{GROUP}/chart-version"
 # Digest of the spec that the revision was made for: values, and the chart's name, version and place.
-# Unlike the digest above it can be told without the chart.
+# Unlike the digest above it can be computed without the chart.
 SPEC_DIGEST_LABEL = f"{GROUP}/spec-digest"
 
 # Under this name Helm applies the objects of releases, as the helm command line does. Drift is corrected
@@ -35,7 +35,7 @@ HELM_FIELD_MANAGER = "helm"
 FORCE_LABEL = f"{GROUP}/force"
 ROLLBACK_LABEL = f"{GROUP}/rollback"
 ROLLED_BACK_TO_LABEL = f"{GROUP}/rolled-back-to"
-HELD_DIGEST_LABEL = f"{GROUP}/held-digest"
+DESIRED_AT_ROLLBACK_LABEL = f"{GROUP}/desired-at-rollback"
 # The revision that we have begun to take apart: a record may say `uninstalling` of someone else's doing.
 REMOVAL_LABEL = f"{GROUP}/removal"
 

@@ -82,6 +82,7 @@ class Reason(StrEnum):
     WAITING_FOR_DEPENDENCY = "WaitingForDependency", NORMAL
     WAITING_FOR_DEPENDENTS = "WaitingForDependents", NORMAL
     BACKING_OFF = "BackingOff", WARNING
+    RIGHT_MISSING = "RightMissing", WARNING
     RETRYING = "Retrying", WARNING
     DRIFTED = "Drifted", WARNING
     DRIFT_RECURS = "DriftRecurs", WARNING
@@ -148,7 +149,7 @@ class Reason(StrEnum):
 
     # one maintenance
     PLANNED = "Planned", NORMAL
-    WAITING_FOR_TURN = "WaitingForTurn", NORMAL
+    QUEUED = "Queued", NORMAL
     MOVING_SERVERS = "MovingServers", NORMAL
     NODE_EMPTY = "NodeEmpty", NORMAL
     SERVERS_BLOCKED = "ServersBlocked", WARNING

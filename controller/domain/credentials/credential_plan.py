@@ -108,27 +108,27 @@ def plan_credentials(
     recorded: Mapping[str, Collection[str]],
     bundles: Collection[str],
 ) -> CredentialPlan:
-    """Compares what is wanted with what is stored.
+    """Compares what is desired with what is stored.
 
     `stored` has every Secret with our labels, and those of the wanted names whoever made them.
     `recorded` are the keys that each Secret is known to have had (`status.secrets`); `bundles` the
     services whose HelmBundle is still there: their data may still be in use.
     """
     changes: list[SecretChange] = []
-    troubles: list[CredentialProblem] = []
+    problems: list[CredentialProblem] = []
     desired = tuple(desired)
     for secret in desired:
         there = stored.get(secret.name)
-        trouble = _in_the_way(there)
-        if trouble:
-            troubles.append(CredentialProblem(secret.name, trouble))
+        problem = _in_the_way(there)
+        if problem:
+            problems.append(CredentialProblem(secret.name, problem))
             continue
         add, missing = _keys_to_add(secret, there, recorded.get(secret.name, ()))
-        troubles += missing
+        problems += missing
         if there is not None and there.immutable and add:
             names = ", ".join(sorted(add))
             text = f"it is immutable and lacks {names}; replace it by one that has them"
-            troubles.append(CredentialProblem(secret.name, text))
+            problems.append(CredentialProblem(secret.name, text))
             add = {}
         change = SecretChange(secret.name, secret.service, there, add, *_labels_and_owner(there, volumes))
         if there is None:
@@ -140,7 +140,7 @@ def plan_credentials(
     rest = [there for name, there in sorted(stored.items()) if name not in kept and there.ours]
     remove = tuple(there for there in rest if _removable(there, volumes, bundles))
     changes += [_change_of_owner(there, volumes) for there in rest if _owner_differs(there, volumes, remove)]
-    return CredentialPlan(tuple(changes), remove, tuple(troubles))
+    return CredentialPlan(tuple(changes), remove, tuple(problems))
 
 
 def plan_farewell(stored: Iterable[StoredSecret], volumes: VolumePolicy) -> CredentialPlan:
@@ -170,7 +170,7 @@ def _keys_to_add(
     empty = there.empty if there else frozenset[str]()
     add: dict[str, str] = {}
     lost: list[str] = []
-    troubles: list[CredentialProblem] = []
+    problems: list[CredentialProblem] = []
     for key, kind in secret.credentials.items():
         if key in filled:
             continue
@@ -179,7 +179,7 @@ def _keys_to_add(
                 add[key] = kind
             else:
                 text = f"{key} cannot be derived without its private key; name both keys or none"
-                troubles.append(CredentialProblem(secret.name, text))
+                problems.append(CredentialProblem(secret.name, text))
         elif key in recorded and key not in empty:
             lost.append(key)
         else:
@@ -191,8 +191,8 @@ def _keys_to_add(
             f"{', '.join(sorted(lost))} was there and is gone; restore it from a backup, "
             "or add the key with an empty value to have a new one made"
         )
-        troubles.append(CredentialProblem(secret.name, text))
-    return add, troubles
+        problems.append(CredentialProblem(secret.name, text))
+    return add, problems
 
 
 def _labels_and_owner(there: StoredSecret | None, volumes: VolumePolicy) -> tuple[bool, Owner]:

@@ -23,7 +23,7 @@ OTHER_HOOKS = frozenset({"test", "test-success", "test-failure", "pre-delete", "
 class Rollout:
     """Counts of pods as the workload's own controller publishes them.
 
-    `desired` pods are wanted; `current` exist; `updated` are of the newest template; `ready` and
+    `desired` pods are desired; `current` exist; `updated` are of the newest template; `ready` and
     `available` of all that exist. `partition` pods of a StatefulSet are kept at the older template;
     `on_delete`: pods take the newest template only when someone deletes them.
     """
@@ -241,10 +241,10 @@ def _daemonset(spec: Mapping[str, Any], status: Mapping[str, Any]) -> Rollout:
 
 def _job(spec: Mapping[str, Any], status: Mapping[str, Any]) -> Rollout:
     # Without completions, any one success completes the Job (batch/v1 JobSpec).
-    wanted = _count(spec.get("completions"), 1)
+    desired = _count(spec.get("completions"), 1)
     done = _count(status.get("succeeded"))
     return Rollout(
-        desired=wanted, current=_count(status.get("active")), ready=min(done, wanted), available=done
+        desired=desired, current=_count(status.get("active")), ready=min(done, desired), available=done
     )
 
 

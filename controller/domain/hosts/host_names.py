@@ -137,8 +137,8 @@ class _Search:
     ) -> None:
         self._present = present
         self._remembered = remembered
-        self.computes = {one.host for one in view.services} | {one.host for one in view.hypervisors}
-        self._agents = {one.host for one in view.agents}
+        self.computes = view.compute_hosts
+        self._agents = view.agent_hosts
         self._stated = Counter(one.stated for one in present.values() if one.stated)
         # What a person says of a Node or a host ends what addresses say of it.
         self._addressed = {

@@ -148,8 +148,8 @@ def has_begun(maintenance: Mapping[str, Any]) -> bool:
 
 def is_put_back(maintenance: Mapping[str, Any]) -> bool:
     """Whether a NodeMaintenance only waits for moves to confirm: its host is managed as usual again."""
-    said = find((maintenance.get("status") or {}).get("conditions") or (), "Ready").get("reason")
-    return bool(maintenance["metadata"].get("deletionTimestamp")) and said == Reason.MOVES_UNCONFIRMED
+    reason = find((maintenance.get("status") or {}).get("conditions") or (), "Ready").get("reason")
+    return bool(maintenance["metadata"].get("deletionTimestamp")) and reason == Reason.MOVES_UNCONFIRMED
 
 
 def is_automatic(maintenance: Mapping[str, Any]) -> bool:
@@ -319,19 +319,19 @@ def _left_as_is(service: ComputeService) -> NextStep:
 def _ready(facts: HostFacts, node: ComputeNode, service: ComputeService, now: float) -> NextStep:
     if facts.maintenance:
         return NextStep(Step.NOTHING, Reason.IN_MAINTENANCE, f"in maintenance by {facts.maintenance}")
-    held = facts.is_forced_down_by_us
+    forced_by_us = facts.is_forced_down_by_us
     if node.cordoned:
         return _cordoned(facts, node, service, now)
-    if service.forced_down and not held:
+    if service.forced_down and not forced_by_us:
         text = "its compute service was forced down by someone else and is not changed"
         return NextStep(Step.NOTHING, Reason.DISABLED_BY_OTHERS, text)
-    if service.enabled and not held:
+    if service.enabled and not forced_by_us:
         return _serving(facts, node, service, now)
     before = reason_before(service.reason)
-    if before is not None and not held:
+    if before is not None and not forced_by_us:
         text = "its compute service is disabled again for what somebody had disabled it"
         return NextStep(Step.DISABLE, Reason.DISABLED_BY_OTHERS, text, mark=before)
-    if not held and not is_ours(service.reason):
+    if not forced_by_us and not is_ours(service.reason):
         return _left_as_is(service)
     return _return(facts, node, service, now)
 

@@ -198,7 +198,7 @@ def machine_facts(obj: Mapping[str, Any], namespace: str) -> NodeFacts:
         message = "; ".join(part for part in (message, "it is being removed") if part)
     notes = node_notes(namespace, obj)
     boot = str(((obj.get("status") or {}).get("nodeInfo") or {}).get("bootID") or "")
-    wanted = ((labels.get(AGGREGATE_LABEL), ""), (labels.get(ZONE_LABEL), labels.get(ZONE_LABEL)))
+    desired = ((labels.get(AGGREGATE_LABEL), ""), (labels.get(ZONE_LABEL), labels.get(ZONE_LABEL)))
     return NodeFacts(
         name=str(meta["name"]),
         roles=roles,
@@ -218,7 +218,7 @@ def machine_facts(obj: Mapping[str, Any], namespace: str) -> NodeFacts:
         machine=machine_of(obj),
         losses=_times(notes.get(LOSSES_ANNOTATION)),
         declined=seconds_of(notes.get(NO_EVACUATION_ANNOTATION)),
-        aggregates=tuple((str(name), str(zone or "")) for name, zone in wanted if name),
+        aggregates=tuple((str(name), str(zone or "")) for name, zone in desired if name),
     )
 
 
@@ -279,18 +279,18 @@ def node_entries(
     OpenStack has been observed. The entry of a compute node that is gone stays until its report says
     that nothing of it is left.
     """
-    told = reports or {}
+    by_node = reports or {}
     result = {}
     for node in sorted(nodes, key=lambda one: one.name):
         began = node.since if node.state == NodeState.NOT_READY and node.since else now
         entry = {"roles": list(node.roles), "state": str(node.state), "message": node.message}
         old = before.get(node.name) or {}
-        report = told.get(node.name)
+        report = by_node.get(node.name)
         if unknown:
             report = _reported_before(report, old, unknown, is_compute=node.is_compute)
         result[node.name] = _entry(entry, old, report, began, now) | _age(report, old, as_of or now)
     for name in sorted(before.keys() - result.keys()):
-        report, old = told.get(name), before[name] or {}
+        report, old = by_node.get(name), before[name] or {}
         if old.get("uid") and not (report is not None and report.forget):
             gone = {"roles": old.get("roles") or [], "state": str(NodeState.REMOVED), "message": ""}
             if unknown:

@@ -357,15 +357,15 @@ def between_agents(
     need not be asked about again. None where all were asked about.
     """
     lost: list[NetworkMove] = []
-    held: dict[tuple[str, str], NetworkMove] = {}
+    placed: dict[tuple[str, str], NetworkMove] = {}
     for move in known:
         if move.kind != Kind.ROUTER or not move.requested or move.state == NetworkMoveState.DONE:
             continue
-        if (lost or held) and outlook.late():
-            return lost, held
+        if (lost or placed) and outlook.late():
+            return lost, placed
         routing = {one.id for one in outlook.agents if one.kind == L3}
         if any(one in routing for one in outlook.holders(move.id, move.kind)):
-            held[move.key] = replace(move, state=NetworkMoveState.DONE, message="")
+            placed[move.key] = replace(move, state=NetworkMoveState.DONE, message="")
             continue
         fit = {one.id for one in outlook.agents if _takes(one, L3)}
         ranked = sorted((_refusal(move, one), one != move.target, one != move.source, one) for one in fit)

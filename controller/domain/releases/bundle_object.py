@@ -32,7 +32,7 @@ _DRIFT = ("Correct", "Warn", "Ignore")
 
 @dataclass(frozen=True, kw_only=True)
 class Bundle(ObjectMeta):
-    """One HelmBundle: who it is, and what is wanted of its releases."""
+    """One HelmBundle: who it is, and what is desired of its releases."""
 
     spec: BundleSpec
 
@@ -204,9 +204,9 @@ class _Reader:
             self.refuse(path, f"expected a map, got {a(item)}")
             item = {"name": "?", "chart": {"name": "?", "path": "?"}}
         name = self.text(item, "name", f"{path}.name", required=True)
-        wanted = self.items(item, "dependsOn", f"{path}.dependsOn")
-        depends_on = tuple(dependency for dependency in wanted if isinstance(dependency, str))
-        if len(depends_on) < len(wanted):
+        desired = self.items(item, "dependsOn", f"{path}.dependsOn")
+        depends_on = tuple(dependency for dependency in desired if isinstance(dependency, str))
+        if len(depends_on) < len(desired):
             self.refuse(f"{path}.dependsOn", "expected names of releases")
         if name and name in depends_on:
             self.refuse(f"{path}.dependsOn", "a release cannot depend on itself")
@@ -273,7 +273,7 @@ class _Reader:
         places = {release.name: place for place, release in enumerate(releases)}
         order: TopologicalSorter[str] = TopologicalSorter()
         for release in releases:
-            # What depends on itself is told by its own problem.
+            # What depends on itself is reported by its own problem.
             inside = [name for name in release.depends_on if name in places and name != release.name]
             order.add(release.name, *inside)
         try:

@@ -19,6 +19,9 @@ FIGHT_PAUSE = 15.0
 # The longest pause, in seconds, after a failure that was none of the release's own.
 INTERRUPTED_CAP = 60.0
 
+# The pause, in seconds, after each failure for want of a right, which only somebody else can grant.
+DENIED_PAUSE = 60.0
+
 # How often, in seconds, it is looked whether a hook has ended that no action waits for.
 HOOK_CHECK_SECONDS = 5.0
 
@@ -58,7 +61,7 @@ def gates(situation: ReleaseSituation) -> tuple[Check, ...]:
 
 def no_slot() -> NextAction:
     """What the gate `Slot` says. Whoever frees a slot has the bundle looked at in its turn."""
-    text = "waits for its turn: as many releases as may be are being worked on"
+    text = "waits: as many releases as allowed at once are being changed"
     return NextAction(Action.WAIT, Reason.WAITING_FOR_SLOT, text)
 
 
@@ -146,10 +149,17 @@ def _backoff(situation: ReleaseSituation, step: NextAction) -> NextAction | None
     failures = last.failures - (last.action == Action.UNLOCK)
     if failures == 0:
         return None
-    cap = min(situation.retry_cap, INTERRUPTED_CAP) if last.interrupted else situation.retry_cap
-    due = last.finished + backoff.delay(failures, situation.jitter, cap=cap)
+    if last.lacks_right:
+        pause = DENIED_PAUSE
+    else:
+        cap = min(situation.retry_cap, INTERRUPTED_CAP) if last.interrupted else situation.retry_cap
+        pause = backoff.delay(failures, situation.jitter, cap=cap)
+    due = last.finished + pause
     if due <= situation.now:
         return None
+    if last.lacks_right:
+        text = f"tried every minute, next at {timestamp(due + 1)}"
+        return NextAction(Action.WAIT, Reason.RIGHT_MISSING, text, again_after=due - situation.now)
     # The moment, not the seconds left: a message that counts down would be a status write a second.
     text = f"failed {last.failures} time(s), next try at {timestamp(due + 1)}"
     return NextAction(Action.WAIT, Reason.BACKING_OFF, text, again_after=due - situation.now)
@@ -182,7 +192,7 @@ def _plan(situation: ReleaseSituation, step: NextAction) -> NextAction | None:
         begun = recorded is not None and recorded.digest == situation.desired
     if begun:
         return None
-    text = f"the bundle's mode is Plan: status.plan tells what its {step.action} would do"
+    text = f"the bundle's mode is Plan: status.plan shows what its {step.action} would do"
     return NextAction(Action.NOTHING, Reason.PLAN_PENDING, text)
 
 

@@ -184,8 +184,8 @@ def reported_hooks(job: str, verdict: WorkloadVerdict, redact: Callable[[str], s
     """A verdict on a hook in a sentence or two. Redacted before anything is cut."""
     named = verdict.text if verdict.text.startswith("Job ") else f"Job {job}: {verdict.text}"
     parts = [redact(named), redact(f"unmet: {unmet}") if unmet else ""]
-    said = " ".join(redact(verdict.output).split()) if verdict.output else ""
-    if len(said) > OUTPUT_SHOWN:
+    output = " ".join(redact(verdict.output).split()) if verdict.output else ""
+    if len(output) > OUTPUT_SHOWN:
         # The end of an output says more than its beginning.
-        said = f"… {said[-OUTPUT_SHOWN:]}"
-    return shorten("; ".join(part for part in parts if part) + (f': "{said}"' if said else ""), 1000)
+        output = f"… {output[-OUTPUT_SHOWN:]}"
+    return shorten("; ".join(part for part in parts if part) + (f': "{output}"' if output else ""), 1000)

@@ -80,14 +80,14 @@ def takes_claims_along(statefulset: KubeObject) -> bool:
     return _retention(statefulset).get("whenDeleted") == "Delete"
 
 
-def claims_lost_by_scaling(live: KubeObject, wanted: KubeObject) -> str:
+def claims_lost_by_scaling(live: KubeObject, desired: KubeObject) -> str:
     """What a StatefulSet would delete of its claims with its last pods, empty when nothing."""
-    if _retention(wanted).get("whenScaled") != "Delete" or not claim_patterns(wanted):
+    if _retention(desired).get("whenScaled") != "Delete" or not claim_patterns(desired):
         return ""
-    before, after = _replicas(live), _replicas(wanted)
+    before, after = _replicas(live), _replicas(desired)
     if after >= before:
         return ""
-    return f"StatefulSet/{wanted['metadata']['name']} from {before} to {after} replicas"
+    return f"StatefulSet/{desired['metadata']['name']} from {before} to {after} replicas"
 
 
 def _retention(statefulset: KubeObject) -> Mapping[str, Any]:

@@ -50,7 +50,7 @@ class CloudsExport:
         self._kube = kube
 
     def ensure(
-        self, osdpl: KubeObject, bundles: Iterable[KubeObject], *, only_look: bool = False
+        self, osdpl: KubeObject, bundles: Iterable[KubeObject], *, read_only: bool = False
     ) -> ExportedClouds:
         """Writes the Secret where it differs. Raises Conflict, KubeError.
 
@@ -62,7 +62,7 @@ class CloudsExport:
         if there is not None and not _is_ours(there):
             return ExportedClouds(keys & {CLOUDS_KEY, CLOUDS_CA_KEY})
         admin = _administrator(bundles, namespace)
-        if admin is None or only_look:
+        if admin is None or read_only:
             return ExportedClouds(keys)
         password = self._text(admin.password, namespace)
         if password is None:

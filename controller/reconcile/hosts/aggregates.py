@@ -95,13 +95,13 @@ class HostAggregates:
         if live is None or fresh is None or not fresh.is_compute:
             return 0
         refused: CloudRefused | KubeError | None = None
-        changes, wanted = misplaced(fresh, host, view), dict(fresh.aggregates)
+        changes, desired = misplaced(fresh, host, view), dict(fresh.aggregates)
         for name, member in changes:
             known = next((one for one in view.aggregates if one.name == name), None)
             note = _noted(live, self._namespace)
             try:
                 if known is None or (note.is_of(known) and known.bare):
-                    known = self._made(node.name, name, wanted[name], cloud, note, begun=known is not None)
+                    known = self._made(node.name, name, desired[name], cloud, note, begun=known is not None)
                 elif note.name == name:
                     self._note(node.name, "")
                 cloud.place_host(known, host, member=member)
@@ -150,12 +150,12 @@ class _Making:
     name: str
     since: float
 
-    def holds_at(self, moment: float) -> bool:
+    def valid_at(self, moment: float) -> bool:
         """Whether what came about then may have come of what was noted."""
         return -CLOCKS_DIFFER <= moment - self.since <= MADE_WITHIN
 
     def is_of(self, aggregate: Aggregate) -> bool:
-        return aggregate.name == self.name and self.holds_at(aggregate.created)
+        return aggregate.name == self.name and self.valid_at(aggregate.created)
 
 
 def _noted(node: KubeObject, namespace: str) -> _Making:
@@ -166,10 +166,10 @@ def _noted(node: KubeObject, namespace: str) -> _Making:
 
 def misplaced(node: NodeFacts, host: str, view: CloudView) -> list[tuple[str, bool]]:
     """The aggregates, by name, that the host is to come into (True), or to leave of those that we made."""
-    wanted = dict(node.aggregates)
+    desired = dict(node.aggregates)
     inside = {one.name for one in view.aggregates if host in one.hosts}
     ours = {one.name for one in view.aggregates if one.ours}
     return [
-        *((name, True) for name in sorted(wanted.keys() - inside)),
-        *((name, False) for name in sorted((inside & ours) - wanted.keys())),
+        *((name, True) for name in sorted(desired.keys() - inside)),
+        *((name, False) for name in sorted((inside & ours) - desired.keys())),
     ]

@@ -166,14 +166,14 @@ class HostsReconciler:
         self._board.write(HostFindings(reports, breaker_open, paused=_paused(snapshot), strangers=strangers))
         return turns.changed
 
-    # -- what is told -------------------------------------------------------------------------------
+    # -- what is reported ---------------------------------------------------------------------------
 
     def _report_unknown(self, why: str, locks: LockedNodes, paused: str) -> None:
         """OpenStack cannot be observed: what it last reported stays, marked with its time."""
         before = self._board.read()
-        told = with_locks(before.reports, locks)
+        reported = with_locks(before.reports, locks)
         # A new process knows nothing yet: what the status says of its nodes stays.
-        reports = {name: told[name] for name in before.reports}
+        reports = {name: reported[name] for name in before.reports}
         self._board.write(replace(before, reports=reports, paused=paused, unknown=why, as_of=self._known))
 
     def _report(self, host: HostFacts, decision: NextStep, snapshot: NodesSnapshot) -> None:

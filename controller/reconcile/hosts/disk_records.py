@@ -114,11 +114,11 @@ class DiskRecords:
         }
         self._read_at = {source: at for source, at in self._read_at.items() if source in sources}
         due = [one for one in sources - begun if now - self._read_at.get(one, -READ_EVERY) >= READ_EVERY]
-        turn = self._order.of(due, lambda one: one)[:READ_AT_ONCE]
-        for source in turn:
+        chosen = self._order.of(due, lambda one: one)[:READ_AT_ONCE]
+        for source in chosen:
             self._order.reached(source)
-        self._read_at |= dict.fromkeys([*begun, *turn], now)
-        return {source: self._configuration(*source) for source in (*begun, *turn)}
+        self._read_at |= dict.fromkeys([*begun, *chosen], now)
+        return {source: self._configuration(*source) for source in (*begun, *chosen)}
 
     def _configuration(self, kind: str, name: str) -> _Configuration:
         """What cannot be read is a configuration that is not clear, too."""

@@ -50,21 +50,21 @@ class DrainLockReasons:
         """
         groups = quorum_groups(workloads, snapshot.pods)
         former = [name for name in snapshot.former_computes() if name not in snapshot.nodes]
-        wanted: dict[str, str] = {}
+        desired: dict[str, str] = {}
         for name in [*snapshot.nodes, *former]:
             broken = groups_broken_by(name, groups)
             if broken:
-                wanted[name] = f"its loss breaks the majority of {', '.join(broken)}"
+                desired[name] = f"its loss breaks the majority of {', '.join(broken)}"
                 continue
             servers = _servers(name, snapshot, view) if view is not None else 0
             if not servers or not self._concerns(name, snapshot):
                 continue
             if name not in former or self._kube.get(NODE, name) is not None:
-                wanted[name] = f"{servers} servers are on it"
-        for name in wanted:
+                desired[name] = f"{servers} servers are on it"
+        for name in desired:
             self._empty.observe(name, False, self._clock.now())
         return self._locks.ensure(
-            wanted,
+            desired,
             self._clock.now(),
             lambda name: self._why_still(name, snapshot, view, cloud),
             lambda names: self._order.of(names, str),

@@ -1,4 +1,4 @@
-"""What is told of each Node's host, for `status.nodes`."""
+"""What is reported of each Node's host, for `status.nodes`."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def host_reports(
 
 
 def with_locks(reports: Mapping[str, HostReport], locks: LockedNodes) -> dict[str, HostReport]:
-    """The reports, with what is told of the locks now."""
+    """The reports, with what is reported of the locks now."""
     names = reports.keys() | locks.reasons.keys() | locks.failing.keys()
     result = {}
     for name in names:

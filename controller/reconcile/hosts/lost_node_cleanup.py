@@ -63,11 +63,11 @@ class LostNodeCleanup:
         for uid, one in due.items():
             if self._pauses.over(uid):
                 self._delete(one)
-        told: dict[str, str] = {}
+        refusals: dict[str, str] = {}
         for uid, why in self._refused.items():
             node = due[uid].node
-            told[node] = f"{told[node]}; {why}" if node in told else why
-        return told
+            refusals[node] = f"{refusals[node]}; {why}" if node in refusals else why
+        return refusals
 
     def _delete(self, one: _Due) -> None:
         try:

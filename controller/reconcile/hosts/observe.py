@@ -168,7 +168,7 @@ class NodesObserver:
         daemons = daemons_by_node(pod for pod in snapshot.pods if pod.node in computes)
         self._seen.keep({(name, what) for name in names for what in ("service", "cell")} | {("", "agents")})
         maintenances = snapshot.maintenances_by_host(view)
-        held = self._forced_down.observe(view)
+        forced = self._forced_down.observe(view)
         found = []
         for name in names:
             before = snapshot.known.get(name) or snapshot.known.get(heirs.get(name, "")) or KnownHost()
@@ -176,7 +176,7 @@ class NodesObserver:
             taken = owner if owner != name else ""
             facts = self._host(name, snapshot, view, known=before, listed=maintenances)
             unready = unready_daemons(daemons, name)
-            ours = held.get(facts.host, "")
+            ours = forced.get(facts.host, "")
             found.append(replace(facts, unready_pods=unready, taken_over=taken, forced_down_by_us=ours))
         return found
 

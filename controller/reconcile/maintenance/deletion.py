@@ -73,9 +73,9 @@ class MaintenanceDeletion:
             # Such as the uncordon, which comes last: routers that are on no agent do not wait for that.
             refused = error
         outlook = agents.outlook(work.host, deadline=work.spec.server_deadline, now=work.now)
-        lost, held = between_agents(work.network, outlook)
-        if lost or held is not None:
-            work = replace(work, network=[(held or {}).get(one.key, one) for one in work.network])
+        lost, placed = between_agents(work.network, outlook)
+        if lost or placed is not None:
+            work = replace(work, network=[(placed or {}).get(one.key, one) for one in work.network])
             self._give_back(work, lost, cloud, overdue=overdue)
             return BUSY_EVERY
         if refused is not None:

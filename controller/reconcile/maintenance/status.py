@@ -89,7 +89,7 @@ class MaintenanceWork:
 
     @property
     def planning(self) -> bool:
-        """Whether it only tells what it would do; what has begun goes on, whatever is asked for later."""
+        """Whether it only shows what it would do; what has begun goes on, whatever is asked for later."""
         return self.spec.dry_run and not self.started
 
     @property
@@ -258,15 +258,15 @@ def conditions_of(observed: ObservedStatus, generation: int) -> list[Condition]:
     """The conditions that say the same."""
     done = observed.phase in (Phase.COMPLETED, Phase.PLANNED)
     busy = observed.phase in (Phase.MOVING, Phase.ROLLING_BACK, Phase.WAITING, Phase.PENDING)
-    told = observed.message
+    message = observed.message
     return [
-        Condition("Ready", "True" if done else "False", observed.reason, told, generation),
-        Condition("Reconciling", "True" if busy else "False", observed.reason, told, generation),
+        Condition("Ready", "True" if done else "False", observed.reason, message, generation),
+        Condition("Reconciling", "True" if busy else "False", observed.reason, message, generation),
         Condition(
             "Stalled",
             "True" if observed.phase == Phase.BLOCKED else "False",
             observed.reason,
-            told,
+            message,
             generation,
         ),
     ]

@@ -18,7 +18,7 @@ log = logging.getLogger(__name__)
 # Kubernetes holds back because it ends again and again.
 SILENT_AFTER = 60.0
 CHECK_SECONDS = 10.0
-# Looks further apart tell nothing of what was between them: while the API server is away nobody renews.
+# Passes further apart tell nothing of what was between them: while the API server is away nobody renews.
 FAR_APART = 30.0
 # Renewals that we see further apart than this are a container's that has died between them.
 GAP = 20.0
@@ -81,7 +81,7 @@ class OtherContainers:
         self._namespace = namespace
         self._changed = changed
         self._heard: dict[str, _Heard] = {}
-        self._looked = clock.monotonic()
+        self._observed_at = clock.monotonic()
         self._silence = SilentContainers(unheard=frozenset(self._containers))
 
     def silence(self) -> SilentContainers:
@@ -92,7 +92,7 @@ class OtherContainers:
         """Reads the Leases; seconds until the next pass. Raises KubeError."""
         leases = {name: self._kube.get(LEASE, lease_name(name), self._namespace) for name in self._containers}
         now = self._clock.monotonic()
-        blind, self._looked = now - self._looked > FAR_APART, now
+        blind, self._observed_at = now - self._observed_at > FAR_APART, now
         for name, lease in leases.items():
             stamp = _stamp(lease)
             known = self._heard.setdefault(name, _Heard(stamp, now))

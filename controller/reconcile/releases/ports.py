@@ -1,4 +1,4 @@
-"""What the reconciler of bundles is given: its ports, its settings, and whom it tells."""
+"""What the reconciler of bundles is given: its ports, its settings, and whom it notifies."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ class BundleSettings:
 
 @dataclass(frozen=True)
 class BundleListeners:
-    """Whom the reconciler of bundles tells what.
+    """Whom the reconciler of bundles notifies of what.
 
     `requeue(key)` has another bundle looked at: an ended action may be what others wait for.
     `note_end(key)` has a bundle looked at whose action has ended, also by a container that is told to stop:
     how it ended is in no status yet.
-    `learn(texts)` tells the log which secrets must not be in it. `abandon()` ends the process when a
-    Helm action outlived its end and cannot be told what it may still write.
+    `learn(texts)` gives the log which secrets must not be in it. `abandon()` ends the process when a
+    Helm action outlived its end, and nobody knows what it may still write.
     """
 
     requeue: Callable[[BundleKey], None]

@@ -25,7 +25,7 @@ RETRY_EVERY = 0.5
 # A holder gives up well before others may take over: client-go keeps the same distance
 # (leaderelection: RenewDeadline 10 s under LeaseDuration 15 s).
 GIVE_UP_AFTER = 10.0
-# Seconds. No look at anything takes as long as this; what does is told on the Lease, which is renewed by
+# Seconds. No pass takes as long as this; what does is reported on the Lease, which is renewed by
 # a thread of its own whatever the work does.
 STUCK_AFTER = 120.0
 

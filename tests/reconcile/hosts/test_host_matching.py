@@ -29,33 +29,33 @@ def test_a_compute_with_its_domain_is_enabled() -> None:
     world = world_of(cmp1="10.0.0.1", cmp2="10.0.0.2")
     disabled_at_first(world, FQDN)
     world.cloud.agents["a"] = Agent("a", FQDN, "Open vSwitch agent", True)
-    world.look(3)
+    world.reconcile(3)
     assert world.cloud.services[FQDN].enabled
     assert world.status("cmp1")["host"] == FQDN
 
 
 def test_it_follows_its_node_and_is_remembered() -> None:
     world = world_of(cmp1="10.0.0.1", cmp2="10.0.0.2")
-    world.look(3)
+    world.reconcile(3)
     world.cordon("cmp1")
-    world.look(3)
+    world.reconcile(3)
     assert not world.cloud.services[FQDN].enabled
     world.cordon("cmp1", False)
-    world.look(3)
+    world.reconcile(3)
     assert world.cloud.services[FQDN].enabled
     world.kube.delete(NODE, "cmp1")
     world.restart()
-    world.look(3)
+    world.reconcile(3)
     assert not world.cloud.services[FQDN].enabled
 
 
 def test_a_drain_of_it_is_held_back_and_a_maintenance_moves_its_servers() -> None:
     world = world_of(cmp1="10.0.0.1", cmp2="10.0.0.2")
     world.cloud.boot(2, FQDN)
-    world.look(3)
+    world.reconcile(3)
     assert world.kube.get(POD, "osctl-drain-lock-cmp1", world.namespace) is not None
     world.maintain("firmware", "cmp1", mode="Migrate")
-    world.look(30)
+    world.reconcile(30)
     assert world.maintenance("firmware")["progress"] == "2/2"
     assert {one.host for one in world.cloud.hosted.values()} == {"cmp2.example.org"}
 
@@ -71,10 +71,10 @@ def test_a_host_that_may_be_of_two_nodes_is_nobodys_until_a_person_says_whose() 
     world.cordon("cmp1")
     world.set_ready("node-7", False)
     world.fencing.answers = True
-    world.look(60)
+    world.reconcile(60)
     world.maintain("firmware", "cmp1", mode="Migrate")
     world.maintain("dead", "node-7", mode="Evacuate", fenced=True)
-    world.look(10)
+    world.reconcile(10)
     assert world.cloud.writes == []
     for name in ("cmp1", "node-7"):
         assert world.status(name)["reason"] == "HostAmbiguous"
@@ -85,7 +85,7 @@ def test_a_host_that_may_be_of_two_nodes_is_nobodys_until_a_person_says_whose() 
     assert world.condition("NodesReady")["status"] == "False"
 
     world.annotate("node-7", host="cmp1")
-    world.look(3)
+    world.reconcile(3)
     assert world.status("node-7")["host"] == "cmp1"
     assert world.status("cmp1")["reason"] == "HostAmbiguous"
 
@@ -96,25 +96,25 @@ def test_a_node_for_networks_that_may_be_two_hosts_is_told() -> None:
     world.give_address("net1", "10.0.0.5")
     for host, address in (("net1", ""), ("net1.example.org", "10.0.0.5")):
         world.cloud.agents[host] = Agent(host, host, "Open vSwitch agent", True, address=address)
-    world.look(3)
+    world.reconcile(3)
     assert world.status("net1")["reason"] == "HostAmbiguous"
 
 
 def test_what_has_begun_goes_no_further_in_doubt_and_is_rolled_back() -> None:
     world = NodeWorld("cmp1", "cmp2")
     world.cloud.boot(3, "cmp1")
-    world.look(3)
+    world.reconcile(3)
     world.maintain("firmware", "cmp1", mode="Cordon")
-    world.look(5)
+    world.reconcile(5)
     assert not world.cloud.services["cmp1"].enabled
     world.add_node("node-7")
     world.give_address("node-7", "10.0.0.7")
     world.cloud.addresses["cmp1"] = "10.0.0.7"
-    world.look(5)
+    world.reconcile(5)
     assert "HostAmbiguous" in str(world.maintenance("firmware")["conditions"])
     world.kube.delete(NODE, "node-7")
     world.restart()
-    world.look(5)
+    world.reconcile(5)
     assert "HostAmbiguous" not in str(world.maintenance("firmware")["conditions"])
 
 
@@ -123,15 +123,15 @@ def test_a_node_without_a_host_and_a_host_without_a_node_are_named() -> None:
     world.add_node("cmp1")
     world.cloud.add_host(FQDN)
     world.cloud.addresses[FQDN] = "172.16.0.1"
-    world.look(3)
+    world.reconcile(3)
     world.clock.advance(700)
-    world.look(3)
+    world.reconcile(3)
     message = world.status("cmp1")["message"]
     assert world.status("cmp1")["reason"] == "ComputeMissing"
     assert FQDN in message and f"kubectl annotate node cmp1 {world.namespace}.osctl.dev/host=HOST" in message
     assert world.region_status()["hostsWithoutNode"] == [FQDN]
     world.annotate("cmp1", host=FQDN)
-    world.look(3)
+    world.reconcile(3)
     assert world.status("cmp1")["reason"] == "InService"
     assert "hostsWithoutNode" not in world.region_status()
 
@@ -139,7 +139,7 @@ def test_a_node_without_a_host_and_a_host_without_a_node_are_named() -> None:
 def test_a_host_of_no_node_is_told_and_no_fault() -> None:
     world = world_of(cmp1="10.0.0.1")
     world.cloud.add_host("somebody.example.org")
-    world.look(3)
+    world.reconcile(3)
     told = world.condition("NodesReady")
     assert told["status"] == "True" and "somebody.example.org" in told["message"]
     assert world.cloud.writes == []
@@ -161,9 +161,9 @@ def test_a_compute_that_only_its_address_can_tell_is_mapped_to_a_cell() -> None:
             "spec": {"schedule": "0 * * * *", "jobTemplate": job},
         }
     )
-    world.look(40)
+    world.reconcile(40)
     assert len(world.kube.list(JOB, world.namespace)) == 1
     world.cloud.unmapped.clear()
     world.cloud.addresses[FQDN] = "10.0.0.1"
-    world.look(3)
+    world.reconcile(3)
     assert world.status("cmp1")["host"] == FQDN

@@ -48,9 +48,9 @@ def _owner(live: dict[str, Any]) -> str:
 
 
 def _refused(kube: Kube, job: dict[str, Any], namespace: str) -> bool:
-    wanted = {**job, "metadata": {**job["metadata"], "namespace": namespace}}
+    desired = {**job, "metadata": {**job["metadata"], "namespace": namespace}}
     try:
-        kube.apply(wanted, manager=HELM_FIELD_MANAGER, dry_run=True)
+        kube.apply(desired, manager=HELM_FIELD_MANAGER, dry_run=True)
     except ObjectRefused as error:
         # The words of apimachinery's ValidateImmutableField; any other refusal is for Helm to report.
         return "field is immutable" in str(error)

@@ -24,7 +24,7 @@ def uninstall(ports: ReleasePorts, request: ActionRequest, cancellation: Cancell
     """
     # First what Helm would leave, then the release: a kill in between leaves the release, so that
     # this is done again. The other order would forget what there was. And before either the
-    # record, so that a release that is wanted again is not taken for whole.
+    # record, so that a release that is desired again is not taken for whole.
     records, release, namespace = ports.records, request.release, request.namespace
     try:
         records.mark_uninstalling(release, namespace, request.version)
@@ -39,7 +39,7 @@ def uninstall(ports: ReleasePorts, request: ActionRequest, cancellation: Cancell
         records.delete_claims(release, namespace)
     else:
         kept = VolumeKeeper(ports.kube, records).keep(release, namespace, NOTHING)
-    # A release that is wanted again is installed again right away: what its deletion would clean up,
+    # A release that is desired again is installed again right away: what its deletion would clean up,
     # or wait for, is wanted by nobody any more.
     allowed = for_good and not request.skip_hooks
     hooks = allowed and state.runs_hooks and not _is_ending(ports.kube, namespace)

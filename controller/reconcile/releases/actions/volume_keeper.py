@@ -120,7 +120,7 @@ class VolumeKeeper:
     def take_up(self, release: str, namespace: str, names: Iterable[str], version: int) -> tuple[str, ...]:
         """Of these kept claims, those that the revision does not have. The others lose the label.
 
-        They have it where a container was killed, or a wish taken back, before Helm was called.
+        They have it where a container was killed, or a change taken back, before Helm was called.
         """
         try:
             recorded = self._records.manifest(release, namespace, version)
@@ -146,9 +146,9 @@ class VolumeKeeper:
                     f"{kind}/{name} is a hook that is deleted and made again at each {event}, with its data: "
                     "have the chart give it the hook-delete-policy hook-succeeded, or make it no hook"
                 )
-        for wanted in statefulsets(rendered.manifest, namespace):
-            live = self._kube.get(STATEFULSET, str(wanted["metadata"]["name"]), namespace)
-            text = claims_lost_by_scaling(live, wanted) if live is not None else ""
+        for desired in statefulsets(rendered.manifest, namespace):
+            live = self._kube.get(STATEFULSET, str(desired["metadata"]["name"]), namespace)
+            text = claims_lost_by_scaling(live, desired) if live is not None else ""
             if text:
                 found.append(
                     f"{text} deletes the claims of the pods that go: "
@@ -164,7 +164,7 @@ class VolumeKeeper:
 
     def _survey(self, release: str, namespace: str, rendered: RenderedRelease) -> _Survey:
         versions, before = self._recorded(release, namespace)
-        wanted = volume_names((*rendered.manifest, *rendered.hooks), namespace)
+        desired = volume_names((*rendered.manifest, *rendered.hooks), namespace)
         had = volume_names((obj for one in before for obj in (*one.manifest, *one.hooks)), namespace)
         manifest = volume_names((obj for one in before for obj in one.manifest), namespace)
         staying = {str(obj["metadata"]["name"]) for obj in statefulsets(rendered.manifest, namespace)}
@@ -177,10 +177,10 @@ class VolumeKeeper:
         taking = volume_names([obj for obj in gone if takes_claims_along(obj)], namespace)
         going = volume_names(gone, namespace)
         dropped, taken_up = [], []
-        for volume, meta in self._present(release, namespace, had, wanted):
+        for volume, meta in self._present(release, namespace, had, desired):
             if meta.get("deletionTimestamp"):
                 continue
-            if volume in wanted:
+            if volume in desired:
                 taken_up += [volume] if kept_for(meta) else []
                 continue
             owned = going.has_made(volume) and _has_owner(meta)
@@ -225,16 +225,16 @@ class VolumeKeeper:
         return tuple(sorted(found)), [found[version] for version in sorted(found)]
 
     def _present(
-        self, release: str, namespace: str, had: VolumeNames, wanted: VolumeNames
+        self, release: str, namespace: str, had: VolumeNames, desired: VolumeNames
     ) -> list[tuple[VolumeId, Mapping[str, Any]]]:
         """The release's volumes that are there, and those that it takes up."""
         found: dict[VolumeId, Mapping[str, Any]] = {}
         for claim in self._kube.list_metadata(PVC, namespace):
             meta = claim["metadata"]
             volume = (CLAIM, namespace, str(meta["name"]))
-            if volume in had or volume in wanted or is_of_release(meta, release, namespace):
+            if volume in had or volume in desired or is_of_release(meta, release, namespace):
                 found[volume] = meta
-        for volume in sorted(had.named | wanted.named):
+        for volume in sorted(had.named | desired.named):
             if volume[:2] != (CLAIM, namespace):
                 live = self._elsewhere(volume)
                 if live is not None:

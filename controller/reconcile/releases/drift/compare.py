@@ -26,7 +26,7 @@ _FIELD = re.compile(r"\b((?:metadata|spec|data|rules|roleRef)[\w.\[\]-]*): (?:In
 _FIXED = ("immutable", "may not change", "updates to", "cannot change roleRef", "can not be less than")
 # Admission's words (NamespaceLifecycle), which only the right path of a namespaced kind leads to.
 _NO_NAMESPACE = re.compile(r'\bnamespaces "[^"]*" not found')
-# Looks at an object that others write to at the same time, such as the controller of its kind.
+# Attempts at an object that others write to at the same time, such as the controller of its kind.
 TRIES = 5
 _REPLICAS: Keys = ("spec", "replicas")
 
@@ -68,23 +68,23 @@ def compare(
     """
     identity = identify(obj, namespace)
     live = kube.get(resource_of(obj), identity.name, identity.namespace or None)
-    wanted = as_sent(obj, release, namespace)
+    desired = as_sent(obj, release, namespace)
     if live is None:
         if _passes_away(obj):
             return Compared(None, "")
         try:
             # Also tells a missing object from a kind that the API server does not know.
-            kube.apply(wanted, manager=HELM_FIELD_MANAGER, dry_run=True)
+            kube.apply(desired, manager=HELM_FIELD_MANAGER, dry_run=True)
         except ObjectRefused as error:
             if not _may_not_be_asked(error):
                 return Compared(Drifted(identity, Change.REFUSED, message=cause_of(error)), "")
-        return Compared(Drifted(identity, Change.DELETED), "", wanted)
+        return Compared(Drifted(identity, Change.DELETED), "", desired)
     seen = drift.fingerprint(live["metadata"])
     if live["metadata"].get("deletionTimestamp"):
-        # On its way out; the end of it is told by the watch.
+        # On its way out; the end of it is reported by the watch.
         return Compared(None, seen)
     try:
-        after = _tried(kube, identity, wanted, live, rules)
+        after = _tried(kube, identity, desired, live, rules)
     except ObjectRefused as error:
         if is_hook(obj) or _may_not_be_asked(error):
             # Made by another revision's hook: a Job cannot be changed, and is not to run for this.
@@ -99,23 +99,23 @@ def compare(
     by = sorted({name for keys in left for name in drift.managers_of(live, keys)})
     paths = tuple(drift.pointer(keys) for keys in left)
     if others:
-        held = drift.with_live(wanted, live, others)
-        if held is None:
+        merged = drift.with_live(desired, live, others)
+        if merged is None:
             text = "an ignored field lies in a list that differs as a whole"
             return Compared(Drifted(identity, Change.REFUSED, paths, tuple(by), text), seen)
         # What is held back is as it was read: if it has moved since, this must not turn it back.
         version = live["metadata"].get("resourceVersion")
-        wanted = {**held, "metadata": {**held["metadata"], "resourceVersion": version}}
-    return Compared(Drifted(identity, Change.EDITED, paths, tuple(by)), seen, wanted)
+        desired = {**merged, "metadata": {**merged["metadata"], "resourceVersion": version}}
+    return Compared(Drifted(identity, Change.EDITED, paths, tuple(by)), seen, desired)
 
 
-def correct(kube: Kube, look: Callable[[], Compared]) -> Corrected:
-    """Applies what a `look` compared; another pass, a few times, where others have written meanwhile.
+def correct(kube: Kube, observe: Callable[[], Compared]) -> Corrected:
+    """Applies what a `observe` compared; another pass, a few times, where others have written meanwhile.
 
     Raises KubeError when the API server does not answer, or does not allow it.
     """
     for _ in range(TRIES):
-        compared = look()
+        compared = observe()
         before = compared.drifted
         if before is None or compared.fit is None:
             return Corrected(before, before, compared.fingerprint)
@@ -127,7 +127,7 @@ def correct(kube: Kube, look: Callable[[], Compared]) -> Corrected:
         except Conflict:
             continue
         return Corrected(before, None, drift.fingerprint(after["metadata"]))
-    # The watch tells of whoever writes that often, and it is compared again.
+    # The watch reports whoever writes that often, and it is compared again.
     return Corrected(before, before, "")
 
 
@@ -152,7 +152,7 @@ def is_hook(obj: Mapping[str, Any]) -> bool:
 
 
 def cannot_compare(object_: ObjectId, error: KubeError) -> Drifted | None:
-    """What is told of an object that could not be compared: nothing where it is looked for in vain.
+    """What is reported of an object that could not be compared: nothing where it is looked for in vain.
 
     `resource_of` guesses where a kind is that it does not know; Helm asks the API server.
     """
@@ -187,16 +187,16 @@ def cause_of(error: ObjectRefused) -> str:
 
 
 def _tried(
-    kube: Kube, identity: ObjectId, wanted: KubeObject, live: KubeObject, rules: Sequence[DriftIgnore]
+    kube: Kube, identity: ObjectId, desired: KubeObject, live: KubeObject, rules: Sequence[DriftIgnore]
 ) -> KubeObject:
     """The object after the apply. What is refused may be so for the sake of a field that is ignored."""
     try:
-        return kube.apply(wanted, manager=HELM_FIELD_MANAGER, dry_run=True)
+        return kube.apply(desired, manager=HELM_FIELD_MANAGER, dry_run=True)
     except ObjectRefused:
-        held = drift.with_live(wanted, live, drift.ignored_places(identity, live, rules))
-        if held is None or held == wanted:
+        merged = drift.with_live(desired, live, drift.ignored_places(identity, live, rules))
+        if merged is None or merged == desired:
             raise
-        return kube.apply(held, manager=HELM_FIELD_MANAGER, dry_run=True)
+        return kube.apply(merged, manager=HELM_FIELD_MANAGER, dry_run=True)
 
 
 def _may_not_be_asked(error: ObjectRefused) -> bool:
