@@ -41,7 +41,8 @@ demo-down: setup ## removes every process and file of the demos
 test: lint test-fast test-servers ## every test but the long sweeps
 
 test-fast: setup ## those that need no servers
-	@$(BIN)/python -m pytest -q -n 2 -m "not cluster and not slow and not exhaustive and not real"
+	@# Neighbours in one process: what tests of a file share is made once.
+	@$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not cluster and not slow and not exhaustive and not real"
 
 test-changed: setup ## of those, what knows of the files that differ from BASE, by imports; for the inner loop
 	@$(BIN)/python -m tests.changed $(BASE)

@@ -20,7 +20,9 @@ from tests.api.definitions import CRDS
 from tests.charts_controller.chart_objects import CONTROLLER_CHART, chart_rules, objects, service_charts
 
 CHART = Chart.load(CONTROLLER_CHART)
-DEFAULTS: Mapping[str, Any] = yaml.safe_load((CONTROLLER_CHART / "values.yaml").read_text(encoding="utf-8"))
+DEFAULTS: Mapping[str, Any] = yaml.load(
+    (CONTROLLER_CHART / "values.yaml").read_text(encoding="utf-8"), yaml.CSafeLoader
+)
 FORBIDDEN_VERBS = {"*", "escalate", "bind", "impersonate", "deletecollection", "approve", "sign"}
 
 
@@ -56,7 +58,7 @@ def test_the_definitions_are_installed_as_the_files_have_them() -> None:
     installed = {
         crd["metadata"]["name"]: crd for crd in _of("CustomResourceDefinition", _render(definitions=True))
     }
-    files = [yaml.safe_load(path.read_text(encoding="utf-8")) for path in CRDS.glob("*.yaml")]
+    files = [yaml.load(path.read_text(encoding="utf-8"), yaml.CSafeLoader) for path in CRDS.glob("*.yaml")]
     assert installed == {crd["metadata"]["name"]: crd for crd in files}
     assert len(files) == 3
 
