@@ -55,6 +55,7 @@ def chart_store(parts: Parts) -> ChartStore:
         read_secret=lambda name, key: SecretValues(kube, namespace).lookup(name, key),
         read_proxy=read_proxy,
         learn=parts.log_secrets.learn,
+        pull_seconds=parts.settings.chart_pull,
         patience=PATIENCE,
     )
     marks = ReadingMarks(parts.settings.chart_cache / "reading")

@@ -23,7 +23,7 @@ from controller.domain.shared import metrics
 from controller.errors import ApiUnavailable, ControllerError, ObjectReplaced
 from controller.ports.metrics import Metrics
 from controller.ports.system import Clock
-from controller.reconcile.shared.lease import RENEW_EVERY, RETRY_EVERY, WriterLease
+from controller.reconcile.shared.lease import RETRY_EVERY, WriterLease
 from controller.reconcile.shared.work_queue import WorkQueue
 from controller.settings import Settings
 
@@ -287,7 +287,7 @@ def _keep_lease(
         for number in range(container.workers):
             _start(f"worker-{number}", _work, container, measures)
         renewed = True
-        while not ended.wait(RENEW_EVERY if renewed else RETRY_EVERY):
+        while not ended.wait(lease.times.renew_every if renewed else RETRY_EVERY):
             renewed = lease.try_take(container.queue.longest())
     except BaseException as error:
         # Without this thread nothing renews, or nothing ever begins: a new process may do better.

@@ -13,6 +13,7 @@ from pathlib import Path
 from controller.domain.api.names import CONTAINERS
 from controller.domain.shared import backoff
 from controller.errors import ControllerError
+from controller.reconcile.shared.lease import LeaseTimes
 
 # Where a wheel puts them (setup.py).
 SHARE = Path("share") / "openstack-controller"
@@ -37,6 +38,10 @@ class Settings:
     `health_port`: liveness, readiness and metrics on this port, 0 for none, of `health_address`, empty for
     all addresses of the pod. `probe_seconds`: how often the region's own services are asked how they do,
     0 for never. `stop_within`: how long what is under way may take to end after a signal, in seconds.
+
+    `lease_duration`: seconds that a container's Lease keeps others out after its last renewal. `chart_pull`:
+    seconds that one pull from a repository may take. `observe_every`: seconds between two passes over the
+    hosts in OpenStack without an event.
 
     `drift_resync`: seconds between comparisons of all objects of a release with its manifest, `drift_qps`:
     objects compared per second, `drift_settle`: seconds after a release was deployed before that begins.
@@ -66,6 +71,9 @@ class Settings:
     drift_resync: float
     drift_qps: float
     drift_settle: float
+    lease_duration: int
+    chart_pull: float
+    observe_every: float
     version: str
 
 
@@ -102,6 +110,9 @@ def read_settings(environment: Mapping[str, str] | None = None) -> Settings:
         drift_resync=_number(env, "DRIFT_RESYNC_SECONDS", 3600, 60, 7 * 86400),
         drift_qps=_number(env, "DRIFT_QPS", 20, 1, 1000),
         drift_settle=_number(env, "DRIFT_SETTLE_SECONDS", 10, 0, 3600),
+        lease_duration=int(_number(env, "LEASE_DURATION_SECONDS", LeaseTimes().duration, 15, 60)),
+        chart_pull=_number(env, "CHART_PULL_SECONDS", 120, 10, 3600),
+        observe_every=_number(env, "OPENSTACK_OBSERVE_SECONDS", 10, 2, 600),
         version=env.get("CONTROLLER_VERSION") or version("openstack-controller"),
     )
 

@@ -111,6 +111,29 @@ def test_the_longest_pause_between_tries_is_a_setting() -> None:
         assert read_settings(_environment(containers["helmbundle"])).retry_cap == seconds
 
 
+@pytest.mark.parametrize(
+    ("setting", "field", "containers", "default", "other"),
+    [
+        (
+            "leaseDurationSeconds",
+            "lease_duration",
+            ("core", "helmbundle", "health", "secrets", "node"),
+            15,
+            60,
+        ),
+        ("chartPullSeconds", "chart_pull", ("core", "helmbundle"), 120, 600),
+        ("openstackObserveSeconds", "observe_every", ("node",), 10, 60),
+    ],
+)
+def test_times_that_depend_on_the_site_are_settings(
+    setting: str, field: str, containers: tuple[str, ...], default: int, other: int
+) -> None:
+    for settings, seconds in (({}, default), ({setting: other}, other)):
+        pod = {one["name"]: one for one in _pod(settings=settings)["containers"]}
+        for name in containers:
+            assert getattr(read_settings(_environment(pod[name])), field) == seconds
+
+
 def test_the_program_that_carries_out_releases_is_a_setting_of_helmbundle_alone() -> None:
     for settings, binary in (({}, None), ({"helmBinary": "/opt/helm"}, Path("/opt/helm"))):
         for container in _pod(settings=settings)["containers"]:

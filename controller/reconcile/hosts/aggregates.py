@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from controller.domain.api.conditions import timestamp
 from controller.domain.api.region_name import node_note, node_notes
 from controller.domain.hosts.nodes import NodeFacts, parse_node
+from controller.domain.shared import backoff
 from controller.domain.shared.cloud_facts import Aggregate, CloudView
 from controller.domain.shared.times import seconds_of
 from controller.errors import ApiUnavailable, CloudRefused, CloudUnavailable, KubeError
@@ -25,8 +26,6 @@ log = logging.getLogger(__name__)
 MAKING_ANNOTATION = "osctl.dev/making-aggregate"
 # Seconds. An aggregate may be older than its note by what clocks differ, and younger by what a request takes.
 CLOCKS_DIFFER, MADE_WITHIN = 60.0, 120.0
-# Seconds, after the first refusal and at the most: Nova refuses a zone while the host has servers of another.
-FIRST_PAUSE, LONGEST_PAUSE = 10.0, 600.0
 
 
 class HostAggregates:
@@ -37,7 +36,8 @@ class HostAggregates:
         self._namespace = namespace
         self._clock = clock
         self._order = FairOrder()
-        self._pauses = RetryPauses(clock, first=FIRST_PAUSE, cap=LONGEST_PAUSE)
+        # Nova refuses a zone while the host has servers of another.
+        self._pauses = RetryPauses(clock, backoff.LONG_PAUSES)
         self._refused: dict[str, str] = {}
 
     @property

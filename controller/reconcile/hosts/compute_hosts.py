@@ -76,6 +76,7 @@ class HostsReconciler:
         board: LastHostFindings,
         namespace: str,
         resync: float,
+        every: float = EVERY,
     ) -> None:
         self._clock = clock
         self._events = events
@@ -84,6 +85,7 @@ class HostsReconciler:
         self._region = region
         self._board = board
         self._resync = resync
+        self._every = every
         self._observer = NodesObserver(
             kube=kube, clock=clock, nodes=nodes, region=region, board=board, namespace=namespace
         )
@@ -127,7 +129,7 @@ class HostsReconciler:
             return max(AGAIN_AFTER, error.retry_after or 0.0)
         self._known = self._clock.now()
         # What was done shows in the next pass, and so does what it makes room for.
-        return AT_LEAST if self._reconcile_hosts(snapshot, cloud, view) else EVERY
+        return AT_LEAST if self._reconcile_hosts(snapshot, cloud, view) else self._every
 
     def _region_complete(self) -> bool:
         return self._region.is_complete(not_older_than=self._resync)

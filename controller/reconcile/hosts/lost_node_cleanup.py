@@ -10,6 +10,7 @@ from typing import Any
 from controller.domain.hosts.next_step import is_automatic
 from controller.domain.hosts.node_pods import stuck_pods
 from controller.domain.hosts.nodes import machine_facts
+from controller.domain.shared import backoff
 from controller.domain.shared.cloud_facts import CloudView
 from controller.errors import ApiUnavailable, KubeError, is_refusal
 from controller.ports.kubernetes import NODE, NODE_MAINTENANCE, POD, Kube
@@ -18,9 +19,6 @@ from controller.reconcile.hosts.observe import NodesSnapshot
 from controller.reconcile.shared.retry_pauses import RetryPauses
 
 log = logging.getLogger(__name__)
-
-# Seconds after a refusal, at first and at the most.
-FIRST_PAUSE, LONGEST_PAUSE = 5.0, 60.0
 
 
 @dataclass(frozen=True)
@@ -49,7 +47,7 @@ class LostNodeCleanup:
         self._kube = kube
         self._clock = clock
         self._namespace = namespace
-        self._pauses = RetryPauses(clock, first=FIRST_PAUSE, cap=LONGEST_PAUSE)
+        self._pauses = RetryPauses(clock, backoff.SHORT_PAUSES)
         self._refused: dict[str, str] = {}
 
     def ensure_cleaned(self, snapshot: NodesSnapshot, view: CloudView) -> dict[str, str]:

@@ -18,16 +18,30 @@ from controller.errors import Conflict, KubeError
 from controller.ports.kubernetes import LEASE, Kube
 from controller.ports.system import Clock
 
-DURATION = 15
-RENEW_EVERY = 5.0
 # After a renewal that failed, so that a cut connection does not use up the time there is.
 RETRY_EVERY = 0.5
-# A holder gives up well before others may take over: client-go keeps the same distance
-# (leaderelection: RenewDeadline 10 s under LeaseDuration 15 s).
-GIVE_UP_AFTER = 10.0
 # Seconds. No pass takes as long as this; what does is reported on the Lease, which is renewed by
 # a thread of its own whatever the work does.
 STUCK_AFTER = 120.0
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseTimes:
+    """Seconds: for `duration` after its last renewal a Lease keeps others out.
+
+    A holder gives up well before: client-go keeps the same distance (leaderelection: RenewDeadline 10 s
+    under LeaseDuration 15 s).
+    """
+
+    duration: int = 15
+
+    @property
+    def renew_every(self) -> float:
+        return self.duration / 3
+
+    @property
+    def give_up_after(self) -> float:
+        return self.duration * 2 / 3
 
 
 def lease_name(container: str) -> str:
@@ -51,7 +65,17 @@ class WriterLease:
     `kube` should answer or give up within a few seconds, and without retries of its own.
     """
 
-    def __init__(self, kube: Kube, clock: Clock, *, name: str, namespace: str, holder: str) -> None:
+    def __init__(
+        self,
+        kube: Kube,
+        clock: Clock,
+        *,
+        name: str,
+        namespace: str,
+        holder: str,
+        times: LeaseTimes = LeaseTimes(),
+    ) -> None:
+        self.times = times
         self._kube = kube
         self._clock = clock
         self._name = name
@@ -89,7 +113,7 @@ class WriterLease:
 
     def lost(self) -> bool:
         """Whether the last renewal is so long ago that another pod may soon believe us dead."""
-        return self._clock.monotonic() - self._renewed > GIVE_UP_AFTER
+        return self._clock.monotonic() - self._renewed > self.times.give_up_after
 
     def release(self) -> None:
         """Lets another pod take over at once. A failure is no harm: the Lease ends by itself."""
@@ -131,7 +155,7 @@ class WriterLease:
         stamp = str(lease["metadata"].get("resourceVersion"))
         if stamp != self._seen.stamp:
             self._seen = _Seen(stamp, now)
-        duration = int((lease.get("spec") or {}).get("leaseDurationSeconds") or DURATION)
+        duration = int((lease.get("spec") or {}).get("leaseDurationSeconds") or self.times.duration)
         return now - self._seen.since > duration
 
     def _object(self, metadata: dict[str, Any], *, transitions: int) -> dict[str, Any]:
@@ -145,7 +169,7 @@ class WriterLease:
             "metadata": {"name": self._name, "namespace": self._namespace, **kept},
             "spec": {
                 "holderIdentity": self._holder,
-                "leaseDurationSeconds": DURATION,
+                "leaseDurationSeconds": self.times.duration,
                 "leaseTransitions": transitions,
                 "renewTime": moment,
             },

@@ -9,9 +9,11 @@ import pytest
 
 from controller.errors import ApiUnavailable
 from controller.ports.kubernetes import LEASE, KubeObject
-from controller.reconcile.shared.lease import DURATION, GIVE_UP_AFTER, WriterLease
+from controller.reconcile.shared.lease import LeaseTimes, WriterLease
 from tests.fakes.kube import FakeKube, Request
 from tests.fakes.world import FakeClock
+
+TIMES = LeaseTimes()
 
 
 @pytest.fixture
@@ -26,6 +28,25 @@ def kube(clock: FakeClock) -> FakeKube:
 
 def lease_of(kube: FakeKube, clock: FakeClock, pod: str) -> WriterLease:
     return WriterLease(kube, clock, name="osctl-core", namespace="openstack", holder=pod)
+
+
+def test_a_longer_lease_is_renewed_and_given_up_later(kube: FakeKube, clock: FakeClock) -> None:
+    times = LeaseTimes(60)
+    lease = WriterLease(kube, clock, name="osctl-core", namespace="openstack", holder="pod-a", times=times)
+    assert lease.try_take()
+    [stored] = kube.objects("Lease")
+    assert stored["spec"]["leaseDurationSeconds"] == 60
+    clock.advance(39)
+    assert not lease.lost()
+    clock.advance(2)
+    assert lease.lost()
+    # Another pod goes by what the Lease says, whatever its own setting is.
+    other = lease_of(kube, clock, "pod-b")
+    assert not other.try_take()
+    clock.advance(60)
+    assert not other.try_take()
+    clock.advance(2)
+    assert other.try_take()
 
 
 def test_the_first_pod_takes_the_lease(kube: FakeKube, clock: FakeClock) -> None:
@@ -55,7 +76,7 @@ def test_a_dead_pods_lease_is_taken_over_after_its_duration(kube: FakeKube, cloc
     second = lease_of(kube, clock, "pod-b")
     assert lease_of(kube, clock, "pod-a").try_take()
     assert not second.try_take()
-    clock.advance(DURATION - 1)
+    clock.advance(TIMES.duration - 1)
     assert not second.try_take()
     clock.advance(2)
     assert second.try_take()
@@ -80,13 +101,13 @@ def test_a_holder_that_cannot_renew_gives_up_before_others_may_take_over(
         raise ApiUnavailable("the API server is away")
 
     kube.before_write = down
-    clock.advance(GIVE_UP_AFTER - 1)
+    clock.advance(TIMES.give_up_after - 1)
     assert not lease.try_take()
     assert not lease.lost()
     clock.advance(2)
     assert not lease.try_take()
     assert lease.lost()
-    assert GIVE_UP_AFTER < DURATION
+    assert TIMES.give_up_after < TIMES.duration
 
 
 def test_a_lease_from_before_our_last_renewal_is_lost_at_once(kube: FakeKube, clock: FakeClock) -> None:
@@ -163,7 +184,7 @@ def test_a_lease_that_another_pod_took_over_is_not_released(kube: FakeKube, cloc
     first, second = lease_of(kube, clock, "pod-a"), lease_of(kube, clock, "pod-b")
     assert first.try_take()
     assert not second.try_take()
-    clock.advance(DURATION + 1)
+    clock.advance(TIMES.duration + 1)
     assert second.try_take()
     first.release()
     stored = kube.get(LEASE, "osctl-core", "openstack")
