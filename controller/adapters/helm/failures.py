@@ -9,7 +9,14 @@ from __future__ import annotations
 
 import re
 
-from controller.errors import ApiUnavailable, ChartInvalid, ControllerError, HelmFailed, ReleaseMissing
+from controller.errors import (
+    ApiUnavailable,
+    ChartInvalid,
+    ControllerError,
+    HelmFailed,
+    ObjectsTaken,
+    ReleaseMissing,
+)
 
 LONGEST_MESSAGE = 8192
 
@@ -26,6 +33,8 @@ _INTERRUPTED = re.compile(
     re.IGNORECASE,
 )
 _MISSING = re.compile(r"release: not found|has no deployed releases|release has no \d+ version")
+# Helm asks whose an object is before it writes anything (action/validate.go, existingResourceConflict).
+_TAKEN = re.compile(r"exists and cannot be imported into the current release: invalid ownership metadata")
 # A hook's own words may hold anything, also what reads like one of the marks below.
 _HOOK = re.compile(
     r"failed (?:pre|post)-install: |(?:pre|post)-(?:upgrade|rollback|delete) hooks? failed"
@@ -50,6 +59,8 @@ def failure(text: str, chart: str = "") -> ControllerError:
         return HelmFailed(cause, interrupted=interrupted)
     if _UNREACHABLE.search(cause):
         return ApiUnavailable(f"Helm: {cause}")
+    if _TAKEN.search(cause):
+        return ObjectsTaken(cause)
     if _MISSING.search(cause):
         return ReleaseMissing(cause)
     if chart and _CHART.search(cause):
