@@ -27,8 +27,9 @@ class SettingInvalid(ControllerError):
 class Settings:
     """What a container needs to know beyond the cluster.
 
-    `region_namespace`: where the osdpl, its bundles and releases live. `pod_namespace`: where our own
-    Leases live. `pod_name`: the holder's name in the Lease. `containers`: those that the chart deploys.
+    `region_namespace`: where the osdpl, its bundles and releases live, and our Leases, which make us the only
+    ones to write there. `pod_namespace` and `pod_name`: the holder in the Lease. `containers`: those that the
+    chart deploys.
     `concurrency`: Helm actions at a time; `hook_waiters`: those that only wait for their hooks, beside
     these. `helm_binary`: the program of Helm 4 that actions run, None for Helm's library within the
     container. `qps`: Helm's requests per second to the API server. `history`: revisions kept of a release.

@@ -289,14 +289,14 @@ def test_for_upstreams_charts_their_cluster_roles_can_be_made_by_name() -> None:
     assert {verb for _, resource, _, verb in cluster if resource == "nodes"} == CLUSTER_WIDE["", "nodes"]
 
 
-def test_rights_are_bound_to_the_one_account_in_two_namespaces_and_for_events_of_nodes() -> None:
+def test_rights_are_bound_to_the_one_account_in_the_region_and_for_events_of_nodes() -> None:
     rendered = _render(region={"namespace": "openstack"})
     bindings = [obj for obj in rendered if obj["kind"] in ("RoleBinding", "ClusterRoleBinding")]
     account = {"kind": "ServiceAccount", "name": "osctl", "namespace": "controllers"}
     assert [binding["subjects"] for binding in bindings] == [[account]] * len(bindings)
     roles = {(obj["metadata"]["namespace"], obj["metadata"]["name"]) for obj in _of("Role", rendered)}
     assert roles == {
-        ("controllers", "osctl-leases"), ("openstack", "osctl-region"), ("openstack", "osctl-helm"),
+        ("openstack", "osctl-leases"), ("openstack", "osctl-region"), ("openstack", "osctl-helm"),
         ("default", "controllers-osctl-node-events"),
     }  # fmt: skip
     bound = {(obj["metadata"]["namespace"], obj["roleRef"]["name"]) for obj in _of("RoleBinding", rendered)}
