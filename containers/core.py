@@ -48,7 +48,7 @@ def compose(parts: Parts) -> Container:
         parts.kube,
         parts.clock,
         containers=(name for name in settings.containers if name != "core"),
-        namespace=settings.pod_namespace,
+        namespace=settings.region_namespace,
         changed=requeue_regions,
         times=SilenceTimes(settings.lease_duration),
     )
@@ -69,7 +69,7 @@ def compose(parts: Parts) -> Container:
         return reconciler.reconcile((namespace, name))
 
     parts.queue.add(("charts", settings.region_namespace, "directories"), after=CHECK_EVERY)
-    parts.queue.add(("containers", settings.pod_namespace, "leases"))
+    parts.queue.add(("containers", settings.region_namespace, "leases"))
     return Container(
         name="core",
         watches=(

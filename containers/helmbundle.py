@@ -25,6 +25,7 @@ from controller.reconcile.releases.ports import BundleListeners, BundleSettings,
 from controller.reconcile.shared.installation_key import InstallationKey
 from controller.reconcile.shared.object_store import ObjectStore
 from controller.reconcile.shared.status_metrics import measured_bundle
+from controller.settings import reserved_release
 
 
 def main() -> None:
@@ -83,7 +84,9 @@ def compose(parts: Parts) -> Container:
     )
     bundles = BundleReconciler(
         ports,
-        BundleSettings(settings.resync, settings.history, settings.retry_cap),
+        BundleSettings(
+            settings.resync, settings.history, settings.retry_cap, reserved=reserved_release(settings)
+        ),
         listeners,
         slots=slots,
         hooks=HookProgress(parts.kube, records, parts.clock, jobs),

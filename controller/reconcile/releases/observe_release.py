@@ -180,4 +180,5 @@ def _attempt_of(outcome: ActionOutcome) -> dict[str, Any]:
         requests=attempt.requests,
         interrupted=attempt.interrupted,
         lacks_right=attempt.lacks_right,
+        taken=attempt.taken,
     )

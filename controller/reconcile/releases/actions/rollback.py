@@ -20,8 +20,8 @@ from controller.reconcile.releases.ports import ReleasePorts
 
 
 def rollback(ports: ReleasePorts, request: ActionRequest, cancellation: Cancellation) -> str:
-    """Gives in words which volumes it keeps. Raises FieldsFixed, HelmFailed, also as HelmCancelled, and
-    KubeError."""
+    """Gives in words which volumes it keeps. Raises ObjectsTaken, FieldsFixed, HelmFailed, also as
+    HelmCancelled, and KubeError."""
     records, release, namespace = ports.records, request.release, request.namespace
     target, kept = request.requests.rollback_revision, ""
     if not _is_back(records, request, target):
