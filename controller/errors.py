@@ -178,6 +178,14 @@ class SecretMissing(ControllerError):
         super().__init__(f'Secret "{name}" has no key "{key}", and {what}')
 
 
+class SecretReserved(SecretMissing):
+    """A Secret is named that no value may come from, such as Helm's own records."""
+
+    def __init__(self, name: str, what: str) -> None:
+        super().__init__(name, "")
+        self.args = (f'Secret "{name}" is {what}, and is not given to values, repositories or services',)
+
+
 class CloudUnavailable(ControllerError):
     """The region's OpenStack did not answer, or not completely: nothing follows from that.
 

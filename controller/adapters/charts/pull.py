@@ -256,7 +256,7 @@ class PulledCharts:
             return known
         looked, missing = self._missing.get(key, (0.0, None))
         if missing is not None and now - looked < ACCESS_SECONDS:
-            raise SecretMissing(missing.name, missing.key)
+            raise missing.with_traceback(None)
         try:
             access = self._access(chart)
         except SecretMissing as error:

@@ -69,6 +69,9 @@ WORK_AGE_ANNOTATION = f"{GROUP}/work-under-way-seconds"
 # The request on the osdpl, as core hands it on to the region's bundles.
 REGION_RECONCILE_ANNOTATION = f"{GROUP}/region-reconcile-requested-at"
 
+# The key of digests in an installation.
+DIGEST_KEY_SECRET = "osctl-digest-key"  # noqa: S105 - a name
+
 # What the region's administrator is known by in its OpenStack: a clouds.yaml, in the region's namespace.
 CLOUDS_SECRET = "openstack-clouds"  # noqa: S105 - a name
 CLOUDS_KEY = "clouds.yaml"
