@@ -132,10 +132,11 @@ def template_layers(
     What other releases get is taken from `region`, or from `value_of`. Raises SpecInvalid, also when the
     deployment has no such release, and ChartInvalid.
     """
-    renderer = _RegionRenderer(deployment, library, charts, SpecSource(deployment.document))
-    renderer.done = {one.spec.name: one for bundle in region.bundles for one in bundle.releases}
-    renderer.owners = {one.spec.name: bundle.service for bundle in region.bundles for one in bundle.releases}
-    renderer.owners.update({chart: s for s in region.missing for chart in library.catalogue[s].charts})
+    owners = {one.spec.name: bundle.service for bundle in region.bundles for one in bundle.releases}
+    owners |= {chart: s for s in region.missing for chart in library.catalogue[s].charts}
+    done = {one.spec.name: one for bundle in region.bundles for one in bundle.releases}
+    spec = SpecSource(deployment.document)
+    renderer = _RegionRenderer(deployment, library, charts, spec, done=done, owners=owners)
     return renderer.written_by_templates(release, value_of)
 
 
