@@ -18,7 +18,8 @@ from controller.ports.kubernetes import HELMBUNDLE, OSDPL
 from controller.reconcile.region.deployment import DeploymentReconciler
 from controller.reconcile.region.other_containers import OtherContainers, SilenceTimes
 from controller.reconcile.shared.status_metrics import measured_region, region_series
-from controller.render.region import ChartDefaults, Region, render_region
+from controller.render.chart_builds import ChartDefaults
+from controller.render.region import Region, render_region
 from controller.render.rendered_region import RenderedRegion
 
 

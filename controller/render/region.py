@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from functools import cached_property
+from typing import Any
 
 from controller.domain.region.deployment import OpenStackDeployment
 from controller.domain.region.feature_services import feature_service_problems
@@ -47,17 +48,10 @@ from controller.domain.values.service_template import RenderedTemplate, ServiceT
 from controller.domain.values.template_input import RegionInput, ValueOf
 from controller.domain.values.typos import misspelt_keys
 from controller.errors import ChartInvalid, Problem, SpecInvalid
+from controller.render.chart_builds import ChartBuilds, ChartDefaults
 
 _TEMPLATES = ServiceTemplates()
 _MISSING = object()
-
-
-class ChartDefaults(Protocol):
-    """Where the values.yaml of a chart comes from; `controller.ports.helm.ChartSource` is one."""
-
-    def defaults(self, chart: ChartRef) -> Values:
-        """The chart's values.yaml. Raises ChartInvalid."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -177,6 +171,10 @@ class _RegionRenderer:
     without_chart: dict[str, ChartInvalid] = field(default_factory=dict)  # by release
     read: dict[ChartRef, Values] = field(default_factory=dict)  # one rendering sees a chart as it was once
 
+    @cached_property
+    def builds(self) -> ChartBuilds:
+        return ChartBuilds(self.library, self.charts)
+
     def render(self) -> Region:
         services, region_input = self._prepared()
         bundles = self._render_services(services, region_input)
@@ -188,6 +186,7 @@ class _RegionRenderer:
             spec, used = self.deployment.spec, {one.spec.chart.name for one in self.done.values()}
             self.warnings += unknown_releases(spec.drift_rules, self.done)
             self.warnings += name_warnings(spec, used, region_input.claiming)
+            self.warnings += self.builds.warnings()
         in_order = tuple(bundles[entry.name] for entry in services if entry.name in bundles)
         return Region(in_order, region_input.credentials(), tuple(self._located_warnings()), self.missing)
 
@@ -314,7 +313,7 @@ class _RegionRenderer:
             **self._template_layers(entry, desired, region_input),
             **library_layers(self.library, spec.files, chart.name, defaults),
         }
-        lower = merge_layers(defaults, in_order(ours))
+        lower = merge_layers(defaults, in_order(self.builds.known_layers(chart, ours)))
         images = image_layer(spec.images, self.spec, chart.name, lower.values)
         written = spec_layers(self.spec, entry, chart.name, release)
         for layer in (*in_order(written), *label_layers(self.spec, entry, chart.name)):
@@ -364,7 +363,7 @@ class _RegionRenderer:
         return self.read[chart]
 
     def _chart(self, name: str) -> ChartRef:
-        return chart_of(self.deployment.spec.charts, self.library.catalogue, name)
+        return chart_of(self.deployment.spec.charts, self.library.catalogue, self.library.builds, name)
 
     def _check_overrides(
         self, services: tuple[ServiceEntry, ...], bundles: Mapping[str, RegionBundle]

@@ -43,18 +43,6 @@ from controller.errors import Problem
 ValueOf = Callable[[str, DocumentPath], Any]
 Knows = Callable[[str, DocumentPath], bool]
 
-# Endpoints of charts that hold accounts; every release is given passwords for them.
-ACCOUNT_ENDPOINTS = frozenset(
-    (
-        "identity",
-        "oslo_cache",
-        "oslo_messaging",
-        "oslo_db",
-        "oslo_db_cell0",
-        "oslo_db_cell1",
-        "oslo_db_persistence",
-    )
-)
 MAIN_DEFAULTS: Mapping[str, Any] = {
     "region": "RegionOne",
     "publicDomainName": "",
@@ -154,7 +142,6 @@ class RegionInput:
             "region_namespace": self.namespace,
             "image": self._image,
             "applications": sorted(chart for service in self.services for chart in service.charts),
-            "accounts": ACCOUNT_ENDPOINTS,
             "public_hosts": self._public_hosts(),
             "storage_class": storage_class,
             "features": self.features,
