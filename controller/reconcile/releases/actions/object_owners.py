@@ -27,7 +27,7 @@ from controller.domain.releases.hooks import runs_in
 from controller.errors import Forbidden, ObjectMissing, ObjectRefused, ObjectsTaken
 from controller.ports.helm import ReleaseRecords, RenderedRelease
 from controller.ports.kubernetes import Kube, KubeObject, Resource, resource_of
-from controller.reconcile.releases.actions.starting_points import deployed_manifest, starting_points
+from controller.reconcile.releases.actions.starting_points import StartingPoints, deployed_manifest
 from controller.reconcile.releases.drift.compare import as_sent, identify
 
 log = logging.getLogger(__name__)
@@ -98,11 +98,12 @@ class OwnerGuard:
             self._kube.merge_patch(resource, object_.name, object_.namespace or None, patch)
             log.info("%s is taken over", object_, extra={"release": self._release})
 
-    def leave_to_others(self, rendered: RenderedRelease) -> None:
+    def leave_to_others(self, rendered: RenderedRelease, before: StartingPoints) -> StartingPoints:
         """Strikes what is not rendered any more, and has become another's, from the records that Helm may
-        start from. Idempotent. Raises KubeError and HelmFailed."""
+        start from, and gives what they hold then. Idempotent. Raises KubeError and HelmFailed."""
+        left = dict(before)
         stays = {identify(obj, self._namespace) for obj in rendered.manifest}
-        for version, recorded in starting_points(self._records, self._release, self._namespace).items():
+        for version, recorded in before.items():
             gone = [obj for obj in recorded.manifest if identify(obj, self._namespace) not in stays]
             live = self.observe_metadata(gone)
             lost = set()
@@ -114,6 +115,9 @@ class OwnerGuard:
                     lost.add(object_)
             if lost:
                 self._records.leave_out(self._release, self._namespace, version, lost)
+                ours = (one for one in recorded.manifest if identify(one, self._namespace) not in lost)
+                left[version] = RenderedRelease(tuple(ours), recorded.hooks)
+        return left
 
     def observe_metadata(self, objects: Iterable[KubeObject]) -> Mapping[ObjectId, Metadata]:
         """The metadata of those that are there: one request for each kind, and for each object elsewhere.
