@@ -95,7 +95,7 @@ def _ours(box: Sandbox, space: str, charts: Path, wanted: Mapping[str, RegionRel
 
 
 def _where(made: Region, wanted: Mapping[str, RegionRelease], began: float) -> Iterator[str]:
-    """The way from the beginning to the release that was deployed last, one of what it waited for at a time."""
+    """The way to the release that was deployed last: of what each waited for, the one that came last."""
     entries = {
         entry["name"]: entry["lastAttempt"]
         for bundle in made.get("hb")["items"]

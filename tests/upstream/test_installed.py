@@ -16,12 +16,11 @@ import pytest
 from controller.domain.values.secret_refs import find_references
 from sandbox import audit
 from sandbox.cluster import Sandbox
-from sandbox.profiles import node_object, parse_profile
 from tests.chart_repositories.certificates import authority
 from tests.cluster.conftest import installed
 from tests.cluster.region import NAME, Region, wait_until
 from tests.upstream.covering import covering
-from tests.upstream.definitions import definitions
+from tests.upstream.definitions import prepare
 from tests.upstream.regions import region as rendered
 from tests.upstream.regions import releases
 
@@ -54,7 +53,7 @@ def case(
     spec = covering()[request.param]
     namespace = f"test-{secrets.token_hex(4)}"
     sandbox.create_namespace(namespace, {})
-    _prepare(sandbox)
+    prepare(sandbox)
     try:
         for region in installed(sandbox, namespace, tmp_path_factory.mktemp("region")):
             wanted = frozenset(release.spec.name for release in releases(rendered(charts, spec)))
@@ -65,15 +64,6 @@ def case(
             yield Installed(region, wanted, before)
     finally:
         sandbox.kubectl("delete", "namespace", namespace, "--wait=false", "--ignore-not-found")
-
-
-def _prepare(sandbox: Sandbox) -> None:
-    """Kinds of other products, and nodes enough for three replicas of everything."""
-    nodes = [node_object(shape, "small") for shape in parse_profile("small")]
-    text = json.dumps({"apiVersion": "v1", "kind": "List", "items": [*definitions(), *nodes]})
-    sandbox.kubectl("apply", "-f", "-", input=text)
-    names = [f"crd/{one['metadata']['name']}" for one in definitions()]
-    sandbox.kubectl("wait", "--for=condition=Established", "--timeout=120s", *names)
 
 
 def _bring(region: Region, charts: Path, spec: Mapping[str, Any]) -> None:
