@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
+import tempfile
 from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
@@ -12,13 +14,16 @@ from typing import Any
 import yaml
 from helm_python import Chart
 
+from controller.adapters.charts.cache import ChartCache
 from controller.domain.values.secret_refs import resolve
 from controller.render.region import Region, RegionRelease, render_region
-from tests.render.region import deployment, embedded, library
+from tests.render.region import ROOT, ShippedCharts, deployment, library
 from tests.render.specs import FEATURES
 
 # A name that no chart has of its own: what holds it is named after the namespace.
 NAMESPACE = "namespace-of-the-region"
+# Begins every secret that stands in the values.
+MADE_UP = "made-up-secret"
 ALL_SERVICES = ["shared-file-system", "object-storage", "instance-ha", "metering", "gateway"]
 PRESETS = ("core", "compute", "compute-baremetal")
 OVN = {"features": {"networking": {"backend": "ml2/ovn"}}}
@@ -59,7 +64,15 @@ def region(charts: Path, spec: Mapping[str, Any]) -> Region:
         "charts": {"repository": f"file://{charts}"},
         **spec,
     }
-    return render_region(deployment(whole), library(), embedded())
+    return render_region(deployment(whole), library(), chart_store())
+
+
+@cache
+def chart_store() -> ShippedCharts:
+    """Charts of directories; what a checkout's are put together with their dependencies in ends with us."""
+    directory = tempfile.TemporaryDirectory(prefix="charts-")
+    atexit.register(directory.cleanup)
+    return ShippedCharts(ROOT / "charts", cache=ChartCache(Path(directory.name)))
 
 
 def releases(found: Region) -> Iterator[RegionRelease]:
@@ -72,8 +85,8 @@ _OBJECTS: dict[str, tuple[Mapping[str, Any], ...]] = {}
 
 def objects(release: RegionRelease, *, namespace: str = NAMESPACE) -> tuple[Mapping[str, Any], ...]:
     """Everything that Helm makes of a release, hooks included, with made-up secrets."""
-    values = dict(resolve(release.spec.values, lambda name, key: f"made-up-{name}-{key}").values)
-    path = embedded().locate(release.spec.chart)
+    values = dict(resolve(release.spec.values, lambda name, key: f"{MADE_UP}-{name}-{key}").values)
+    path = chart_store().locate(release.spec.chart)
     identity = json.dumps([path, release.spec.name, namespace, values], sort_keys=True, default=str)
     if identity not in _OBJECTS:
         texts = _chart(path).render(values, name=release.spec.name, namespace=namespace)
