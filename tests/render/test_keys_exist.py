@@ -14,33 +14,18 @@ import pytest
 
 from controller.domain.values.catalogue import UPSTREAM
 from controller.domain.values.chart_values import Path, is_map
+from controller.domain.values.oslo_files import OSLO_FILES
 from controller.errors import SpecInvalid
 from tests.render.region import core_spec, library, render
 from tests.render.specs import EMBEDDED, FEATURES, PAIRS, UPSTREAM_ONLY
 
 pytestmark = pytest.mark.slow
 
-OSLO_CONFIG_FILES = (
-    *(
-        "keystone",
-        "placement",
-        "glance",
-        "nova",
-        "neutron",
-        "cinder",
-        "heat",
-        "barbican",
-        "designate",
-        "octavia",
-    ),
-    *("aodh", "ceilometer", "gnocchi"),
-    *("manila", "ironic", "metadata_agent", "dhcp_agent", "l3_agent", "ovn_agent", "ovn_metadata_agent"),
-)
 # Paths below which a chart takes any key, with the reason. `*` stands for one key.
 FREE: Mapping[str, str] = {
     **{
         f"conf.{file}.*": "an oslo.config file: sections and options are written as they are"
-        for file in OSLO_CONFIG_FILES
+        for file in sorted(OSLO_FILES)
     },
     "conf.plugins.ml2_conf.*": "an oslo.config file",
     "conf.plugins.openvswitch_agent.*": "an oslo.config file",
