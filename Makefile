@@ -15,7 +15,7 @@ export PYTHONPYCACHEPREFIX = $(abspath $(VENV))/pycache
 # seconds in each process of pytest. Empty is off.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: help setup demo demo-real demo-down test test-changed test-fast test-cluster test-sample test-openstack test-image test-real image test-exhaustive lint lock rbac schemas bench soak clean
+.PHONY: help setup demo demo-real demo-down test test-changed test-fast test-cluster test-sample test-openstack test-image test-real test-upstream image test-exhaustive lint lock rbac schemas bench soak clean
 
 help: ## what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -72,6 +72,10 @@ test-image: setup ## the image as the Dockerfile says, on Debian 12 and 13 (root
 test-real: setup ## pods that run, on a real node in namespaces of its own (Linux, root; Debian's packages)
 	@$(BIN)/python -m sandbox build
 	@$(BIN)/python -m pytest -q -m real tests/real
+
+test-upstream: setup ## with OpenStack-Helm's own charts: CHARTS=<directory of charts or archives>
+	@test -n "$(CHARTS)" || { echo "name the charts: make test-upstream CHARTS=<directory>"; exit 2; }
+	@CHARTS="$(CHARTS)" $(BIN)/python -m pytest -q -m upstream tests/upstream
 
 image: setup ## the controller's image as an OCI archive, without Docker (root on Debian)
 	@$(BIN)/python -m sandbox image --archive openstack-controller.tar

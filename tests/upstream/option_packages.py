@@ -9,7 +9,6 @@ import json
 import platform
 import subprocess
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
@@ -21,7 +20,7 @@ from sandbox.openstack.series import Series, find_python
 from sandbox.paths import cache_root
 
 HERE = Path(__file__).resolve().parent
-PROGRAM = HERE / "option_program.py"
+PROGRAM, SERVICES = HERE / "option_program.py", HERE / "service_program.py"
 SERIES = ("2025.1", "2025.2", "2026.1")
 # The packages that define the options of a chart's files, beside the libraries that all services have.
 PACKAGES: Mapping[str, tuple[str, ...]] = {
@@ -43,31 +42,6 @@ PACKAGES: Mapping[str, tuple[str, ...]] = {
     "placement": ("openstack-placement",),
 }
 INSTALL_SECONDS, ASK_SECONDS = 3600, 300
-
-
-@dataclass(frozen=True)
-class File:
-    """One file to be checked. `like`: by section, the sections whose options it may have as well."""
-
-    text: str
-    like: Mapping[str, tuple[str, ...]]
-
-    def asked(self) -> dict[str, Any]:
-        return {"text": self.text, "like": {name: list(others) for name, others in self.like.items()}}
-
-
-@dataclass(frozen=True)
-class Finding:
-    """One thing that is wrong in a file: `kind` is unknown, renamed, to be removed, invalid or unreadable."""
-
-    kind: str
-    section: str
-    option: str
-    value: str
-    why: str = ""
-
-    def __str__(self) -> str:
-        return f"{self.kind}: [{self.section}] {self.option} {self.why}".strip()
 
 
 def requirements(series: str) -> Path:
@@ -109,6 +83,13 @@ def ask(series: str, chart: str, **question: Any) -> dict[str, Any]:
     found = json.loads(answer)
     assert isinstance(found, dict)
     return found
+
+
+def load(series: str, chart: str, action: str, **question: Any) -> Any:
+    """What an action of `service_program.py` answers for a chart. Raises SandboxError when it fails."""
+    asked = {"packages": PACKAGES[chart], **question}
+    command = [str(python_of(series)), str(SERVICES), action]
+    return json.loads(_run(command, stdin=json.dumps(asked), timeout=ASK_SECONDS))
 
 
 def _run(command: list[str], *, stdin: str = "", timeout: int = INSTALL_SECONDS) -> str:
