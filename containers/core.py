@@ -16,7 +16,7 @@ from controller.domain.region.deployment import parse_deployment
 from controller.operator import Container
 from controller.ports.kubernetes import HELMBUNDLE, OSDPL
 from controller.reconcile.region.deployment import DeploymentReconciler
-from controller.reconcile.region.other_containers import OtherContainers
+from controller.reconcile.region.other_containers import OtherContainers, SilenceTimes
 from controller.reconcile.shared.status_metrics import measured_region, region_series
 from controller.render.region import ChartDefaults, Region, render_region
 from controller.render.rendered_region import RenderedRegion
@@ -48,8 +48,9 @@ def compose(parts: Parts) -> Container:
         parts.kube,
         parts.clock,
         containers=(name for name in settings.containers if name != "core"),
-        namespace=settings.pod_namespace,
+        namespace=settings.region_namespace,
         changed=requeue_regions,
+        times=SilenceTimes(settings.lease_duration),
     )
     reconciler = DeploymentReconciler(
         kube=parts.kube,
@@ -68,7 +69,7 @@ def compose(parts: Parts) -> Container:
         return reconciler.reconcile((namespace, name))
 
     parts.queue.add(("charts", settings.region_namespace, "directories"), after=CHECK_EVERY)
-    parts.queue.add(("containers", settings.pod_namespace, "leases"))
+    parts.queue.add(("containers", settings.region_namespace, "leases"))
     return Container(
         name="core",
         watches=(

@@ -25,6 +25,7 @@ from controller.reconcile.releases.ports import BundleListeners, BundleSettings,
 from controller.reconcile.shared.installation_key import InstallationKey
 from controller.reconcile.shared.object_store import ObjectStore
 from controller.reconcile.shared.status_metrics import measured_bundle
+from controller.settings import reserved_release
 
 
 def main() -> None:
@@ -40,7 +41,7 @@ def compose(parts: Parts) -> Container:
     records = SecretRecords(parts.kube)
     jobs = ObjectStore(parts.kube, parts.clock, settings.region_namespace, {JOB: parse_hook_job})
     slots = ActionSlots(settings.concurrency, parts.metrics, waiters=settings.hook_waiters)
-    hook_news = HookEventFilter(
+    hook_events = HookEventFilter(
         jobs, slots, lambda bundle, after: queue.add(("bundle", *bundle), after=after)
     )
 
@@ -61,7 +62,7 @@ def compose(parts: Parts) -> Container:
         watch=watches,
         clock=parts.clock,
         measures=parts.metrics,
-        look_again=lambda after: queue.add(("drift", settings.region_namespace, "objects"), after),
+        reconcile_after=lambda after: queue.add(("drift", settings.region_namespace, "objects"), after),
         changed_bundle=lambda bundle: queue.add(("bundle", *bundle)),
         pace=DriftRates(settings.drift_qps, settings.drift_resync, settings.drift_settle),
     )
@@ -83,7 +84,9 @@ def compose(parts: Parts) -> Container:
     )
     bundles = BundleReconciler(
         ports,
-        BundleSettings(settings.resync, settings.history, settings.retry_cap),
+        BundleSettings(
+            settings.resync, settings.history, settings.retry_cap, reserved=reserved_release(settings)
+        ),
         listeners,
         slots=slots,
         hooks=HookProgress(parts.kube, records, parts.clock, jobs),
@@ -101,7 +104,7 @@ def compose(parts: Parts) -> Container:
         watches=(
             Watch(HELMBUNDLE, owner_key, bundle_seen),
             Watch(OSDPL, region_key),
-            Watch(JOB, seen=hook_news.seen),
+            Watch(JOB, seen=hook_events.seen),
         ),
         reconcilers={
             "bundle": lambda namespace, name: bundles.reconcile((namespace, name)),

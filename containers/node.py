@@ -117,6 +117,7 @@ def _hosts(shared: _Shared) -> HostsReconciler:
         board=shared.board,
         namespace=namespace,
         resync=parts.settings.resync,
+        every=parts.settings.observe_every,
     )
 
 

@@ -174,6 +174,7 @@ class _RegionRenderer:
     partial: bool = False
     missing: dict[str, ChartInvalid] = field(default_factory=dict)
     without_chart: dict[str, ChartInvalid] = field(default_factory=dict)  # by release
+    read: dict[ChartRef, Values] = field(default_factory=dict)  # one rendering sees a chart as it was once
 
     def render(self) -> Region:
         services, region_input = self._prepared()
@@ -194,9 +195,9 @@ class _RegionRenderer:
         region_input.value_of = value_of or region_input.value_of
         for entry in services:
             template = self._service_template(entry, region_input)
-            wanted = read_releases(template, entry).get(release)
-            if wanted is not None:
-                return tuple(self._template_layers(entry, wanted, region_input).values())
+            desired = read_releases(template, entry).get(release)
+            if desired is not None:
+                return tuple(self._template_layers(entry, desired, region_input).values())
         raise SpecInvalid([Problem("spec", f"has no release {release}")])
 
     def _prepared(self) -> tuple[tuple[ServiceEntry, ...], RegionInput]:
@@ -267,9 +268,9 @@ class _RegionRenderer:
         self.owners.update(dict.fromkeys(releases, entry.name))
         problems: list[Problem] = []
         rendered: list[RegionRelease] = []
-        for release, wanted in releases.items():
+        for release, desired in releases.items():
             try:
-                rendered.append(self._render_release(entry, wanted, region_input))
+                rendered.append(self._render_release(entry, desired, region_input))
                 self.done[release] = rendered[-1]
             except ChartInvalid as error:
                 self.without_chart |= dict.fromkeys(releases, error)
@@ -290,26 +291,26 @@ class _RegionRenderer:
         return _TEMPLATES.render(name, self.library.templates[entry.name], region_input.context(entry))
 
     def _template_layers(
-        self, entry: ServiceEntry, wanted: ReleaseTemplate, region_input: RegionInput
+        self, entry: ServiceEntry, desired: ReleaseTemplate, region_input: RegionInput
     ) -> Mapping[LayerKind, Layer]:
         """What templates write for a release: for all releases, for encryption, and for its service."""
-        chart = self._chart(wanted.chart)
-        context = region_input.release_context(entry, wanted.name, chart.name, self.charts.defaults(chart))
+        chart = self._chart(desired.chart)
+        context = region_input.release_context(entry, desired.name, chart.name, self._defaults(chart))
         every, tls, service = LayerKind.EVERY_RELEASE, LayerKind.INTERNAL_TLS, LayerKind.SERVICE
         return {
             every: _template_layer(every, "every-release", self.library.every_release, context),
             tls: _template_layer(tls, "internal-tls", self.library.internal_tls, context),
-            service: wanted.layer(entry.name),
+            service: desired.layer(entry.name),
         }
 
     def _render_release(
-        self, entry: ServiceEntry, wanted: ReleaseTemplate, region_input: RegionInput
+        self, entry: ServiceEntry, desired: ReleaseTemplate, region_input: RegionInput
     ) -> RegionRelease:
-        release, chart = wanted.name, self._chart(wanted.chart)
-        defaults = self.charts.defaults(chart)
+        release, chart = desired.name, self._chart(desired.chart)
+        defaults = self._defaults(chart)
         spec = self.deployment.spec
         ours: Layers = {
-            **self._template_layers(entry, wanted, region_input),
+            **self._template_layers(entry, desired, region_input),
             **library_layers(self.library, spec.files, chart.name, defaults),
         }
         lower = merge_layers(defaults, in_order(ours))
@@ -330,8 +331,8 @@ class _RegionRenderer:
                 namespace=self.deployment.namespace,
                 chart=chart,
                 values=merged.overlay,
-                depends_on=wanted.depends_on,
-                timeout=wanted.timeout,
+                depends_on=desired.depends_on,
+                timeout=desired.timeout,
                 drift=drift,
                 drift_ignore=drift_ignore,
             ),
@@ -354,8 +355,13 @@ class _RegionRenderer:
 
     def _knows(self, chart: str, path: DocumentPath, *, a_map: bool = False) -> bool:
         """Whether the values.yaml of a chart has this key, and a map there, if that is asked."""
-        found = lookup(self.charts.defaults(self._chart(chart)), path, _MISSING)
+        found = lookup(self._defaults(self._chart(chart)), path, _MISSING)
         return is_map(found) if a_map else found is not _MISSING
+
+    def _defaults(self, chart: ChartRef) -> Values:
+        if chart not in self.read:
+            self.read[chart] = self.charts.defaults(chart)
+        return self.read[chart]
 
     def _chart(self, name: str) -> ChartRef:
         return chart_of(self.deployment.spec.charts, self.library.catalogue, name)

@@ -5,10 +5,8 @@ from __future__ import annotations
 import base64
 import fnmatch
 import hashlib
-import os
 from collections.abc import Iterator, Mapping
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 from controller.adapters.charts.source import ChartStore
@@ -19,6 +17,7 @@ from controller.ports.helm import HelmRequest
 from controller.render.region import render_region
 from tests.render.region import ROOT, core_spec, deployment, library
 from tests.upstream.option_packages import PACKAGES
+from tests.upstream.regions import charts_given
 
 # Files of oslo.config, by their names in Secrets. Not those of agents that no feature brings.
 _OPTIONS = (
@@ -65,12 +64,6 @@ REGIONS: Mapping[str, Mapping[str, Any]] = {
         "messaging": {"notifications": {"enabled": True}},
     },
 }
-
-
-def charts_given() -> Path | None:
-    """The directory of charts that CHARTS names, None without."""
-    given = os.environ.get("CHARTS")
-    return Path(given).resolve() if given else None
 
 
 def made_up(name: str, key: str) -> str:

@@ -15,13 +15,13 @@ import pytest
 from tests.upstream.option_facts import NOT_LISTED
 from tests.upstream.option_packages import PACKAGES, SERIES, ask, load
 from tests.upstream.options_set import Option, feature_regions, like, options_set, whole_region
+from tests.upstream.regions import charts_given
 from tests.upstream.rendered_files import (
     PASTE,
     POLICY,
     REGIONS,
     UWSGI,
     bare_files,
-    charts_given,
     files,
     named,
     option_files,

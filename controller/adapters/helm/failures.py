@@ -9,7 +9,16 @@ from __future__ import annotations
 
 import re
 
-from controller.errors import ApiUnavailable, ChartInvalid, ControllerError, HelmFailed, ReleaseMissing
+from controller.adapters.helm.denials import missing_right
+from controller.errors import (
+    ApiUnavailable,
+    ChartInvalid,
+    ControllerError,
+    HelmFailed,
+    ObjectsTaken,
+    ReleaseMissing,
+    RightMissing,
+)
 
 LONGEST_MESSAGE = 8192
 
@@ -26,6 +35,8 @@ _INTERRUPTED = re.compile(
     re.IGNORECASE,
 )
 _MISSING = re.compile(r"release: not found|has no deployed releases|release has no \d+ version")
+# Helm asks whose an object is before it writes anything (action/validate.go, existingResourceConflict).
+_TAKEN = re.compile(r"exists and cannot be imported into the current release: invalid ownership metadata")
 # A hook's own words may hold anything, also what reads like one of the marks below.
 _HOOK = re.compile(
     r"failed (?:pre|post)-install: |(?:pre|post)-(?:upgrade|rollback|delete) hooks? failed"
@@ -46,10 +57,14 @@ def failure(text: str, chart: str = "") -> ControllerError:
     """The error that Helm's `text` means; `chart` is the path of the chart acted on, if there is one."""
     cause = text.strip().removeprefix("Error: ")[:LONGEST_MESSAGE] or "Helm failed and did not say why"
     interrupted = _INTERRUPTED.search(cause) is not None
+    if denied := missing_right(cause):
+        return RightMissing(denied)
     if _HOOK.search(cause):
         return HelmFailed(cause, interrupted=interrupted)
     if _UNREACHABLE.search(cause):
         return ApiUnavailable(f"Helm: {cause}")
+    if _TAKEN.search(cause):
+        return ObjectsTaken(cause)
     if _MISSING.search(cause):
         return ReleaseMissing(cause)
     if chart and _CHART.search(cause):

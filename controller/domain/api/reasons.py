@@ -82,6 +82,7 @@ class Reason(StrEnum):
     WAITING_FOR_DEPENDENCY = "WaitingForDependency", NORMAL
     WAITING_FOR_DEPENDENTS = "WaitingForDependents", NORMAL
     BACKING_OFF = "BackingOff", WARNING
+    RIGHT_MISSING = "RightMissing", WARNING
     RETRYING = "Retrying", WARNING
     DRIFTED = "Drifted", WARNING
     DRIFT_RECURS = "DriftRecurs", WARNING
@@ -118,6 +119,7 @@ class Reason(StrEnum):
     RELEASE_LARGE = "ReleaseLarge", WARNING
     RELEASE_TOO_LARGE = "ReleaseTooLarge", WARNING
     RELEASE_NAME_TAKEN = "ReleaseNameTaken", WARNING
+    OBJECT_NAME_TAKEN = "ObjectNameTaken", WARNING
 
     # one compute node
     NODE_IN_SERVICE = "InService", NORMAL
@@ -130,6 +132,7 @@ class Reason(StrEnum):
     COMPUTE_AWAITED = "ComputeAwaited", NORMAL
     COMPUTE_MISSING = "ComputeMissing", WARNING
     COMPUTE_DOWN = "ComputeDown", NORMAL
+    HOST_AMBIGUOUS = "HostAmbiguous", WARNING
     COMPUTE_STILL_REPORTS = "ComputeStillReports", NORMAL
     CELL_MAPPING_AWAITED = "CellMappingAwaited", NORMAL
     CELL_NOT_MAPPED = "CellNotMapped", WARNING
@@ -147,7 +150,7 @@ class Reason(StrEnum):
 
     # one maintenance
     PLANNED = "Planned", NORMAL
-    WAITING_FOR_TURN = "WaitingForTurn", NORMAL
+    QUEUED = "Queued", NORMAL
     MOVING_SERVERS = "MovingServers", NORMAL
     NODE_EMPTY = "NodeEmpty", NORMAL
     SERVERS_BLOCKED = "ServersBlocked", WARNING

@@ -85,6 +85,8 @@ class HostFacts:
     `maintenance`: the NodeMaintenance at work on it. `agents_expected`: other computes have network agents.
     `automatic`: the maintenance is our own answer to a node that was lost. `host`: as OpenStack calls it.
     `taken_over`: the Node that has the host now, where this one is gone or only stands beside it.
+    `doubt`: why it is not certain which host the Node is. `strangers`: what to say of compute hosts that are
+    of no Node, where this one has none; `unmapped_stranger`: one of those is not mapped to a cell yet.
     `forced_down_by_us`: the id of the compute service of this host that we forced down, as we remember it.
     """
 
@@ -106,6 +108,9 @@ class HostFacts:
     host: str = ""
     taken_over: str = ""
     forced_down_by_us: str = ""
+    doubt: str = ""
+    strangers: str = ""
+    unmapped_stranger: bool = False
 
     @property
     def is_forced_down_by_us(self) -> bool:
@@ -143,8 +148,8 @@ def has_begun(maintenance: Mapping[str, Any]) -> bool:
 
 def is_put_back(maintenance: Mapping[str, Any]) -> bool:
     """Whether a NodeMaintenance only waits for moves to confirm: its host is managed as usual again."""
-    said = find((maintenance.get("status") or {}).get("conditions") or (), "Ready").get("reason")
-    return bool(maintenance["metadata"].get("deletionTimestamp")) and said == Reason.MOVES_UNCONFIRMED
+    reason = find((maintenance.get("status") or {}).get("conditions") or (), "Ready").get("reason")
+    return bool(maintenance["metadata"].get("deletionTimestamp")) and reason == Reason.MOVES_UNCONFIRMED
 
 
 def is_automatic(maintenance: Mapping[str, Any]) -> bool:
@@ -165,6 +170,8 @@ def decide_host(facts: HostFacts, policy: NodePolicy, breaker_open: str, now: fl
 
 
 def _decide(facts: HostFacts, policy: NodePolicy, breaker_open: str, now: float) -> NextStep:
+    if facts.doubt:
+        return NextStep(Step.BLOCKED, Reason.HOST_AMBIGUOUS, facts.doubt)
     if facts.taken_over:
         text = f"its host belongs to the node {facts.taken_over} now"
         step = Step.FORGET if facts.node is None else Step.NOTHING
@@ -233,9 +240,14 @@ def _servers_remaining(facts: HostFacts, why: str) -> NextStep:
 def _unregistered(facts: HostFacts, node: ComputeNode, now: float) -> NextStep:
     left = max(node.created, facts.missing_since) + REGISTER_WITHIN - now
     if left > 0:
+        if facts.unmapped_stranger and node.ready and left < REGISTER_WITHIN - MAP_AFTER:
+            # A host that is known by no name of its Node is known by its address once it is mapped.
+            text = "a compute of no node has registered, and is not mapped to a cell"
+            return NextStep(Step.MAP_CELL, Reason.CELL_MAPPING_AWAITED, text)
         text = "its compute service has not registered yet"
         return NextStep(Step.WAIT, Reason.COMPUTE_AWAITED, text, after=left)
     text = f"no compute service registered within {REGISTER_WITHIN:.0f} s; see nova-compute on the node"
+    text = f"{text}; {facts.strangers}" if facts.strangers else text
     return NextStep(Step.BLOCKED, Reason.COMPUTE_MISSING, text)
 
 
@@ -307,19 +319,19 @@ def _left_as_is(service: ComputeService) -> NextStep:
 def _ready(facts: HostFacts, node: ComputeNode, service: ComputeService, now: float) -> NextStep:
     if facts.maintenance:
         return NextStep(Step.NOTHING, Reason.IN_MAINTENANCE, f"in maintenance by {facts.maintenance}")
-    held = facts.is_forced_down_by_us
+    forced_by_us = facts.is_forced_down_by_us
     if node.cordoned:
         return _cordoned(facts, node, service, now)
-    if service.forced_down and not held:
+    if service.forced_down and not forced_by_us:
         text = "its compute service was forced down by someone else and is not changed"
         return NextStep(Step.NOTHING, Reason.DISABLED_BY_OTHERS, text)
-    if service.enabled and not held:
+    if service.enabled and not forced_by_us:
         return _serving(facts, node, service, now)
     before = reason_before(service.reason)
-    if before is not None and not held:
+    if before is not None and not forced_by_us:
         text = "its compute service is disabled again for what somebody had disabled it"
         return NextStep(Step.DISABLE, Reason.DISABLED_BY_OTHERS, text, mark=before)
-    if not held and not is_ours(service.reason):
+    if not forced_by_us and not is_ours(service.reason):
         return _left_as_is(service)
     return _return(facts, node, service, now)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
@@ -29,7 +29,7 @@ from controller.domain.hosts.fencing_confirmation import (
     ran_since,
     shown_since,
 )
-from controller.domain.hosts.host_names import hostname_of
+from controller.domain.hosts.host_names import NodeNames, names_of
 from controller.domain.hosts.next_step import ComputeNode
 from controller.domain.hosts.not_ready_since import began, noted_absence, words_of
 from controller.domain.shared.cloud_facts import ComputeService
@@ -79,7 +79,7 @@ class NodeFacts:
     since: float
     message: str = ""
     uid: str = ""
-    hostname: str = ""
+    names: NodeNames = field(default_factory=lambda: NodeNames(""))
     created: float = 0.0
     cordoned: bool = False
     cordoned_by: str = ""
@@ -198,7 +198,7 @@ def machine_facts(obj: Mapping[str, Any], namespace: str) -> NodeFacts:
         message = "; ".join(part for part in (message, "it is being removed") if part)
     notes = node_notes(namespace, obj)
     boot = str(((obj.get("status") or {}).get("nodeInfo") or {}).get("bootID") or "")
-    wanted = ((labels.get(AGGREGATE_LABEL), ""), (labels.get(ZONE_LABEL), labels.get(ZONE_LABEL)))
+    desired = ((labels.get(AGGREGATE_LABEL), ""), (labels.get(ZONE_LABEL), labels.get(ZONE_LABEL)))
     return NodeFacts(
         name=str(meta["name"]),
         roles=roles,
@@ -206,7 +206,7 @@ def machine_facts(obj: Mapping[str, Any], namespace: str) -> NodeFacts:
         since=began(ready, boot, str(notes.get(ABSENCE_ANNOTATION) or "")),
         message=shorten(message, MESSAGE_LIMIT),
         uid=str(meta.get("uid") or ""),
-        hostname=hostname_of(obj),
+        names=names_of(obj, namespace),
         created=seconds_of(meta.get("creationTimestamp")),
         cordoned=cordoned,
         cordoned_by=str(notes.get(CORDONED_BY_ANNOTATION) or ""),
@@ -218,7 +218,7 @@ def machine_facts(obj: Mapping[str, Any], namespace: str) -> NodeFacts:
         machine=machine_of(obj),
         losses=_times(notes.get(LOSSES_ANNOTATION)),
         declined=seconds_of(notes.get(NO_EVACUATION_ANNOTATION)),
-        aggregates=tuple((str(name), str(zone or "")) for name, zone in wanted if name),
+        aggregates=tuple((str(name), str(zone or "")) for name, zone in desired if name),
     )
 
 
@@ -279,18 +279,18 @@ def node_entries(
     OpenStack has been observed. The entry of a compute node that is gone stays until its report says
     that nothing of it is left.
     """
-    told = reports or {}
+    by_node = reports or {}
     result = {}
     for node in sorted(nodes, key=lambda one: one.name):
         began = node.since if node.state == NodeState.NOT_READY and node.since else now
         entry = {"roles": list(node.roles), "state": str(node.state), "message": node.message}
         old = before.get(node.name) or {}
-        report = told.get(node.name)
+        report = by_node.get(node.name)
         if unknown:
             report = _reported_before(report, old, unknown, is_compute=node.is_compute)
         result[node.name] = _entry(entry, old, report, began, now) | _age(report, old, as_of or now)
     for name in sorted(before.keys() - result.keys()):
-        report, old = told.get(name), before[name] or {}
+        report, old = by_node.get(name), before[name] or {}
         if old.get("uid") and not (report is not None and report.forget):
             gone = {"roles": old.get("roles") or [], "state": str(NodeState.REMOVED), "message": ""}
             if unknown:
@@ -352,7 +352,7 @@ def _entry(
 _FAILING = frozenset(
     (
         *(Reason.COMPUTE_MISSING, Reason.COMPUTE_DOWN, Reason.AGENTS_DOWN, Reason.SERVERS_LEFT),
-        Reason.CELL_NOT_MAPPED,
+        *(Reason.CELL_NOT_MAPPED, Reason.HOST_AMBIGUOUS),
     )
 )
 
@@ -364,11 +364,14 @@ def nodes_condition(
     breaker_open: str = "",
     unknown: str = "",
     reports: Mapping[str, HostReport] | None = None,
+    strangers: Sequence[str] = (),
 ) -> Condition:
     """`NodesReady`: False while a node with a role is not ready or its host fails, or there is none at all.
 
     `breaker_open` says why automatic action is stopped, `unknown` why OpenStack cannot be observed; both are
     empty while that is not so. The latter is only reported: a region that is being installed has none yet.
+
+    `strangers`: compute hosts of no node, which may be somebody's who does without Kubernetes.
 
     A cordon is a person's decision, and what runs on the node continues: it is mentioned, and no fault.
     """
@@ -399,6 +402,10 @@ def nodes_condition(
         names = ", ".join(node.name for node in cordoned[:SHOWN])
         more = f" and {len(cordoned) - SHOWN} more" if len(cordoned) > SHOWN else ""
         text += f", of which {len(cordoned)} cordoned: {names}{more}"
+    if strangers:
+        names = ", ".join(strangers[:SHOWN])
+        more = f" and {len(strangers) - SHOWN} more" if len(strangers) > SHOWN else ""
+        text += f"; OpenStack has compute hosts of no node: {names}{more}"
     if unknown and any(node.is_compute for node in known):
         text += f"; their compute hosts are not changed: {unknown}"
     return Condition(CONDITION, "True", Reason.NODES_READY, text, generation)

@@ -362,13 +362,15 @@ def _unconfirmed(
 def _overdue(
     moving: ServerMove, server: Server, newest: Migration | None, *, spec: MaintenanceSpec, now: float
 ) -> tuple[ServerMove, Command | None]:
-    stands = f"{server.status} {server.task}".strip()
-    stands += f", its migration {newest.id} {newest.status}" if newest is not None else ""
-    told = replace(moving, message=f"takes longer than {spec.server_deadline:.0f} s; Nova: {stands}")
+    reported_by_nova = f"{server.status} {server.task}".strip()
+    reported_by_nova += f", its migration {newest.id} {newest.status}" if newest is not None else ""
+    reported = replace(
+        moving, message=f"takes longer than {spec.server_deadline:.0f} s; Nova: {reported_by_nova}"
+    )
     abortable = moving.way == MoveKind.LIVE and newest is not None and newest.status == "running"
     if abortable and now - moving.requested <= spec.server_deadline + ABORT_WITHIN:
-        return told, Command.ABORT
-    return replace(told, state=ServerMoveState.BLOCKED), None
+        return reported, Command.ABORT
+    return replace(reported, state=ServerMoveState.BLOCKED), None
 
 
 def _arrived(entry: ServerMove, server: Server, newest: Migration | None) -> ServerMove:

@@ -1,4 +1,4 @@
-"""Main fields that name charts and services: names that nothing reads are told, with what was meant."""
+"""Main fields that name charts and services: names that nothing reads are reported, with what was meant."""
 
 from __future__ import annotations
 

@@ -10,12 +10,29 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from controller.domain.api.names import DIGEST_KEY_SECRET
 from controller.domain.values.chart_values import SECRET_REF, DocumentPath, Values, format_path, is_secret_ref
 from controller.domain.values.oslo_files import as_option_value, in_oslo_file, is_written_as_it_is
 from controller.errors import Problem, SecretMissing, SpecInvalid
 
+# Secrets that a spec may not name (`reserved`): who may write a spec need not be allowed to read these.
+_RECORD_NAME = "sh.helm.release."
+_RESERVED_TYPES = {
+    "helm.sh/release.v1": "a record of Helm's, which holds every value of its release",
+    "kubernetes.io/service-account-token": "the token of a ServiceAccount",
+}
+
 # Gives the text under a key of a Secret, None when the Secret or the key is not there or is empty.
 Lookup = Callable[[str, str], str | None]
+
+
+def reserved(name: str, type_: str = "") -> str:
+    """What a Secret is that no spec may name; empty for any other. `type_`: of the Secret, once known."""
+    if name == DIGEST_KEY_SECRET:
+        return "the controller's own key"
+    if name.startswith(_RECORD_NAME):
+        return _RESERVED_TYPES["helm.sh/release.v1"]
+    return _RESERVED_TYPES.get(type_, "")
 
 
 @dataclass(frozen=True)
@@ -118,6 +135,10 @@ def _parse(path: DocumentPath, leaf: Mapping[str, Any]) -> SecretReference | Pro
         isinstance(target.get(part), str) and target[part] for part in fields
     )
     if complete and len(leaf) == 1 and set(target) == set(fields):
+        what = reserved(target["name"])
+        if what:
+            message = f'Secret "{target["name"]}" is {what}'
+            return Problem(format_path(path), message, "name a Secret that was made for values")
         return SecretReference(path, target["name"], target["key"])
     remedy = f"write {{{SECRET_REF}: {{name: <Secret>, key: <key>}}}} alone"
     return Problem(format_path(path), f"malformed {SECRET_REF}", remedy)

@@ -68,12 +68,12 @@ def _same(was: Any, becomes: Any) -> bool:
 
 def _layer_after(merged: MergedValues | None, path: Path, becomes: Any) -> str:
     """The layer that set the leaf, or deleted it; empty where it is simply not there any more."""
-    said = merged.chain(path) if merged is not None else ()
-    if said:
-        return said[-1].layer
+    layers = merged.chain(path) if merged is not None else ()
+    if layers:
+        return layers[-1].layer
     return "" if becomes is ABSENT else CHART_DEFAULTS
 
 
 def _place(merged: MergedValues | None, path: Path) -> str:
-    said = merged.chain(path) if merged is not None else ()
-    return said[-1].place if said else ""
+    layers = merged.chain(path) if merged is not None else ()
+    return layers[-1].place if layers else ""

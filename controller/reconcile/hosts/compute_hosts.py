@@ -76,6 +76,7 @@ class HostsReconciler:
         board: LastHostFindings,
         namespace: str,
         resync: float,
+        every: float = EVERY,
     ) -> None:
         self._clock = clock
         self._events = events
@@ -84,6 +85,7 @@ class HostsReconciler:
         self._region = region
         self._board = board
         self._resync = resync
+        self._every = every
         self._observer = NodesObserver(
             kube=kube, clock=clock, nodes=nodes, region=region, board=board, namespace=namespace
         )
@@ -127,7 +129,7 @@ class HostsReconciler:
             return max(AGAIN_AFTER, error.retry_after or 0.0)
         self._known = self._clock.now()
         # What was done shows in the next pass, and so does what it makes room for.
-        return AT_LEAST if self._reconcile_hosts(snapshot, cloud, view) else EVERY
+        return AT_LEAST if self._reconcile_hosts(snapshot, cloud, view) else self._every
 
     def _region_complete(self) -> bool:
         return self._region.is_complete(not_older_than=self._resync)
@@ -162,17 +164,18 @@ class HostsReconciler:
         reports = host_reports(
             snapshot, view, decided, locks=locks, misplaced=self._aggregates.refused, refused=refused, now=now
         )
-        self._board.write(HostFindings(reports, breaker_open, paused=_paused(snapshot)))
+        strangers = snapshot.matches(view).strangers
+        self._board.write(HostFindings(reports, breaker_open, paused=_paused(snapshot), strangers=strangers))
         return turns.changed
 
-    # -- what is told -------------------------------------------------------------------------------
+    # -- what is reported ---------------------------------------------------------------------------
 
     def _report_unknown(self, why: str, locks: LockedNodes, paused: str) -> None:
         """OpenStack cannot be observed: what it last reported stays, marked with its time."""
         before = self._board.read()
-        told = with_locks(before.reports, locks)
+        reported = with_locks(before.reports, locks)
         # A new process knows nothing yet: what the status says of its nodes stays.
-        reports = {name: told[name] for name in before.reports}
+        reports = {name: reported[name] for name in before.reports}
         self._board.write(replace(before, reports=reports, paused=paused, unknown=why, as_of=self._known))
 
     def _report(self, host: HostFacts, decision: NextStep, snapshot: NodesSnapshot) -> None:

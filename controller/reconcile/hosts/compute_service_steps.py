@@ -49,7 +49,7 @@ class HostSteps:
         cloud: Cloud,
         view: CloudView,
     ) -> NextStep:
-        """Takes the step that was decided on, and gives what is to be told.
+        """Takes the step that was decided on, and gives what is to be reported.
 
         Raises CloudUnavailable, CloudRefused, KubeError.
         """

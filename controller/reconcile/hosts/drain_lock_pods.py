@@ -56,24 +56,24 @@ class DrainLocks:
 
     def ensure(
         self,
-        wanted: Mapping[str, str],
+        desired: Mapping[str, str],
         now: float,
         unless: Callable[[str], str] = _let_go,
         order: Callable[[Iterable[str]], Iterable[str]] = sorted,
     ) -> LockedNodes:
         """Exactly these nodes are locked, each with its reason; gives those that are, with their reasons.
 
-        A lock that is there and not wanted is released, `unless` there is a reason for it to stay; that is
+        A lock that is there and not desired is released, `unless` there is a reason for it to stay; that is
         asked for in this `order`. One that the API server refuses to make or to release holds up no other.
         `now` in seconds since the epoch. Raises KubeError.
         """
-        names = {_name(node): node for node in wanted}
+        names = {_name(node): node for node in desired}
         pods, budgets = self._by_node(POD, names), self._by_node(PDB, names)
-        locked, refused = dict(wanted), {}
-        for node, reason in wanted.items():
+        locked, refused = dict(desired), {}
+        for node, reason in desired.items():
             bring_about = partial(self._bring_about, node, reason, pods, budgets, now)
             refused[node] = _refusal(REFUSED, node, bring_about)
-        for node in order((pods.keys() | budgets.keys()) - wanted.keys()):
+        for node in order((pods.keys() | budgets.keys()) - desired.keys()):
             why = unless(node)
             if not why:
                 why = self._stuck[node] = self._released(node, budgets.get(node), pods.get(node))
@@ -83,17 +83,17 @@ class DrainLocks:
             if why:
                 locked[node] = why
         self._stuck = {
-            node: self._stuck[node] for node in self._stuck.keys() & (locked.keys() - wanted.keys())
+            node: self._stuck[node] for node in self._stuck.keys() & (locked.keys() - desired.keys())
         }
-        not_held = {node: _why_not_locked(node, pods.get(node), budgets.get(node)) for node in locked}
-        held = {node: why for node, why in locked.items() if not not_held[node]}
+        unlocked = {node: _why_not_locked(node, pods.get(node), budgets.get(node)) for node in locked}
+        effective = {node: why for node, why in locked.items() if not unlocked[node]}
         failing = {
             node: why
-            for node, why in not_held.items()
+            for node, why in unlocked.items()
             if why and node not in self._stuck and node in pods and now - _made(pods[node]) > STARTS_WITHIN
         }
-        refused = {node: why for node, why in refused.items() if why and node not in held}
-        return LockedNodes(held, {**failing, **refused})
+        refused = {node: why for node, why in refused.items() if why and node not in effective}
+        return LockedNodes(effective, {**failing, **refused})
 
     def _released(self, node: str, budget: KubeObject | None, pod: KubeObject | None) -> str:
         """Deletes a lock; why it cannot be. The budget first: alone, the pod holds nothing back."""
@@ -173,7 +173,7 @@ class DrainLocks:
         self._kube.delete(POD, pod["metadata"]["name"], self._namespace, uid=pod["metadata"]["uid"])
 
     def _by_node(self, resource: Resource, names: Mapping[str, str]) -> dict[str, KubeObject]:
-        """What is listed; `names`: of the locks that are wanted, whose Node is known whatever they say."""
+        """What is listed; `names`: of the locks that are desired, whose Node is known whatever they say."""
         found = self._kube.list(resource, self._namespace, labels=DRAIN_LOCK_LABEL)
         return {names.get(one["metadata"]["name"]) or _node_of(one): one for one in found}
 
@@ -287,9 +287,9 @@ def _why_not_locked(node: str, pod: Mapping[str, Any] | None, budget: Mapping[st
     if status.get("phase") == "Running":
         return ""
     waiting = [(one.get("state") or {}).get("waiting") or {} for one in status.get("containerStatuses") or ()]
-    said = [status, *waiting]
+    states = [status, *waiting]
     words = next(
-        (": ".join(filter(None, map(one.get, ("reason", "message")))) for one in said if one.get("reason")),
+        (": ".join(filter(None, map(one.get, ("reason", "message")))) for one in states if one.get("reason")),
         "",
     )
     return f"the pod of its lock is {status.get('phase') or 'Pending'}" + (f" ({words})" if words else "")

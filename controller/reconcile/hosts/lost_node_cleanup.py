@@ -10,6 +10,7 @@ from typing import Any
 from controller.domain.hosts.next_step import is_automatic
 from controller.domain.hosts.node_pods import stuck_pods
 from controller.domain.hosts.nodes import machine_facts
+from controller.domain.shared import backoff
 from controller.domain.shared.cloud_facts import CloudView
 from controller.errors import ApiUnavailable, KubeError, is_refusal
 from controller.ports.kubernetes import NODE, NODE_MAINTENANCE, POD, Kube
@@ -18,9 +19,6 @@ from controller.reconcile.hosts.observe import NodesSnapshot
 from controller.reconcile.shared.retry_pauses import RetryPauses
 
 log = logging.getLogger(__name__)
-
-# Seconds after a refusal, at first and at the most.
-FIRST_PAUSE, LONGEST_PAUSE = 5.0, 60.0
 
 
 @dataclass(frozen=True)
@@ -49,7 +47,7 @@ class LostNodeCleanup:
         self._kube = kube
         self._clock = clock
         self._namespace = namespace
-        self._pauses = RetryPauses(clock, first=FIRST_PAUSE, cap=LONGEST_PAUSE)
+        self._pauses = RetryPauses(clock, backoff.SHORT_PAUSES)
         self._refused: dict[str, str] = {}
 
     def ensure_cleaned(self, snapshot: NodesSnapshot, view: CloudView) -> dict[str, str]:
@@ -63,11 +61,11 @@ class LostNodeCleanup:
         for uid, one in due.items():
             if self._pauses.over(uid):
                 self._delete(one)
-        told: dict[str, str] = {}
+        refusals: dict[str, str] = {}
         for uid, why in self._refused.items():
             node = due[uid].node
-            told[node] = f"{told[node]}; {why}" if node in told else why
-        return told
+            refusals[node] = f"{refusals[node]}; {why}" if node in refusals else why
+        return refusals
 
     def _delete(self, one: _Due) -> None:
         try:
@@ -114,7 +112,11 @@ class LostNodeCleanup:
         """Whether that is certain of the machine, by its Node as it is now: a watch may be late."""
         live = self._kube.get(NODE, name)
         node = machine_facts(live, self._namespace) if live is not None else None
-        service = view.service(snapshot.host(name, view))
+        host = snapshot.host(name, view)
+        if not host:
+            # Its compute may report under one of several names.
+            return False
+        service = view.service(host)
         reports = service is not None and service.up
         return (
             node is not None

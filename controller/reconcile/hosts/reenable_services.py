@@ -13,6 +13,7 @@ from functools import partial
 from controller.domain.api.region_name import is_served_in
 from controller.domain.hosts.next_step import has_begun
 from controller.domain.maintenance.disable_reasons import mark_in, mark_of, without_any_mark
+from controller.domain.shared import backoff
 from controller.domain.shared.cloud_facts import CloudView
 from controller.errors import CloudRefused, CloudUnavailable
 from controller.ports.kubernetes import NODE_MAINTENANCE, Kube
@@ -23,9 +24,6 @@ from controller.reconcile.shared.retry_pauses import RetryPauses
 
 log = logging.getLogger(__name__)
 
-# Seconds after one that did not succeed, at first and at the most.
-FIRST_PAUSE, LONGEST_PAUSE = 10.0, 600.0
-
 
 class ReenabledServices:
     """Enables what a maintenance that no longer exists had disabled. Not thread-safe."""
@@ -33,7 +31,7 @@ class ReenabledServices:
     def __init__(self, kube: Kube, clock: Clock, namespace: str) -> None:
         self._kube = kube
         self._namespace = namespace
-        self._pauses = RetryPauses(clock, first=FIRST_PAUSE, cap=LONGEST_PAUSE)
+        self._pauses = RetryPauses(clock, backoff.LONG_PAUSES)
 
     def ensure(self, snapshot: NodesSnapshot, cloud: Cloud, view: CloudView) -> None:
         """Enables those that report, on hosts of Nodes that are in no maintenance. Raises KubeError."""

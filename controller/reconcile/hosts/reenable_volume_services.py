@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from controller.domain.api.reasons import Reason
 from controller.domain.hosts.next_step import HostFacts, NextStep
+from controller.domain.shared import backoff
 from controller.domain.shared.cloud_facts import REMOVED, CloudView
 from controller.errors import CloudRefused, CloudUnavailable
 from controller.ports.openstack import Cloud
@@ -16,15 +17,12 @@ from controller.reconcile.shared.retry_pauses import RetryPauses
 
 log = logging.getLogger(__name__)
 
-# Seconds after one that did not succeed, at first and at the most.
-FIRST_PAUSE, LONGEST_PAUSE = 10.0, 600.0
-
 
 class ReenabledVolumeServices:
     """Enables volume services that the removal of their host had disabled. Not thread-safe."""
 
     def __init__(self, clock: Clock) -> None:
-        self._pauses = RetryPauses(clock, first=FIRST_PAUSE, cap=LONGEST_PAUSE)
+        self._pauses = RetryPauses(clock, backoff.LONG_PAUSES)
 
     def ensure(
         self,

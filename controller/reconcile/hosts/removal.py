@@ -26,11 +26,11 @@ def remaining_in_openstack(host: str, cloud: Cloud) -> str:
     servers = cloud.servers_on(host)
     if servers:
         return f"OpenStack has {len(servers)} servers on it: evacuate them, or bring the node back"
-    held = cloud.allocations(host)
-    if held is None and cloud.compute_service(host) is not None:
+    consumers = cloud.allocations(host)
+    if consumers is None and cloud.compute_service(host) is not None:
         # Each compute has a provider: what it holds is not known, and not nothing.
         raise CloudUnavailable("Placement shows no provider of it, though Nova has its compute service")
-    for consumer in held or ():
+    for consumer in consumers or ():
         server = cloud.server(consumer)
         if server is None:
             # It belongs to a move: Nova says below whether that is over.
@@ -43,7 +43,7 @@ def remaining_in_openstack(host: str, cloud: Cloud) -> str:
 def _was_evacuated(server: str, host: str, cloud: Cloud) -> bool:
     """Whether a server that is elsewhere now left this host for good.
 
-    Nova keeps what such a server held on a dead host until the host returns, or its service is deleted.
+    Nova keeps what such a server used on a dead host until the host returns, or its service is deleted.
     """
     away = [one for one in cloud.migrations(server) if one.source == host and one.kind == "evacuation"]
     return bool(away) and away[-1].ended and not away[-1].failed
@@ -53,7 +53,7 @@ def remove_host(facts: HostFacts, decision: NextStep, cloud: Cloud, view: CloudV
     """Removes the host; Step.FORGET once nothing of it is left.
 
     The compute service goes first: Nova refuses that while a move to or from the host is not over, and it
-    frees what evacuated servers held there. Only then, and once Nova lists it no more, what no server needs
+    frees what evacuated servers used there. Only then, and once Nova lists it no more, what no server needs
     is taken out of Placement. Raises CloudUnavailable, CloudRefused.
     """
     host = facts.host

@@ -87,7 +87,7 @@ def write_moves(due: Iterable[NetworkMove], outlook: AgentAvailability, cloud: C
 
     The first is asked for in any case, the others while there is time.
     """
-    told = []
+    changed = []
     for number, move in enumerate(due):
         if number and cloud.late:
             break
@@ -98,11 +98,11 @@ def write_moves(due: Iterable[NetworkMove], outlook: AgentAvailability, cloud: C
         except CloudRefused as error:
             log.info("%s %s: %s", move.kind, move.id, error)
             if is_gone(move, error):
-                told.append(replace(move, state=NetworkMoveState.DONE, message="deleted meanwhile"))
+                changed.append(replace(move, state=NetworkMoveState.DONE, message="deleted meanwhile"))
             else:
                 by = move.target if isinstance(error, RouterRefused) else ""
-                told.append(refused_move(move, str(error), by=by, now=outlook.now))
-    return told
+                changed.append(refused_move(move, str(error), by=by, now=outlook.now))
+    return changed
 
 
 def with_those_kept(followed: Sequence[NetworkMove], known: Sequence[NetworkMove]) -> list[NetworkMove]:

@@ -115,18 +115,18 @@ class HostDisabler:
             forbidden = before_taking_out(mode, replace(snapshot, service=service))
             if forbidden is not None:
                 return forbidden
-        holds = dead and service is not None and not service.forced_down
-        if service is not None and service.enabled and not holds:
-            held = service.forced_down and self._forced_down.is_recorded(work.host, service)
-            mark = forced_reason(None) if held else mark_of(work.name)
+        forces = dead and service is not None and not service.forced_down
+        if service is not None and service.enabled and not forces:
+            recorded = service.forced_down and self._forced_down.is_recorded(work.host, service)
+            mark = forced_reason(None) if recorded else mark_of(work.name)
             cloud.set_compute_service(service.id, enabled=False, reason=mark)
         self._disable(work, cloud, view)
-        if holds and service is not None and not service.forced_down:
-            self._hold_down(work, service, cloud)
+        if forces and service is not None and not service.forced_down:
+            self._force_down(work, service, cloud)
         return before_moving(mode, replace(snapshot, service=service))
 
-    def _hold_down(self, work: MaintenanceWork, service: ComputeService, cloud: Cloud) -> None:
-        """Has Nova take the host for dead. That it is held down by us is written before it is."""
+    def _force_down(self, work: MaintenanceWork, service: ComputeService, cloud: Cloud) -> None:
+        """Has Nova take the host for dead. That it is forced down by us is written before it is."""
         self._forced_down.remember(work.host, service)
         reason = forced_reason(None if service.enabled else service.reason)
         if service.enabled or reason != service.reason:
@@ -213,4 +213,5 @@ class HostDisabler:
             fencing_confirmation=None if work.confirmation_void else work.confirmation,
             void=work.confirmation_void,
             beside=work.beside,
+            doubt=work.doubt,
         )

@@ -91,7 +91,7 @@ def follow_servers(
         snapshot = seen(entry, cloud)
         if snapshot is None:
             break
-        known[entry.id], command = _stands(entry, snapshot, work, now)
+        known[entry.id], command = _observed(entry, snapshot, work, now)
         if not entry.under_way and snapshot.server is not None and snapshot.server.host == work.host:
             # The list was cut short.
             present[entry.id] = snapshot.server
@@ -117,7 +117,7 @@ def follow_servers(
     return Commands(known, present, tuple(asked), reached)
 
 
-def _stands(
+def _observed(
     entry: ServerMove, snapshot: ServerSnapshot, work: MaintenanceWork, now: float
 ) -> tuple[ServerMove, Command | None]:
     if entry.under_way:
@@ -151,12 +151,12 @@ def _begun(
 
 def send(commands: Commands, work: MaintenanceWork, cloud: Cloud, now: float) -> dict[str, ServerMove]:
     """Asks Nova for what is noted; the entries of those that it did not take on."""
-    told = {}
+    refused = {}
     for entry, command, snapshot in commands.asked:
         error = ask(entry, command, snapshot, cloud)
         if error is not None and command in _BEGINNING:
-            told[entry.id] = _answered(entry, error, work.spec, now)
-    return told
+            refused[entry.id] = _answered(entry, error, work.spec, now)
+    return refused
 
 
 def _answered(entry: ServerMove, error: MoveError, spec: MaintenanceSpec, now: float) -> ServerMove:
@@ -168,18 +168,18 @@ def _answered(entry: ServerMove, error: MoveError, spec: MaintenanceSpec, now: f
 
 
 def remaining(work: MaintenanceWork, commands: Commands, cloud: Cloud) -> tuple[str, ...]:
-    """What is on the node, as Nova or Placement tell, besides servers that were left there on purpose.
+    """What is on the node, as Nova or Placement report, besides servers that were left there on purpose.
 
     Raises CloudUnavailable.
     """
     if work.spec.mode == Mode.CORDON:
         return ()
     left = {one.id for one in commands.entries.values() if one.state == ServerMoveState.LEFT}
-    held = set(cloud.allocations(work.host) or ())
+    consumers = set(cloud.allocations(work.host) or ())
     if work.spec.mode == Mode.EVACUATE:
-        # Nova frees what evacuated servers held here only when the host is back.
-        held -= set(commands.entries)
-    return tuple(sorted((set(commands.present) | held) - left))
+        # Nova frees what evacuated servers used here only when the host is back.
+        consumers -= set(commands.entries)
+    return tuple(sorted((set(commands.present) | consumers) - left))
 
 
 def see(server: str, cloud: Cloud) -> ServerSnapshot:

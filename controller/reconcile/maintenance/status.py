@@ -43,7 +43,8 @@ _TOO_LATE = "it goes on, and deleting it rolls it back"
 class MaintenanceWork:
     """One maintenance in one pass: its spec, and what its status said before.
 
-    `entries` by server id. `node` is None where there is none; `host` is what OpenStack calls it; `beside`:
+    `entries` by server id. `node` is None where there is none; `host` is what OpenStack calls it, and `doubt`
+    why that is not certain; `beside`:
     the other Nodes that are this host, one of which may be what the machine is called now. `elapsed`: seconds
     since it began, as they were counted; `now`: that, after `started`, which is no clock's time. All that is
     noted of moves is in it. `ending`: when it was first rolled back, 0.0 for not yet.
@@ -61,6 +62,7 @@ class MaintenanceWork:
     ending: float = 0.0
     node: KubeObject | None = None
     host: str = ""
+    doubt: str = ""
     beside: tuple[NodeFacts, ...] = ()
 
     @property
@@ -87,7 +89,7 @@ class MaintenanceWork:
 
     @property
     def planning(self) -> bool:
-        """Whether it only tells what it would do; what has begun goes on, whatever is asked for later."""
+        """Whether it only shows what it would do; what has begun goes on, whatever is asked for later."""
         return self.spec.dry_run and not self.started
 
     @property
@@ -256,15 +258,15 @@ def conditions_of(observed: ObservedStatus, generation: int) -> list[Condition]:
     """The conditions that say the same."""
     done = observed.phase in (Phase.COMPLETED, Phase.PLANNED)
     busy = observed.phase in (Phase.MOVING, Phase.ROLLING_BACK, Phase.WAITING, Phase.PENDING)
-    told = observed.message
+    message = observed.message
     return [
-        Condition("Ready", "True" if done else "False", observed.reason, told, generation),
-        Condition("Reconciling", "True" if busy else "False", observed.reason, told, generation),
+        Condition("Ready", "True" if done else "False", observed.reason, message, generation),
+        Condition("Reconciling", "True" if busy else "False", observed.reason, message, generation),
         Condition(
             "Stalled",
             "True" if observed.phase == Phase.BLOCKED else "False",
             observed.reason,
-            told,
+            message,
             generation,
         ),
     ]

@@ -83,12 +83,12 @@ class ObservedBundle:
         return key[0] == self.bundle.namespace and running.request.bundle == self.bundle.name
 
     def names(self) -> list[str]:
-        """Wanted releases in the spec's order, then installed ones of ours that it no longer names."""
-        wanted = [release.name for release in self.bundle.spec.releases]
+        """Desired releases in the spec's order, then installed ones of ours that it no longer names."""
+        desired = [release.name for release in self.bundle.spec.releases]
         mine = self.bundle.name
         rest = [
             name for name, revisions in self.histories.items() if revisions and revisions[-1].bundle == mine
         ]
         # An install that has no record yet is known by its slot alone.
         rest += [key[1] for key, running in self.busy.items() if self.is_ours(running, key)]
-        return wanted + sorted(set(rest) - set(wanted))
+        return desired + sorted(set(rest) - set(desired))

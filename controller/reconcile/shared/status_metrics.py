@@ -105,10 +105,10 @@ def node_series(status: Status) -> Series:
     )
     locked = [name for name, entry in nodes.items() if entry.get("drainLocked")]
     yield metrics.NODE_DRAIN_LOCKED, [({"node": name}, 1.0) for name in locked]
-    told = find(status.get("conditions") or (), CONDITION)
+    ready = find(status.get("conditions") or (), CONDITION)
     yield (
         metrics.NODES_CIRCUIT_BREAKER_OPEN,
-        [({}, float(told.get("reason") == Reason.TOO_MANY_UNHEALTHY))] if told else [],
+        [({}, float(ready.get("reason") == Reason.TOO_MANY_UNHEALTHY))] if ready else [],
     )
 
 

@@ -19,7 +19,9 @@ from controller.errors import (
     HelmCancelled,
     HelmFailed,
     KubeError,
+    ObjectsTaken,
     ReleaseMissing,
+    RightMissing,
 )
 from controller.ports.helm import HookRun
 from controller.ports.kubernetes import JOB, POD
@@ -43,11 +45,14 @@ _PHASES = {
 @dataclass(frozen=True)
 class FailureCause:
     """Why an action failed, and how far its hooks were. `interrupted`: the way to the API server, or that
-    one itself, is to blame, and not the release."""
+    one itself, is to blame, and not the release. `lacks_right`: the controller may not do what it takes.
+    `taken`: objects of its names belong to others."""
 
     text: str
     hooks: tuple[HookView, ...] = ()
     interrupted: bool = False
+    lacks_right: bool = False
+    taken: bool = False
 
 
 class FailureCauses:
@@ -71,12 +76,14 @@ class FailureCauses:
         except KubeError as error:
             text = f"{request.action} failed; why is not told, as its secrets cannot be read: {error}"
             return FailureCause(text, interrupted=lost)
-        cause = FailureCause(str(failure), interrupted=lost)
+        cause = FailureCause(str(failure), interrupted=lost, taken=isinstance(failure, ObjectsTaken))
         unreadable = self._unreadable(request) if isinstance(failure, ReleaseMissing) else ""
         if unreadable:
             cause = FailureCause(
                 f"Helm cannot read its record: delete the Secret {unreadable}, and what is left counts"
             )
+        elif isinstance(failure, RightMissing):
+            cause = FailureCause(f"{failure}; {_way_to_grant(request.namespace)}", lacks_right=True)
         elif isinstance(failure, HelmFailed):
             cause = self._of_hook(request.key, str(request.action), failure, redactor)
         text = shorten(" ".join(redactor.redact(cause.text).split()), ERROR_LIMIT)
@@ -134,6 +141,12 @@ class FailureCauses:
             return FailureCause(f"{failure} (hook {culprit.kind} {culprit.name})", views)
         beginning = f"{cut}: its hook" if cut else "a hook failed"
         return FailureCause(f"{beginning}: {why}", views)
+
+
+def _way_to_grant(namespace: str) -> str:
+    """The command; which release and chart of Helm we are ourselves, nobody tells us."""
+    wanted = f"kubectl -n {namespace} get osdpl -o yaml | osctl rbac -"
+    return f"to grant what the region needs: {wanted} | helm upgrade RELEASE CHART --reuse-values -f -"
 
 
 def _phase(run: HookRun) -> HookPhase:

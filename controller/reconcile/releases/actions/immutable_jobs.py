@@ -10,13 +10,12 @@ import logging
 from typing import Any
 
 from controller.domain.api.names import HELM_FIELD_MANAGER
+from controller.domain.api.object_owner import is_marked
 from controller.errors import ObjectRefused
 from controller.ports.helm import RenderedRelease
 from controller.ports.kubernetes import JOB, Kube
 
 log = logging.getLogger(__name__)
-
-RELEASE_ANNOTATION = "meta.helm.sh/release-name"
 
 
 def replace_immutable_jobs(
@@ -33,7 +32,9 @@ def replace_immutable_jobs(
             continue
         name = str(job["metadata"]["name"])
         live = kube.get(JOB, name, namespace)
-        if live is None or _owner(live) != release or not _refused(kube, job, namespace):
+        if live is None or not is_marked(live["metadata"], release, namespace):
+            continue
+        if not _refused(kube, job, namespace):
             continue
         kube.delete(JOB, name, namespace, uid=str(live["metadata"]["uid"]))
         log.info(
@@ -43,14 +44,10 @@ def replace_immutable_jobs(
     return tuple(replaced)
 
 
-def _owner(live: dict[str, Any]) -> str:
-    return str((live["metadata"].get("annotations") or {}).get(RELEASE_ANNOTATION) or "")
-
-
 def _refused(kube: Kube, job: dict[str, Any], namespace: str) -> bool:
-    wanted = {**job, "metadata": {**job["metadata"], "namespace": namespace}}
+    desired = {**job, "metadata": {**job["metadata"], "namespace": namespace}}
     try:
-        kube.apply(wanted, manager=HELM_FIELD_MANAGER, dry_run=True)
+        kube.apply(desired, manager=HELM_FIELD_MANAGER, dry_run=True)
     except ObjectRefused as error:
         # The words of apimachinery's ValidateImmutableField; any other refusal is for Helm to report.
         return "field is immutable" in str(error)

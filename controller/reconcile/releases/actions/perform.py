@@ -1,4 +1,4 @@
-"""Carries out one decided action on one release, and tells how it went. Blocking; runs in a slot."""
+"""Carries out one decided action on one release, and reports how it went. Blocking; runs in a slot."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class ReleaseActions:
         self._causes = FailureCauses(ports, hooks)
 
     def perform(self, request: ActionRequest, cancellation: Cancellation) -> ActionOutcome:
-        """Does it and tells how it went; errors of Kubernetes and Helm end in the outcome."""
+        """Does it and reports how it went; errors of Kubernetes and Helm end in the outcome."""
         clock = self._ports.clock
         started, began = clock.now(), clock.monotonic()
         cause, superseded, done = FailureCause(""), False, ""
@@ -68,6 +68,8 @@ class ReleaseActions:
             requests=request.requests,
             unlocks=request.unlocks + (request.action == Action.UNLOCK and not error),
             interrupted=interrupted,
+            lacks_right=cause.lacks_right,
+            taken=cause.taken,
         )
         _log_end(request, error, duration, superseded=superseded)
         return ActionOutcome(attempt, started, duration, error, cause.hooks, superseded, done)
