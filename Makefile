@@ -85,6 +85,10 @@ test-real: setup ## pods that run, on a real node in namespaces of its own (Linu
 	@$(BIN)/python -m sandbox build
 	@$(BIN)/python -m pytest -q -m real tests/real
 
+test-upstream: setup ## with OpenStack-Helm's own charts: CHARTS=<directory of charts or archives>
+	@test -n "$(CHARTS)" || { echo "name the charts: make test-upstream CHARTS=<directory>"; exit 2; }
+	@CHARTS="$(CHARTS)" $(BIN)/python -m pytest -q -m upstream tests/upstream
+
 image: setup ## the controller's image as an OCI archive, without Docker (root on Debian)
 	@$(BIN)/python -m sandbox image --archive openstack-controller.tar
 

@@ -30,7 +30,7 @@ from controller.domain.values.catalogue import (
     decide_services,
     in_order_of_need,
 )
-from controller.domain.values.chart_values import DocumentPath, Values, lookup, parse_path
+from controller.domain.values.chart_values import DocumentPath, Values, is_map, lookup, parse_path
 from controller.domain.values.images import check_image_overrides, image_layer
 from controller.domain.values.layer_order import (
     LayerKind,
@@ -353,9 +353,10 @@ class _RegionRenderer:
             current = current.get(key) if isinstance(current, Mapping) else None
         return current
 
-    def _knows(self, chart: str, path: DocumentPath) -> bool:
-        """Whether the values.yaml of a chart has this key."""
-        return lookup(self._defaults(self._chart(chart)), path, _MISSING) is not _MISSING
+    def _knows(self, chart: str, path: DocumentPath, *, a_map: bool = False) -> bool:
+        """Whether the values.yaml of a chart has this key, and a map there, if that is asked."""
+        found = lookup(self._defaults(self._chart(chart)), path, _MISSING)
+        return is_map(found) if a_map else found is not _MISSING
 
     def _defaults(self, chart: ChartRef) -> Values:
         if chart not in self.read:
