@@ -30,7 +30,7 @@ from controller.domain.values.catalogue import (
     decide_services,
     in_order_of_need,
 )
-from controller.domain.values.chart_values import DocumentPath, Values, is_map, lookup, parse_path
+from controller.domain.values.chart_values import DocumentPath, Values, is_map, lookup
 from controller.domain.values.images import check_image_overrides, image_layer
 from controller.domain.values.layer_order import (
     LayerKind,
@@ -42,7 +42,7 @@ from controller.domain.values.layer_order import (
     spec_layers,
 )
 from controller.domain.values.library import Library, main_field_problems
-from controller.domain.values.merge import Layer, MergedValues, merge_layers, merge_onto, nearest_line
+from controller.domain.values.merge import Layer, MergedValues, merge_layers, merge_onto
 from controller.domain.values.password_guard import password_problems
 from controller.domain.values.service_template import RenderedTemplate, ServiceTemplates
 from controller.domain.values.template_input import RegionInput, ValueOf
@@ -109,7 +109,7 @@ def render_region(
     try:
         return _RegionRenderer(deployment, library, charts, spec, partial=partial).render()
     except SpecInvalid as error:
-        raise SpecInvalid([_located(problem, spec) for problem in error.problems]) from error
+        raise SpecInvalid([spec.located(problem) for problem in error.problems]) from error
 
 
 def template_layers(
@@ -132,14 +132,6 @@ def template_layers(
     spec = SpecSource(deployment.document)
     renderer = _RegionRenderer(deployment, library, charts, spec, done=done, owners=owners)
     return renderer.written_by_templates(release, value_of)
-
-
-def _located(problem: Problem, spec: SpecSource) -> Problem:
-    """The problem with the line of its path, when the spec came from a file and no line is known yet."""
-    if problem.source or not spec.source or not problem.path.startswith("spec"):
-        return problem
-    line = nearest_line(spec.lines, parse_path(problem.path))
-    return Problem(problem.path, problem.message, problem.remedy, f"{spec.source}:{line or 1}")
 
 
 class _NotKnown(Exception):
@@ -391,7 +383,7 @@ class _RegionRenderer:
 
     def _located_warnings(self) -> list[Problem]:
         unique = dict.fromkeys((*self.warnings, *proxy_warnings(self.deployment.spec.proxy)))
-        return [_located(warning, self.spec) for warning in unique]
+        return [self.spec.located(warning) for warning in unique]
 
     def _stop_on_problems(self) -> None:
         if self.problems:
