@@ -8,14 +8,13 @@ BASE ?= main
 VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
-SAMPLE := tests/openstack/test_cordon.py tests/openstack/test_maintenance.py
 # Compiled modules are kept, and not in the source tree; what pip installs has its own beside it.
 export PYTHONPYCACHEPREFIX = $(abspath $(VENV))/pycache
 # Not even where the environment says otherwise (images of containers do): to compile everything takes ten
 # seconds in each process of pytest. Empty is off.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: help setup demo demo-real demo-down test test-changed test-fast test-cluster test-sample test-openstack test-image test-real image test-exhaustive lint lock rbac schemas bench soak clean
+.PHONY: help setup demo demo-real demo-down test test-changed test-fast test-servers test-cluster test-sample test-openstack test-image test-real image test-exhaustive lint lock rbac schemas bench soak clean
 
 help: ## what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -39,13 +38,22 @@ demo-real: setup ## the same with pods that run, on a real node (Linux, root)
 demo-down: setup ## removes every process and file of the demos
 	@$(BIN)/python -m sandbox demo-down
 
-test: lint test-fast test-cluster test-sample ## every test but the long sweeps
+test: lint test-fast test-servers ## every test but the long sweeps
 
 test-fast: setup ## those that need no servers
-	@$(BIN)/python -m pytest -q -n 2 -m "not cluster and not slow and not exhaustive and not real"
+	@# Neighbours in one process: what tests of a file share is made once.
+	@$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not cluster and not slow and not exhaustive and not real"
 
 test-changed: setup ## of those, what knows of the files that differ from BASE, by imports; for the inner loop
 	@$(BIN)/python -m tests.changed $(BASE)
+
+test-servers: setup ## the next two beside each other: much of both is waiting
+	@$(BIN)/python -m sandbox build
+	@# Minutes, once: not to count in a test's own time.
+	@if $(BIN)/python -m sandbox openstack prepare; then sample="or sample"; \
+	  else echo "no OpenStack here: its tests are left out"; fi; \
+	  $(BIN)/python -m pytest -q -n 4 --dist loadgroup \
+	  -m "not exhaustive and not image and (((cluster or slow) and not openstack) $$sample)"
 
 test-cluster: setup ## with a real Kubernetes control plane on loopback
 	@$(BIN)/python -m sandbox build
@@ -53,8 +61,7 @@ test-cluster: setup ## with a real Kubernetes control plane on loopback
 
 test-sample: setup ## a cordon and a maintenance with a real OpenStack on loopback, where this machine can have one
 	@$(BIN)/python -m sandbox build
-	@if $(BIN)/python -m sandbox openstack prepare; \
-	  then $(BIN)/python -m pytest -q -m "openstack and not exhaustive" $(SAMPLE); \
+	@if $(BIN)/python -m sandbox openstack prepare; then $(BIN)/python -m pytest -q -m "sample and not exhaustive"; \
 	  else echo "no OpenStack here: its tests are left out"; fi
 
 test-openstack: setup ## more of that, with faults and kills (needs Debian's MariaDB and RabbitMQ)
@@ -99,8 +106,8 @@ lock: ## renews the lock files from pyproject.toml (needs uv)
 	uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-header --python-version 3.11 \
 	  --group dev pyproject.toml -o requirements-dev.lock
 
-rbac: setup ## writes what the shipped charts grant into the rights of our own chart
-	@$(BIN)/python -m tests.charts_controller.chart_objects
+rbac: setup ## writes what charts grant into the rights of our own chart; CHARTS=… renders OpenStack-Helm's anew
+	@$(BIN)/python -m tests.charts_controller.chart_objects $(CHARTS)
 
 schemas: setup ## writes values.schema.json of the lean charts from charts/values-schemas.yaml
 	@$(BIN)/python -m tests.charts.value_schemas

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from containers.composition import Parts
 from controller.adapters.charts.cache import ChartCache
 from controller.adapters.charts.pull import PulledCharts
+from controller.adapters.charts.reading_marks import ReadingMarks
 from controller.adapters.charts.repository_access import Proxy
 from controller.adapters.charts.source import ChartStore
 from controller.domain.region.deployment import parse_proxy
@@ -46,8 +47,9 @@ def chart_store(parts: Parts) -> ChartStore:
             return Proxy.of_environment()
         return Proxy(proxy.http, proxy.https, proxy.no_proxy)
 
+    cache = ChartCache(parts.settings.chart_cache)
     pulled = PulledCharts(
-        ChartCache(parts.settings.chart_cache),
+        cache,
         parts.clock,
         parts.randomness,
         read_secret=lambda name, key: SecretValues(kube, namespace).lookup(name, key),
@@ -56,4 +58,5 @@ def chart_store(parts: Parts) -> ChartStore:
         pull_seconds=parts.settings.chart_pull,
         patience=PATIENCE,
     )
-    return ChartStore(parts.settings.charts_dir, pulled=pulled)
+    marks = ReadingMarks(parts.settings.chart_cache / "reading")
+    return ChartStore(parts.settings.charts_dir, pulled=pulled, cache=cache, marks=marks)

@@ -100,6 +100,10 @@ class HelmFailed(ControllerError):
         self.interrupted = interrupted
 
 
+class RightMissing(HelmFailed):
+    """A Helm action ended for want of a right of ours. The message names the object and the rule."""
+
+
 class HelmCancelled(HelmFailed):
     """A Helm action was cancelled by us, or reached its timeout; work may still be going on.
 

@@ -15,6 +15,7 @@ from controller.cli.commands.history import history
 from controller.cli.commands.images import images
 from controller.cli.commands.node import app as node_commands
 from controller.cli.commands.plan import approve, plan
+from controller.cli.commands.rbac import rbac
 from controller.cli.commands.reconcile import reconcile
 from controller.cli.commands.render import render
 from controller.cli.commands.rollback import rollback
@@ -70,7 +71,7 @@ def _options(
     """Options of osctl itself."""
 
 
-_FILES = (apply, plan, approve, status, wait, validate, render, explain, diff, images)
+_FILES = (apply, plan, approve, status, wait, validate, render, explain, diff, images, rbac)
 _RELEASES = (history, rollback, reconcile, suspend, resume)
 for _command in (*_FILES, *_RELEASES):
     app.command()(_command)

@@ -5,7 +5,7 @@ core, `osctl render`, `explain` and `diff` all call `render_region`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -29,7 +29,7 @@ from controller.domain.values.catalogue import (
     decide_services,
     in_order_of_need,
 )
-from controller.domain.values.chart_values import DocumentPath, Values, lookup, parse_path
+from controller.domain.values.chart_values import DocumentPath, Values, lookup
 from controller.domain.values.images import check_image_overrides, image_layer
 from controller.domain.values.layer_order import (
     LayerKind,
@@ -41,12 +41,13 @@ from controller.domain.values.layer_order import (
     spec_layers,
 )
 from controller.domain.values.library import Library, main_field_problems
-from controller.domain.values.merge import Layer, MergedValues, merge_layers, merge_onto, nearest_line
+from controller.domain.values.merge import Layer, MergedValues, merge_layers, merge_onto
 from controller.domain.values.password_guard import password_problems
 from controller.domain.values.service_template import RenderedTemplate, ServiceTemplates
 from controller.domain.values.template_input import RegionInput, ValueOf
 from controller.domain.values.typos import misspelt_keys
 from controller.errors import ChartInvalid, Problem, SpecInvalid
+from controller.render.problems import located, not_checked
 
 _TEMPLATES = ServiceTemplates()
 _MISSING = object()
@@ -115,7 +116,7 @@ def render_region(
     try:
         return _RegionRenderer(deployment, library, charts, spec, partial=partial).render()
     except SpecInvalid as error:
-        raise SpecInvalid([_located(problem, spec) for problem in error.problems]) from error
+        raise SpecInvalid([located(problem, spec) for problem in error.problems]) from error
 
 
 def template_layers(
@@ -140,21 +141,8 @@ def template_layers(
     return renderer.written_by_templates(release, value_of)
 
 
-def _located(problem: Problem, spec: SpecSource) -> Problem:
-    """The problem with the line of its path, when the spec came from a file and no line is known yet."""
-    if problem.source or not spec.source or not problem.path.startswith("spec"):
-        return problem
-    line = nearest_line(spec.lines, parse_path(problem.path))
-    return Problem(problem.path, problem.message, problem.remedy, f"{spec.source}:{line or 1}")
-
-
 class _NotKnown(Exception):
     """A template asks for a value of a service that has errors: its own values cannot be known."""
-
-
-def _not_checked(services: Sequence[str], failed: Sequence[str]) -> Problem:
-    message = f"not checked because of errors in {', '.join(failed)}: {', '.join(services)}"
-    return Problem("spec", message, "mend those first, and validate again")
 
 
 @dataclass
@@ -175,6 +163,7 @@ class _RegionRenderer:
     partial: bool = False
     missing: dict[str, ChartInvalid] = field(default_factory=dict)
     without_chart: dict[str, ChartInvalid] = field(default_factory=dict)  # by release
+    read: dict[ChartRef, Values] = field(default_factory=dict)  # one rendering sees a chart as it was once
 
     def render(self) -> Region:
         services, region_input = self._prepared()
@@ -258,7 +247,7 @@ class _RegionRenderer:
             except _NotKnown:
                 self.unchecked.append(entry.name)
         if self.unchecked:
-            self.problems.append(_not_checked(self.unchecked, self.failed))
+            self.problems.append(not_checked(self.unchecked, self.failed))
         return bundles
 
     def _render_service(self, entry: ServiceEntry, region_input: RegionInput) -> RegionBundle:
@@ -295,7 +284,7 @@ class _RegionRenderer:
     ) -> Mapping[LayerKind, Layer]:
         """What templates write for a release: for all releases, for encryption, and for its service."""
         chart = self._chart(desired.chart)
-        context = region_input.release_context(entry, desired.name, chart.name, self.charts.defaults(chart))
+        context = region_input.release_context(entry, desired.name, chart.name, self._defaults(chart))
         every, tls, service = LayerKind.EVERY_RELEASE, LayerKind.INTERNAL_TLS, LayerKind.SERVICE
         return {
             every: _template_layer(every, "every-release", self.library.every_release, context),
@@ -307,7 +296,7 @@ class _RegionRenderer:
         self, entry: ServiceEntry, desired: ReleaseTemplate, region_input: RegionInput
     ) -> RegionRelease:
         release, chart = desired.name, self._chart(desired.chart)
-        defaults = self.charts.defaults(chart)
+        defaults = self._defaults(chart)
         spec = self.deployment.spec
         ours: Layers = {
             **self._template_layers(entry, desired, region_input),
@@ -355,7 +344,12 @@ class _RegionRenderer:
 
     def _knows(self, chart: str, path: DocumentPath) -> bool:
         """Whether the values.yaml of a chart has this key."""
-        return lookup(self.charts.defaults(self._chart(chart)), path, _MISSING) is not _MISSING
+        return lookup(self._defaults(self._chart(chart)), path, _MISSING) is not _MISSING
+
+    def _defaults(self, chart: ChartRef) -> Values:
+        if chart not in self.read:
+            self.read[chart] = self.charts.defaults(chart)
+        return self.read[chart]
 
     def _chart(self, name: str) -> ChartRef:
         return chart_of(self.deployment.spec.charts, self.library.catalogue, name)
@@ -385,7 +379,7 @@ class _RegionRenderer:
 
     def _located_warnings(self) -> list[Problem]:
         unique = dict.fromkeys((*self.warnings, *proxy_warnings(self.deployment.spec.proxy)))
-        return [_located(warning, self.spec) for warning in unique]
+        return [located(warning, self.spec) for warning in unique]
 
     def _stop_on_problems(self) -> None:
         if self.problems:

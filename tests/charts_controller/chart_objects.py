@@ -1,12 +1,14 @@
 """What the shipped charts make in a region's namespace, and what their roles grant.
 
-`python -m tests.charts_controller.chart_objects` (make rbac) writes the union of what the roles grant into
-the values of the controller's chart; a test compares the two.
+`python -m tests.charts_controller.chart_objects` (make rbac) writes the union of what the roles grant, and
+the sets of rights for OpenStack-Helm's charts, into the controller's chart; tests compare the two. With a
+directory of OpenStack-Helm's charts (make rbac CHARTS=…) it records first what these need.
 """
 
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -21,6 +23,14 @@ from controller.domain.region.deployment import parse_deployment
 from controller.domain.validation.rbac_union import granted, union
 from controller.domain.values.secret_refs import resolve
 from controller.render.region import Region, render_region
+from tests.charts_controller.upstream_rights import (
+    RIGHTS,
+    record,
+    recorded_rights,
+    rendered_rights,
+    rights_file,
+    sets_of,
+)
 from tests.render.region import embedded
 
 ROOT = Path(__file__).parents[2]
@@ -28,7 +38,7 @@ CHARTS = ROOT / "charts"
 CONTROLLER_CHART = CHARTS / "openstack-controller"
 NAMESPACE = "openstack"
 _BEGIN = "    # Written by `make rbac`; do not edit.\n"
-_END = "  # Further rules in the region's namespace"
+_END = "  # The same for the charts of OpenStack-Helm"
 
 
 def service_charts() -> list[str]:
@@ -38,7 +48,7 @@ def service_charts() -> list[str]:
         path.name
         for path in charts
         if path != CONTROLLER_CHART
-        and yaml.safe_load((path / "Chart.yaml").read_text()).get("type") != "library"
+        and yaml.load((path / "Chart.yaml").read_text(), yaml.CSafeLoader).get("type") != "library"
     )
 
 
@@ -95,7 +105,10 @@ def chart_rules() -> list[dict[str, Any]]:
 
 
 def main() -> None:
-    """Writes the union into the chart's values.yaml, between two marks."""
+    """Writes both into the chart: the union into values.yaml, between two marks."""
+    if charts := " ".join(sys.argv[1:]):
+        record(rendered_rights(Path(charts).resolve()))
+    RIGHTS.write_text(rights_file(sets_of(recorded_rights())), encoding="utf-8")
     path = CONTROLLER_CHART / "values.yaml"
     text = path.read_text(encoding="utf-8")
     head, rest = text.split(_BEGIN)

@@ -25,7 +25,9 @@ def shared_region(sandbox: Sandbox, tmp_path_factory: pytest.TempPathFactory) ->
     """One Ready region shared by the tests of one xdist group; each leaves it Ready."""
     namespace = f"test-{secrets.token_hex(4)}"
     sandbox.create_namespace(namespace, {})
-    for region in installed(sandbox, namespace, tmp_path_factory.mktemp("region")):
+    # Passes without a cause come often enough for a test to see some, and that they write nothing.
+    environment = {"RESYNC_SECONDS": "10"}
+    for region in installed(sandbox, namespace, tmp_path_factory.mktemp("region"), environment=environment):
         region.apply()
         region.wait_ready()
         yield region

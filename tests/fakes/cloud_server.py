@@ -163,11 +163,13 @@ class CloudServer:
 
     @_route("GET", "/compute/v2.1/os-hypervisors/detail")
     def _hypervisors(self, asked: Asked, body: Any) -> Answer:
-        self.cloud._called("hypervisors")
         on: dict[str, list[str]] = {}
         for one in self.cloud.hosted.values():
             on.setdefault(one.host, []).append(one.id)
-        listed = [shapes.hypervisor(host, on.get(host, []), one) for host, one in self.cloud.services.items()]
+        listed = [
+            shapes.hypervisor(one, on.get(one.host, []), self.cloud.services[one.host])
+            for one in self.cloud.hypervisors()
+        ]
         return self._page("hypervisors", listed, asked)
 
     @_route("GET", "/compute/v2.1/os-aggregates")

@@ -102,6 +102,12 @@ class NodeWorld:
         """As a machine that is lost at once: Kubernetes hears nothing of it any more."""
         self.set_condition(name, "True" if ready else "Unknown")
 
+    def give_address(self, name: str, address: str) -> None:
+        """Its InternalIP."""
+        addresses = [{"type": "InternalIP", "address": address}, {"type": "Hostname", "address": name}]
+        status = {**(self.node(name).get("status") or {}), "addresses": addresses}
+        self.kube.replace({**self.node(name), "status": status}, subresource="status")
+
     def set_condition(self, name: str, ready: str, *, boot: str | None = None) -> None:
         """`ready`: True, False (its kubelet says so) or Unknown; `boot`: id of another boot of it."""
         before = self.node(name).get("status") or {}
@@ -116,7 +122,7 @@ class NodeWorld:
         }
         if boot is None:
             boot = (before.get("nodeInfo") or {}).get("bootID", "")
-        status = {"conditions": [condition], "nodeInfo": {"bootID": boot}}
+        status = {**before, "conditions": [condition], "nodeInfo": {"bootID": boot}}
         self.kube.replace({**self.node(name), "status": status}, subresource="status")
 
     def node(self, name: str) -> KubeObject:
@@ -169,6 +175,10 @@ class NodeWorld:
         found: dict[str, Any] = ((osdpl.get("status") or {}).get("nodes") or {}).get(node) or {}
         return found
 
+    def region_status(self) -> dict[str, Any]:
+        found = self.kube.get(OSDPL, NAME, self.namespace)
+        return dict((found or {}).get("status") or {})
+
     def condition(self, type_: str) -> dict[str, Any]:
         osdpl = self.kube.get(OSDPL, NAME, self.namespace)
         assert osdpl is not None
@@ -179,6 +189,7 @@ class NodeWorld:
     def restart(self) -> None:
         """A new process, that knows nothing but what stands in Kubernetes and OpenStack."""
         kube, clock = self.kube, self.clock
+        self.told = 0  # up to which version the watches have told
         self.nodes = ObjectStore(kube, clock, None, node_parsers(self.namespace))
         self.region = ObjectStore(kube, clock, self.namespace, REGION_PARSERS)
         access = CloudAccess(kube, self.clouds, clock, self.namespace)
@@ -229,9 +240,11 @@ class NodeWorld:
 
     def watch(self) -> None:
         """Watches that tell everything at once."""
+        told, self.told = self.told, self.kube.version
         for store in (self.nodes, self.region):
+            space = self.namespace if store is self.region else None
             for resource in store.resources:
-                for obj in self.kube.list(resource, self.namespace if store is self.region else None):
+                for obj in self.kube.changed_since(told, resource, space):
                     store.feed(resource, "MODIFIED", obj)
                 store.catch_up(resource)
 

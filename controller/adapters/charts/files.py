@@ -1,13 +1,19 @@
-"""The files of a chart, as Helm would load them: links followed, within bounds."""
+"""The files of a chart, as Helm would load them: links followed, ignored ones left out, within bounds."""
 
 from __future__ import annotations
 
+import gzip
+import io
 import os
 import tarfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path
+from typing import Any
 
+from controller.adapters.charts.helmignore import FILE as HELMIGNORE
+from controller.adapters.charts.helmignore import Ignored, ignored_by
+from controller.adapters.helm.manifests import parse_document
 from controller.errors import ChartInvalid
 
 # Helm's own bounds are 100 MiB for a chart and 5 MiB for a file; a release must fit into 1 MiB packed.
@@ -18,22 +24,27 @@ LARGEST_ARCHIVE = 20 * 1024 * 1024
 MOST_FILES = 10_000
 
 Stamp = tuple[int, int, int, int]
+DirectoryStamp = tuple[tuple[str, Stamp], ...]
 
 
 @dataclass(frozen=True)
 class ChartFiles:
-    """Files by their name in the chart, sorted, and what changes when one of them does."""
+    """The path of each file by its name in the chart, sorted, and what changes when one of them does."""
 
-    files: tuple[tuple[str, Path], ...]
-    stamp: tuple[tuple[str, Stamp], ...]
+    files: tuple[tuple[str, str], ...]
+    stamp: DirectoryStamp
+
+    @property
+    def octets(self) -> int:
+        return sum(stamp[2] for _, stamp in self.stamp)
 
 
 def stamp_of(path: Path) -> Stamp:
     """What changes when the file is written or replaced. Raises ChartInvalid when it cannot be seen."""
-    return _stamp(path, path.stat)
+    return _stamp(str(path), path.stat)
 
 
-def _stamp(path: Path, read_stat: Callable[[], os.stat_result]) -> Stamp:
+def _stamp(path: str, read_stat: Callable[[], os.stat_result]) -> Stamp:
     try:
         stat = read_stat()
     except OSError as error:
@@ -42,42 +53,62 @@ def _stamp(path: Path, read_stat: Callable[[], os.stat_result]) -> Stamp:
 
 
 def walk(chart: Path, root: Path) -> ChartFiles:
-    """All files of the chart. Links may point elsewhere below `root`, and nowhere else.
+    """All files of the chart that its .helmignore leaves. Links may point elsewhere below `root` only.
 
     Raises ChartInvalid for links that leave `root` or go round in a circle, and beyond the bounds.
     """
-    found: dict[str, Path] = {}
+    found: dict[str, str] = {}
     stamps: dict[str, Stamp] = {}
-    limit = root.resolve()
-    # A directory's name in the chart, its path and its real one, and the real ones on the way to it.
-    pending: list[tuple[str, Path, Path, frozenset[Path]]] = [("", chart, chart.resolve(), frozenset())]
+    limit, start = root.resolve(), chart.resolve()
+    if not start.is_relative_to(limit):
+        raise ChartInvalid(f"chart {chart}: . is a link out of {root}")
+    ignored = _ignored(chart, limit, stamps)
+    # A directory's name in the chart, its path and its real one, and the real ones on the way to it. As
+    # texts: this is done with every chart each time somebody asks whether it has changed.
+    pending: list[tuple[str, str, str, frozenset[str]]] = [("", str(chart), str(start), frozenset())]
     size = 0
     while pending:
         prefix, directory, real, above = pending.pop()
-        if not real.is_relative_to(limit):
-            raise ChartInvalid(f"chart {chart}: {prefix or '.'} is a link out of {root}")
         if real in above:
             raise ChartInvalid(f"chart {chart}: {prefix} is a link in a circle")
         for entry in _entries(chart, directory):
-            name = f"{prefix}{entry.name}"
-            path = Path(entry.path)
-            if entry.is_dir():
-                below = path.resolve() if entry.is_symlink() else real / entry.name
-                pending.append((f"{name}/", path, below, above | {real}))
+            name, linked = f"{prefix}{entry.name}", entry.is_symlink()
+            if ignored(name, entry.is_dir()):
                 continue
-            if entry.is_symlink() and not path.resolve().is_relative_to(limit):
+            target = Path(os.path.realpath(entry.path)) if linked else None
+            if target is not None and not target.is_relative_to(limit):
                 raise ChartInvalid(f"chart {chart}: {name} is a link out of {root}")
+            if entry.is_dir():
+                below = str(target) if linked else f"{real}/{entry.name}"
+                pending.append((f"{name}/", entry.path, below, above | {real}))
+                continue
             if not entry.is_file():
                 raise ChartInvalid(f"chart {chart}: {name} is a dead link or no file")
-            stamps[name] = _stamp(path, entry.stat)
-            found[name] = path
+            stamps[name] = _stamp(entry.path, entry.stat)
+            found[name] = entry.path
             size += stamps[name][2]
             if stamps[name][2] > LARGEST_FILE or size > LARGEST_CHART or len(found) > MOST_FILES:
                 raise ChartInvalid(f"chart {chart}: too large at {name} for Helm to load")
     return ChartFiles(tuple(sorted(found.items())), tuple(sorted(stamps.items())))
 
 
-def _entries(chart: Path, directory: Path) -> list[os.DirEntry[str]]:
+def _ignored(chart: Path, limit: Path, stamps: dict[str, Stamp]) -> Ignored:
+    """The chart's rules of what to leave out, which count as a file even if they name themselves."""
+    path = chart / HELMIGNORE
+    if not path.is_file():
+        return ignored_by("")
+    stamps[HELMIGNORE] = stamp_of(path)
+    if not path.resolve().is_relative_to(limit) or stamps[HELMIGNORE][2] > LARGEST_FILE:
+        raise ChartInvalid(f"chart {chart}: {HELMIGNORE} is too large, or a link out of {limit}")
+    try:
+        return ignored_by(path.read_bytes().decode("utf-8-sig", "replace"))
+    except OSError as error:
+        raise ChartInvalid(f"chart {chart}: {HELMIGNORE} cannot be read: {error.strerror}") from None
+    except ChartInvalid as error:
+        raise ChartInvalid(f"chart {chart}: {error}") from None
+
+
+def _entries(chart: Path, directory: str) -> list[os.DirEntry[str]]:
     try:
         with os.scandir(directory) as entries:
             return list(entries)
@@ -85,25 +116,43 @@ def _entries(chart: Path, directory: Path) -> list[os.DirEntry[str]]:
         raise ChartInvalid(f"chart {chart}: {directory} cannot be read: {error.strerror}") from None
 
 
-def read_archive(archive: Path) -> Iterator[tuple[str, bytes]]:
-    """Names and contents of a chart's files, in the archive's order, without unpacking to disk.
+def read_files(chart: Path, files: ChartFiles) -> dict[str, bytes]:
+    """The contents of what `walk` has found. Raises ChartInvalid when one cannot be read."""
+    contents = {}
+    for name, file in files.files:
+        try:
+            contents[name] = Path(file).read_bytes()
+        except OSError as error:
+            raise ChartInvalid(f"chart {chart}: {name} cannot be read: {error.strerror}") from None
+    return contents
 
-    A chart lies in one directory of its archive, whose name is left out, as Helm does. Raises
-    ChartInvalid beyond the bounds, and what `tarfile` raises for what is no archive.
+
+def pack(chart: str, files: Mapping[str, bytes]) -> bytes:
+    """An archive of the chart's files; the same octets for the same files.
+
+    Raises ChartInvalid when it is larger than a release may be.
     """
-    size = 0
-    with tarfile.open(archive, mode="r:gz") as content:
-        for number, member in enumerate(content):
-            # Before it is unpacked, if only to skip it: some archives of a few kilobytes are endless.
-            size += member.size
-            if number > MOST_FILES or size > LARGEST_CHART:
-                raise ChartInvalid(f"chart {archive}: too large at {member.name[:200]} for Helm to load")
-            parts = PurePosixPath(member.name).parts
-            if len(parts) < 2 or not member.isfile():
-                continue
-            name = "/".join(parts[1:])
-            if member.size > LARGEST_FILE:
-                raise ChartInvalid(f"chart {archive}: {name[:200]} is too large for Helm to load")
-            reader = content.extractfile(member)
-            if reader is not None:
-                yield name, reader.read()
+    raw = io.BytesIO()
+    with tarfile.open(fileobj=raw, mode="w") as archive:
+        for name, content in files.items():
+            member = tarfile.TarInfo(f"{chart}/{name}")
+            member.size = len(content)
+            archive.addfile(member, io.BytesIO(content))
+    packed = gzip.compress(raw.getvalue(), mtime=0)
+    if len(packed) > LARGEST_ARCHIVE:
+        raise ChartInvalid(f"chart {chart}: with its dependencies too large for Helm to install")
+    return packed
+
+
+def parse_map(chart: Path, name: str, content: bytes) -> Mapping[str, Any]:
+    """A YAML file of the chart. Raises ChartInvalid when it is no map."""
+    try:
+        parsed = parse_document(content.decode())
+    except (ChartInvalid, UnicodeDecodeError) as error:
+        cause = "it is not UTF-8" if isinstance(error, UnicodeDecodeError) else str(error)
+        raise ChartInvalid(f"chart {chart}: {name} cannot be read: {cause}") from None
+    if parsed is None:
+        return {}
+    if not isinstance(parsed, dict):
+        raise ChartInvalid(f"chart {chart}: {name} must be a map, and is not")
+    return parsed

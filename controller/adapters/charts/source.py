@@ -2,30 +2,32 @@
 
 A chart shipped in the image is named by its path in the chart directory. A `file://` repository is a
 directory that holds `<name>/` or `<name>-<version>.tgz`. Charts of repositories on the network are pulled
-once into a cache.
+once into a cache; there, too, lies for Helm what had to be completed with its dependencies.
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
-import tarfile
 import threading
-import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from controller.adapters.charts.files import ChartFiles, read_archive, stamp_of, walk
+from controller.adapters.charts.archive import read_archive
+from controller.adapters.charts.cache import ChartCache
+from controller.adapters.charts.dependencies import read_directory
+from controller.adapters.charts.files import pack, parse_map, stamp_of, walk
 from controller.adapters.charts.pull import PulledCharts
+from controller.adapters.charts.reading_marks import ReadingMarks
 from controller.adapters.charts.versions import is_version
-from controller.adapters.helm.manifests import parse_document
 from controller.domain.releases.bundle import ChartRef
 from controller.domain.values.chart_values import Values
-from controller.errors import ChartInvalid, ChartNotFound
+from controller.errors import ChartInvalid, ChartNotFound, ChartPending
 
 # Names and versions become paths: Helm's own rule for chart names, and semantic versions.
 _NAME = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9._-]{0,250}")
@@ -38,61 +40,103 @@ _MOST_KNOWN = 512
 
 @dataclass(frozen=True)
 class _Known:
-    """What one chart holds, as of `stamp`. Its values are read when first asked for."""
+    """What one chart holds, as of the stamps of what it was read from. Its values are read when asked for.
+
+    `complete`: Helm may load it from `path`.
+    """
 
     path: Path
     root: Path
-    stamp: object
+    stamps: tuple[tuple[Path, object], ...]
+    complete: bool
     digest: str
     metadata: Mapping[str, Any]
     values_text: bytes
 
     @cached_property
     def defaults(self) -> Values:
-        return _mapping(self.path, "values.yaml", self.values_text)
+        return parse_map(self.path, "values.yaml", self.values_text)
+
+    @property
+    def name(self) -> str:
+        return str(self.metadata.get("name", ""))
+
+    @property
+    def version(self) -> str:
+        return str(self.metadata.get("version", ""))
+
+    @property
+    def current(self) -> bool:
+        """Whether nothing that it was read from has changed."""
+        return all(_stamp_now(path, self.root) == stamp for path, stamp in self.stamps)
 
 
 class ChartStore:
     """Charts below `directory`, and those of repositories.
 
-    `pulled` None means that repositories on the network cannot be read here. What a chart holds is read
-    again only when one of its files has changed.
+    `pulled` None means that repositories on the network cannot be read here, `cache` None that Helm cannot
+    be given charts whose dependencies lie beside them. What a chart holds is read again only when one of
+    its files has changed; with `marks`, not when it has ended those who read it.
     """
 
-    def __init__(self, directory: Path, *, pulled: PulledCharts | None = None) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        *,
+        pulled: PulledCharts | None = None,
+        cache: ChartCache | None = None,
+        marks: ReadingMarks | None = None,
+    ) -> None:
         self._directory = directory
         self._pulled = pulled
+        self._cache = cache
+        self._marks = marks
         self._known: dict[Path, _Known] = {}
         self._lock = threading.Lock()
 
     def locate(self, chart: ChartRef) -> str:
-        path, root = self._find(chart)
-        self._checked(chart, path, root)
-        return str(path)
+        known = self._checked(chart)
+        return str(known.path if known.complete else self._completed(known))
 
     def digest(self, chart: ChartRef) -> str:
-        path, root = self._find(chart)
-        return self._checked(chart, path, root).digest
+        return self._checked(chart).digest
 
     def defaults(self, chart: ChartRef) -> Values:
-        path, root = self._find(chart)
-        return self._checked(chart, path, root).defaults
+        known = self._checked(chart)
+        if "defaults" in vars(known):
+            return known.defaults
+        with self._reading(known.path, known.root):
+            return known.defaults
 
     def files(self, chart: ChartRef) -> Mapping[str, bytes]:
-        path, root = self._find(chart)
-        self._checked(chart, path, root)
-        return dict(_files_of(path, walk(path, root)) if path.is_dir() else _members_of(path))
+        known = self._checked(chart)
+        with self._reading(known.path, known.root):
+            return _files_of(known.path, known.root)
 
     def changed(self) -> bool:
         """Whether a chart that was read has other files or times by now; reported once of each."""
         with self._lock:
             known = list(self._known.values())
-        outdated = [one for one in known if _stamp_now(one.path, one.root) != one.stamp]
+        outdated = [one for one in known if not one.current]
         with self._lock:
             for one in outdated:
                 if self._known.get(one.path) is one:
                     del self._known[one.path]
         return bool(outdated)
+
+    def _completed(self, known: _Known) -> Path:
+        """The archive of a chart with its dependencies, kept by the digest of its content."""
+        if self._cache is None:
+            raise ChartInvalid(f"chart {known.path}: no place to put it together with its dependencies")
+        built = ChartRef(known.name, known.digest.replace(":", "-"), repository="built")
+        _require_name(built)
+        found = self._cache.find(built)
+        if found is not None:
+            return found
+        files = _files_of(known.path, known.root)
+        if _digest(files) != known.digest:
+            raise ChartPending(f"chart {known.path} is being edited", 1.0)
+        return self._cache.store(built, pack(known.name, files))
 
     def _find(self, chart: ChartRef) -> tuple[Path, Path]:
         """The chart's path, and the directory that its files may not lead out of."""
@@ -133,14 +177,14 @@ class ChartStore:
             )
         return self._pulled.archive(chart)
 
-    def _checked(self, chart: ChartRef, path: Path, root: Path) -> _Known:
+    def _checked(self, chart: ChartRef) -> _Known:
+        path, root = self._find(chart)
         known = self._content(chart, path, root)
-        name, version = str(known.metadata.get("name", "")), str(known.metadata.get("version", ""))
-        if chart.name and name != chart.name:
-            raise ChartInvalid(f'chart {path} is named "{name}" in its Chart.yaml, not "{chart.name}"')
-        if chart.version and not is_version(version, chart.version):
+        if chart.name and known.name != chart.name:
+            raise ChartInvalid(f'chart {path} is named "{known.name}" in its Chart.yaml, not "{chart.name}"')
+        if chart.version and not is_version(known.version, chart.version):
             raise ChartInvalid(
-                f'chart {path} has version "{version}", not "{chart.version}"; '
+                f'chart {path} has version "{known.version}", not "{chart.version}"; '
                 "correct the version, or leave it out for a chart of the image"
             )
         return known
@@ -148,18 +192,20 @@ class ChartStore:
     def _content(self, chart: ChartRef, path: Path, root: Path) -> _Known:
         if not path.exists():
             raise ChartNotFound(f'chart "{chart.name}": there is no {path}; correct its name or path')
-        files = walk(path, root) if path.is_dir() else None
-        stamp: object = files.stamp if files else stamp_of(path)
         with self._lock:
             known = self._known.get(path)
-        if known is not None and known.stamp == stamp:
+        if known is not None and known.current:
             return known
-        known = _read(path, root, stamp, _files_of(path, files) if files else _members_of(path))
+        with self._reading(path, root):
+            known = _read(path, root)
         with self._lock:
             while len(self._known) >= _MOST_KNOWN:
                 self._known.pop(next(iter(self._known)))
             self._known[path] = known
         return known
+
+    def _reading(self, path: Path, root: Path) -> AbstractContextManager[None]:
+        return self._marks.reading(path, _stamp_now(path, root)) if self._marks else nullcontext()
 
 
 def _inside(directory: Path, path: str, name: str) -> Path:
@@ -207,20 +253,8 @@ def _require_name(chart: ChartRef) -> None:
         raise ChartInvalid(f'"{chart.name}" at version "{chart.version}" is not the name of a chart')
 
 
-def _files_of(path: Path, files: ChartFiles) -> Iterable[tuple[str, bytes]]:
-    for name, file in files.files:
-        try:
-            yield name, file.read_bytes()
-        except OSError as error:
-            raise ChartInvalid(f"chart {path}: {name} cannot be read: {error.strerror}") from None
-
-
-def _members_of(path: Path) -> Iterable[tuple[str, bytes]]:
-    """The files of an archive in the order of their names: packed again, a chart is still the same."""
-    try:
-        return sorted(read_archive(path))
-    except (OSError, tarfile.TarError, EOFError, zlib.error) as error:
-        raise ChartInvalid(f"chart {path} is not an archive of a chart ({type(error).__name__})") from None
+def _files_of(path: Path, root: Path) -> Mapping[str, bytes]:
+    return read_directory(path, root).files if path.is_dir() else read_archive(path)
 
 
 def _stamp_now(path: Path, root: Path) -> object:
@@ -230,30 +264,26 @@ def _stamp_now(path: Path, root: Path) -> object:
         return None
 
 
-def _read(path: Path, root: Path, stamp: object, files: Iterable[tuple[str, bytes]]) -> _Known:
+def _read(path: Path, root: Path) -> _Known:
+    stamps: tuple[tuple[Path, object], ...]
+    if path.is_dir():
+        directory = read_directory(path, root)
+        files, stamps, complete = directory.files, directory.read, directory.complete
+    else:
+        stamps, complete = ((path, stamp_of(path)),), True
+        files = read_archive(path)
+    if "Chart.yaml" not in files:
+        raise ChartInvalid(f"chart {path} has no Chart.yaml")
+    metadata = parse_map(path, "Chart.yaml", files["Chart.yaml"])
+    return _Known(path, root, stamps, complete, _digest(files), metadata, files.get("values.yaml", b""))
+
+
+def _digest(files: Mapping[str, bytes]) -> str:
+    """Of the names and contents of a chart's files, in the order given."""
     digest = hashlib.sha256()
-    texts: dict[str, bytes] = {}
-    for name, content in files:
+    for name, content in files.items():
         # Lengths first: no two sets of files give the same stream.
         encoded = name.encode("utf-8", "surrogateescape")
         digest.update(b"%d:%d:%b" % (len(encoded), len(content), encoded))
         digest.update(content)
-        if name in ("Chart.yaml", "values.yaml"):
-            texts[name] = content
-    if "Chart.yaml" not in texts:
-        raise ChartInvalid(f"chart {path} has no Chart.yaml")
-    metadata = _mapping(path, "Chart.yaml", texts["Chart.yaml"])
-    return _Known(path, root, stamp, f"sha256:{digest.hexdigest()}", metadata, texts.get("values.yaml", b""))
-
-
-def _mapping(path: Path, name: str, content: bytes) -> Mapping[str, Any]:
-    try:
-        parsed = parse_document(content.decode())
-    except (ChartInvalid, UnicodeDecodeError) as error:
-        cause = "it is not UTF-8" if isinstance(error, UnicodeDecodeError) else str(error)
-        raise ChartInvalid(f"chart {path}: {name} cannot be read: {cause}") from None
-    if parsed is None:
-        return {}
-    if not isinstance(parsed, dict):
-        raise ChartInvalid(f"chart {path}: {name} must be a map, and is not")
-    return parsed
+    return f"sha256:{digest.hexdigest()}"

@@ -9,7 +9,15 @@ from __future__ import annotations
 
 import re
 
-from controller.errors import ApiUnavailable, ChartInvalid, ControllerError, HelmFailed, ReleaseMissing
+from controller.adapters.helm.denials import missing_right
+from controller.errors import (
+    ApiUnavailable,
+    ChartInvalid,
+    ControllerError,
+    HelmFailed,
+    ReleaseMissing,
+    RightMissing,
+)
 
 LONGEST_MESSAGE = 8192
 
@@ -46,6 +54,8 @@ def failure(text: str, chart: str = "") -> ControllerError:
     """The error that Helm's `text` means; `chart` is the path of the chart acted on, if there is one."""
     cause = text.strip().removeprefix("Error: ")[:LONGEST_MESSAGE] or "Helm failed and did not say why"
     interrupted = _INTERRUPTED.search(cause) is not None
+    if denied := missing_right(cause):
+        return RightMissing(denied)
     if _HOOK.search(cause):
         return HelmFailed(cause, interrupted=interrupted)
     if _UNREACHABLE.search(cause):

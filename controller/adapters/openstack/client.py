@@ -113,7 +113,11 @@ class OpenStackCloud:
         path = "/os-hypervisors/detail"
         self._providers.update(read_each(listed, lambda one: (one["service"]["host"], str(one["id"])), path))
         return read_each(
-            listed, lambda one: Hypervisor(one["service"]["host"], len(one.get("servers") or ())), path
+            listed,
+            lambda one: Hypervisor(
+                one["service"]["host"], len(one.get("servers") or ()), str(one.get("host_ip") or "")
+            ),
+            path,
         )
 
     def network_agents(self) -> tuple[Agent, ...]:
@@ -316,6 +320,7 @@ def _agent(one: Mapping[str, Any]) -> Agent:
         description=one.get("description") or "",
         mode=str(configured.get("agent_mode") or ""),
         load=int(configured.get(_LOADS.get(one["agent_type"], "")) or 0),
+        address=str(configured.get("tunneling_ip") or ""),
     )
 
 

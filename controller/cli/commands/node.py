@@ -57,12 +57,16 @@ def list_nodes(
 ) -> None:
     """List the nodes of a region with what OpenStack says of them."""
     cluster = open_cluster(kubeconfig, context, namespace)
-    nodes = (cluster.find_region().get("status") or {}).get("nodes") or {}
+    status = cluster.find_region().get("status") or {}
+    nodes = status.get("nodes") or {}
     if output != Format.TABLE:
         print_data(nodes, output)
         return
     headers = ("NODE", "STATE", "COMPUTE", "SERVERS", "MAINTENANCE", "REASON")
     print_table(stdout(), headers, node_rows(nodes))
+    strangers = status.get("hostsWithoutNode") or ()
+    if strangers:
+        stderr().print(soft_wrapped(f"hosts of OpenStack that are of no node: {', '.join(strangers)}"))
 
 
 @app.command()

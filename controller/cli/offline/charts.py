@@ -11,6 +11,7 @@ from typing import Any
 
 from controller.adapters.charts.cache import ChartCache
 from controller.adapters.charts.pull import PulledCharts
+from controller.adapters.charts.reading_marks import ReadingMarks
 from controller.adapters.charts.source import ChartStore
 from controller.adapters.system.clock import SystemClock
 from controller.adapters.system.randomness import SystemRandomness
@@ -55,10 +56,10 @@ class GivenSecrets:
 
 def offline_charts(directory: Path, secrets: GivenSecrets) -> ChartStore:
     """The charts of this installation, and pulled ones kept for the next command."""
-    pulled = PulledCharts(
-        ChartCache(chart_cache()), SystemClock(), SystemRandomness(), read_secret=secrets.lookup
-    )
-    return ChartStore(directory, pulled=pulled)
+    cache = ChartCache(chart_cache())
+    pulled = PulledCharts(cache, SystemClock(), SystemRandomness(), read_secret=secrets.lookup)
+    marks = ReadingMarks(chart_cache() / "reading")
+    return ChartStore(directory, pulled=pulled, cache=cache, marks=marks)
 
 
 def chart_cache() -> Path:

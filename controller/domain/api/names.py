@@ -80,6 +80,8 @@ NO_EVACUATION_ANNOTATION = f"{GROUP}/evacuation-declined"
 # Where Nova is to have the host: a host aggregate, and one that is an availability zone.
 AGGREGATE_LABEL = f"{GROUP}/aggregate"
 ZONE_LABEL = f"{GROUP}/availability-zone"
+# Which host of OpenStack it is, said by a person.
+HOST_ANNOTATION = f"{GROUP}/host"
 # What a person has confirmed of the disks of its host's servers.
 DISKS_ANNOTATION = f"{GROUP}/disks-shared"
 # On the pods and budgets that hold back a drain, with the name of the node.

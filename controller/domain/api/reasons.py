@@ -82,6 +82,7 @@ class Reason(StrEnum):
     WAITING_FOR_DEPENDENCY = "WaitingForDependency", NORMAL
     WAITING_FOR_DEPENDENTS = "WaitingForDependents", NORMAL
     BACKING_OFF = "BackingOff", WARNING
+    RIGHT_MISSING = "RightMissing", WARNING
     RETRYING = "Retrying", WARNING
     DRIFTED = "Drifted", WARNING
     DRIFT_RECURS = "DriftRecurs", WARNING
@@ -130,6 +131,7 @@ class Reason(StrEnum):
     COMPUTE_AWAITED = "ComputeAwaited", NORMAL
     COMPUTE_MISSING = "ComputeMissing", WARNING
     COMPUTE_DOWN = "ComputeDown", NORMAL
+    HOST_AMBIGUOUS = "HostAmbiguous", WARNING
     COMPUTE_STILL_REPORTS = "ComputeStillReports", NORMAL
     CELL_MAPPING_AWAITED = "CellMappingAwaited", NORMAL
     CELL_NOT_MAPPED = "CellNotMapped", WARNING

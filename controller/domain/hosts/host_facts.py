@@ -67,6 +67,8 @@ class HostFacts:
     `maintenance`: the NodeMaintenance at work on it. `agents_expected`: other computes have network agents.
     `automatic`: the maintenance is our own answer to a node that was lost. `host`: as OpenStack calls it.
     `taken_over`: the Node that has the host now, where this one is gone or only stands beside it.
+    `doubt`: why it is not certain which host the Node is. `strangers`: what to say of compute hosts that are
+    of no Node, where this one has none; `unmapped_stranger`: one of those is not mapped to a cell yet.
     `forced_down_by_us`: the id of the compute service of this host that we forced down, as we remember it.
     """
 
@@ -88,6 +90,9 @@ class HostFacts:
     host: str = ""
     taken_over: str = ""
     forced_down_by_us: str = ""
+    doubt: str = ""
+    strangers: str = ""
+    unmapped_stranger: bool = False
 
     @property
     def is_forced_down_by_us(self) -> bool:

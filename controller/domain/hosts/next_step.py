@@ -7,7 +7,7 @@ One decision at a time, from facts alone, so that it may be repeated after any i
 from __future__ import annotations
 
 from controller.domain.api.reasons import Reason
-from controller.domain.hosts.cordon_and_return import decide_ready_host, left_as_is
+from controller.domain.hosts.cordon_and_return import MAP_AFTER, decide_ready_host, left_as_is
 from controller.domain.hosts.host_facts import PASSIVE, ComputeNode, HostFacts, NextStep, Step
 from controller.domain.hosts.node_policy import NodePolicy
 from controller.domain.shared.cloud_facts import (
@@ -34,6 +34,8 @@ def decide_host(facts: HostFacts, policy: NodePolicy, breaker_open: str, now: fl
 
 
 def _decide(facts: HostFacts, policy: NodePolicy, breaker_open: str, now: float) -> NextStep:
+    if facts.doubt:
+        return NextStep(Step.BLOCKED, Reason.HOST_AMBIGUOUS, facts.doubt)
     if facts.taken_over:
         text = f"its host belongs to the node {facts.taken_over} now"
         step = Step.FORGET if facts.node is None else Step.NOTHING
@@ -102,9 +104,14 @@ def _servers_remaining(facts: HostFacts, why: str) -> NextStep:
 def _unregistered(facts: HostFacts, node: ComputeNode, now: float) -> NextStep:
     left = max(node.created, facts.missing_since) + REGISTER_WITHIN - now
     if left > 0:
+        if facts.unmapped_stranger and node.ready and left < REGISTER_WITHIN - MAP_AFTER:
+            # A host that is known by no name of its Node is known by its address once it is mapped.
+            text = "a compute of no node has registered, and is not mapped to a cell"
+            return NextStep(Step.MAP_CELL, Reason.CELL_MAPPING_AWAITED, text)
         text = "its compute service has not registered yet"
         return NextStep(Step.WAIT, Reason.COMPUTE_AWAITED, text, after=left)
     text = f"no compute service registered within {REGISTER_WITHIN:.0f} s; see nova-compute on the node"
+    text = f"{text}; {facts.strangers}" if facts.strangers else text
     return NextStep(Step.BLOCKED, Reason.COMPUTE_MISSING, text)
 
 

@@ -29,7 +29,7 @@ from controller.domain.hosts.fencing_confirmation import (
     shown_since,
 )
 from controller.domain.hosts.host_facts import ComputeNode
-from controller.domain.hosts.host_names import hostname_of
+from controller.domain.hosts.host_names import NodeNames, names_of
 from controller.domain.hosts.not_ready_since import began, noted_absence, words_of
 from controller.domain.shared.cloud_facts import ComputeService
 from controller.domain.shared.times import seconds_of
@@ -76,7 +76,7 @@ class NodeFacts:
     since: float
     message: str = ""
     uid: str = ""
-    hostname: str = ""
+    names: NodeNames = field(default_factory=lambda: NodeNames(""))
     created: float = 0.0
     cordoned: bool = False
     cordoned_by: str = ""
@@ -177,7 +177,7 @@ def machine_facts(obj: Mapping[str, Any], namespace: str) -> NodeFacts:
         since=began(ready, boot, str(notes.get(ABSENCE_ANNOTATION) or "")),
         message=shorten(message, MESSAGE_LIMIT),
         uid=str(meta.get("uid") or ""),
-        hostname=hostname_of(obj),
+        names=names_of(obj, namespace),
         created=seconds_of(meta.get("creationTimestamp")),
         cordoned=cordoned,
         cordoned_by=str(notes.get(CORDONED_BY_ANNOTATION) or ""),

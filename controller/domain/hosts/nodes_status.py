@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -131,7 +131,7 @@ def _entry(
 _FAILING = frozenset(
     (
         *(Reason.COMPUTE_MISSING, Reason.COMPUTE_DOWN, Reason.AGENTS_DOWN, Reason.SERVERS_LEFT),
-        Reason.CELL_NOT_MAPPED,
+        *(Reason.CELL_NOT_MAPPED, Reason.HOST_AMBIGUOUS),
     )
 )
 
@@ -143,11 +143,14 @@ def nodes_condition(
     breaker_open: str = "",
     unknown: str = "",
     reports: Mapping[str, HostReport] | None = None,
+    strangers: Sequence[str] = (),
 ) -> Condition:
     """`NodesReady`: False while a node with a role is not ready or its host fails, or there is none at all.
 
     `breaker_open` says why automatic action is stopped, `unknown` why OpenStack cannot be observed; both are
     empty while that is not so. The latter is only reported: a region that is being installed has none yet.
+
+    `strangers`: compute hosts of no node, which may be somebody's who does without Kubernetes.
 
     A cordon is a person's decision, and what runs on the node continues: it is mentioned, and no fault.
     """
@@ -178,6 +181,10 @@ def nodes_condition(
         names = ", ".join(node.name for node in cordoned[:SHOWN])
         more = f" and {len(cordoned) - SHOWN} more" if len(cordoned) > SHOWN else ""
         text += f", of which {len(cordoned)} cordoned: {names}{more}"
+    if strangers:
+        names = ", ".join(strangers[:SHOWN])
+        more = f" and {len(strangers) - SHOWN} more" if len(strangers) > SHOWN else ""
+        text += f"; OpenStack has compute hosts of no node: {names}{more}"
     if unknown and any(node.is_compute for node in known):
         text += f"; their compute hosts are not changed: {unknown}"
     return Condition(CONDITION, "True", Reason.NODES_READY, text, generation)

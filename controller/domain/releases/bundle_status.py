@@ -101,6 +101,7 @@ def attempt_entry(
     error: str,
     requests: Requests,
     interrupted: bool,
+    lacks_right: bool,
 ) -> dict[str, Any]:
     """`lastAttempt` of one release. Times in seconds since the epoch, duration in seconds."""
     entry: dict[str, Any] = {
@@ -116,6 +117,8 @@ def attempt_entry(
         entry["error"] = error
     if interrupted:
         entry["interrupted"] = True
+    if lacks_right:
+        entry["lacksRight"] = True
     asked = {"reconcile": requests.reconcile, "force": requests.force, "rollback": requests.rollback}
     return entry | {name: text for name, text in asked.items() if text}
 

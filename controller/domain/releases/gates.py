@@ -19,6 +19,9 @@ FIGHT_PAUSE = 15.0
 # The longest pause, in seconds, after a failure that was none of the release's own.
 INTERRUPTED_CAP = 60.0
 
+# The pause, in seconds, after each failure for want of a right, which only somebody else can grant.
+DENIED_PAUSE = 60.0
+
 # How often, in seconds, it is looked whether a hook has ended that no action waits for.
 HOOK_CHECK_SECONDS = 5.0
 
@@ -146,10 +149,17 @@ def _backoff(situation: ReleaseSituation, step: NextAction) -> NextAction | None
     failures = last.failures - (last.action == Action.UNLOCK)
     if failures == 0:
         return None
-    cap = min(situation.retry_cap, INTERRUPTED_CAP) if last.interrupted else situation.retry_cap
-    due = last.finished + backoff.delay(failures, situation.jitter, cap=cap)
+    if last.lacks_right:
+        pause = DENIED_PAUSE
+    else:
+        cap = min(situation.retry_cap, INTERRUPTED_CAP) if last.interrupted else situation.retry_cap
+        pause = backoff.delay(failures, situation.jitter, cap=cap)
+    due = last.finished + pause
     if due <= situation.now:
         return None
+    if last.lacks_right:
+        text = f"tried every minute, next at {timestamp(due + 1)}"
+        return NextAction(Action.WAIT, Reason.RIGHT_MISSING, text, again_after=due - situation.now)
     # The moment, not the seconds left: a message that counts down would be a status write a second.
     text = f"failed {last.failures} time(s), next try at {timestamp(due + 1)}"
     return NextAction(Action.WAIT, Reason.BACKING_OFF, text, again_after=due - situation.now)

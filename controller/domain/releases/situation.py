@@ -57,7 +57,8 @@ class Attempt:
 
     `finished` is in seconds since the epoch. `requests` are those that were there when it began. `unlocks`
     is how often an action on the release was found cut off, this one included, since it was first installed.
-    `interrupted`: the last of the failures was none of the release's own.
+    `interrupted`: the last of the failures was none of the release's own. `lacks_right`: it was for want of a
+    right of ours, which only somebody else can grant.
     """
 
     action: str
@@ -67,6 +68,7 @@ class Attempt:
     requests: Requests = NOTHING_ASKED
     unlocks: int = 0
     interrupted: bool = False
+    lacks_right: bool = False
 
 
 @dataclass(frozen=True)

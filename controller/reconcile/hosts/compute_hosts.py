@@ -160,7 +160,8 @@ class HostsReconciler:
         reports = host_reports(
             snapshot, view, decided, locks=locks, misplaced=self._aggregates.refused, refused=refused, now=now
         )
-        self._board.write(HostFindings(reports, breaker_open, paused=_paused(snapshot)))
+        strangers = snapshot.matches(view).strangers
+        self._board.write(HostFindings(reports, breaker_open, paused=_paused(snapshot), strangers=strangers))
         return turns.changed
 
     # -- what is reported ---------------------------------------------------------------------------

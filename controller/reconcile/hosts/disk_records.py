@@ -71,7 +71,8 @@ class DiskRecords:
             log.warning("where hosts keep disks could not be recorded: %s", error)
 
     def _reconcile(self, snapshot: NodesSnapshot, view: CloudView) -> None:
-        hosts = {name: snapshot.host(name, view) for name in snapshot.nodes if snapshot.is_compute(name)}
+        computes = (name for name in snapshot.nodes if snapshot.is_compute(name))
+        hosts = {name: host for name in computes if (host := snapshot.host(name, view))}
         running = _running(snapshot, hosts)
         live = self._kube.get(CONFIGMAP, NAME, self._namespace)
         before = _records(live)

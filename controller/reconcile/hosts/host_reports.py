@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
+from controller.domain.api.reasons import Reason
 from controller.domain.hosts.host_facts import HostFacts, NextStep, Step
 from controller.domain.hosts.node_policy import NodePolicy
 from controller.domain.hosts.nodes_status import HostReport
@@ -33,6 +34,8 @@ def host_reports(
         if name not in reports and view.agents_on(host):
             # A node for networks only: what is on it is to be known when it is gone.
             reports[name] = HostReport(uid=node.uid, host=host)
+        elif name not in reports and (doubt := snapshot.matches(view).doubts.get(name)):
+            reports[name] = HostReport(str(Reason.HOST_AMBIGUOUS), doubt, uid=node.uid)
     for name, why in misplaced.items():
         reports[name] = replace(reports.get(name, HostReport()), misplaced=why)
     for name in reports.keys() & refused.keys():

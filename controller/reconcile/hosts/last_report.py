@@ -12,7 +12,7 @@ from controller.domain.hosts.nodes_status import HostReport
 @dataclass(frozen=True)
 class HostFindings:
     """`circuit_breaker_open`, `paused`: why automatic action is stopped. `unknown`: why OpenStack cannot be
-    observed.
+    observed. `strangers`: compute hosts of no Node.
 
     While it cannot, the reports are of `as_of`, the last pass (seconds since the epoch; 0.0: of none yet).
     """
@@ -21,6 +21,7 @@ class HostFindings:
     circuit_breaker_open: str = ""
     paused: str = ""
     unknown: str = ""
+    strangers: tuple[str, ...] = ()
     as_of: float = 0.0
 
 

@@ -111,7 +111,11 @@ class LostNodeCleanup:
         """Whether that is certain of the machine, by its Node as it is now: a watch may be late."""
         live = self._kube.get(NODE, name)
         node = machine_facts(live, self._namespace) if live is not None else None
-        service = view.service(snapshot.host(name, view))
+        host = snapshot.host(name, view)
+        if not host:
+            # Its compute may report under one of several names.
+            return False
+        service = view.service(host)
         reports = service is not None and service.up
         return (
             node is not None

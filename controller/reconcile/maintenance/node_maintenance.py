@@ -219,10 +219,12 @@ class MaintenancesReconciler:
     ) -> float:
         if work.deleting:
             return self._end.roll_back(work, cloud, view, agents)
-        self._out.note_fencing_confirmation(work, view, self._status)
+        if not work.doubt:
+            self._out.note_fencing_confirmation(work, view, self._status)
         missing = _missing(work, view)
         if missing is not None and not work.started:
-            self._status.write(work, work.status_with(Phase.BLOCKED, Reason.NODE_REMOVED, missing))
+            reason = Reason.HOST_AMBIGUOUS if work.doubt else Reason.NODE_REMOVED
+            self._status.write(work, work.status_with(Phase.BLOCKED, reason, missing))
             return IDLE_EVERY
         if work.planning:
             self._plan(work, cloud, view, agents, share.queue_reason)
@@ -360,6 +362,8 @@ def _queued(work: MaintenanceWork) -> QueuedMaintenance:
 
 def _missing(work: MaintenanceWork, view: CloudView) -> str | None:
     """Why there is nothing to be taken out of service, None where there is."""
+    if work.doubt and not work.started:
+        return work.doubt
     if work.node is not None:
         return None
     known = view.service(work.host) is not None or view.hypervisor(work.host) is not None

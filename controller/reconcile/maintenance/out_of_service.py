@@ -216,4 +216,5 @@ class HostDisabler:
             fencing_confirmation=None if work.confirmation_void else work.confirmation,
             void=work.confirmation_void,
             beside=work.beside,
+            doubt=work.doubt,
         )

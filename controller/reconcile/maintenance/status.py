@@ -37,7 +37,8 @@ _TOO_LATE = "it goes on, and deleting it rolls it back"
 class MaintenanceWork:
     """One maintenance in one pass: its spec, and what its status said before.
 
-    `entries` by server id. `node` is None where there is none; `host` is what OpenStack calls it; `beside`:
+    `entries` by server id. `node` is None where there is none; `host` is what OpenStack calls it, and `doubt`
+    why that is not certain; `beside`:
     the other Nodes that are this host, one of which may be what the machine is called now. `elapsed`: seconds
     since it began, as they were counted; `now`: that, after `started`, which is no clock's time. All that is
     noted of moves is in it. `ending`: when it was first rolled back, 0.0 for not yet.
@@ -55,6 +56,7 @@ class MaintenanceWork:
     ending: float = 0.0
     node: KubeObject | None = None
     host: str = ""
+    doubt: str = ""
     beside: tuple[NodeFacts, ...] = ()
 
     @property

@@ -26,6 +26,7 @@ def last_attempt(release_entry: Mapping[str, Any]) -> Attempt | None:
             requests=Requests(**{name: str(entry.get(name) or "") for name in REQUESTS}),
             unlocks=int(release_entry.get("unlocks") or 0),
             interrupted=bool(entry.get("interrupted")),
+            lacks_right=bool(entry.get("lacksRight")),
         )
     except (KeyError, ValueError, TypeError):
         return None

@@ -136,7 +136,7 @@ class ReleaseDecisions:
             # What is deployed goes on, whatever its next revision waits for.
             or (obstacle is not None and decision.reason == obstacle.reason)
             or decision.action == Action.CORRECT
-            or (decision.reason == Reason.BACKING_OFF and failed)
+            or (decision.reason in (Reason.BACKING_OFF, Reason.RIGHT_MISSING) and failed)
         )
         rests = rests and not planning and last is not None and last.status == "deployed"
         if not rests or last is None or spec is None or spec.drift == "Ignore":

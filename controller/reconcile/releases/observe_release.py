@@ -179,4 +179,5 @@ def _attempt_of(outcome: ActionOutcome) -> dict[str, Any]:
         error=outcome.error,
         requests=attempt.requests,
         interrupted=attempt.interrupted,
+        lacks_right=attempt.lacks_right,
     )

@@ -31,6 +31,7 @@ def resting_state(decision: NextAction, release: ObservedRelease) -> ReportedSta
         return ReportedState.DEPLOYED
     failing = (
         Reason.BACKING_OFF,
+        Reason.RIGHT_MISSING,
         Reason.CHART_INVALID,
         Reason.CHART_NOT_FOUND,
         Reason.CHART_UNTRUSTED,

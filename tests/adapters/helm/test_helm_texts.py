@@ -7,7 +7,7 @@ import pytest
 from controller.adapters.helm.cancellation import CancellationToken
 from controller.adapters.helm.failures import LONGEST_MESSAGE, failure
 from controller.adapters.helm.manifests import parse_manifests
-from controller.errors import ApiUnavailable, ChartInvalid, HelmFailed, ReleaseMissing
+from controller.errors import ApiUnavailable, ChartInvalid, HelmFailed, ReleaseMissing, RightMissing
 
 
 @pytest.mark.parametrize(
@@ -47,6 +47,65 @@ def test_a_lost_request_is_told_from_what_a_release_itself_fails_at(text: str) -
     found = failure(text, "/charts/web")
     assert isinstance(found, HelmFailed)
     assert found.interrupted == (text in LOST_ON_THE_WAY)
+
+
+ACCOUNT = "system:serviceaccount:openstack:openstack-controller"
+GRANTING = (
+    "failed to create resource: server-side apply failed for object openstack/mariadb-test "
+    'rbac.authorization.k8s.io/v1, Kind=Role: roles.rbac.authorization.k8s.io "mariadb-test" is forbidden: '
+    f'user "{ACCOUNT}" (groups=["system:serviceaccounts" "system:authenticated"]) is attempting to grant '
+    "RBAC permissions not currently held:\n"
+    '{APIGroups:["discovery.k8s.io"], Resources:["endpointslices"], Verbs:["get" "list"]}\n'
+    '{APIGroups:["discovery.k8s.io"], Resources:["services"], Verbs:["get" "list"]}\n'
+    '{APIGroups:[""], Resources:["secrets"], ResourceNames:["keys"], Verbs:["patch"]}'
+)
+CLUSTER_ROLE = (
+    'unable to continue with install: could not get information about the resource ClusterRole "ovn-x" in '
+    f'namespace "": clusterroles.rbac.authorization.k8s.io "ovn-x" is forbidden: User "{ACCOUNT}" cannot get '
+    'resource "clusterroles" in API group "rbac.authorization.k8s.io" at the cluster scope'
+)
+LISTING = (
+    f'jobs.batch is forbidden: User "{ACCOUNT}" cannot list resource "jobs" in API group "batch" '
+    'in the namespace "openstack"'
+)
+CORE_GROUP = (
+    f'failed pre-install: secrets "keys" is forbidden: User "{ACCOUNT}" cannot patch resource "secrets" '
+    'in API group "" in the namespace "openstack"'
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (
+            GRANTING,
+            'roles "mariadb-test" would grant what the controller does not hold: patch of secrets keys; '
+            "get, list of endpointslices.discovery.k8s.io, services.discovery.k8s.io",
+        ),
+        (
+            CLUSTER_ROLE,
+            'the controller may not get clusterroles.rbac.authorization.k8s.io "ovn-x" in the whole cluster',
+        ),
+        (LISTING, 'the controller may not list jobs.batch in namespace "openstack"'),
+        (CORE_GROUP, 'the controller may not patch secrets "keys" in namespace "openstack"'),
+    ],
+)
+def test_a_missing_right_is_told_in_one_line(text: str, told: str) -> None:
+    found = failure(text, "/charts/web")
+    assert isinstance(found, RightMissing)
+    assert str(found) == told
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'pods "web" is forbidden: exceeded quota: compute, requested: pods=1, used: pods=4, limited: pods=4',
+        'pods "web" is forbidden: violates PodSecurity "restricted:latest": privileged',
+        'admission webhook "policy.example.org" denied the request: forbidden',
+    ],
+)
+def test_what_a_quota_or_an_admission_forbids_is_no_missing_right(text: str) -> None:
+    assert type(failure(text)) is HelmFailed
 
 
 def test_a_long_text_is_cut() -> None:

@@ -46,6 +46,12 @@ def test_the_list_has_a_line_for_each_node(world: NodeWorld) -> None:
     assert lines[1].split() == ["cmp1", "Ready", "enabled,", "up", "0", "-", "InService"]
 
 
+def test_hosts_of_no_node_are_named_below_the_list(world: NodeWorld) -> None:
+    world.cloud.add_host("somebody.example.org")
+    world.reconcile(3)
+    assert "somebody.example.org" in osctl("node", "list").stderr
+
+
 def test_why_says_the_cause_first() -> None:
     maintenance: dict[str, Any] = {
         "metadata": {"name": "work"},

@@ -32,9 +32,14 @@ def recorded(
 
 
 def failed_attempt(
-    failures: int = 1, digest: str = WANTED, age: float = 0, action: str = "Upgrade"
+    failures: int = 1,
+    digest: str = WANTED,
+    age: float = 0,
+    action: str = "Upgrade",
+    *,
+    lacks_right: bool = False,
 ) -> Attempt:
-    return Attempt(action, digest, NOW - age, failures)
+    return Attempt(action, digest, NOW - age, failures, lacks_right=lacks_right)
 
 
 # Of an hour ago: no pause is left of it.
@@ -76,6 +81,12 @@ TABLE = {
         ReleaseState.ABSENT,
         Action.WAIT,
         Reason.BACKING_OFF,
+    ),
+    "first install failed a moment ago, for want of a right": (
+        at(attempt=failed_attempt(action="Install", lacks_right=True)),
+        ReleaseState.ABSENT,
+        Action.WAIT,
+        Reason.RIGHT_MISSING,
     ),
     "deployed as desired": (at(there=recorded()), ReleaseState.IN_SYNC, Action.NOTHING, Reason.IN_SYNC),
     "deployed as desired, others have changed objects of it": (
@@ -672,6 +683,7 @@ def every_situation() -> Iterator[ReleaseSituation]:
     ]
     asked = [Requests(), FORCED, BACK, Requests(rollback="9"), Requests(reconcile="now")]
     attempts = [None, failed_attempt(), failed_attempt(age=3600), Attempt("Rollback", WANTED, NOW, 1, BACK)]
+    attempts.append(failed_attempt(lacks_right=True))
     for wanted, there, requests, attempt in itertools.product((WANTED, None), found, asked, attempts):
         for suspended, unmet in itertools.product(("", "its spec"), ((), ("mariadb",))):
             yield at(wanted, there, requests=requests, attempt=attempt, suspended=suspended, unmet=unmet)
@@ -714,7 +726,7 @@ def test_no_state_is_without_an_answer_and_none_breaks_a_promise() -> None:
 
 
 def test_every_wait_that_no_event_ends_says_when_to_look_again() -> None:
-    timed = {Reason.BACKING_OFF, Reason.BUSY_ELSEWHERE, Reason.DRIFT_RECURS}
+    timed = {Reason.BACKING_OFF, Reason.RIGHT_MISSING, Reason.BUSY_ELSEWHERE, Reason.DRIFT_RECURS}
     waits = [decide(situation) for situation, _, _, reason in TABLE.values() if reason in timed]
     assert waits
     assert all(wait.again_after is not None and wait.again_after > 0 for wait in waits)
@@ -732,6 +744,12 @@ def test_failures_in_a_row_wait_longer_each_time_up_to_a_cap(cap: float) -> None
     assert pauses == sorted(pauses)
     assert pauses[0] < 5
     assert cap / 2 <= pauses[-1] <= cap
+
+
+def test_for_want_of_a_right_every_pause_is_a_minute() -> None:
+    attempts = [failed_attempt(failures, lacks_right=True) for failures in (1, 2, 9)]
+    pauses = [decide(at(there=recorded("failed"), attempt=attempt)).again_after for attempt in attempts]
+    assert pauses == [60.0, 60.0, 60.0]
 
 
 def test_a_backoff_message_does_not_change_while_it_waits() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -37,8 +38,17 @@ SCHEMA = load_schema(CRDS, OSDPL.plural)
 CHARTS = ChartStore(ROOT / "charts")
 
 
+_RENDERED: dict[str, Region] = {}
+
+
 def render(osdpl: Mapping[str, Any]) -> Region:
-    return render_region(parse_deployment(osdpl, SCHEMA), LIBRARY, CHARTS)
+    """The region of an osdpl, rendered once for all tests that ask for the same."""
+    meta = osdpl["metadata"]
+    asked = [osdpl["apiVersion"], osdpl["kind"], meta["name"], meta["namespace"], osdpl["spec"]]
+    text = json.dumps(asked, sort_keys=True)
+    if text not in _RENDERED:
+        _RENDERED[text] = render_region(parse_deployment(osdpl, SCHEMA), LIBRARY, CHARTS)
+    return _RENDERED[text]
 
 
 class SilentEvents:

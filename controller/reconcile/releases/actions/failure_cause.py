@@ -20,6 +20,7 @@ from controller.errors import (
     HelmFailed,
     KubeError,
     ReleaseMissing,
+    RightMissing,
 )
 from controller.ports.helm import HookRun
 from controller.ports.kubernetes import JOB, POD
@@ -43,11 +44,12 @@ _PHASES = {
 @dataclass(frozen=True)
 class FailureCause:
     """Why an action failed, and how far its hooks were. `interrupted`: the way to the API server, or that
-    one itself, is to blame, and not the release."""
+    one itself, is to blame, and not the release. `lacks_right`: the controller may not do what it takes."""
 
     text: str
     hooks: tuple[HookView, ...] = ()
     interrupted: bool = False
+    lacks_right: bool = False
 
 
 class FailureCauses:
@@ -77,6 +79,8 @@ class FailureCauses:
             cause = FailureCause(
                 f"Helm cannot read its record: delete the Secret {unreadable}, and what is left counts"
             )
+        elif isinstance(failure, RightMissing):
+            cause = FailureCause(f"{failure}; {_way_to_grant(request.namespace)}", lacks_right=True)
         elif isinstance(failure, HelmFailed):
             cause = self._of_hook(request.key, str(request.action), failure, redactor)
         text = shorten(" ".join(redactor.redact(cause.text).split()), ERROR_LIMIT)
@@ -134,6 +138,12 @@ class FailureCauses:
             return FailureCause(f"{failure} (hook {culprit.kind} {culprit.name})", views)
         beginning = f"{cut}: its hook" if cut else "a hook failed"
         return FailureCause(f"{beginning}: {why}", views)
+
+
+def _way_to_grant(namespace: str) -> str:
+    """The command; which release and chart of Helm we are ourselves, nobody tells us."""
+    wanted = f"kubectl -n {namespace} get osdpl -o yaml | osctl rbac -"
+    return f"to grant what the region needs: {wanted} | helm upgrade RELEASE CHART --reuse-values -f -"
 
 
 def _phase(run: HookRun) -> HookPhase:

@@ -65,6 +65,7 @@ class ReleaseActions:
             requests=request.requests,
             unlocks=request.unlocks + (request.action == Action.UNLOCK and not error),
             interrupted=interrupted,
+            lacks_right=cause.lacks_right,
         )
         _log_end(request, error, duration, superseded=superseded)
         return ActionOutcome(attempt, started, duration, error, cause.hooks, superseded, done)

@@ -1,0 +1,67 @@
+"""Which right is missing, told from the API server's words that Helm hands on.
+
+They are of two kinds: the account may not do something with an object, or a role grants what the account does
+not hold itself. What an admission or a quota forbids is none of them.
+"""
+
+from __future__ import annotations
+
+import re
+
+from controller.domain.validation.rbac_union import permissions, union
+
+_NOT_HELD = re.compile(
+    r'(?P<kind>[a-z]+)\.rbac\.authorization\.k8s\.io "(?P<name>[^"]*)" is forbidden: '
+    r'user "(?:[^"]*)" .*?is attempting to grant RBAC permissions not currently held:(?P<rules>.*)',
+    re.DOTALL,
+)
+_RULE = re.compile(
+    r"\{APIGroups:\[(?P<groups>[^\]]*)\], Resources:\[(?P<resources>[^\]]*)\]"
+    r"(?:, ResourceNames:\[(?P<names>[^\]]*)\])?, Verbs:\[(?P<verbs>[^\]]*)\]\}"
+)
+_DENIED = re.compile(
+    r'(?P<object>"[^"]*" )?is forbidden: User "[^"]*" cannot (?P<verb>\w+) resource "(?P<resource>[^"]+)" '
+    r'in API group "(?P<group>[^"]*)" (?:in the namespace "(?P<namespace>[^"]*)"|at the cluster scope)'
+)
+_WORD = re.compile(r'"([^"]*)"')
+
+
+def missing_right(text: str) -> str:
+    """The object and the rule in one line; empty when the text tells of no missing right."""
+    granting = _NOT_HELD.search(text)
+    if granting is not None:
+        rules = _rules(granting["rules"])
+        return (
+            f'{granting["kind"]} "{granting["name"]}" would grant what the controller does not hold: {rules}'
+        )
+    denied = _DENIED.search(text)
+    if denied is None:
+        return ""
+    resource = _named(denied["resource"], denied["group"])
+    where = f'in namespace "{denied["namespace"]}"' if denied["namespace"] else "in the whole cluster"
+    return f"the controller may not {denied['verb']} {resource} {denied['object'] or ''}{where}"
+
+
+def _rules(text: str) -> str:
+    """`get, list of pods, services (apps); …`: as few as there can be."""
+    rules = [
+        {
+            "apiGroups": _WORD.findall(one["groups"]),
+            "resources": _WORD.findall(one["resources"]),
+            "resourceNames": _WORD.findall(one["names"] or ""),
+            "verbs": _WORD.findall(one["verbs"]),
+        }
+        for one in _RULE.finditer(text)
+    ]
+    return "; ".join(_rule(rule) for rule in union(permissions(rules))) or " ".join(text.split())
+
+
+def _rule(rule: dict[str, list[str]]) -> str:
+    [group] = rule["apiGroups"]
+    what = ", ".join(_named(resource, group) for resource in rule["resources"])
+    names = f" {', '.join(rule['resourceNames'])}" if "resourceNames" in rule else ""
+    return f"{', '.join(rule['verbs'])} of {what}{names}"
+
+
+def _named(resource: str, group: str) -> str:
+    return f"{resource}.{group}" if group else resource

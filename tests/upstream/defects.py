@@ -1,0 +1,71 @@
+"""Defects of OpenStack-Helm's charts that our values avoid: what avoids each, and how it shows without."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from controller.domain.values.chart_values import Path
+
+Objects = Iterable[Mapping[str, Any]]
+
+
+@dataclass(frozen=True)
+class Defect:
+    """`avoided_by` is the path of our value; `shows` whether objects that were made without it have it."""
+
+    chart: str
+    avoided_by: Path
+    shows: Callable[[Objects], bool]
+
+
+def pod_specs(objects: Objects) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any]]]:
+    """Each object that makes pods, with what it makes of them."""
+    for obj in objects:
+        spec = obj.get("spec") or {}
+        if obj["kind"] == "Pod":
+            yield obj, spec
+        elif obj["kind"] == "CronJob":
+            yield obj, spec["jobTemplate"]["spec"]["template"]["spec"]
+        elif "template" in spec:
+            yield obj, spec["template"]["spec"]
+
+
+def _mounts_what_is_no_volume(objects: Objects) -> bool:
+    for _, pod in pod_specs(objects):
+        there = {volume["name"] for volume in pod.get("volumes") or ()}
+        for container in (*(pod.get("initContainers") or ()), *pod["containers"]):
+            if {mount["name"] for mount in container.get("volumeMounts") or ()} - there:
+                return True
+    return False
+
+
+def _runs_no_image(objects: Objects) -> bool:
+    return any(not one.get("image") for _, pod in pod_specs(objects) for one in pod["containers"])
+
+
+def _rules_pods_of_the_cluster(objects: Objects) -> bool:
+    roles = (obj for obj in objects if obj["kind"] == "ClusterRole")
+    return any(
+        "delete" in rule["verbs"] and "pods" in rule["resources"] for role in roles for rule in role["rules"]
+    )
+
+
+def _has_a_name_that_nothing_can_have(objects: Objects) -> bool:
+    return any("%" in obj["metadata"]["name"] for obj in objects)
+
+
+DEFECTS: Mapping[str, Defect] = {
+    "designate-service-cleaner": Defect(
+        "designate", ("pod", "mounts", "designate_service_cleaner"), _mounts_what_is_no_volume
+    ),
+    "aodh-alarms-cleaner": Defect(
+        "aodh", ("pod", "mounts", "aodh_alarms_cleaner"), _mounts_what_is_no_volume
+    ),
+    "ceilometer-db-sync": Defect("ceilometer", ("images", "tags", "ceilometer_db_sync"), _runs_no_image),
+    "ceph-rgw-pool": Defect("ceph-rgw", ("manifests", "job_rgw_pool"), _rules_pods_of_the_cluster),
+    "ceph-rgw-checkdns": Defect(
+        "ceph-rgw", ("endpoints", "ceph_mon", "namespace"), _has_a_name_that_nothing_can_have
+    ),
+}

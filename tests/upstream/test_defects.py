@@ -1,0 +1,52 @@
+"""Each defect of a chart is avoided by our values; a test that fails says that they can go."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from controller.render.region import RegionRelease
+from tests.render.region import ROOT
+from tests.upstream.defects import DEFECTS
+from tests.upstream.regions import everything, objects, region
+
+LIST = (ROOT / "docs" / "upstream-defects.md").read_text(encoding="utf-8")
+
+
+def _release(charts: Path, chart: str) -> RegionRelease:
+    release = region(charts, everything()).release(chart)
+    assert release is not None
+    return release
+
+
+def _without(release: RegionRelease, path: tuple[str, ...]) -> RegionRelease:
+    values: Any = copy.deepcopy(dict(release.spec.values))
+    below = values
+    for key in path[:-1]:
+        below = below[key]
+    del below[path[-1]]
+    return dataclasses.replace(release, spec=dataclasses.replace(release.spec, values=values))
+
+
+def test_each_defect_has_a_row_in_the_list_and_each_row_a_test() -> None:
+    rows = [line.split("`")[1] for line in LIST.splitlines() if line.startswith("| `")]
+    assert rows == list(DEFECTS)
+
+
+@pytest.mark.upstream
+@pytest.mark.parametrize("name", DEFECTS)
+def test_a_defect_is_avoided(charts: Path, name: str) -> None:
+    defect = DEFECTS[name]
+    assert not defect.shows(objects(_release(charts, defect.chart)))
+
+
+@pytest.mark.upstream
+@pytest.mark.parametrize("name", DEFECTS)
+def test_a_defect_is_still_there(charts: Path, name: str) -> None:
+    defect = DEFECTS[name]
+    left = _without(_release(charts, defect.chart), defect.avoided_by)
+    assert defect.shows(objects(left)), f"{name} is mended: what avoids it, and its row, can go"
