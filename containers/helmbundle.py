@@ -26,6 +26,7 @@ from controller.reconcile.releases.ports import BundleListeners, BundleSettings,
 from controller.reconcile.shared.installation_key import InstallationKey
 from controller.reconcile.shared.object_store import ObjectStore
 from controller.reconcile.shared.status_metrics import measured_bundle
+from controller.settings import reserved_release
 
 
 def main() -> None:
@@ -54,7 +55,9 @@ def compose(parts: Parts) -> Container:
     drift = _drift_watch(parts, records)
     bundles = BundleReconciler(
         _release_ports(parts, records, charts),
-        BundleSettings(settings.resync, settings.history, settings.retry_cap),
+        BundleSettings(
+            settings.resync, settings.history, settings.retry_cap, reserved=reserved_release(settings)
+        ),
         _listeners(parts),
         slots=slots,
         hooks=HookProgress(parts.kube, records, parts.clock, jobs),

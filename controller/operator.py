@@ -319,7 +319,10 @@ def _fence(lease: WriterLease, ended: threading.Event) -> None:
     while not ended.wait(FENCE_EVERY):
         if lease.lost():
             # At once, without ceremony: a write from now on could meet another pod's.
-            log.error("the Lease is lost: another pod may hold it, or etcd was restored; this container ends")
+            log.error(
+                "the Lease is lost: another pod may hold it, it was deleted, or etcd was restored; "
+                "this container ends"
+            )
             exit_container(LEASE_LOST)
 
 

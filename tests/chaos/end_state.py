@@ -10,6 +10,7 @@ from controller.adapters.charts.source import ChartStore
 from controller.adapters.helm.release_records import SecretRecords
 from controller.adapters.helm.sdk import SdkClient
 from controller.adapters.system.randomness import SystemRandomness
+from controller.domain.api.names import DIGEST_KEY_SECRET as KEY_SECRET
 from controller.domain.releases.bundle_object import parse_bundle
 from controller.ports.helm import HelmRequest
 from controller.ports.kubernetes import (
@@ -24,7 +25,6 @@ from controller.ports.kubernetes import (
     resource_of,
 )
 from controller.reconcile.releases.observe_release import resolve_release
-from controller.reconcile.shared.installation_key import NAME as KEY_SECRET
 from controller.reconcile.shared.installation_key import InstallationKey
 from controller.reconcile.shared.secret_values import SecretValues
 from tests.chaos.wishes import Wishes, every_stateful_name

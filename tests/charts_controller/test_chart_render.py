@@ -155,8 +155,38 @@ def test_the_pod_tells_a_container_who_it_is() -> None:
     }
 
 
-def test_the_region_is_the_charts_own_namespace_unless_said_otherwise() -> None:
-    assert _environment(_pod()["containers"][0])["REGION_NAMESPACE"] == "controllers"
+def test_the_region_has_a_namespace_of_its_own_unless_said_otherwise() -> None:
+    for region, namespace in (({}, "openstack"), ({"namespace": ""}, "controllers")):
+        assert _environment(_pod(region=region)["containers"][0])["REGION_NAMESPACE"] == namespace
+
+
+def test_the_account_is_in_no_namespace_in_which_something_is_rendered() -> None:
+    rendered = _render()
+    [account] = _of("ServiceAccount", rendered)
+    assert account["metadata"]["namespace"] == "controllers"
+    for role in _of("Role", rendered):
+        if any({"pods", "secrets"} & set(rule["resources"]) for rule in role["rules"]):
+            assert role["metadata"]["namespace"] == "openstack"
+
+
+def test_what_reaches_the_pod_are_probes_and_scrapes() -> None:
+    [policy] = _of("NetworkPolicy", _render())
+    [pod] = [one["spec"]["template"] for one in _of("Deployment", _render())]
+    assert policy["spec"]["podSelector"]["matchLabels"].items() <= pod["metadata"]["labels"].items()
+    assert policy["spec"]["policyTypes"] == ["Ingress"]
+    [rule] = policy["spec"]["ingress"]
+    ports = {port["name"] for one in pod["spec"]["containers"] for port in one["ports"]}
+    assert {port["port"] for port in rule["ports"]} == ports and "from" not in rule
+
+
+def test_what_reaches_the_pod_and_what_it_reaches_can_be_narrowed_or_left_to_others() -> None:
+    monitoring = {"namespaceSelector": {"matchLabels": {"name": "monitoring"}}}
+    given = {"from": [monitoring], "egress": [{"ports": [{"port": 443}]}]}
+    [policy] = _of("NetworkPolicy", _render(networkPolicy=given))
+    assert policy["spec"]["ingress"][0]["from"] == [monitoring]
+    assert policy["spec"]["policyTypes"] == ["Ingress", "Egress"]
+    assert policy["spec"]["egress"] == given["egress"]
+    assert _of("NetworkPolicy", _render(networkPolicy={"enabled": False})) == []
 
 
 def test_every_container_is_probed_on_a_port_of_its_own() -> None:
@@ -259,9 +289,10 @@ def test_every_object_tells_what_it_belongs_to() -> None:
         assert obj["metadata"]["labels"]["app.kubernetes.io/name"] == "openstack-controller"
 
 
-def test_the_regions_namespace_is_made_only_when_asked_and_kept() -> None:
-    assert _of("Namespace", _render(region={"namespace": "openstack"})) == []
-    [namespace] = _of("Namespace", _render(region={"namespace": "openstack", "createNamespace": True}))
+def test_the_regions_namespace_is_made_and_kept() -> None:
+    assert _of("Namespace", _render(region={"createNamespace": False})) == []
+    assert _of("Namespace", _render(region={"namespace": "controllers"})) == []
+    [namespace] = _of("Namespace", _render())
     assert namespace["metadata"]["name"] == "openstack"
     assert namespace["metadata"]["annotations"] == {"helm.sh/resource-policy": "keep"}
 
@@ -300,14 +331,14 @@ def test_in_the_whole_cluster_nodes_and_their_maintenances_are_served_and_nothin
     }
 
 
-def test_rights_are_bound_to_the_one_account_in_two_namespaces_and_for_events_of_nodes() -> None:
+def test_rights_are_bound_to_the_one_account_in_the_region_and_for_events_of_nodes() -> None:
     rendered = _render(region={"namespace": "openstack"})
     bindings = [obj for obj in rendered if obj["kind"] in ("RoleBinding", "ClusterRoleBinding")]
     account = {"kind": "ServiceAccount", "name": "osctl", "namespace": "controllers"}
     assert [binding["subjects"] for binding in bindings] == [[account]] * len(bindings)
     roles = {(obj["metadata"]["namespace"], obj["metadata"]["name"]) for obj in _of("Role", rendered)}
     assert roles == {
-        ("controllers", "osctl-leases"), ("openstack", "osctl-region"), ("openstack", "osctl-helm"),
+        ("openstack", "osctl-leases"), ("openstack", "osctl-region"), ("openstack", "osctl-helm"),
         ("default", "controllers-osctl-node-events"),
     }  # fmt: skip
     bound = {(obj["metadata"]["namespace"], obj["roleRef"]["name"]) for obj in _of("RoleBinding", rendered)}
@@ -324,7 +355,7 @@ def test_roles_can_be_left_to_someone_else() -> None:
     kinds = {
         obj["kind"] for obj in _render(rbac={"create": False}, serviceAccount={"create": False, "name": "x"})
     }
-    assert kinds == {"Deployment"}
+    assert kinds == {"Deployment", "Namespace", "NetworkPolicy"}
 
 
 def test_the_account_mounts_no_token_by_itself() -> None:

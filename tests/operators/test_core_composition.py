@@ -24,7 +24,7 @@ from tests.fakes.world import FakeClock, FakeRandomness
 from tests.reconcile.region.test_deployment import KEY, SilentEvents, deploy, deploy_all, osdpl
 from tests.reconcile.watched import DEFINITIONS
 
-LEASES: Key = ("containers", "controller", "leases")
+LEASES: Key = ("containers", "openstack", "leases")
 
 
 @pytest.fixture
@@ -69,7 +69,7 @@ def test_it_reads_the_leases_of_the_other_deployed_containers_from_its_start(
     assert core.queue.take() == LEASES
     assert core.reconcilers["containers"](*LEASES[1:]) == CHECK_SECONDS
     read = [(one.namespace, one.name) for one in kube.requests if one.kind == "Lease"]
-    assert read == [("controller", "osctl-helmbundle")]
+    assert read == [("openstack", "osctl-helmbundle")]
 
 
 def test_a_silent_container_has_the_region_looked_at(

@@ -29,6 +29,7 @@ from controller.domain.credentials.clouds_yaml import (
     administrator,
     clouds_yaml,
 )
+from controller.domain.values.secret_refs import reserved
 from controller.ports.kubernetes import OSDPL, SECRET, Kube, KubeObject
 from controller.reconcile.shared.action_log import log_action
 
@@ -93,6 +94,8 @@ class CloudsExport:
         if isinstance(source, str):
             return source
         secret = self._kube.get(SECRET, source.name, namespace)
+        if reserved(source.name, str((secret or {}).get("type") or "")):
+            return None
         encoded = ((secret or {}).get("data") or {}).get(source.key)
         try:
             return base64.b64decode(encoded or "", validate=True).decode() or None

@@ -13,6 +13,7 @@ from controller.domain.hosts.fencing_confirmation import Confirmation
 from controller.domain.hosts.host_facts import HostFacts, NextStep, Step
 from controller.domain.hosts.node_policy import NodePolicy, SecretKey
 from controller.domain.hosts.nodes import parse_node
+from controller.domain.values.secret_refs import reserved
 from controller.errors import CloudUnavailable
 from controller.ports.fencing import Fencing
 from controller.ports.kubernetes import NODE, SECRET, Kube
@@ -89,6 +90,10 @@ class HostFencing:
         if desired is None:
             return b""
         secret = self._kube.get(SECRET, desired.name, self._namespace) or {}
+        what = reserved(desired.name, str(secret.get("type") or ""))
+        if what:
+            text = f'the fencing service is not asked: the Secret "{desired.name}" is {what}'
+            raise CloudUnavailable(text)
         try:
             return base64.b64decode((secret.get("data") or {})[desired.key], validate=True)
         except (KeyError, binascii.Error, ValueError):

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from controller.domain.api.names import REGION_RECONCILE_ANNOTATION, field_manager
-from controller.ports.kubernetes import HELMBUNDLE, Kube, KubeObject, KubeObjects
+from controller.ports.kubernetes import HELMBUNDLE, OSDPL, Kube, KubeObject, KubeObjects
 from controller.reconcile.shared.action_log import log_action
 
 MANAGER = field_manager("core")
@@ -27,6 +27,8 @@ class BundleWriter:
             # All or nothing: what the API server would refuse is known before the first is written.
             for obj in changed:
                 self._kube.apply(obj, manager=MANAGER, dry_run=True)
+        for name, current in there.items():
+            there[name] = self._disown(current)
         for obj in changed:
             name = name_of(obj)
             there[name] = self._kube.apply(obj, manager=MANAGER)
@@ -36,6 +38,17 @@ class BundleWriter:
     def pause(self, existing: KubeObjects) -> KubeObjects:
         """Has helmbundle stop too, and leaves everything else as it is."""
         return [self._patch_spec(bundle, {"mode": "Paused"}) for bundle in existing]
+
+    def _disown(self, bundle: KubeObject) -> KubeObject:
+        """Takes back that the osdpl owns a bundle, as earlier versions had it: Kubernetes would delete it
+        with one that comes back under another uid, and its releases would be uninstalled."""
+        meta = bundle["metadata"]
+        owners = meta.get("ownerReferences") or []
+        others = [one for one in owners if one.get("kind") != OSDPL.kind]
+        if others == owners or meta.get("deletionTimestamp"):
+            return bundle
+        patch = {"metadata": {"resourceVersion": meta["resourceVersion"], "ownerReferences": others or None}}
+        return self._kube.merge_patch(HELMBUNDLE, meta["name"], meta["namespace"], patch) or bundle
 
     def _patch_spec(self, bundle: KubeObject, fields: dict[str, str]) -> KubeObject:
         spec = bundle.get("spec") or {}
@@ -74,7 +87,6 @@ def _same(current: Mapping[str, Any], desired: Mapping[str, Any]) -> bool:
     return (
         current.get("spec") == desired["spec"]
         and all(labels.get(key) == value for key, value in target.get("labels", {}).items())
-        and meta.get("ownerReferences") == target.get("ownerReferences")
         and _request(meta) == _request(target)
     )
 

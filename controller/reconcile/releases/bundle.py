@@ -9,6 +9,7 @@ from typing import Any
 
 from controller.domain.api.keys import BundleKey
 from controller.domain.api.object_meta import parse_meta
+from controller.domain.api.object_owner import made_by_bundle
 from controller.domain.api.reasons import NORMAL, Reason
 from controller.domain.releases.actions import MAKING, Action, NextAction
 from controller.domain.releases.bundle import BundleSpec, VolumePolicy
@@ -82,9 +83,9 @@ class BundleReconciler:
         self._drift = drift
         self._report = BundleStatusWriter(ports.kube, ports.clock)
         self._sizes = ReleaseSizes(ports)
-        self._decisions = ReleaseDecisions(ports, drift, self._sizes, retry_cap=settings.retry_cap)
+        self._decisions = ReleaseDecisions(ports, drift, self._sizes, settings)
         self._actions = ReleaseActions(ports, hooks=hooks, drift=drift, history=settings.history)
-        self._planner = BundlePlanner(ports, sizes=self._sizes, keep=settings.resync)
+        self._planner = BundlePlanner(ports, settings, sizes=self._sizes)
         self._waiting = WaitingBundles()
         self._names: dict[BundleKey, frozenset[str]] = {}
         self._histories = ReleaseHistories(ports.records, ports.clock)
@@ -157,7 +158,7 @@ class BundleReconciler:
         key = observed.key(name)
         running, seen = observed.busy.get(key), NO_HOOKS
         if running is not None and running.request.bundle != observed.bundle.name:
-            decision = owned_by(running.request.bundle)
+            decision = owned_by(made_by_bundle(running.request.bundle))
             state = resting_state(decision, release)
             if release.resolved is None:
                 return

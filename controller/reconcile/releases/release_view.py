@@ -35,6 +35,7 @@ def resting_state(decision: NextAction, release: ObservedRelease) -> ReportedSta
         Reason.CHART_INVALID,
         Reason.CHART_NOT_FOUND,
         Reason.CHART_UNTRUSTED,
+        Reason.OBJECT_NAME_TAKEN,
         Reason.REPOSITORY_DENIED,
         Reason.REPOSITORY_UNTRUSTED,
         Reason.RELEASE_NAME_TAKEN,

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from controller.errors import ApiUnavailable
-from controller.ports.kubernetes import LEASE, KubeObject
+from controller.ports.kubernetes import LEASE, NAMESPACE, KubeObject
 from controller.reconcile.shared.lease import LeaseTimes, WriterLease
 from tests.fakes.kube import FakeKube, Request
 from tests.fakes.world import FakeClock
@@ -160,6 +160,55 @@ def test_a_renewal_whose_answer_was_lost_is_known_for_ours(kube: FakeKube, clock
     clock.advance(1)
     assert lease.try_take()
     assert not lease.lost()
+
+
+def test_a_holder_that_reads_another_holder_stops_at_once(kube: FakeKube, clock: FakeClock) -> None:
+    lease = lease_of(kube, clock, "pod-a")
+    assert lease.try_take()
+    stored = kube.get(LEASE, "osctl-core", "openstack")
+    assert stored is not None
+    kube.replace({**stored, "spec": {**stored["spec"], "holderIdentity": "pod-b"}})
+    assert not lease.try_take()
+    assert lease.lost()
+
+
+def test_a_holder_that_finds_its_lease_given_back_stops_at_once(kube: FakeKube, clock: FakeClock) -> None:
+    """Another has had it since."""
+    lease = lease_of(kube, clock, "pod-a")
+    assert lease.try_take()
+    stored = kube.get(LEASE, "osctl-core", "openstack")
+    assert stored is not None
+    kube.replace({**stored, "spec": {**stored["spec"], "holderIdentity": ""}})
+    assert not lease.try_take()
+    assert lease.lost()
+
+
+def test_a_holder_that_finds_no_lease_stops_at_once_and_for_good(kube: FakeKube, clock: FakeClock) -> None:
+    lease = lease_of(kube, clock, "pod-a")
+    kube.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "openstack"}})
+    assert lease.try_take()
+    kube.delete(LEASE, "osctl-core", "openstack")
+    assert not lease.try_take()
+    assert lease.lost()
+    # Taking it again would hide that another may have had it meanwhile.
+    assert not lease.try_take()
+    assert lease.lost()
+    assert kube.get(LEASE, "osctl-core", "openstack") is None
+
+
+def test_in_a_namespace_that_is_being_deleted_the_last_holder_goes_on(
+    kube: FakeKube, clock: FakeClock
+) -> None:
+    held = {"name": "openstack", "finalizers": ["example.com/held"]}
+    kube.create({"apiVersion": "v1", "kind": "Namespace", "metadata": held})
+    lease = lease_of(kube, clock, "pod-a")
+    assert lease.try_take()
+    kube.delete(NAMESPACE, "openstack")
+    kube.delete(LEASE, "osctl-core", "openstack")
+    for _ in range(10):
+        clock.advance(5)
+        assert lease.try_take()
+        assert not lease.lost()
 
 
 def test_of_two_pods_that_try_at_once_one_wins(kube: FakeKube, clock: FakeClock) -> None:

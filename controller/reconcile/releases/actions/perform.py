@@ -66,6 +66,7 @@ class ReleaseActions:
             unlocks=request.unlocks + (request.action == Action.UNLOCK and not error),
             interrupted=interrupted,
             lacks_right=cause.lacks_right,
+            taken=cause.taken,
         )
         _log_end(request, error, duration, superseded=superseded)
         return ActionOutcome(attempt, started, duration, error, cause.hooks, superseded, done)
