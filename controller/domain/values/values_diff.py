@@ -1,4 +1,4 @@
-"""What differs between two merged sets of values of one release, by which layers, and as people read it. Pure."""
+"""What differs between two merged sets of values, by which layers, and as people read it. Pure."""
 
 from __future__ import annotations
 
