@@ -5,7 +5,7 @@ core, `osctl render`, `explain` and `diff` all call `render_region`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -49,6 +49,7 @@ from controller.domain.values.template_input import RegionInput, ValueOf
 from controller.domain.values.typos import misspelt_keys
 from controller.errors import ChartInvalid, Problem, SpecInvalid
 from controller.render.chart_builds import ChartBuilds, ChartDefaults
+from controller.render.problems import located, not_checked
 
 _TEMPLATES = ServiceTemplates()
 _MISSING = object()
@@ -109,7 +110,7 @@ def render_region(
     try:
         return _RegionRenderer(deployment, library, charts, spec, partial=partial).render()
     except SpecInvalid as error:
-        raise SpecInvalid([spec.located(problem) for problem in error.problems]) from error
+        raise SpecInvalid([located(problem, spec) for problem in error.problems]) from error
 
 
 def template_layers(
@@ -136,11 +137,6 @@ def template_layers(
 
 class _NotKnown(Exception):
     """A template asks for a value of a service that has errors: its own values cannot be known."""
-
-
-def _not_checked(services: Sequence[str], failed: Sequence[str]) -> Problem:
-    message = f"not checked because of errors in {', '.join(failed)}: {', '.join(services)}"
-    return Problem("spec", message, "mend those first, and validate again")
 
 
 @dataclass
@@ -250,7 +246,7 @@ class _RegionRenderer:
             except _NotKnown:
                 self.unchecked.append(entry.name)
         if self.unchecked:
-            self.problems.append(_not_checked(self.unchecked, self.failed))
+            self.problems.append(not_checked(self.unchecked, self.failed))
         return bundles
 
     def _render_service(self, entry: ServiceEntry, region_input: RegionInput) -> RegionBundle:
@@ -383,7 +379,7 @@ class _RegionRenderer:
 
     def _located_warnings(self) -> list[Problem]:
         unique = dict.fromkeys((*self.warnings, *proxy_warnings(self.deployment.spec.proxy)))
-        return [self.spec.located(warning) for warning in unique]
+        return [located(warning, self.spec) for warning in unique]
 
     def _stop_on_problems(self) -> None:
         if self.problems:

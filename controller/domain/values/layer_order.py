@@ -17,7 +17,7 @@ from controller.domain.values.chart_values import (
     type_name,
 )
 from controller.domain.values.library import FileChoice, Library
-from controller.domain.values.merge import CHART_DEFAULTS, Layer, nearest_line
+from controller.domain.values.merge import CHART_DEFAULTS, Layer
 from controller.domain.values.typos import unknown_key
 from controller.errors import Problem
 
@@ -66,13 +66,6 @@ class SpecSource:
         if not isinstance(values, dict) or not values:
             return None
         return Layer(name, values, self.source, ("spec", *path), self.lines)
-
-    def located(self, problem: Problem) -> Problem:
-        """The problem with the line of its path, when the spec came from a file and no line is known yet."""
-        if problem.source or not self.source or not problem.path.startswith("spec"):
-            return problem
-        line = nearest_line(self.lines, parse_path(problem.path))
-        return Problem(problem.path, problem.message, problem.remedy, f"{self.source}:{line or 1}")
 
 
 def library_layers(library: Library, files: FileChoice, chart: str, defaults: Values) -> Layers:
