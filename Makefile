@@ -107,6 +107,7 @@ lock: ## renews the lock files from pyproject.toml (needs uv)
 
 rbac: setup ## writes what charts grant into the rights of our own chart; CHARTS=… renders OpenStack-Helm's anew
 	@$(BIN)/python -m tests.charts_controller.chart_objects $(CHARTS)
+	@$(BIN)/python -m tests.charts_controller.rights_table
 
 schemas: setup ## writes values.schema.json of the lean charts from charts/values-schemas.yaml
 	@$(BIN)/python -m tests.charts.value_schemas
