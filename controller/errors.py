@@ -128,6 +128,11 @@ class FieldsFixed(ControllerError):
     objects and fields, and the way out."""
 
 
+class ObjectsTaken(ControllerError):
+    """Objects that a release would make are there already and belong to others. The message names them, their
+    owners, and how one is handed over."""
+
+
 class ChartInvalid(ControllerError):
     """A chart cannot be had, loaded or rendered. The message names the chart, the cause and the remedy.
 

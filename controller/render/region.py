@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from functools import cached_property
+from typing import Any
 
 from controller.domain.region.deployment import OpenStackDeployment
 from controller.domain.region.feature_services import feature_service_problems
@@ -29,7 +30,7 @@ from controller.domain.values.catalogue import (
     decide_services,
     in_order_of_need,
 )
-from controller.domain.values.chart_values import DocumentPath, Values, lookup, parse_path
+from controller.domain.values.chart_values import DocumentPath, Values, is_map, lookup, parse_path
 from controller.domain.values.images import check_image_overrides, image_layer
 from controller.domain.values.layer_order import (
     LayerKind,
@@ -47,17 +48,10 @@ from controller.domain.values.service_template import RenderedTemplate, ServiceT
 from controller.domain.values.template_input import RegionInput, ValueOf
 from controller.domain.values.typos import misspelt_keys
 from controller.errors import ChartInvalid, Problem, SpecInvalid
+from controller.render.chart_builds import ChartBuilds, ChartDefaults
 
 _TEMPLATES = ServiceTemplates()
 _MISSING = object()
-
-
-class ChartDefaults(Protocol):
-    """Where the values.yaml of a chart comes from; `controller.ports.helm.ChartSource` is one."""
-
-    def defaults(self, chart: ChartRef) -> Values:
-        """The chart's values.yaml. Raises ChartInvalid."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -132,10 +126,11 @@ def template_layers(
     What other releases get is taken from `region`, or from `value_of`. Raises SpecInvalid, also when the
     deployment has no such release, and ChartInvalid.
     """
-    renderer = _RegionRenderer(deployment, library, charts, SpecSource(deployment.document))
-    renderer.done = {one.spec.name: one for bundle in region.bundles for one in bundle.releases}
-    renderer.owners = {one.spec.name: bundle.service for bundle in region.bundles for one in bundle.releases}
-    renderer.owners.update({chart: s for s in region.missing for chart in library.catalogue[s].charts})
+    owners = {one.spec.name: bundle.service for bundle in region.bundles for one in bundle.releases}
+    owners |= {chart: s for s in region.missing for chart in library.catalogue[s].charts}
+    done = {one.spec.name: one for bundle in region.bundles for one in bundle.releases}
+    spec = SpecSource(deployment.document)
+    renderer = _RegionRenderer(deployment, library, charts, spec, done=done, owners=owners)
     return renderer.written_by_templates(release, value_of)
 
 
@@ -176,6 +171,10 @@ class _RegionRenderer:
     without_chart: dict[str, ChartInvalid] = field(default_factory=dict)  # by release
     read: dict[ChartRef, Values] = field(default_factory=dict)  # one rendering sees a chart as it was once
 
+    @cached_property
+    def builds(self) -> ChartBuilds:
+        return ChartBuilds(self.library, self.charts)
+
     def render(self) -> Region:
         services, region_input = self._prepared()
         bundles = self._render_services(services, region_input)
@@ -187,6 +186,7 @@ class _RegionRenderer:
             spec, used = self.deployment.spec, {one.spec.chart.name for one in self.done.values()}
             self.warnings += unknown_releases(spec.drift_rules, self.done)
             self.warnings += name_warnings(spec, used, region_input.claiming)
+            self.warnings += self.builds.warnings()
         in_order = tuple(bundles[entry.name] for entry in services if entry.name in bundles)
         return Region(in_order, region_input.credentials(), tuple(self._located_warnings()), self.missing)
 
@@ -313,7 +313,7 @@ class _RegionRenderer:
             **self._template_layers(entry, desired, region_input),
             **library_layers(self.library, spec.files, chart.name, defaults),
         }
-        lower = merge_layers(defaults, in_order(ours))
+        lower = merge_layers(defaults, in_order(self.builds.known_layers(chart, ours)))
         images = image_layer(spec.images, self.spec, chart.name, lower.values)
         written = spec_layers(self.spec, entry, chart.name, release)
         for layer in (*in_order(written), *label_layers(self.spec, entry, chart.name)):
@@ -353,9 +353,10 @@ class _RegionRenderer:
             current = current.get(key) if isinstance(current, Mapping) else None
         return current
 
-    def _knows(self, chart: str, path: DocumentPath) -> bool:
-        """Whether the values.yaml of a chart has this key."""
-        return lookup(self._defaults(self._chart(chart)), path, _MISSING) is not _MISSING
+    def _knows(self, chart: str, path: DocumentPath, *, a_map: bool = False) -> bool:
+        """Whether the values.yaml of a chart has this key, and a map there, if that is asked."""
+        found = lookup(self._defaults(self._chart(chart)), path, _MISSING)
+        return is_map(found) if a_map else found is not _MISSING
 
     def _defaults(self, chart: ChartRef) -> Values:
         if chart not in self.read:
@@ -363,7 +364,7 @@ class _RegionRenderer:
         return self.read[chart]
 
     def _chart(self, name: str) -> ChartRef:
-        return chart_of(self.deployment.spec.charts, self.library.catalogue, name)
+        return chart_of(self.deployment.spec.charts, self.library.catalogue, self.library.builds, name)
 
     def _check_overrides(
         self, services: tuple[ServiceEntry, ...], bundles: Mapping[str, RegionBundle]

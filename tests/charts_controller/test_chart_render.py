@@ -20,7 +20,9 @@ from tests.api.definitions import CRDS
 from tests.charts_controller.chart_objects import CONTROLLER_CHART, chart_rules, objects, service_charts
 
 CHART = Chart.load(CONTROLLER_CHART)
-DEFAULTS: Mapping[str, Any] = yaml.safe_load((CONTROLLER_CHART / "values.yaml").read_text(encoding="utf-8"))
+DEFAULTS: Mapping[str, Any] = yaml.load(
+    (CONTROLLER_CHART / "values.yaml").read_text(encoding="utf-8"), yaml.CSafeLoader
+)
 FORBIDDEN_VERBS = {"*", "escalate", "bind", "impersonate", "deletecollection", "approve", "sign"}
 
 
@@ -56,7 +58,7 @@ def test_the_definitions_are_installed_as_the_files_have_them() -> None:
     installed = {
         crd["metadata"]["name"]: crd for crd in _of("CustomResourceDefinition", _render(definitions=True))
     }
-    files = [yaml.safe_load(path.read_text(encoding="utf-8")) for path in CRDS.glob("*.yaml")]
+    files = [yaml.load(path.read_text(encoding="utf-8"), yaml.CSafeLoader) for path in CRDS.glob("*.yaml")]
     assert installed == {crd["metadata"]["name"]: crd for crd in files}
     assert len(files) == 3
 
@@ -107,6 +109,29 @@ def test_the_longest_pause_between_tries_is_a_setting() -> None:
     for settings, seconds in (({}, 300), ({"retryCapSeconds": 60}, 60)):
         containers = {one["name"]: one for one in _pod(settings=settings)["containers"]}
         assert read_settings(_environment(containers["helmbundle"])).retry_cap == seconds
+
+
+@pytest.mark.parametrize(
+    ("setting", "field", "containers", "default", "other"),
+    [
+        (
+            "leaseDurationSeconds",
+            "lease_duration",
+            ("core", "helmbundle", "health", "secrets", "node"),
+            15,
+            60,
+        ),
+        ("chartPullSeconds", "chart_pull", ("core", "helmbundle"), 120, 600),
+        ("openstackObserveSeconds", "observe_every", ("node",), 10, 60),
+    ],
+)
+def test_times_that_depend_on_the_site_are_settings(
+    setting: str, field: str, containers: tuple[str, ...], default: int, other: int
+) -> None:
+    for settings, seconds in (({}, default), ({setting: other}, other)):
+        pod = {one["name"]: one for one in _pod(settings=settings)["containers"]}
+        for name in containers:
+            assert getattr(read_settings(_environment(pod[name])), field) == seconds
 
 
 def test_the_program_that_carries_out_releases_is_a_setting_of_helmbundle_alone() -> None:
@@ -306,14 +331,14 @@ def test_in_the_whole_cluster_nodes_and_their_maintenances_are_served_and_nothin
     }
 
 
-def test_rights_are_bound_to_the_one_account_in_two_namespaces_and_for_events_of_nodes() -> None:
+def test_rights_are_bound_to_the_one_account_in_the_region_and_for_events_of_nodes() -> None:
     rendered = _render(region={"namespace": "openstack"})
     bindings = [obj for obj in rendered if obj["kind"] in ("RoleBinding", "ClusterRoleBinding")]
     account = {"kind": "ServiceAccount", "name": "osctl", "namespace": "controllers"}
     assert [binding["subjects"] for binding in bindings] == [[account]] * len(bindings)
     roles = {(obj["metadata"]["namespace"], obj["metadata"]["name"]) for obj in _of("Role", rendered)}
     assert roles == {
-        ("controllers", "osctl-leases"), ("openstack", "osctl-region"), ("openstack", "osctl-helm"),
+        ("openstack", "osctl-leases"), ("openstack", "osctl-region"), ("openstack", "osctl-helm"),
         ("default", "controllers-osctl-node-events"),
     }  # fmt: skip
     bound = {(obj["metadata"]["namespace"], obj["roleRef"]["name"]) for obj in _of("RoleBinding", rendered)}

@@ -36,6 +36,9 @@ class Charts:
     def digest(self, chart: ChartRef) -> str:
         return f"sha256:{chart.name} {chart.version}"
 
+    def build(self, chart: ChartRef) -> str:
+        return ""
+
     def defaults(self, chart: ChartRef) -> Mapping[str, Any]:
         return {}
 
@@ -65,6 +68,7 @@ class Bench:
         self.measures = measures or NoMetrics()
         self.digest_key: Callable[[], bytes] = lambda: b"key"
         self.charts = Charts()
+        self.reserved: tuple[str, str] | None = None
         self.note_end: Callable[[tuple[str, str]], None] = self._requeue
         self.restart()
 
@@ -94,7 +98,7 @@ class Bench:
                 digest_key=self.digest_key,
                 measures=self.measures,
             ),
-            BundleSettings(resync=300.0),
+            BundleSettings(resync=300.0, reserved=self.reserved),
             BundleListeners(
                 requeue=self._requeue,
                 note_end=self._note_end,

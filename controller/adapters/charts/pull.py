@@ -17,7 +17,7 @@ from controller.adapters.charts.cache import ChartCache
 from controller.adapters.charts.repository_access import PULL_SECONDS, Access, Proxy, RepositoryClient
 from controller.adapters.charts.repository_http import fetch_archive, fetch_index
 from controller.adapters.charts.repository_index import Index
-from controller.adapters.charts.repository_oci import fetch_oci
+from controller.adapters.charts.repository_oci import fetch_oci, list_oci
 from controller.adapters.charts.versions import choose_version
 from controller.domain.api.conditions import timestamp
 from controller.domain.releases.bundle import ChartRef
@@ -85,7 +85,8 @@ class _Repository:
 class PulledCharts:
     """Archives of charts in `https://`, `http://` and `oci://` repositories.
 
-    `patience`: seconds that a caller waits for a pull before ChartPending is raised. `learn` is given
+    `pull_seconds`: how long one pull may take. `patience`: seconds that a caller waits for it before
+    ChartPending is raised, by default as long. `learn` is given
     the secrets that no log may show.
     """
 
@@ -98,7 +99,8 @@ class PulledCharts:
         read_secret: ReadSecret,
         read_proxy: Callable[[], Proxy] = Proxy.of_environment,
         learn: Callable[[list[str]], None] = lambda _: None,
-        patience: float = PULL_SECONDS,
+        pull_seconds: float = PULL_SECONDS,
+        patience: float | None = None,
     ) -> None:
         self._cache = cache
         self._clock = clock
@@ -106,7 +108,8 @@ class PulledCharts:
         self._read_secret = read_secret
         self._read_proxy = read_proxy
         self._learn = learn
-        self._patience = patience
+        self._pull_seconds = pull_seconds
+        self._patience = pull_seconds if patience is None else patience
         self._repositories: dict[tuple[str, str, str], _Repository] = {}
         self._missing: dict[tuple[str, str, str], tuple[float, SecretMissing]] = {}
         self._lock = threading.Lock()
@@ -136,6 +139,15 @@ class PulledCharts:
         if found is None:
             raise ChartPending(f'chart "{chart.name}" is gone from the cache again: it is pulled again', SOON)
         return found
+
+    def versions(self, chart: ChartRef) -> tuple[str, ...]:
+        """The versions of the chart that its repository lists, in its order. Whoever asks waits for them."""
+        repository = self._repository(chart)
+        with RepositoryClient(f"repository {chart.repository}", repository.access) as client:
+            if chart.repository.startswith("oci://"):
+                return list_oci(chart.name, chart.repository, client)
+            listed = self._index(repository, chart, client).get(chart.name, ())
+            return tuple(entry.version for entry in listed)
 
     def _pull(self, repository: _Repository, chart: ChartRef) -> tuple[_Pull, float]:
         """The pull to wait for, begun if need be, and for how long; raises what keeps it from beginning."""
@@ -173,10 +185,12 @@ class PulledCharts:
             pull.done.set()
 
     def _fetch(self, repository: _Repository, chart: ChartRef) -> None:
-        with self._cache.locked(chart, PULL_SECONDS):
+        with self._cache.locked(chart, self._pull_seconds):
             if self._cache.find(chart) is not None:
                 return  # by another process, meanwhile
-            with RepositoryClient(f"repository {chart.repository}", repository.access) as client:
+            with RepositoryClient(
+                f"repository {chart.repository}", repository.access, seconds=self._pull_seconds
+            ) as client:
                 if chart.repository.startswith("oci://"):
                     content = fetch_oci(chart.name, chart.version, chart.repository, client)
                 else:
@@ -235,7 +249,7 @@ class PulledCharts:
         """A server may keep a thread for as long as it likes, octet by octet; nobody waits for that one."""
         now = self._clock.monotonic()
         for chart, pull in list(repository.pulls.items()):
-            if now - pull.began > 2 * PULL_SECONDS:
+            if now - pull.began > 2 * self._pull_seconds:
                 pull.error = RepositoryUnavailable(f"repository {chart.repository} does not end its answer")
                 self._note_failure(repository, pull, pull.error)
                 del repository.pulls[chart]

@@ -8,6 +8,13 @@ API_VERSION = f"{GROUP}/{VERSION}"
 
 CONTAINERS = ("core", "helmbundle", "health", "secrets", "node")
 
+# Helm marks what it manages (helm.sh/helm/v4/pkg/action/validate.go), but not what its hooks make, which
+# carry this one. Hooks name their release by a label: the charts' own one, and that of OpenStack-Helm.
+RELEASE_NAME = "meta.helm.sh/release-name"
+RELEASE_NAMESPACE = "meta.helm.sh/release-namespace"
+HOOK = "helm.sh/hook"
+RELEASE_LABELS = ("app.kubernetes.io/instance", "release_group")
+
 # Labels on what we create.
 DEPLOYMENT_LABEL = f"{GROUP}/deployment"  # name of the osdpl
 SERVICE_LABEL = f"{GROUP}/service"  # OpenStack service type: identity, compute, database …
@@ -41,6 +48,9 @@ REMOVAL_LABEL = f"{GROUP}/removal"
 
 # On a volume that outlives what made it, with the name of that release. Gone once a release has it again.
 KEPT_LABEL = f"{GROUP}/kept"
+
+# On an object, or on the newest record of a release, of others: `NAMESPACE/RELEASE` that is to have it.
+HAND_OVER_ANNOTATION = f"{GROUP}/hand-over-to"
 
 # Requests of an operator, on a HelmBundle for all its releases, or for one: `<prefix>/<release>`.
 RECONCILE_ANNOTATION = f"{GROUP}/reconcile-requested-at"

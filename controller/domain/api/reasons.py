@@ -119,6 +119,7 @@ class Reason(StrEnum):
     RELEASE_LARGE = "ReleaseLarge", WARNING
     RELEASE_TOO_LARGE = "ReleaseTooLarge", WARNING
     RELEASE_NAME_TAKEN = "ReleaseNameTaken", WARNING
+    OBJECT_NAME_TAKEN = "ObjectNameTaken", WARNING
 
     # one compute node
     NODE_IN_SERVICE = "InService", NORMAL

@@ -7,14 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from controller.domain.api.conditions import find
+from controller.domain.api.names import HOOK, RELEASE_LABELS, RELEASE_NAME, RELEASE_NAMESPACE
 from controller.domain.shared.times import seconds_of
 
-# Helm marks what it manages (helm: pkg/action/validate.go) but not its hooks, which carry this one.
-RELEASE_NAME = "meta.helm.sh/release-name"
-HOOK = "helm.sh/hook"
-RELEASE_NAMESPACE = "meta.helm.sh/release-namespace"
-# Hooks name their release by a label: the charts' own one, and that of OpenStack-Helm.
-RELEASE_LABELS = ("app.kubernetes.io/instance", "release_group")
 # Hooks that are no part of a running release.
 OTHER_HOOKS = frozenset({"test", "test-success", "test-failure", "pre-delete", "post-delete"})
 

@@ -29,7 +29,7 @@ MESSAGE_LIMIT = 500
 # Where so many agents refused a router, the others are not waited for: it is on none meanwhile.
 MOST_REFUSALS = 10
 # Seconds before one is asked again that has refused, at first and at the most.
-FIRST_PAUSE, LONGEST_PAUSE = 15.0, 600.0
+REFUSED_PAUSES = backoff.Pauses(15.0, 600.0)
 _STAYS = "the other agents refuse it, and it is on the one that it came from: "
 _RETURNS = "the other agents refuse it, and it is given back to the one that it came from: "
 
@@ -128,7 +128,7 @@ def refused_move(move: NetworkMove, why: str, *, by: str = "", now: float) -> Ne
     """The move after a request was refused; `by`: the agent that would not take it, empty for any other."""
     attempts = move.attempts + 1
     jitter = backoff.steady_jitter(f"{move.id} {attempts}")
-    pause = backoff.delay(attempts, jitter, first=FIRST_PAUSE, cap=LONGEST_PAUSE)
+    pause = backoff.delay(attempts, jitter, first=REFUSED_PAUSES.first, cap=REFUSED_PAUSES.cap)
     others = [one for one in move.refused if one != by]
     refused = tuple([*others, by] if by else others)[-MOST_REFUSALS:]
     return replace(move, message=why, refused=refused, attempts=attempts, not_before=now + pause)

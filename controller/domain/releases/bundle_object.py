@@ -37,16 +37,6 @@ class Bundle(ObjectMeta):
     spec: BundleSpec
 
 
-@dataclass(frozen=True)
-class Owner:
-    """The object that a bundle goes with when it is deleted."""
-
-    api_version: str
-    kind: str
-    name: str
-    uid: str
-
-
 def parse_bundle(obj: Mapping[str, Any]) -> Bundle:
     """Reads a HelmBundle. Raises SpecInvalid with every problem found.
 
@@ -73,10 +63,13 @@ def bundle_object(
     namespace: str,
     spec: BundleSpec,
     labels: Mapping[str, str],
-    owner: Owner | None = None,
     annotations: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
-    """The HelmBundle to apply. Deterministic, and `parse_bundle` of it gives `spec` again."""
+    """The HelmBundle to apply. Deterministic, and `parse_bundle` of it gives `spec` again.
+
+    It names no owner: Kubernetes would delete it with an osdpl that a restore has made again, under another
+    uid, and its releases would be uninstalled. Whose it is its labels tell.
+    """
     metadata: dict[str, Any] = {
         "name": name,
         "namespace": namespace,
@@ -84,19 +77,6 @@ def bundle_object(
     }
     if annotations:
         metadata["annotations"] = dict(annotations)
-    if owner is not None:
-        metadata["ownerReferences"] = [
-            {
-                "apiVersion": owner.api_version,
-                "kind": owner.kind,
-                "name": owner.name,
-                "uid": owner.uid,
-                "controller": True,
-                # Not blocking: that would need the right to update the owner's finalizers, which
-                # clusters with OwnerReferencesPermissionEnforcement ask for.
-                "blockOwnerDeletion": False,
-            }
-        ]
     return {
         "apiVersion": API_VERSION,
         "kind": KIND,

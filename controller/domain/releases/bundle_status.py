@@ -101,7 +101,8 @@ def attempt_entry(
     error: str,
     requests: Requests,
     interrupted: bool,
-    lacks_right: bool,
+    lacks_right: bool = False,
+    taken: bool = False,
 ) -> dict[str, Any]:
     """`lastAttempt` of one release. Times in seconds since the epoch, duration in seconds."""
     entry: dict[str, Any] = {
@@ -119,6 +120,8 @@ def attempt_entry(
         entry["interrupted"] = True
     if lacks_right:
         entry["lacksRight"] = True
+    if taken:
+        entry["taken"] = True
     asked = {"reconcile": requests.reconcile, "force": requests.force, "rollback": requests.rollback}
     return entry | {name: text for name, text in asked.items() if text}
 

@@ -20,7 +20,7 @@ from controller.domain.releases.bundle import DriftIgnore
 Keys = tuple[str | int, ...]
 
 # A status is for people and shares 1.5 MB with 500 releases.
-OBJECTS_SHOWN, PATHS_SHOWN, PATH_LENGTH = 16, 5, 256
+OBJECTS_SHOWN, PATHS_SHOWN, PATH_LENGTH, MESSAGE_LENGTH = 16, 5, 256, 1024
 
 # An object that had to be corrected so often within this many seconds has an adversary.
 FIGHT_SECONDS, FIGHT_AFTER = 3600.0, 3
@@ -103,7 +103,7 @@ class Drifted:
             "change": str(self.change),
             "paths": [path[:PATH_LENGTH] for path in self.paths[:PATHS_SHOWN]],
             "by": ", ".join(self.by)[:PATH_LENGTH],
-            "message": self.message,
+            "message": self.message[:MESSAGE_LENGTH],
         }
         return {key: value for key, value in entry.items() if value not in ("", [])}
 

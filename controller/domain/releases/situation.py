@@ -58,7 +58,8 @@ class Attempt:
     `finished` is in seconds since the epoch. `requests` are those that were there when it began. `unlocks`
     is how often an action on the release was found cut off, this one included, since it was first installed.
     `interrupted`: the last of the failures was none of the release's own. `lacks_right`: it was for want of a
-    right of ours, which only somebody else can grant.
+    right of ours, which only somebody else can grant. `taken`: it was refused, as objects of its names belong
+    to others.
     """
 
     action: str
@@ -69,6 +70,7 @@ class Attempt:
     unlocks: int = 0
     interrupted: bool = False
     lacks_right: bool = False
+    taken: bool = False
 
 
 @dataclass(frozen=True)
@@ -92,8 +94,8 @@ class ReleaseSituation:
     as long as it is not known. `obstacle` says why chart or values cannot be had now, None if they can.
     `unmet` names dependencies that are not deployed, `dependents` installed releases that still need
     this one. `requests` is what the operator asks for. `suspended` says by what, empty when it is not.
-    `owner` is another HelmBundle whose release this is, empty where there is none. `planning`: the mode of
-    the bundle is Plan.
+    `owner` says whose release this is where it is not the bundle's to have, empty where it is. `planning`:
+    the mode of the bundle is Plan.
     `jitter` in [0, 1) is the same at every pass at the same failure, else the shortest draw would win.
     `foreign_grace`: seconds after which what someone else's Helm has begun counts as dead.
     `retry_cap` is the longest pause between tries, in seconds.

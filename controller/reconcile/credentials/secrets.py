@@ -29,7 +29,6 @@ from controller.domain.credentials.secret_status import (
     waiting_condition,
     with_certificates,
 )
-from controller.domain.region.apply_policy import parse_apply_policy
 from controller.domain.region.plan import awaits_approval
 from controller.domain.values.catalogue import CredentialSecret
 from controller.errors import Conflict, ObjectMissing, ObjectRefused, SpecInvalid
@@ -105,8 +104,7 @@ class SecretsReconciler:
             return self._resync
         store = CredentialStore(self._kube, self._randomness, osdpl)
         if osdpl["metadata"].get("deletionTimestamp"):
-            if not parse_apply_policy(osdpl.get("spec")).paused:
-                self._say_farewell(store, osdpl)
+            self._say_farewell(store, osdpl)
             return self._resync
         try:
             desired = self._credentials_of(osdpl)
@@ -140,7 +138,7 @@ class SecretsReconciler:
             store.observe(secret.name for secret in desired),
             volumes=credentials_policy(self._kube, osdpl),
             recorded=recorded,
-            bundles=frozenset(str(bundle["metadata"]["labels"][SERVICE_LABEL]) for bundle in bundles),
+            bundles=_services_of(bundles),
         )
         problems = list(plan.problems)
         for change in () if read_only else plan.changes:
@@ -212,10 +210,14 @@ class SecretsReconciler:
         return self._certificates.observe(osdpl["metadata"]["namespace"], named_secrets(_spec(osdpl)))
 
     def _say_farewell(self, store: CredentialStore, osdpl: KubeObject) -> None:
-        """The region goes: only who goes with it is corrected."""
+        """The region goes, and with volumes the credentials; core lets it go once they are gone."""
         policy = credentials_policy(self._kube, osdpl)
-        for change in plan_farewell(store.observe(()).values(), policy).changes:
+        services = _services_of(self._bundles(osdpl))
+        plan = plan_farewell(store.observe(()).values(), policy, services)
+        for change in plan.changes:
             store.apply(change)
+        for secret in plan.remove:
+            store.remove(secret)
 
     def _exported(
         self,
@@ -249,6 +251,10 @@ class SecretsReconciler:
         if (before.get("status"), before.get("reason")) != (condition.status, condition.reason):
             reason, text = condition.reason, condition.message
             self._events.emit(osdpl, type_=reason.event, reason=reason, message=text)
+
+
+def _services_of(bundles: KubeObjects) -> frozenset[str]:
+    return frozenset(str(bundle["metadata"]["labels"][SERVICE_LABEL]) for bundle in bundles)
 
 
 def _spec(osdpl: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from controller.domain.api.reasons import Reason
-from controller.domain.hosts.next_step import PASSIVE, HostFacts, NextStep, Step, decide_host
+from controller.domain.hosts.host_facts import PASSIVE, HostFacts, NextStep, Step
+from controller.domain.hosts.next_step import decide_host
 from controller.domain.hosts.nodes import parse_node
+from controller.domain.shared import backoff
 from controller.domain.shared.cloud_facts import CloudView
 from controller.errors import (
     ApiUnavailable,
@@ -22,16 +24,14 @@ from controller.ports.openstack import Cloud
 from controller.ports.system import Clock
 from controller.reconcile.hosts.compute_service_steps import HostSteps, after_step
 from controller.reconcile.hosts.observe import NodesSnapshot
+from controller.reconcile.hosts.retry_pauses import RetryPauses
 from controller.reconcile.shared.cloud_access import STEP_GRACE
 from controller.reconcile.shared.fair_order import FairOrder
-from controller.reconcile.shared.retry_pauses import RetryPauses
 
 # In one pass, so that it stays short; the next goes on where it ended.
 STEPS_PER_PASS = 20
 # Servers wait for these, and they succeed or fail at once.
 URGENT = (Step.DISABLE, Step.ENABLE, Step.EVACUATE)
-# Seconds after a step that did not succeed, at first and at the most.
-FIRST_PAUSE, LONGEST_PAUSE = 5.0, 60.0
 
 Decided = tuple[HostFacts, NextStep]
 
@@ -58,7 +58,7 @@ class HostStepRounds:
         self._namespace = namespace
         self._steps = HostSteps(kube, clock, namespace)
         self._urgent, self._others = FairOrder(), FairOrder()
-        self._pauses = RetryPauses(clock, first=FIRST_PAUSE, cap=LONGEST_PAUSE)
+        self._pauses = RetryPauses(clock, backoff.SHORT_PAUSES)
         self._last: dict[tuple[str, Step], NextStep] = {}
 
     def take(

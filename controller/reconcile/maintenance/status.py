@@ -14,17 +14,11 @@ from controller.domain.api.region_name import RegionName, node_notes, region_of
 from controller.domain.hosts.fencing_confirmation import Confirmation, given_as, read_given, same_confirmation
 from controller.domain.hosts.host_disks import HostDisks, judge_disks
 from controller.domain.hosts.nodes import NodeFacts
+from controller.domain.maintenance.maintenance_spec import MaintenanceSpec, parse_spec
 from controller.domain.maintenance.move_choice import MoveKind
 from controller.domain.maintenance.network_moves import NetworkMove, ask_again, read_move
 from controller.domain.maintenance.outcome import progress
-from controller.domain.maintenance.server_moves import (
-    MaintenanceSpec,
-    Phase,
-    ServerMove,
-    parse_spec,
-    read_entry,
-    try_again,
-)
+from controller.domain.maintenance.server_moves import Phase, ServerMove, read_entry, try_again
 from controller.domain.shared.times import seconds_of
 from controller.errors import ControllerError
 from controller.ports.kubernetes import NODE_MAINTENANCE, Events, Kube, KubeObject
@@ -228,7 +222,6 @@ class StatusWriter:
         if before.get("phase") != status["phase"]:
             kind = WARNING if observed.phase == Phase.BLOCKED else observed.reason.event
             self._events.emit(work.obj, type_=kind, reason=observed.reason, message=observed.message)
-            log.info("maintenance %s: %s (%s)", work.name, observed.phase, observed.message)
 
     def report_unreadable(self, obj: KubeObject, error: StatusUnreadable) -> None:
         """Says of a maintenance whose status cannot be read what may be done; all else of it stays."""
@@ -265,7 +258,6 @@ class StatusWriter:
         if void:
             text = f"spec.fenced is void: {void}"
             self._events.emit(work.obj, type_=WARNING, reason=Reason.FENCING_AWAITED, message=text)
-            log.info("maintenance %s: %s", work.name, text)
 
     def _apply(self, work: MaintenanceWork, status: Mapping[str, Any]) -> None:
         manager = work.region.manager(CONTAINER)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -10,7 +9,6 @@ from typing import Any
 from controller.domain.api.conditions import entries, find
 from controller.domain.api.keys import RegionKey
 from controller.domain.api.names import (
-    API_VERSION,
     DEPLOYMENT_LABEL,
     MANAGED_BY,
     MANAGED_BY_US,
@@ -30,7 +28,7 @@ from controller.domain.region.summary import (
     refusal,
     summarize,
 )
-from controller.domain.releases.bundle_object import Owner, bundle_object
+from controller.domain.releases.bundle_object import bundle_object
 from controller.domain.releases.digests import fingerprint
 from controller.errors import ChartInvalid, ObjectRefused, SecretMissing, SpecInvalid
 from controller.ports.charts import ChartSource
@@ -49,14 +47,13 @@ from controller.reconcile.region.plan import (
     region_plan,
     renames,
 )
+from controller.reconcile.shared.action_log import log_action
 from controller.reconcile.shared.chart_errors import RETRY_SECONDS, chart_reason, retry_after
-from controller.reconcile.shared.claims_left import credentials_policy
+from controller.reconcile.shared.claims_left import credentials_policy, is_credentials
 from controller.reconcile.shared.managed_region import managed_region
 from controller.reconcile.shared.preconditioned_writes import apply_to_seen
 from controller.reconcile.shared.region_status import apply_region_status
 from controller.render.region import Region, RegionBundle
-
-log = logging.getLogger(__name__)
 
 FINALIZER = finalizer("core")
 
@@ -169,7 +166,9 @@ class DeploymentReconciler:
         plan = region_plan(found.region, digests, bundles)
         if plan.digest and plan.digest == policy.approved_plan:
             approval = Approval(plan.digest, digest, 0).again(osdpl)
-            log.info("plan %s is approved", plan.digest, extra={"action": "approve"})
+            meta = osdpl["metadata"]
+            place = f"{meta['namespace']}/{meta['name']}"
+            log_action("begin-plan", place, f"plan {plan.digest}: approved, it is applied")
             return replace(found, bundles=bundles, plan=plan, approval=approval, begins=True)
         return replace(found, bundles=bundles, plan=plan, approval=used_up(approval, digest, osdpl))
 
@@ -237,7 +236,6 @@ class DeploymentReconciler:
                 SERVICE_LABEL: bundle.service,
                 MANAGED_BY: MANAGED_BY_US,
             },
-            owner=Owner(API_VERSION, OSDPL.kind, meta["name"], meta["uid"]),
             annotations={REGION_RECONCILE_ANNOTATION: asked} if asked else {},
         )
 
@@ -248,26 +246,24 @@ class DeploymentReconciler:
         bundles = self._bundles(osdpl)
         for bundle in bundles:
             self._writer.remove(bundle, volumes)
-        if not bundles and not self._credentials_would_go(osdpl):
+        if not bundles and not self._credentials_have_to_go(osdpl):
             self._set_finalizers(osdpl, [])
             return None
         self._sum_up(osdpl, RegionObservation(bundles=bundles, deleting=True))
         # No event says when the last Secret is out.
         return self._resync if bundles else RETRY_SECONDS
 
-    def _credentials_would_go(self, osdpl: KubeObject) -> bool:
-        """Whether Secrets that are to stay still belong to the osdpl and would be collected with it.
+    def _credentials_have_to_go(self, osdpl: KubeObject) -> bool:
+        """Whether credentials that are to go are still there: nobody would remove them afterwards.
 
-        The secrets container takes them out of its ownership; where it is not deployed nobody put them in.
+        The secrets container does it; where it is not deployed nobody has made any.
         """
-        if "secrets" not in self._containers or credentials_policy(self._kube, osdpl) == "Delete":
+        if "secrets" not in self._containers or credentials_policy(self._kube, osdpl) == "Retain":
             return False
         meta = osdpl["metadata"]
-        # Credentials have the label of their service; what is exported of them may go with the region.
         ours = f"{DEPLOYMENT_LABEL}={meta['name']},{MANAGED_BY}={MANAGED_BY_US},{SERVICE_LABEL}"
         secrets = self._kube.list_metadata(SECRET, meta["namespace"], labels=ours)
-        owners = [owner for secret in secrets for owner in secret["metadata"].get("ownerReferences") or []]
-        return any(owner.get("uid") == meta["uid"] for owner in owners)
+        return any(is_credentials(secret["metadata"]) for secret in secrets)
 
     def _set_finalizers(self, osdpl: KubeObject, desired: list[str]) -> None:
         apply_to_seen(self._kube, OSDPL, osdpl, manager=MANAGER, finalizers=desired)

@@ -50,7 +50,7 @@ def planned_object(desired: KubeObject, current: KubeObject | None) -> KubeObjec
 
 def leaving_object(current: KubeObject, volumes: str) -> KubeObject:
     """A bundle that is no longer desired, with the plan to take away all its releases."""
-    meta = {key: current["metadata"][key] for key in ("name", "namespace", "labels", "ownerReferences")}
+    meta = {key: current["metadata"][key] for key in ("name", "namespace", "labels")}
     planned = {"volumes": volumes, "releases": []}
     spec = {"mode": "Plan", **desired_of(current["spec"]), "planned": planned}
     return {"apiVersion": current["apiVersion"], "kind": current["kind"], "metadata": meta, "spec": spec}

@@ -27,6 +27,7 @@ def last_attempt(release_entry: Mapping[str, Any]) -> Attempt | None:
             unlocks=int(release_entry.get("unlocks") or 0),
             interrupted=bool(entry.get("interrupted")),
             lacks_right=bool(entry.get("lacksRight")),
+            taken=bool(entry.get("taken")),
         )
     except (KeyError, ValueError, TypeError):
         return None

@@ -12,19 +12,19 @@ from controller.domain.releases.gates import gates
 from controller.domain.releases.next_action import next_action
 from controller.domain.releases.release_state import release_state
 from controller.domain.releases.situation import OpenHook, ReleaseSituation
-from controller.ports.helm import Revision
 from controller.ports.kubernetes import HELMBUNDLE
 from controller.reconcile.releases.drift.index import Followed
 from controller.reconcile.releases.drift.watch import DriftWatch
 from controller.reconcile.releases.hooks.running_hooks import find_running_hook
-from controller.reconcile.releases.observe_bundle import ObservedBundle
+from controller.reconcile.releases.observe_bundle import ObservedBundle, PassResults
 from controller.reconcile.releases.observe_release import (
     ObservedRelease,
     is_deployed,
     recorded,
     steady_jitter,
 )
-from controller.reconcile.releases.ports import ReleasePorts
+from controller.reconcile.releases.ports import BundleSettings, ReleasePorts
+from controller.reconcile.releases.release_owner import ReleaseOwners
 from controller.reconcile.releases.release_sizes import ReleaseSizes
 
 _RESTING = (
@@ -44,26 +44,29 @@ class ReleaseDecisions:
     """What a pass cannot tell from its own bundle alone is asked of the other bundles here."""
 
     def __init__(
-        self, ports: ReleasePorts, drift: DriftWatch, sizes: ReleaseSizes, *, retry_cap: float
+        self, ports: ReleasePorts, drift: DriftWatch, sizes: ReleaseSizes, settings: BundleSettings
     ) -> None:
         self._kube = ports.kube
         self._records = ports.records
         self._clock = ports.clock
         self._drift = drift
         self._sizes = sizes
-        self._retry_cap = retry_cap
+        self._retry_cap = settings.retry_cap
+        self._owners = ReleaseOwners(ports.kube, settings.reserved)
 
-    def decide(self, observed: ObservedBundle, release: ObservedRelease) -> NextAction:
+    def decide(self, observed: ObservedBundle, results: PassResults, release: ObservedRelease) -> NextAction:
         """The next step for the release: what its state asks for, unless a gate holds it back.
 
         Raises KubeError when other bundles cannot be read.
         """
-        situation = self._situation(observed, release)
+        situation = self._situation(observed, results, release)
         decision = next_action(release_state(situation), gates(situation))
         self._follow_drift(observed, release, decision, planning=situation.planning)
         return _with_obstacle(decision, release)
 
-    def _situation(self, observed: ObservedBundle, release: ObservedRelease) -> ReleaseSituation:
+    def _situation(
+        self, observed: ObservedBundle, results: PassResults, release: ObservedRelease
+    ) -> ReleaseSituation:
         """All that the decision depends on. Other objects are read only where they may count."""
         desired, spec = release.resolved, release.spec
         situation = ReleaseSituation(
@@ -83,7 +86,9 @@ class ReleaseDecisions:
         )
         if situation.suspended:
             return situation
-        owner = self._other_owner(observed, release.revisions) if desired is not None else ""
+        owner = ""
+        if desired is not None:
+            owner = self._owners.of_another(observed, release.name, release.revisions)
         if owner:
             return replace(situation, owner=owner)
         unmet: tuple[str, ...] = ()
@@ -94,13 +99,13 @@ class ReleaseDecisions:
         dependents: tuple[str, ...] = ()
         if desired is None and release.revisions:
             dependents = self._dependents(observed, release.name)
-        observed.drifts[release.name] = self._known_drift(observed, release)
+        results.drifts[release.name] = self._known_drift(observed, release)
         return replace(
             situation,
             unmet=unmet,
             dependents=dependents,
             open_hook=self._open_hook(observed, release),
-            drift=observed.drifts[release.name],
+            drift=results.drifts[release.name],
         )
 
     def _open_hook(self, observed: ObservedBundle, release: ObservedRelease) -> OpenHook | None:
@@ -143,13 +148,6 @@ class ReleaseDecisions:
         bundle = (observed.bundle.namespace, observed.bundle.name)
         asked = observed.requests(release.name).reconcile
         self._drift.follow(key, Followed(bundle, last.version, spec.drift_ignore, asked))
-
-    def _other_owner(self, observed: ObservedBundle, revisions: tuple[Revision, ...]) -> str:
-        """Another living bundle that the release belongs to, empty when there is none."""
-        owner = revisions[-1].bundle if revisions else ""
-        if owner in ("", observed.bundle.name):
-            return ""
-        return owner if self._kube.get(HELMBUNDLE, owner, observed.bundle.namespace) is not None else ""
 
     def _dependents(self, observed: ObservedBundle, release: str) -> tuple[str, ...]:
         """Installed releases of the namespace, of any bundle, whose spec depends on this one.

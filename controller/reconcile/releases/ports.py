@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from controller.domain.api.keys import BundleKey
+from controller.domain.api.keys import BundleKey, ReleaseKey
 from controller.domain.shared import backoff
 from controller.ports.charts import ChartSource
 from controller.ports.helm import HelmClient, ReleaseRecords
@@ -31,11 +31,13 @@ class ReleasePorts:
 @dataclass(frozen=True)
 class BundleSettings:
     """`resync`: seconds until a bundle is looked at again though nothing was announced. `history`: revisions
-    that Helm keeps of a release. `retry_cap`: the longest pause between tries of what fails, in seconds."""
+    that Helm keeps of a release. `retry_cap`: the longest pause between tries of what fails, in seconds.
+    `reserved` is the release that the controller itself was installed as, None where that is not known."""
 
     resync: float
     history: int = 5
     retry_cap: float = backoff.CAP
+    reserved: ReleaseKey | None = None
 
 
 @dataclass(frozen=True)

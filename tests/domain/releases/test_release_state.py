@@ -68,6 +68,8 @@ def drifted(corrections: int = 0, corrected: float = 0.0, *, fresh: bool = False
     return Drift((one,), corrections, corrected, ("someone",), fresh)
 
 
+TAKEN = dataclasses.replace(failed_attempt(action="Install"), taken=True)
+
 TABLE = {
     "desired, not installed": (at(), ReleaseState.ABSENT, Action.INSTALL, Reason.NOT_INSTALLED),
     "desired, not installed, a dependency is not deployed": (
@@ -87,6 +89,18 @@ TABLE = {
         ReleaseState.ABSENT,
         Action.WAIT,
         Reason.RIGHT_MISSING,
+    ),
+    "desired, installed by others who have not handed it over": (
+        at(there=recorded(ours=False), owner="was not made by this controller"),
+        ReleaseState.OUT_OF_SYNC,
+        Action.WAIT,
+        Reason.RELEASE_NAME_TAKEN,
+    ),
+    "refused a moment ago, objects of its names belong to others": (
+        at(attempt=TAKEN),
+        ReleaseState.ABSENT,
+        Action.WAIT,
+        Reason.OBJECT_NAME_TAKEN,
     ),
     "deployed as desired": (at(there=recorded()), ReleaseState.IN_SYNC, Action.NOTHING, Reason.IN_SYNC),
     "deployed as desired, others have changed objects of it": (
@@ -554,6 +568,11 @@ def test_the_api_server_is_forgiven_sooner_than_a_release(interrupted: bool, pau
     assert decide(dataclasses.replace(at(attempt=last, jitter=1.0), retry_cap=30)).again_after == 30
 
 
+def test_objects_of_others_are_looked_at_again_within_half_a_minute() -> None:
+    last = dataclasses.replace(failed_attempt(failures=20), taken=True)
+    assert decide(at(attempt=last, jitter=1.0)).again_after == 30
+
+
 @pytest.mark.parametrize(("situation", "state", "action", "reason"), TABLE.values(), ids=TABLE.keys())
 def test_each_situation_is_one_state_and_has_one_next_action(
     situation: ReleaseSituation, state: ReleaseState, action: Action, reason: Reason
@@ -589,7 +608,7 @@ HELD = {
     Gate.SIZE: (at(too_large=lambda: "2 MiB"), Reason.RELEASE_TOO_LARGE),
 }
 # Asked when the action begins.
-AT_THE_BEGINNING = {Gate.SLOT, Gate.IMMUTABLE_FIELDS}
+AT_THE_BEGINNING = {Gate.SLOT, Gate.OBJECT_OWNER, Gate.IMMUTABLE_FIELDS}
 
 
 def test_each_gate_holds_back_an_action_and_says_why() -> None:
@@ -721,7 +740,9 @@ def test_no_state_is_without_an_answer_and_none_breaks_a_promise() -> None:
         if decision.action == Action.UNLOCK:
             assert situation.recorded is not None and situation.recorded.status.startswith("pending-")
     assert seen >= {(action, reason) for _, _, action, reason in TABLE.values()} - {
-        (Action.WAIT, Reason.WAITING_FOR_DEPENDENTS)
+        (Action.WAIT, Reason.WAITING_FOR_DEPENDENTS),
+        (Action.WAIT, Reason.RELEASE_NAME_TAKEN),
+        (Action.WAIT, Reason.OBJECT_NAME_TAKEN),
     }
 
 

@@ -402,15 +402,30 @@ def owners(bed: Bed) -> list[str]:
     return [reference["uid"] for reference in secret["metadata"].get("ownerReferences", [])]
 
 
-def test_secrets_are_collected_with_the_region_only_where_volumes_are(bed: Bed) -> None:
+@pytest.mark.parametrize("volumes", ["Retain", "Delete"])
+def test_no_credentials_are_owned_by_the_region(bed: Bed, volumes: str) -> None:
+    bed.edit(volumes=volumes)
     bed.reconcile()
     assert owners(bed) == []
-    bed.edit(volumes="Delete")
-    bed.reconcile()
-    assert owners(bed) == [bed.region()["metadata"]["uid"]]
-    bed.edit(volumes="Retain")
+    reference = {"apiVersion": OSDPL.api_version, "kind": OSDPL.kind, "name": REGION, "uid": "another"}
+    patch = {"metadata": {"ownerReferences": [reference]}}
+    bed.kube.merge_patch(SECRET, "database-credentials", NS, patch)
     bed.reconcile()
     assert owners(bed) == []
+
+
+def test_with_volumes_the_credentials_of_a_deleted_region_go_after_its_bundles() -> None:
+    bed = Bed(volumes="Delete")
+    bed.reconcile()
+    bed.put_bundle("database")
+    finalize(bed, ["core.osctl.dev/finalizer"])
+    bed.kube.delete(OSDPL, REGION, NS)
+    bed.reconcile()
+    assert bed.secret("database-credentials")
+    assert bed.secret("identity-credentials") is None
+    bed.kube.delete(HELMBUNDLE, "database", NS)
+    bed.reconcile()
+    assert bed.secret("database-credentials") is None
 
 
 def finalize(bed: Bed, finalizers: list[str]) -> None:

@@ -49,14 +49,14 @@ def test_what_nova_refuses_is_told_and_tried_ever_more_seldom(world: NodeWorld) 
         refuse(name, subject)
 
     world.cloud.before = counted
-    world.reconcile(200)
+    world.reconcile(60, after=10)
     assert (
         "it cannot be put into the aggregates that its labels name: 409 one of its servers"
         in world.status("cmp1")["message"]
     )
     assert 4 <= asked <= 9
     world.cloud.before = lambda *_: None
-    world.reconcile(200)
+    world.reconcile(60, after=10)
     assert [one.hosts for one in world.cloud.groups.values()] == [{"cmp1"}]
     assert "labels say" not in world.status("cmp1").get("message", "")
 

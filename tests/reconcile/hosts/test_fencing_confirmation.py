@@ -445,7 +445,12 @@ def test_a_machine_whose_node_is_gone_is_evacuated_once_that_is_confirmed() -> N
 # -- by chance
 
 
-@pytest.mark.parametrize("seed", range(30))
+# Of these few, half come to an evacuation.
+FEW = 12
+MORE = [pytest.param(seed, marks=pytest.mark.exhaustive) for seed in range(FEW, 100)]
+
+
+@pytest.mark.parametrize("seed", [*range(FEW), *MORE])
 def test_nothing_is_evacuated_from_a_machine_that_was_on_since_it_was_confirmed_to_be_off(seed: int) -> None:
     draw = random.Random(seed)
     world = lost()

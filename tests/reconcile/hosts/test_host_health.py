@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from controller.domain.hosts.next_step import MAP_AFTER, REGISTER_WITHIN
+from controller.domain.hosts.cordon_and_return import MAP_AFTER
+from controller.domain.hosts.next_step import REGISTER_WITHIN
+from controller.domain.shared.backoff import SHORT_PAUSES
 from controller.domain.shared.cloud_facts import Agent
 from controller.ports.kubernetes import CRONJOB, JOB, NODE
-from controller.reconcile.hosts.step_rounds import LONGEST_PAUSE
 from tests.reconcile.node_world import COMPUTE, NAMESPACE, NodeWorld
 
 
@@ -143,7 +144,7 @@ def end(world: NodeWorld, kind: str) -> None:
     [job] = world.kube.list(JOB, NAMESPACE)
     status: dict[str, Any] = {"conditions": [{"type": kind, "status": "True"}]}
     world.kube.replace({**job, "status": status}, subresource="status")
-    world.reconcile(1, after=LONGEST_PAUSE)
+    world.reconcile(1, after=SHORT_PAUSES.cap)
 
 
 def test_the_job_is_told_of_while_it_works(unmapped: NodeWorld) -> None:

@@ -105,7 +105,7 @@ def test_a_refusal_is_asked_ever_more_seldom(world: NodeWorld) -> None:
             fail()(name, subject)
 
     world.cloud.before = refuse
-    world.reconcile(100)
+    world.reconcile(30, after=10)
     assert 3 <= len(tried) <= 7
 
 

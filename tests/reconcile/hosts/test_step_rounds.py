@@ -6,11 +6,12 @@ from dataclasses import replace
 
 import pytest
 
+from controller.domain.shared.backoff import Pauses
 from controller.domain.shared.cloud_facts import MARK, VolumeService
 from controller.errors import CloudRefused
 from controller.ports.kubernetes import NODE_MAINTENANCE
+from controller.reconcile.hosts.retry_pauses import RetryPauses
 from controller.reconcile.hosts.step_rounds import STEPS_PER_PASS
-from controller.reconcile.shared.retry_pauses import RetryPauses
 from tests.fakes.world import FakeClock
 from tests.reconcile.node_world import NodeWorld
 
@@ -88,7 +89,7 @@ def test_an_evacuation_that_was_taken_back_makes_no_haste() -> None:
 
 def test_pauses_grow_to_their_bound_and_end_with_success() -> None:
     clock = FakeClock()
-    pauses = RetryPauses(clock, first=5, cap=60)
+    pauses = RetryPauses(clock, Pauses(5, 60))
     waited = []
     for _ in range(8):
         pauses.failed("a")

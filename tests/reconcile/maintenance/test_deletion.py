@@ -112,7 +112,7 @@ def test_what_cannot_be_ended_is_asked_to_end_ever_more_seldom(world: NodeWorld)
     tried: list[str] = []
     world.cloud.before = lambda name, _: tried.append(name) if name == "abort_migration" else None
     delete(world)
-    world.reconcile(100, cloud_moves=False)
+    world.reconcile(30, after=10, cloud_moves=False)
     assert 4 <= len(tried) <= 9
 
 

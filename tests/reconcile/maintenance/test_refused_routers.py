@@ -81,7 +81,7 @@ def test_one_that_all_others_refuse_is_back_on_its_agent_and_told(world: NodeWor
 def test_one_that_all_others_refuse_is_offered_to_them_ever_more_seldom(world: NodeWorld) -> None:
     refused = refusing(world, OTHERS)
     world.maintain("work", "cmp1", deadlines={"server": "15m"})
-    world.reconcile(240, after=5)
+    world.reconcile(120, after=10)
     assert len(refused) < 12 and where(world) == ["cmp1"]
     assert reported(world)[0] == "Blocked"
 
@@ -98,9 +98,9 @@ def test_one_that_is_back_on_its_agent_leaves_it_when_another_comes(world: NodeW
 def test_one_that_is_back_on_its_agent_is_offered_again_after_an_edit(world: NodeWorld) -> None:
     refusing(world, OTHERS)
     world.maintain("work", "cmp1", deadlines={"server": "5m"})
-    world.reconcile(100, after=5)
+    world.reconcile(50, after=10)
     refusing(world, ())
-    world.reconcile(100, after=5)
+    world.reconcile(50, after=10)
     assert where(world) == ["cmp1"], "its time is over"
     world.kube.merge_patch(NODE_MAINTENANCE, "work", None, {"spec": {"retries": 1}})
     until(world, lambda: reported(world)[0] == "Completed")
@@ -120,10 +120,10 @@ def test_one_on_no_agent_is_not_forgotten_by_an_edit_while_it_is_blocked(world: 
 def test_one_on_no_agent_that_nobody_takes_is_offered_ever_more_seldom(world: NodeWorld) -> None:
     refused = on_no_agent(world)
     world.restart()
-    world.reconcile(240, after=5)
+    world.reconcile(120, after=10)
     assert set(refused) == set(HOSTS) and len(refused) < 16
     refusing(world, ("cmp1", "cmp2", "cmp4"))
-    world.reconcile(240, after=10)
+    world.reconcile(120, after=20)
     assert where(world) == ["cmp3"]
 
 
@@ -131,7 +131,7 @@ def test_a_rollback_asks_others_where_the_noted_agent_refuses(world: NodeWorld) 
     on_no_agent(world)
     refusing(world, ("cmp1", "cmp2"))
     world.kube.delete(NODE_MAINTENANCE, "work")
-    world.reconcile(240, after=5)
+    world.reconcile(120, after=10)
     assert is_gone(world)
     assert where(world)[0] in ("cmp3", "cmp4")
 
@@ -139,9 +139,9 @@ def test_a_rollback_asks_others_where_the_noted_agent_refuses(world: NodeWorld) 
 def test_a_rollback_asks_those_that_refuse_ever_more_seldom_and_says_so(world: NodeWorld) -> None:
     refused = on_no_agent(world)
     world.kube.delete(NODE_MAINTENANCE, "work")
-    world.reconcile(240, after=5)
+    world.reconcile(120, after=10)
     assert len(refused) < 20
     assert "r1 (" in reported(world)[1] and "not valid for this router" in reported(world)[1]
     refusing(world, OTHERS)
-    world.reconcile(240, after=10)
+    world.reconcile(120, after=20)
     assert is_gone(world) and where(world) == ["cmp1"]

@@ -11,7 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from controller.domain.api.names import HELM_FIELD_MANAGER, MANAGED_BY
+from controller.domain.api.names import HELM_FIELD_MANAGER, MANAGED_BY, RELEASE_NAME, RELEASE_NAMESPACE
+from controller.domain.api.object_owner import Claim, owner_of, take_over_patch, way_to_hand_over
 from controller.domain.releases import drift
 from controller.domain.releases.bundle import DriftIgnore
 from controller.domain.releases.drift import Change, Drifted, Keys, ObjectId
@@ -35,12 +36,14 @@ _REPLICAS: Keys = ("spec", "replicas")
 class Compared:
     """How an object stands: what differs, None when nothing does, and the print of it when it was read.
 
-    `fit` is what an apply would send, None when there is nothing to be sent or it cannot be.
+    `fit` is what an apply would send, None when there is nothing to be sent or it cannot be. `handed_over` is
+    what gives the object to the release first, None where it need not be.
     """
 
     drifted: Drifted | None
     fingerprint: str
     fit: KubeObject | None = None
+    handed_over: KubeObject | None = None
 
 
 def identify(obj: Mapping[str, Any], namespace: str) -> ObjectId:
@@ -48,6 +51,13 @@ def identify(obj: Mapping[str, Any], namespace: str) -> ObjectId:
     meta = obj["metadata"]
     where = str(meta.get("namespace") or namespace) if resource_of(obj).namespaced else ""
     return ObjectId(str(obj["apiVersion"]), str(obj["kind"]), where, str(meta["name"]))
+
+
+def is_named(obj: Mapping[str, Any]) -> bool:
+    """Whether a document of a manifest says which object it describes: one with a `generateName` describes
+    another one each time."""
+    meta = obj.get("metadata")
+    return bool(isinstance(meta, Mapping) and meta.get("name") and obj.get("apiVersion") and obj.get("kind"))
 
 
 @dataclass(frozen=True)
@@ -83,6 +93,12 @@ def compare(
     if live["metadata"].get("deletionTimestamp"):
         # On its way out; the end of it is reported by the watch.
         return Compared(None, seen)
+    owner = owner_of(live["metadata"], obj["metadata"], release, namespace)
+    if owner.claim == Claim.OTHERS:
+        return Compared(_taken(identity, owner.name, release, namespace), seen)
+    given = None
+    if owner.claim == Claim.HANDED_OVER and not is_hook(obj):
+        given = take_over_patch(live["metadata"], release, namespace)
     try:
         after = _tried(kube, identity, desired, live, rules)
     except ObjectRefused as error:
@@ -106,7 +122,7 @@ def compare(
         # What is held back is as it was read: if it has moved since, this must not turn it back.
         version = live["metadata"].get("resourceVersion")
         desired = {**merged, "metadata": {**merged["metadata"], "resourceVersion": version}}
-    return Compared(Drifted(identity, Change.EDITED, paths, tuple(by)), seen, desired)
+    return Compared(Drifted(identity, Change.EDITED, paths, tuple(by)), seen, desired, given)
 
 
 def correct(kube: Kube, observe: Callable[[], Compared]) -> Corrected:
@@ -120,6 +136,10 @@ def correct(kube: Kube, observe: Callable[[], Compared]) -> Corrected:
         if before is None or compared.fit is None:
             return Corrected(before, before, compared.fingerprint)
         try:
+            if compared.handed_over is not None:
+                name, where = before.object.name, before.object.namespace or None
+                kube.merge_patch(resource_of(compared.fit), name, where, compared.handed_over)
+                continue
             after = kube.apply(compared.fit, manager=HELM_FIELD_MANAGER)
         except ObjectRefused as error:
             left = Drifted(before.object, Change.REFUSED, before.paths, before.by, cause_of(error))
@@ -140,7 +160,7 @@ def as_sent(obj: KubeObject, release: str, namespace: str) -> KubeObject:
     if resource_of(obj).namespaced:
         meta["namespace"] = meta.get("namespace") or namespace
     if not is_hook(obj):
-        marks = {"meta.helm.sh/release-name": release, "meta.helm.sh/release-namespace": namespace}
+        marks = {RELEASE_NAME: release, RELEASE_NAMESPACE: namespace}
         meta["labels"] = {**(meta.get("labels") or {}), MANAGED_BY: "Helm"}
         meta["annotations"] = {**(meta.get("annotations") or {}), **marks}
     return {**obj, "metadata": meta}
@@ -184,6 +204,12 @@ def cause_of(error: ObjectRefused) -> str:
     if any(words in str(error) for words in _FIXED):
         return f"a field that differs cannot be changed{where}"
     return f"the API server refuses what the manifest asks for{where}"
+
+
+def _taken(identity: ObjectId, owner: str, release: str, namespace: str) -> Drifted:
+    way = way_to_hand_over(identity.kind, identity.name, identity.namespace, release, namespace)
+    text = f"it belongs to {owner} by now; to hand it over to this release: {way}"
+    return Drifted(identity, Change.REFUSED, message=text)
 
 
 def _tried(

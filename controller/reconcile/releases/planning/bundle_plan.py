@@ -21,12 +21,13 @@ from controller.domain.shared.redaction import Redactor
 from controller.domain.values.secret_refs import ResolvedValues, resolve
 from controller.errors import ChartInvalid, HelmFailed, ReleaseMissing, SpecInvalid
 from controller.ports.helm import HelmRequest, RenderedRelease, Revision
-from controller.ports.kubernetes import HELMBUNDLE
+from controller.reconcile.releases.actions.object_owners import OwnerGuard
 from controller.reconcile.releases.actions.volume_keeper import VolumeKeeper
-from controller.reconcile.releases.observe_bundle import ObservedBundle
+from controller.reconcile.releases.observe_bundle import ObservedBundle, PassResults
 from controller.reconcile.releases.observe_release import DIGEST_LENGTH
 from controller.reconcile.releases.planning.effects import DryRun, ObjectEffects
-from controller.reconcile.releases.ports import ReleasePorts
+from controller.reconcile.releases.ports import BundleSettings, ReleasePorts
+from controller.reconcile.releases.release_owner import ReleaseOwners
 from controller.reconcile.releases.release_sizes import ReleaseSizes
 
 PROBLEM_LIMIT = 2000
@@ -62,10 +63,11 @@ class _Candidate:
 class BundlePlanner:
     """Plans what a bundle asks for, or what it is to become (`spec.planned`), by render and dry run.
 
-    What it found is kept for `keep` seconds at most, while neither the spec nor Helm's records change.
+    What it found is kept until the next pass without an event at most, while neither the spec nor Helm's
+    records change.
     """
 
-    def __init__(self, ports: ReleasePorts, *, sizes: ReleaseSizes, keep: float) -> None:
+    def __init__(self, ports: ReleasePorts, settings: BundleSettings, *, sizes: ReleaseSizes) -> None:
         self._kube = ports.kube
         self._helm = ports.helm
         self._records = ports.records
@@ -73,11 +75,12 @@ class BundlePlanner:
         self._clock = ports.clock
         self._digest_key = ports.digest_key
         self._sizes = sizes
-        self._keep = keep
+        self._keep = settings.resync
+        self._owners = ReleaseOwners(ports.kube, settings.reserved)
         self._volumes = VolumeKeeper(ports.kube, ports.records)
         self._known: dict[tuple[str, str], tuple[object, float, tuple[ReleaseEffects, ...]]] = {}
 
-    def plan(self, observed: ObservedBundle) -> dict[str, Any] | None:
+    def plan(self, observed: ObservedBundle, results: PassResults) -> dict[str, Any] | None:
         """`status.plan` of the bundle; None with another mode. Raises KubeError when a server is away."""
         bundle = observed.bundle
         key = (bundle.namespace, bundle.name)
@@ -96,7 +99,7 @@ class BundlePlanner:
             known = (stamp, now + keep, effects)
             self._known[key] = known
         if any(one.problem for one in known[2]):
-            observed.again.append(RETRY_SECONDS)
+            results.again.append(RETRY_SECONDS)
         return bundle_plan(known[2], bundle.generation, self._desired(observed, target))
 
     def _desired(self, observed: ObservedBundle, target: PlannedSpec) -> str:
@@ -147,6 +150,7 @@ class BundlePlanner:
                 revisions[-1], digest, rollback=observed.requests(spec.name).rollback
             ):
                 return None
+        owner = self._owners.of_another(observed, spec.name, revisions)
         return _Candidate(
             spec.name,
             action,
@@ -158,15 +162,8 @@ class BundlePlanner:
             spec=spec,
             values=values,
             missing=len(missing),
-            problem=self._taken(observed, revisions),
+            problem=f"the release {owner}" if owner else "",
         )
-
-    def _taken(self, observed: ObservedBundle, revisions: tuple[Revision, ...]) -> str:
-        owner = revisions[-1].bundle if revisions else ""
-        if owner in ("", observed.bundle.name):
-            return ""
-        other = self._kube.get(HELMBUNDLE, owner, observed.bundle.namespace)
-        return "" if other is None else f'the release belongs to HelmBundle "{owner}"'
 
     def _effects(self, observed: ObservedBundle, one: _Candidate, target: PlannedSpec) -> ReleaseEffects:
         namespace = observed.bundle.namespace
@@ -183,6 +180,8 @@ class BundlePlanner:
                 before = self._recorded(one, namespace).manifest
                 dropped = self._volumes.dropped(one.name, namespace, rendered)
                 found = dry_run.apply(rendered, one.action, before, dropped, volumes=target.volumes)
+                guard = OwnerGuard(self._kube, self._records, one.name, namespace)
+                found.problems += guard.observe(rendered, str(one.action)).taken
                 if target.volumes == "Retain":
                     found.problems += self._volumes.problems(rendered, namespace, str(one.action).lower())
                 if one.spec is not None and one.values is not None:
