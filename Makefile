@@ -117,6 +117,7 @@ lock: ## renews the lock files from pyproject.toml (needs uv)
 
 rbac: setup ## writes what charts grant into the rights of our own chart; CHARTS=… renders OpenStack-Helm's anew
 	@$(BIN)/python -m tests.charts_controller.chart_objects $(CHARTS)
+	@$(BIN)/python -m tests.charts_controller.rights_table
 
 pins: setup ## writes values/charts/ from CHARTS, a checkout with its history, at the commits PINNED and PREVIOUS
 	@test -n "$(CHARTS)" || { echo "CHARTS=<checkout of openstack/openstack-helm> is missing"; exit 2; }

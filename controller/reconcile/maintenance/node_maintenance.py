@@ -29,7 +29,15 @@ from controller.domain.maintenance.obstacles import Obstacle, planned_moves, str
 from controller.domain.maintenance.outcome import MaintenanceProgress, stopped_text, verdict
 from controller.domain.maintenance.server_moves import Phase, may_begin
 from controller.domain.shared.cloud_facts import MARK, CloudView
-from controller.errors import CloudRefused, CloudUnavailable, KubeError, is_refusal
+from controller.errors import (
+    CloudRefused,
+    CloudUnavailable,
+    Conflict,
+    KubeError,
+    ObjectMissing,
+    ObjectRefused,
+    is_refusal,
+)
 from controller.ports.kubernetes import NODE_MAINTENANCE, OSDPL, Events, Kube, KubeObject
 from controller.ports.openstack import Cloud
 from controller.ports.system import Clock
@@ -46,6 +54,7 @@ from controller.reconcile.maintenance.server_moves import planned, remaining, se
 from controller.reconcile.maintenance.status import (
     MaintenanceWork,
     ObservedStatus,
+    StatusUnreadable,
     StatusWriter,
     plan_text,
     read_work,
@@ -114,7 +123,7 @@ class MaintenancesReconciler:
             return None
         osdpl = self._region()
         region = str(osdpl["metadata"]["name"]) if osdpl is not None else ""
-        read = self._times.brought_up(work for obj in listed if (work := read_work(obj)) is not None)
+        read = self._times.brought_up(self._read(listed))
         works = [work for work in read if work.region.name == region]
         self._serve_others([work for work in read if work.region.name != region])
         if osdpl is None or not works:
@@ -147,6 +156,20 @@ class MaintenancesReconciler:
             share = Share(queue.get(work.name, ""), slots[work.name], waits.get(work.name, ""))
             pauses.append(self._errors.met(work, partial(self._serve, work, cloud, view, agents, share)))
         return min([IDLE_EVERY, *pauses])
+
+    def _read(self, listed: Sequence[KubeObject]) -> list[MaintenanceWork]:
+        """Those that can be read; of the others that is told."""
+        read = []
+        for obj in listed:
+            try:
+                read.append(read_work(obj))
+            except StatusUnreadable as error:
+                try:
+                    self._status.report_unreadable(obj, error)
+                except (Conflict, ObjectMissing, ObjectRefused) as refused:
+                    # It changed meanwhile, is gone, or its newer definition takes no status of ours.
+                    log.warning("maintenance %s: %s", obj["metadata"]["name"], refused)
+        return read
 
     def _region(self) -> KubeObject | None:
         name = managed_region(self._kube, self._namespace)
