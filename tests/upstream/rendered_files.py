@@ -97,6 +97,14 @@ def bare_files() -> Mapping[str, Mapping[str, str]]:
     }
 
 
+def files_of_chart(chart: str, **features: Any) -> Mapping[str, str]:
+    """The files of one chart, in a region of 2026.1 with these features."""
+    found = render_region(deployment(_spec("2026.1", **features)), library(), _charts())
+    release = found.release(chart)
+    assert release is not None
+    return _files(release.spec, bare=False)
+
+
 def option_files(found: Mapping[str, str]) -> dict[str, str]:
     """Those of oslo.config, each content once."""
     once: dict[str, str] = {}
