@@ -13,7 +13,6 @@ from controller.domain.values.chart_values import (
     Values,
     format_path,
     lookup,
-    parse_path,
     type_name,
 )
 from controller.domain.values.library import FileChoice, Library
