@@ -14,14 +14,13 @@ BASE ?= main
 VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
-SAMPLE := tests/openstack/test_cordon.py tests/openstack/test_maintenance.py
 # Compiled modules are kept, and not in the source tree; what pip installs has its own beside it.
 export PYTHONPYCACHEPREFIX = $(abspath $(VENV))/pycache
 # Not even where the environment says otherwise (images of containers do): to compile everything takes ten
 # seconds in each process of pytest. Empty is off.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: help setup demo demo-real demo-down test test-changed test-fast test-cluster test-sample test-openstack test-image test-real image test-exhaustive test-upstream lint lock rbac pins schemas bench soak clean
+.PHONY: help setup demo demo-real demo-down test test-changed test-fast test-servers test-cluster test-sample test-openstack test-image test-real image test-exhaustive test-upstream lint lock rbac pins schemas bench soak clean
 
 help: ## what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -45,13 +44,22 @@ demo-real: setup ## the same with pods that run, on a real node (Linux, root)
 demo-down: setup ## removes every process and file of the demos
 	@$(BIN)/python -m sandbox demo-down
 
-test: lint test-fast test-cluster test-sample $(if $(CHARTS),test-upstream) ## every test but the long sweeps
+test: lint test-fast test-servers $(if $(CHARTS),test-upstream) ## every test but the long sweeps
 
 test-fast: setup ## those that need no servers
-	@$(BIN)/python -m pytest -q -n 2 -m "not cluster and not slow and not exhaustive and not real and not upstream"
+	@# Neighbours in one process: what tests of a file share is made once.
+	@$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not cluster and not slow and not exhaustive and not real and not upstream"
 
 test-changed: setup ## of those, what knows of the files that differ from BASE, by imports; for the inner loop
 	@$(BIN)/python -m tests.changed $(BASE)
+
+test-servers: setup ## the next two beside each other: much of both is waiting
+	@$(BIN)/python -m sandbox build
+	@# Minutes, once: not to count in a test's own time.
+	@if $(BIN)/python -m sandbox openstack prepare; then sample="or sample"; \
+	  else echo "no OpenStack here: its tests are left out"; fi; \
+	  $(BIN)/python -m pytest -q -n 4 --dist loadgroup \
+	  -m "not exhaustive and not image and not upstream and (((cluster or slow) and not openstack) $$sample)"
 
 test-cluster: setup ## with a real Kubernetes control plane on loopback
 	@$(BIN)/python -m sandbox build
@@ -59,8 +67,7 @@ test-cluster: setup ## with a real Kubernetes control plane on loopback
 
 test-sample: setup ## a cordon and a maintenance with a real OpenStack on loopback, where this machine can have one
 	@$(BIN)/python -m sandbox build
-	@if $(BIN)/python -m sandbox openstack prepare; \
-	  then $(BIN)/python -m pytest -q -m "openstack and not exhaustive" $(SAMPLE); \
+	@if $(BIN)/python -m sandbox openstack prepare; then $(BIN)/python -m pytest -q -m "sample and not exhaustive"; \
 	  else echo "no OpenStack here: its tests are left out"; fi
 
 test-openstack: setup ## more of that, with faults and kills (needs Debian's MariaDB and RabbitMQ)
@@ -78,6 +85,10 @@ test-image: setup ## the image as the Dockerfile says, on Debian 12 and 13 (root
 test-real: setup ## pods that run, on a real node in namespaces of its own (Linux, root; Debian's packages)
 	@$(BIN)/python -m sandbox build
 	@$(BIN)/python -m pytest -q -m real tests/real
+
+test-upstream: setup ## with OpenStack-Helm's own charts: CHARTS=<directory of charts or archives>
+	@test -n "$(CHARTS)" || { echo "name the charts: make test-upstream CHARTS=<directory>"; exit 2; }
+	@CHARTS="$(CHARTS)" $(BIN)/python -m pytest -q -m upstream tests/upstream
 
 image: setup ## the controller's image as an OCI archive, without Docker (root on Debian)
 	@$(BIN)/python -m sandbox image --archive openstack-controller.tar
@@ -114,6 +125,7 @@ lock: ## renews the lock files from pyproject.toml (needs uv)
 
 rbac: setup ## writes what charts grant into the rights of our own chart; CHARTS=… renders OpenStack-Helm's anew
 	@$(BIN)/python -m tests.charts_controller.chart_objects $(CHARTS)
+	@$(BIN)/python -m tests.charts_controller.rights_table
 
 pins: setup ## writes values/charts/ from CHARTS, a checkout with its history, at the commits PINNED and PREVIOUS
 	@test -n "$(CHARTS)" || { echo "CHARTS=<checkout of openstack/openstack-helm> is missing"; exit 2; }

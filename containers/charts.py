@@ -7,6 +7,7 @@ from collections.abc import Callable
 from containers.composition import Parts
 from controller.adapters.charts.cache import ChartCache
 from controller.adapters.charts.pull import PulledCharts
+from controller.adapters.charts.reading_marks import ReadingMarks
 from controller.adapters.charts.repository_access import Proxy
 from controller.adapters.charts.source import ChartStore
 from controller.adapters.system.values_files import load_builds
@@ -20,7 +21,7 @@ from controller.reconcile.shared.secret_values import SecretValues
 PATIENCE = 5.0
 
 
-# Seconds between looks at the files of charts, of which no event tells. A pass costs a few milliseconds.
+# Seconds between checks of the files of charts, which no event reports. A pass costs a few milliseconds.
 CHECK_EVERY = 20.0
 
 
@@ -55,7 +56,13 @@ def chart_store(parts: Parts) -> ChartStore:
         read_secret=lambda name, key: SecretValues(kube, namespace).lookup(name, key),
         read_proxy=read_proxy,
         learn=parts.log_secrets.learn,
+        pull_seconds=parts.settings.chart_pull,
         patience=PATIENCE,
     )
-    builds = load_builds(parts.settings.values_dir)
-    return ChartStore(parts.settings.charts_dir, pulled=pulled, cache=cache, builds=builds)
+    return ChartStore(
+        parts.settings.charts_dir,
+        pulled=pulled,
+        cache=cache,
+        marks=ReadingMarks(parts.settings.chart_cache / "reading"),
+        builds=load_builds(parts.settings.values_dir),
+    )

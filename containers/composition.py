@@ -21,7 +21,7 @@ from controller.errors import ControllerError
 from controller.operator import Container, exit_container, run_container
 from controller.ports.kubernetes import Events, Kube
 from controller.ports.system import Clock, Randomness
-from controller.reconcile.shared.lease import WriterLease, lease_name
+from controller.reconcile.shared.lease import LeaseTimes, WriterLease, lease_holder, lease_name
 from controller.reconcile.shared.work_queue import WorkQueue
 from controller.settings import Settings, read_settings
 
@@ -92,8 +92,9 @@ def run(name: str, compose: Callable[[Parts], Container]) -> None:
         ),
         clock,
         name=lease_name(name),
-        namespace=settings.pod_namespace,
-        holder=settings.pod_name,
+        namespace=settings.region_namespace,
+        holder=lease_holder(settings.pod_namespace, settings.pod_name),
+        times=LeaseTimes(settings.lease_duration),
     )
     try:
         code = run_container(

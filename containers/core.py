@@ -16,11 +16,13 @@ from controller.domain.region.deployment import parse_deployment
 from controller.operator import Container
 from controller.ports.kubernetes import HELMBUNDLE, OSDPL
 from controller.reconcile.region.deployment import DeploymentReconciler
-from controller.reconcile.region.other_containers import OtherContainers
+from controller.reconcile.region.other_containers import OtherContainers, SilenceTimes
 from controller.reconcile.shared.status_metrics import measured_region, region_series
 from controller.render.chart_builds import ChartDefaults
 from controller.render.region import Region, render_region
 from controller.render.rendered_region import RenderedRegion
+from controller.render.reserved_release import refuse_reserved
+from controller.settings import reserved_release
 
 
 def main() -> None:
@@ -36,7 +38,9 @@ def compose(parts: Parts) -> Container:
     charts = chart_store(parts)
 
     def render(osdpl: Mapping[str, Any], charts: ChartDefaults) -> Region:
-        return render_region(parse_deployment(osdpl, schema), library, charts, partial=True)
+        region = render_region(parse_deployment(osdpl, schema), library, charts, partial=True)
+        refuse_reserved(region, reserved_release(settings))
+        return region
 
     rendered = RenderedRegion(render, charts=charts, clock=parts.clock)
     asked: set[RegionKey] = set()
@@ -49,8 +53,9 @@ def compose(parts: Parts) -> Container:
         parts.kube,
         parts.clock,
         containers=(name for name in settings.containers if name != "core"),
-        namespace=settings.pod_namespace,
+        namespace=settings.region_namespace,
         changed=requeue_regions,
+        times=SilenceTimes(settings.lease_duration),
     )
     reconciler = DeploymentReconciler(
         kube=parts.kube,
@@ -69,7 +74,7 @@ def compose(parts: Parts) -> Container:
         return reconciler.reconcile((namespace, name))
 
     parts.queue.add(("charts", settings.region_namespace, "directories"), after=CHECK_EVERY)
-    parts.queue.add(("containers", settings.pod_namespace, "leases"))
+    parts.queue.add(("containers", settings.region_namespace, "leases"))
     return Container(
         name="core",
         watches=(

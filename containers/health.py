@@ -22,7 +22,7 @@ def main() -> None:
 
 
 def compose(parts: Parts) -> Container:
-    """Wires the watches of workloads to the store of what they tell, and both to the region's status."""
+    """Wires the watches of workloads to the store of what they report, and both to the region's status."""
     settings = parts.settings
     store = ObjectStore(parts.kube, parts.clock, settings.region_namespace, PARSERS)
     asked: set[RegionKey] = set()

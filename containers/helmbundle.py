@@ -9,6 +9,7 @@ from containers.charts import CHECK_EVERY, chart_store, check_charts
 from containers.composition import Parts, run
 from containers.helm import helm_client
 from containers.keys import owner_key, region_key
+from controller.adapters.charts.source import ChartStore
 from controller.adapters.helm.release_records import SecretRecords
 from controller.adapters.kubernetes.metadata_watch import MetadataWatches
 from controller.adapters.kubernetes.watches import Watch
@@ -25,6 +26,7 @@ from controller.reconcile.releases.ports import BundleListeners, BundleSettings,
 from controller.reconcile.shared.installation_key import InstallationKey
 from controller.reconcile.shared.object_store import ObjectStore
 from controller.reconcile.shared.status_metrics import measured_bundle
+from controller.settings import reserved_release
 
 
 def main() -> None:
@@ -35,12 +37,10 @@ def main() -> None:
 def compose(parts: Parts) -> Container:
     """Wires the reconciler of bundles to Helm, its records and the charts of the image."""
     settings, queue = parts.settings, parts.queue
-    helm = helm_client(settings, parts.kube, parts.connection.kubeconfig)
-    key = InstallationKey(parts.kube, parts.randomness, settings.region_namespace)
     records = SecretRecords(parts.kube)
     jobs = ObjectStore(parts.kube, parts.clock, settings.region_namespace, {JOB: parse_hook_job})
     slots = ActionSlots(settings.concurrency, parts.metrics, waiters=settings.hook_waiters)
-    hook_news = HookEventFilter(
+    hook_events = HookEventFilter(
         jobs, slots, lambda bundle, after: queue.add(("bundle", *bundle), after=after)
     )
 
@@ -52,39 +52,13 @@ def compose(parts: Parts) -> Container:
         if changes.concerns_reconcile(event, obj):
             queue.add(("bundle", str(obj["metadata"]["namespace"]), str(obj["metadata"]["name"])))
 
-    watches = MetadataWatches(
-        parts.connection, parts.randomness, user_agent="openstack-controller/helmbundle"
-    )
-    drift = DriftWatch(
-        kube=parts.kube,
-        records=records,
-        watch=watches,
-        clock=parts.clock,
-        measures=parts.metrics,
-        look_again=lambda after: queue.add(("drift", settings.region_namespace, "objects"), after),
-        changed_bundle=lambda bundle: queue.add(("bundle", *bundle)),
-        pace=DriftRates(settings.drift_qps, settings.drift_resync, settings.drift_settle),
-    )
-    ports = ReleasePorts(
-        kube=parts.kube,
-        helm=helm,
-        records=records,
-        charts=charts,
-        clock=parts.clock,
-        events=parts.events,
-        digest_key=key.read,
-        measures=parts.metrics,
-    )
-    listeners = BundleListeners(
-        requeue=lambda bundle: queue.add(("bundle", *bundle)),
-        note_end=lambda bundle: queue.add(("bundle", *bundle), last=True),
-        learn=parts.log_secrets.learn,
-        abandon=lambda: exit_container(HELM_DETACHED),
-    )
+    drift = _drift_watch(parts, records)
     bundles = BundleReconciler(
-        ports,
-        BundleSettings(settings.resync, settings.history, settings.retry_cap),
-        listeners,
+        _release_ports(parts, records, charts),
+        BundleSettings(
+            settings.resync, settings.history, settings.retry_cap, reserved=reserved_release(settings)
+        ),
+        _listeners(parts),
         slots=slots,
         hooks=HookProgress(parts.kube, records, parts.clock, jobs),
         drift=drift,
@@ -101,7 +75,7 @@ def compose(parts: Parts) -> Container:
         watches=(
             Watch(HELMBUNDLE, owner_key, bundle_seen),
             Watch(OSDPL, region_key),
-            Watch(JOB, seen=hook_news.seen),
+            Watch(JOB, seen=hook_events.seen),
         ),
         reconcilers={
             "bundle": lambda namespace, name: bundles.reconcile((namespace, name)),
@@ -112,6 +86,47 @@ def compose(parts: Parts) -> Container:
         queue=queue,
         workers=4,
         background=(slots,),
+    )
+
+
+def _release_ports(parts: Parts, records: SecretRecords, charts: ChartStore) -> ReleasePorts:
+    key = InstallationKey(parts.kube, parts.randomness, parts.settings.region_namespace)
+    return ReleasePorts(
+        kube=parts.kube,
+        helm=helm_client(parts.settings, parts.kube, parts.connection.kubeconfig),
+        records=records,
+        charts=charts,
+        clock=parts.clock,
+        events=parts.events,
+        digest_key=key.read,
+        measures=parts.metrics,
+    )
+
+
+def _drift_watch(parts: Parts, records: SecretRecords) -> DriftWatch:
+    """Follows the objects of deployed releases by watches of their metadata alone."""
+    settings, queue = parts.settings, parts.queue
+    return DriftWatch(
+        kube=parts.kube,
+        records=records,
+        watch=MetadataWatches(
+            parts.connection, parts.randomness, user_agent="openstack-controller/helmbundle"
+        ),
+        clock=parts.clock,
+        measures=parts.metrics,
+        reconcile_after=lambda after: queue.add(("drift", settings.region_namespace, "objects"), after),
+        changed_bundle=lambda bundle: queue.add(("bundle", *bundle)),
+        pace=DriftRates(settings.drift_qps, settings.drift_resync, settings.drift_settle),
+    )
+
+
+def _listeners(parts: Parts) -> BundleListeners:
+    queue = parts.queue
+    return BundleListeners(
+        requeue=lambda bundle: queue.add(("bundle", *bundle)),
+        note_end=lambda bundle: queue.add(("bundle", *bundle), last=True),
+        learn=parts.log_secrets.learn,
+        abandon=lambda: exit_container(HELM_DETACHED),
     )
 
 

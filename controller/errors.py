@@ -61,7 +61,7 @@ class ObjectMissing(KubeError):
 
 
 class ObjectReplaced(ObjectMissing):
-    """The object that was read is gone, and another may have its name: a new look reads that one."""
+    """The object that was read is gone, and another may have its name: a new pass reads that one."""
 
 
 class Forbidden(KubeError):
@@ -128,6 +128,11 @@ class FieldsFixed(ControllerError):
     objects and fields, and the way out."""
 
 
+class ObjectsTaken(ControllerError):
+    """Objects that a release would make are there already and belong to others. The message names them, their
+    owners, and how one is handed over."""
+
+
 class ChartInvalid(ControllerError):
     """A chart cannot be had, loaded or rendered. The message names the chart, the cause and the remedy.
 
@@ -171,6 +176,14 @@ class SecretMissing(ControllerError):
         self.key = key
         what = f"release {release} needs it" if release else "it is referenced"
         super().__init__(f'Secret "{name}" has no key "{key}", and {what}')
+
+
+class SecretReserved(SecretMissing):
+    """A Secret is named that no value may come from, such as Helm's own records."""
+
+    def __init__(self, name: str, what: str) -> None:
+        super().__init__(name, "")
+        self.args = (f'Secret "{name}" is {what}, and is not given to values, repositories or services',)
 
 
 class CloudUnavailable(ControllerError):

@@ -23,7 +23,7 @@ from controller.domain.shared import metrics
 from controller.errors import ApiUnavailable, ControllerError, ObjectReplaced
 from controller.ports.metrics import Metrics
 from controller.ports.system import Clock
-from controller.reconcile.shared.lease import RENEW_EVERY, RETRY_EVERY, WriterLease
+from controller.reconcile.shared.lease import RETRY_EVERY, WriterLease
 from controller.reconcile.shared.work_queue import WorkQueue
 from controller.settings import Settings
 
@@ -49,7 +49,7 @@ REPLACED_RETRY_SECONDS = 1.0
 
 
 class Background(Protocol):
-    """Work that goes on beside the looks, on threads of its own."""
+    """Work that goes on beside the passes, on threads of its own."""
 
     def close(self) -> None:
         """Nothing more is begun."""
@@ -75,7 +75,7 @@ class Container:
     background: tuple[Background, ...] = ()
 
     def wind_down(self) -> None:
-        """Nothing more is begun but the looks that write down how work in the background has ended."""
+        """Nothing more is begun but the passes that write down how work in the background has ended."""
         self.queue.wind_down()
         for work in self.background:
             work.close()
@@ -159,28 +159,10 @@ def run_container(
         serve_endpoint(endpoint, settings.health_port, address=settings.health_address)
     keeper = _start("lease", _keep_lease, lease, container, tenure, ended, measures)
 
-    def watch() -> None:
-        try:
-            run_watches(
-                container.watches,
-                container.queue.add,
-                connection=connection,
-                namespace=settings.region_namespace,
-                identity=settings.pod_name,
-                signs=signs,
-            )
-        except BaseException as error:
-            # Told before the code is given: the main thread then ends the process at once.
-            reason = type(error).__name__
-            log.critical("the watches cannot go on: %s\n%s", reason, _stack(error), extra={"reason": reason})
-            raise
-        finally:
-            # A dead watcher ends Kopf; without watches the container is blind, and starts again.
-            codes.append(WATCHES_ENDED)
-
     # Not on the main thread: there Kopf would answer signals itself, and take seconds to wind down
     # what need not be wound down.
-    threading.Thread(target=watch, name="watch", daemon=True).start()
+    watched = (container, settings, connection, signs, codes)
+    threading.Thread(target=_watch, args=watched, name="watch", daemon=True).start()
     while not codes:
         time.sleep(STOP_CHECK_SECONDS)
     container.wind_down()
@@ -192,6 +174,28 @@ def run_container(
             lease.release()
     container.queue.close()
     return codes[0]
+
+
+def _watch(
+    container: Container, settings: Settings, connection: Connection, signs: SignsOfLife, codes: list[int]
+) -> None:
+    try:
+        run_watches(
+            container.watches,
+            container.queue.add,
+            connection=connection,
+            namespace=settings.region_namespace,
+            identity=settings.pod_name,
+            signs=signs,
+        )
+    except BaseException as error:
+        # Logged before the code is given: the main thread then ends the process at once.
+        reason = type(error).__name__
+        log.critical("the watches cannot go on: %s\n%s", reason, _stack(error), extra={"reason": reason})
+        raise
+    finally:
+        # A dead watcher ends Kopf; without watches the container is blind, and starts again.
+        codes.append(WATCHES_ENDED)
 
 
 def _comes_to_rest(container: Container, seconds: float, codes: Sequence[int]) -> bool:
@@ -229,7 +233,7 @@ def _endpoint(
     """Alive: its loop turns, its watches are heard of, its work goes on. Ready: it works, and goes on to."""
     return Endpoint(
         alive={
-            "loop": signs.loop_stands,
+            "loop": signs.loop_is_stuck,
             "watches": lambda: tenure.blind(signs),
             "queue": lambda: tenure.late(container),
         },
@@ -287,7 +291,7 @@ def _keep_lease(
         for number in range(container.workers):
             _start(f"worker-{number}", _work, container, measures)
         renewed = True
-        while not ended.wait(RENEW_EVERY if renewed else RETRY_EVERY):
+        while not ended.wait(lease.times.renew_every if renewed else RETRY_EVERY):
             renewed = lease.try_take(container.queue.longest())
     except BaseException as error:
         # Without this thread nothing renews, or nothing ever begins: a new process may do better.
@@ -315,7 +319,10 @@ def _fence(lease: WriterLease, ended: threading.Event) -> None:
     while not ended.wait(FENCE_EVERY):
         if lease.lost():
             # At once, without ceremony: a write from now on could meet another pod's.
-            log.error("the Lease is lost: another pod may hold it, or etcd was restored; this container ends")
+            log.error(
+                "the Lease is lost: another pod may hold it, it was deleted, or etcd was restored; "
+                "this container ends"
+            )
             exit_container(LEASE_LOST)
 
 

@@ -10,9 +10,11 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
+from controller.domain.api.keys import ReleaseKey
 from controller.domain.api.names import CONTAINERS
 from controller.domain.shared import backoff
 from controller.errors import ControllerError
+from controller.reconcile.shared.lease import LeaseTimes
 
 # Where a wheel puts them (setup.py).
 SHARE = Path("share") / "openstack-controller"
@@ -26,17 +28,23 @@ class SettingInvalid(ControllerError):
 class Settings:
     """What a container needs to know beyond the cluster.
 
-    `region_namespace`: where the osdpl, its bundles and releases live. `pod_namespace`: where our own
-    Leases live. `pod_name`: the holder's name in the Lease. `containers`: those that the chart deploys.
+    `region_namespace`: where the osdpl, its bundles and releases live, and our Leases, which make us the only
+    ones to write there. `pod_namespace` and `pod_name`: the holder in the Lease. `containers`: those that the
+    chart deploys.
     `concurrency`: Helm actions at a time; `hook_waiters`: those that only wait for their hooks, beside
     these. `helm_binary`: the program of Helm 4 that actions run, None for Helm's library within the
     container. `qps`: Helm's requests per second to the API server. `history`: revisions kept of a release.
     `retry_cap`: the longest pause between tries of an action that fails, in seconds.
     `chart_cache`: where charts pulled from repositories are kept. `resync`: seconds between passes
-    without an event. `pod_image`: the image that we run, for pods of our own.
+    without an event. `own_release`: the release that the controller itself was installed as, in
+    `pod_namespace`; empty where it is none. `pod_image`: the image that we run, for pods of our own.
     `health_port`: liveness, readiness and metrics on this port, 0 for none, of `health_address`, empty for
     all addresses of the pod. `probe_seconds`: how often the region's own services are asked how they do,
     0 for never. `stop_within`: how long what is under way may take to end after a signal, in seconds.
+
+    `lease_duration`: seconds that a container's Lease keeps others out after its last renewal. `chart_pull`:
+    seconds that one pull from a repository may take. `observe_every`: seconds between two passes over the
+    hosts in OpenStack without an event.
 
     `drift_resync`: seconds between comparisons of all objects of a release with its manifest, `drift_qps`:
     objects compared per second, `drift_settle`: seconds after a release was deployed before that begins.
@@ -51,6 +59,7 @@ class Settings:
     crds_dir: Path
     chart_cache: Path
     pod_image: str
+    own_release: str
     health_port: int
     health_address: str
     probe_seconds: float
@@ -66,6 +75,9 @@ class Settings:
     drift_resync: float
     drift_qps: float
     drift_settle: float
+    lease_duration: int
+    chart_pull: float
+    observe_every: float
     version: str
 
 
@@ -87,6 +99,7 @@ def read_settings(environment: Mapping[str, str] | None = None) -> Settings:
         crds_dir=Path(env.get("CRDS_DIR") or shipped / "charts" / "openstack-controller" / "files" / "crds"),
         chart_cache=Path(env.get("CHART_CACHE_DIR") or Path(tempfile.gettempdir()) / "osctl-charts"),
         pod_image=env.get("POD_IMAGE") or "openstack-controller",
+        own_release=env.get("OWN_RELEASE") or "",
         health_port=int(_number(env, "HEALTH_PORT", 0, 0, 65535)),
         health_address=env.get("HEALTH_ADDRESS") or "",
         probe_seconds=_number(env, "PROBE_SECONDS", 0, 0, 3600),
@@ -102,8 +115,16 @@ def read_settings(environment: Mapping[str, str] | None = None) -> Settings:
         drift_resync=_number(env, "DRIFT_RESYNC_SECONDS", 3600, 60, 7 * 86400),
         drift_qps=_number(env, "DRIFT_QPS", 20, 1, 1000),
         drift_settle=_number(env, "DRIFT_SETTLE_SECONDS", 10, 0, 3600),
+        lease_duration=int(_number(env, "LEASE_DURATION_SECONDS", LeaseTimes().duration, 15, 60)),
+        chart_pull=_number(env, "CHART_PULL_SECONDS", 120, 10, 3600),
+        observe_every=_number(env, "OPENSTACK_OBSERVE_SECONDS", 10, 2, 600),
         version=env.get("CONTROLLER_VERSION") or version("openstack-controller"),
     )
+
+
+def reserved_release(settings: Settings) -> ReleaseKey | None:
+    """The controller's own installation, which none of its bundles may have; None where it is no release."""
+    return (settings.pod_namespace, settings.own_release) if settings.own_release else None
 
 
 def shipped_files() -> Path:

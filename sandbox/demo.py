@@ -16,6 +16,7 @@ from sandbox.paths import SOURCE
 
 NAME = "demo"
 NAMESPACE = "openstack"
+CONTROLLER_NAMESPACE = "openstack-controller"
 RELEASE = SERVICE_ACCOUNT
 ROOT = SOURCE.parent
 CHART = ROOT / "charts" / "openstack-controller"
@@ -37,8 +38,9 @@ def controllers_of(box: Sandbox) -> Controllers:
     """The demo's controllers; they end with the sandbox."""
     return Controllers(
         box,
-        NAMESPACE,
+        CONTROLLER_NAMESPACE,
         box.layout.directory / "controllers",
+        region_namespace=NAMESPACE,
         containers=existing_containers(),
         owner=box.layout.directory,
     )
@@ -49,7 +51,7 @@ def install_chart(box: Sandbox, containers: Sequence[str] = ALL_CONTAINERS) -> N
     disabled = [name for name in ALL_CONTAINERS if name not in containers]
     settings = [f"--set=containers.{name}.enabled=false" for name in disabled]
     command = [str(box.helm), "upgrade", "--install", RELEASE, str(CHART)]
-    command += ["--namespace", NAMESPACE, "--create-namespace", *settings]
+    command += ["--namespace", CONTROLLER_NAMESPACE, "--create-namespace", *settings]
     environment = {"HOME": str(box.layout.directory), "KUBECONFIG": str(box.kubeconfig)}
     try:
         answer = subprocess.run(

@@ -8,7 +8,16 @@ import sys
 from pathlib import Path
 
 from sandbox.cluster import Sandbox, take_down
-from sandbox.demo import CHART, NAMESPACE, RELEASE, ROOT, Tell, apply_region, install_chart
+from sandbox.demo import (
+    CHART,
+    CONTROLLER_NAMESPACE,
+    NAMESPACE,
+    RELEASE,
+    ROOT,
+    Tell,
+    apply_region,
+    install_chart,
+)
 from sandbox.errors import SandboxError
 from sandbox.images.build import CONTROLLER_NAME, ensure_controller_image, ensure_image
 from sandbox.images.names import names_of_recipes
@@ -56,7 +65,8 @@ def run_real_demo(box: Sandbox, tell: Tell) -> None:
     tell(f"installing the chart {CHART.relative_to(ROOT)} with Helm")
     install_chart(box)
     wanted = f"--timeout={PATIENCE:.0f}s"
-    box.kubectl("rollout", "status", f"deployment/{RELEASE}", "--namespace", NAMESPACE, wanted, timeout=600)
+    deployment = (f"deployment/{RELEASE}", "--namespace", CONTROLLER_NAMESPACE)
+    box.kubectl("rollout", "status", *deployment, wanted, timeout=600)
     tell(f"osctl apply -f {EXAMPLE.relative_to(ROOT)} --wait")
     apply_region(box, EXAMPLE, READY_SECONDS)
 
@@ -77,7 +87,7 @@ The region runs, in real pods. In a shell:
 See it
   osctl status
   kubectl -n {NAMESPACE} get osdpl,hb,pods
-  kubectl -n {NAMESPACE} logs deploy/{RELEASE} -c core
+  kubectl -n {CONTROLLER_NAMESPACE} logs deploy/{RELEASE} -c core
 
 Break it: what was there comes back
   kubectl -n {NAMESPACE} delete pod mariadb-server-0

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import os
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 # First of all: whoever loads Helm's library first decides under which name it writes.
@@ -18,3 +20,10 @@ PATIENT = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("same-every-time", PATIENT, derandomize=True, max_examples=30)
 settings.register_profile("searching", PATIENT, print_blob=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same-every-time"))
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """What was imported and collected stays until the end: no need to look through it again and again."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000)

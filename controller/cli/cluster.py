@@ -44,12 +44,12 @@ class Cluster:
             raise ObjectMissing(f"there is no {what} {where}{_listing(regions) if name else ''}")
         raise ObjectMissing(f"there are several regions: give name and namespace{_listing(chosen)}")
 
-    def choose_region(self, wanted: str = "") -> RegionName:
-        """The region that an object of no namespace is to name: `wanted` ([NAMESPACE/]NAME), or the only one.
+    def choose_region(self, named: str = "") -> RegionName:
+        """The region that an object of no namespace is to name: `named` ([NAMESPACE/]NAME), or the only one.
 
         Raises ObjectMissing, naming those that there are, unless it is exactly one.
         """
-        namespace, _, name = wanted.rpartition("/")
+        namespace, _, name = named.rpartition("/")
         if namespace:
             if self.kube.get(OSDPL, name, namespace) is None:
                 text = f'there is no OpenStackDeployment "{name}" in namespace "{namespace}"'

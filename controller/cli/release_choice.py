@@ -1,4 +1,4 @@
-"""Chooses releases of a region by name, and tells which there are when a name is wrong."""
+"""Chooses releases of a region by name, and shows which there are when a name is wrong."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from controller.errors import Problem, SpecInvalid
 from controller.render.region import RegionRelease
 
 
-def choose(region: OfflineRegion, wanted: Sequence[str] | None) -> tuple[RegionRelease, ...]:
+def choose(region: OfflineRegion, names: Sequence[str] | None) -> tuple[RegionRelease, ...]:
     """The releases of these names, all without a name. Raises SpecInvalid for a name that is none."""
     every = [release for bundle in region.region.bundles for release in bundle.releases]
-    if not wanted:
+    if not names:
         return tuple(every)
     known = [release.spec.name for release in every]
-    problems = [_unknown(name, known) for name in wanted if name not in known]
+    problems = [_unknown(name, known) for name in names if name not in known]
     if problems:
         raise SpecInvalid(problems)
-    return tuple(release for release in every if release.spec.name in wanted)
+    return tuple(release for release in every if release.spec.name in names)
 
 
 def _unknown(name: str, known: Sequence[str]) -> Problem:

@@ -39,7 +39,7 @@ def wait_for_releases(
 ) -> ExitCode:
     """Looks until every release has answered the request, or the time (seconds) is up.
 
-    A release that fails is told and waited for: the controller goes on trying.
+    A release that fails is reported and waited for: the controller goes on trying.
     """
     started, open_ = clock.monotonic(), dict.fromkeys(targets_of(targets))
     reported: dict[tuple[str, str, str], str] = {}
@@ -76,7 +76,7 @@ def targets_of(targets: Sequence[Target]) -> list[tuple[str, str, str]]:
 
 
 def _entry(cluster: Cluster, key: tuple[str, str, str]) -> Mapping[str, Any] | None:
-    """What the status says of the release; None while nobody can tell."""
+    """What the status says of the release; None while nobody knows."""
     namespace, bundle, release = key
     try:
         found = cluster.kube.get(HELMBUNDLE, bundle, namespace)

@@ -103,9 +103,9 @@ def _one(every: KubeObjects, name: str, found: KubeObjects, what: str) -> KubeOb
 
 
 def _releases(bundle: KubeObject) -> set[str]:
-    wanted = (bundle.get("spec") or {}).get("releases") or []
+    desired = (bundle.get("spec") or {}).get("releases") or []
     there = (bundle.get("status") or {}).get("releases") or []
-    return {str(one.get("name")) for one in (*wanted, *there)}
+    return {str(one.get("name")) for one in (*desired, *there)}
 
 
 def stamp(clock: Clock) -> str:

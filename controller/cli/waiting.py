@@ -1,4 +1,4 @@
-"""Waits until a region is Ready or gone, and tells how it goes meanwhile."""
+"""Waits until a region is Ready or gone, and reports how it goes meanwhile."""
 
 from __future__ import annotations
 
@@ -80,10 +80,10 @@ def _observe(
             found = None  # another one of the same name
         bundles = cluster.bundles(region)
         jobs = _jobs(cluster, meta["namespace"], bundles, clock)
-        troubles = pod_error(cluster.pods_of_jobs(meta["namespace"], lasting(jobs)))
+        errors = pod_error(cluster.pods_of_jobs(meta["namespace"], lasting(jobs)))
     except ApiUnavailable:
         return None
-    progress = tracker.observe(found, bundles, clock.monotonic(), jobs=jobs, errors=troubles)
+    progress = tracker.observe(found, bundles, clock.monotonic(), jobs=jobs, errors=errors)
     display.show(progress, explain_silence(found, progress.waited) if found is not None else "")
     return progress
 
@@ -99,14 +99,14 @@ def _decide(progress: ProgressSnapshot | None, goal: Goal) -> ExitCode | None:
     """The code to end with, None to go on."""
     if progress is None:
         return None
-    standing = progress.verdict.standing
+    outcome = progress.verdict.outcome
     if goal == Goal.DELETED:
-        return ExitCode.OK if standing == RegionOutcome.GONE and not progress.rows else None
-    if standing == RegionOutcome.READY or (goal == Goal.PLANNED and progress.verdict.planned):
+        return ExitCode.OK if outcome == RegionOutcome.GONE and not progress.rows else None
+    if outcome == RegionOutcome.READY or (goal == Goal.PLANNED and progress.verdict.planned):
         return ExitCode.OK
-    if standing == RegionOutcome.NEEDS_EDIT:
+    if outcome == RegionOutcome.NEEDS_EDIT:
         return ExitCode.NEEDS_EDIT
-    return ExitCode.REFUSED if standing == RegionOutcome.GONE else None
+    return ExitCode.REFUSED if outcome == RegionOutcome.GONE else None
 
 
 def _conclude(

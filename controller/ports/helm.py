@@ -10,6 +10,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from controller.domain.releases.drift import ObjectId
 from controller.domain.releases.volume_claims import VolumeId
 from controller.domain.values.chart_values import Values
 from controller.ports.kubernetes import KubeObject
@@ -26,8 +27,10 @@ class Revision:
     would tell. `ours`: the revision label fits the version, so this very revision was made by the controller
     and not by someone's `helm upgrade` or `helm rollback`.
 
+    `handed_over`: an operator has given the release, of which this is a record, to the bundles here.
+
     `origin` is the number in that label, 0 without one. `forced` and `asked` are labels of
-    `controller.domain.releases.requests`, `rolled_back_to`, `held` and `removing` as in
+    `controller.domain.releases.requests`, `rolled_back_to`, `desired_at_rollback` and `removing` as in
     `domain.release_state.Recorded`.
     """
 
@@ -43,9 +46,10 @@ class Revision:
     forced: str = ""
     asked: str = ""
     rolled_back_to: int = 0
-    held: str = ""
+    desired_at_rollback: str = ""
     removing: bool = False
     created: float = 0.0
+    handed_over: bool = False
 
 
 @dataclass(frozen=True)
@@ -120,8 +124,8 @@ class HelmClient(Protocol):
     """Helm's actions on one cluster. Safe from several threads, one action per release at a time.
 
     Never waits for workloads; a call lasts as long as the release's hooks. Raises HelmFailed,
-    HelmCancelled, ReleaseMissing, ChartInvalid (then nothing was changed, not even the history) and
-    ApiUnavailable.
+    HelmCancelled, ReleaseMissing, ChartInvalid and ObjectsTaken (then nothing was changed, not even the
+    history), and ApiUnavailable.
     """
 
     @property
@@ -135,7 +139,10 @@ class HelmClient(Protocol):
     def new_cancellation(self) -> Cancellation: ...
 
     def install(self, request: HelmRequest, cancellation: Cancellation | None = None) -> Revision:
-        """Makes the first revision; also again where all revisions so far have failed."""
+        """Makes the first revision; also again where all revisions so far have failed.
+
+        Neither this nor an upgrade takes an object that lacks Helm's marks of the release.
+        """
         ...
 
     def upgrade(self, request: HelmRequest, cancellation: Cancellation | None = None) -> Revision:
@@ -230,7 +237,7 @@ class ReleaseRecords(Protocol):
         """
         ...
 
-    def standing(
+    def required_objects(
         self, release: str, namespace: str, version: int, *, names: Collection[str] | None = None
     ) -> tuple[KubeObject, ...]:
         """The objects that must be there as long as that revision is the deployed one, as it sends them.
@@ -269,6 +276,17 @@ class ReleaseRecords(Protocol):
         To be called before the uninstall, whose end forgets which they are: claims end with the pods
         that use them. StatefulSets, which would make them again, are deleted first. Idempotent.
         """
+        ...
+
+    def leave_out(self, release: str, namespace: str, version: int, objects: Collection[ObjectId]) -> None:
+        """Takes these objects out of the manifest in that revision's record: Helm does not delete them then.
+
+        Idempotent. Does nothing where the record is gone.
+        """
+        ...
+
+    def hook_objects(self, release: str, namespace: str) -> Collection[ObjectId]:
+        """What the hooks of all revisions kept have made, or were about to make when they were cut off."""
         ...
 
     def keep_volumes(self, release: str, namespace: str, version: int, volumes: Collection[VolumeId]) -> None:

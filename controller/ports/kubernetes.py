@@ -172,7 +172,7 @@ class Kube(Protocol):
 
 
 class WatchSink(Protocol):
-    """Takes what a watch tells. Called on the watch's own thread, and must not wait."""
+    """Takes what a watch reports. Called on the watch's own thread, and must not wait."""
 
     def listed(self, resource: Resource, namespace: str, metadata: Sequence[Mapping[str, Any]]) -> None:
         """Everything that there is at this moment: what is not among it is gone."""

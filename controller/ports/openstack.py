@@ -46,7 +46,7 @@ class Cloud(Protocol):
         """Gives back its connections; a call that is under way ends as it would."""
         ...
 
-    # -- looks: a list is complete or not given at all
+    # -- reads: a list is complete or not given at all
 
     def compute_services(self) -> tuple[ComputeService, ...]: ...
 

@@ -5,7 +5,7 @@ core, `osctl render`, `explain` and `diff` all call `render_region`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -30,7 +30,7 @@ from controller.domain.values.catalogue import (
     decide_services,
     in_order_of_need,
 )
-from controller.domain.values.chart_values import DocumentPath, lookup, parse_path
+from controller.domain.values.chart_values import DocumentPath, Values, is_map, lookup
 from controller.domain.values.images import check_image_overrides, image_layer
 from controller.domain.values.layer_order import (
     LayerKind,
@@ -42,13 +42,14 @@ from controller.domain.values.layer_order import (
     spec_layers,
 )
 from controller.domain.values.library import Library, main_field_problems
-from controller.domain.values.merge import Layer, MergedValues, merge_layers, merge_onto, nearest_line
+from controller.domain.values.merge import Layer, MergedValues, merge_layers, merge_onto
 from controller.domain.values.password_guard import password_problems
 from controller.domain.values.service_template import RenderedTemplate, ServiceTemplates
 from controller.domain.values.template_input import RegionInput, ValueOf
 from controller.domain.values.typos import misspelt_keys
 from controller.errors import ChartInvalid, Problem, SpecInvalid
 from controller.render.chart_builds import ChartBuilds, ChartDefaults
+from controller.render.problems import located, not_checked
 
 _TEMPLATES = ServiceTemplates()
 _MISSING = object()
@@ -109,7 +110,7 @@ def render_region(
     try:
         return _RegionRenderer(deployment, library, charts, spec, partial=partial).render()
     except SpecInvalid as error:
-        raise SpecInvalid([_located(problem, spec) for problem in error.problems]) from error
+        raise SpecInvalid([located(problem, spec) for problem in error.problems]) from error
 
 
 def template_layers(
@@ -126,28 +127,16 @@ def template_layers(
     What other releases get is taken from `region`, or from `value_of`. Raises SpecInvalid, also when the
     deployment has no such release, and ChartInvalid.
     """
-    renderer = _RegionRenderer(deployment, library, charts, SpecSource(deployment.document))
-    renderer.done = {one.spec.name: one for bundle in region.bundles for one in bundle.releases}
-    renderer.owners = {one.spec.name: bundle.service for bundle in region.bundles for one in bundle.releases}
-    renderer.owners.update({chart: s for s in region.missing for chart in library.catalogue[s].charts})
+    owners = {one.spec.name: bundle.service for bundle in region.bundles for one in bundle.releases}
+    owners |= {chart: s for s in region.missing for chart in library.catalogue[s].charts}
+    done = {one.spec.name: one for bundle in region.bundles for one in bundle.releases}
+    spec = SpecSource(deployment.document)
+    renderer = _RegionRenderer(deployment, library, charts, spec, done=done, owners=owners)
     return renderer.written_by_templates(release, value_of)
-
-
-def _located(problem: Problem, spec: SpecSource) -> Problem:
-    """The problem with the line of its path, when the spec came from a file and no line is known yet."""
-    if problem.source or not spec.source or not problem.path.startswith("spec"):
-        return problem
-    line = nearest_line(spec.lines, parse_path(problem.path))
-    return Problem(problem.path, problem.message, problem.remedy, f"{spec.source}:{line or 1}")
 
 
 class _NotKnown(Exception):
     """A template asks for a value of a service that has errors: its own values cannot be known."""
-
-
-def _not_checked(services: Sequence[str], failed: Sequence[str]) -> Problem:
-    message = f"not checked because of errors in {', '.join(failed)}: {', '.join(services)}"
-    return Problem("spec", message, "mend those first, and validate again")
 
 
 @dataclass
@@ -168,6 +157,7 @@ class _RegionRenderer:
     partial: bool = False
     missing: dict[str, ChartInvalid] = field(default_factory=dict)
     without_chart: dict[str, ChartInvalid] = field(default_factory=dict)  # by release
+    read: dict[ChartRef, Values] = field(default_factory=dict)  # one rendering sees a chart as it was once
 
     @cached_property
     def builds(self) -> ChartBuilds:
@@ -193,9 +183,9 @@ class _RegionRenderer:
         region_input.value_of = value_of or region_input.value_of
         for entry in services:
             template = self._service_template(entry, region_input)
-            wanted = read_releases(template, entry).get(release)
-            if wanted is not None:
-                return tuple(self._template_layers(entry, wanted, region_input).values())
+            desired = read_releases(template, entry).get(release)
+            if desired is not None:
+                return tuple(self._template_layers(entry, desired, region_input).values())
         raise SpecInvalid([Problem("spec", f"has no release {release}")])
 
     def _prepared(self) -> tuple[tuple[ServiceEntry, ...], RegionInput]:
@@ -256,7 +246,7 @@ class _RegionRenderer:
             except _NotKnown:
                 self.unchecked.append(entry.name)
         if self.unchecked:
-            self.problems.append(_not_checked(self.unchecked, self.failed))
+            self.problems.append(not_checked(self.unchecked, self.failed))
         return bundles
 
     def _render_service(self, entry: ServiceEntry, region_input: RegionInput) -> RegionBundle:
@@ -266,9 +256,9 @@ class _RegionRenderer:
         self.owners.update(dict.fromkeys(releases, entry.name))
         problems: list[Problem] = []
         rendered: list[RegionRelease] = []
-        for release, wanted in releases.items():
+        for release, desired in releases.items():
             try:
-                rendered.append(self._render_release(entry, wanted, region_input))
+                rendered.append(self._render_release(entry, desired, region_input))
                 self.done[release] = rendered[-1]
             except ChartInvalid as error:
                 self.without_chart |= dict.fromkeys(releases, error)
@@ -289,26 +279,26 @@ class _RegionRenderer:
         return _TEMPLATES.render(name, self.library.templates[entry.name], region_input.context(entry))
 
     def _template_layers(
-        self, entry: ServiceEntry, wanted: ReleaseTemplate, region_input: RegionInput
+        self, entry: ServiceEntry, desired: ReleaseTemplate, region_input: RegionInput
     ) -> Mapping[LayerKind, Layer]:
         """What templates write for a release: for all releases, for encryption, and for its service."""
-        chart = self._chart(wanted.chart)
-        context = region_input.release_context(entry, wanted.name, chart.name, self.charts.defaults(chart))
+        chart = self._chart(desired.chart)
+        context = region_input.release_context(entry, desired.name, chart.name, self._defaults(chart))
         every, tls, service = LayerKind.EVERY_RELEASE, LayerKind.INTERNAL_TLS, LayerKind.SERVICE
         return {
             every: _template_layer(every, "every-release", self.library.every_release, context),
             tls: _template_layer(tls, "internal-tls", self.library.internal_tls, context),
-            service: wanted.layer(entry.name),
+            service: desired.layer(entry.name),
         }
 
     def _render_release(
-        self, entry: ServiceEntry, wanted: ReleaseTemplate, region_input: RegionInput
+        self, entry: ServiceEntry, desired: ReleaseTemplate, region_input: RegionInput
     ) -> RegionRelease:
-        release, chart = wanted.name, self._chart(wanted.chart)
-        defaults = self.charts.defaults(chart)
+        release, chart = desired.name, self._chart(desired.chart)
+        defaults = self._defaults(chart)
         spec = self.deployment.spec
         ours: Layers = {
-            **self._template_layers(entry, wanted, region_input),
+            **self._template_layers(entry, desired, region_input),
             **library_layers(self.library, spec.files, chart.name, defaults),
         }
         lower = merge_layers(defaults, in_order(self.builds.known_layers(chart, ours)))
@@ -329,8 +319,8 @@ class _RegionRenderer:
                 namespace=self.deployment.namespace,
                 chart=chart,
                 values=merged.overlay,
-                depends_on=wanted.depends_on,
-                timeout=wanted.timeout,
+                depends_on=desired.depends_on,
+                timeout=desired.timeout,
                 drift=drift,
                 drift_ignore=drift_ignore,
             ),
@@ -351,9 +341,15 @@ class _RegionRenderer:
             current = current.get(key) if isinstance(current, Mapping) else None
         return current
 
-    def _knows(self, chart: str, path: DocumentPath) -> bool:
-        """Whether the values.yaml of a chart has this key."""
-        return lookup(self.charts.defaults(self._chart(chart)), path, _MISSING) is not _MISSING
+    def _knows(self, chart: str, path: DocumentPath, *, a_map: bool = False) -> bool:
+        """Whether the values.yaml of a chart has this key, and a map there, if that is asked."""
+        found = lookup(self._defaults(self._chart(chart)), path, _MISSING)
+        return is_map(found) if a_map else found is not _MISSING
+
+    def _defaults(self, chart: ChartRef) -> Values:
+        if chart not in self.read:
+            self.read[chart] = self.charts.defaults(chart)
+        return self.read[chart]
 
     def _chart(self, name: str) -> ChartRef:
         return chart_of(self.deployment.spec.charts, self.library.catalogue, self.library.builds, name)
@@ -383,7 +379,7 @@ class _RegionRenderer:
 
     def _located_warnings(self) -> list[Problem]:
         unique = dict.fromkeys((*self.warnings, *proxy_warnings(self.deployment.spec.proxy)))
-        return [_located(warning, self.spec) for warning in unique]
+        return [located(warning, self.spec) for warning in unique]
 
     def _stop_on_problems(self) -> None:
         if self.problems:

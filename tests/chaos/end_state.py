@@ -10,6 +10,7 @@ from controller.adapters.charts.source import ChartStore
 from controller.adapters.helm.release_records import SecretRecords
 from controller.adapters.helm.sdk import SdkClient
 from controller.adapters.system.randomness import SystemRandomness
+from controller.domain.api.names import DIGEST_KEY_SECRET as KEY_SECRET
 from controller.domain.releases.bundle_object import parse_bundle
 from controller.ports.helm import HelmRequest
 from controller.ports.kubernetes import (
@@ -23,8 +24,7 @@ from controller.ports.kubernetes import (
     Resource,
     resource_of,
 )
-from controller.reconcile.releases.observe_release import want_release
-from controller.reconcile.shared.installation_key import NAME as KEY_SECRET
+from controller.reconcile.releases.observe_release import resolve_release
 from controller.reconcile.shared.installation_key import InstallationKey
 from controller.reconcile.shared.secret_values import SecretValues
 from tests.chaos.wishes import Wishes, every_stateful_name
@@ -99,7 +99,9 @@ class EndState:
         found = {}
         for obj in kube.list(HELMBUNDLE, namespace):
             for spec in parse_bundle(obj).spec.releases:
-                found[spec.name] = want_release(spec, SecretValues(kube, namespace), charts, key.read).digest
+                found[spec.name] = resolve_release(
+                    spec, SecretValues(kube, namespace), charts, key.read
+                ).digest
         return found
 
     def _rendered(self) -> dict[tuple[str, str], dict[str, Any]]:

@@ -27,12 +27,12 @@ CLAIM = "first-data"
 @pytest.fixture
 def world(sandbox: Sandbox, namespace: str, tmp_path: Path) -> Iterator[World]:
     with chaos(sandbox, namespace, tmp_path) as world:
-        wish(world, WITH)
+        set_release(world, WITH)
         world.wait_ready()
         yield world
 
 
-def wish(world: World, values: dict[str, Any], **more: Any) -> None:
+def set_release(world: World, values: dict[str, Any], **more: Any) -> None:
     world.apply_releases([world.release("first", "red", values)], **more)
 
 
@@ -49,7 +49,7 @@ def label(world: World) -> str | None:
     return found
 
 
-def told(world: World) -> list[str]:
+def reported(world: World) -> list[str]:
     [entry] = (world.bundle() or {})["status"]["releases"]
     return list(entry.get("kept") or [])
 
@@ -58,29 +58,29 @@ def assert_kept(world: World, uid: str) -> None:
     assert metadata(world)["uid"] == uid
     assert is_kept(metadata(world))
     assert label(world) == "first"
-    world.wait("the status tells it", lambda: told(world) == [CLAIM])
+    world.wait("the status tells it", lambda: reported(world) == [CLAIM])
 
 
 def assert_in_use(world: World, uid: str) -> None:
     assert metadata(world)["uid"] == uid
     world.wait("it is not known as kept any more", lambda: label(world) is None)
-    world.wait("the status tells it", lambda: told(world) == [])
+    world.wait("the status tells it", lambda: reported(world) == [])
 
 
 def test_a_claim_that_the_chart_drops_is_kept_and_taken_up_again(world: World) -> None:
     uid = metadata(world)["uid"]
-    wish(world, WITHOUT)
+    set_release(world, WITHOUT)
     world.wait_ready()
     assert_kept(world, uid)
-    wish(world, WITH)
+    set_release(world, WITH)
     world.wait_ready()
     assert_in_use(world, uid)
 
 
 def test_a_rollback_to_before_the_claim_keeps_it(world: World) -> None:
-    wish(world, WITHOUT)
+    set_release(world, WITHOUT)
     world.wait_ready()
-    wish(world, WITH)
+    set_release(world, WITH)
     world.wait_ready()
     uid = metadata(world)["uid"]
     before = max(version for version, _ in world.histories()["first"]) - 1
@@ -91,15 +91,15 @@ def test_a_rollback_to_before_the_claim_keeps_it(world: World) -> None:
 
 
 def test_with_volumes_delete_a_claim_goes_with_the_change(world: World) -> None:
-    wish(world, WITHOUT, volumes="Delete")
+    set_release(world, WITHOUT, volumes="Delete")
     world.wait("the claim is gone", lambda: world.kube.get(PVC, CLAIM, world.namespace) is None)
 
 
 def test_a_kept_claim_outlives_the_release_and_a_new_volume_policy(world: World) -> None:
     uid = metadata(world)["uid"]
-    wish(world, WITHOUT)
+    set_release(world, WITHOUT)
     world.wait_ready()
-    wish(world, WITHOUT, volumes="Delete")
+    set_release(world, WITHOUT, volumes="Delete")
     world.wait_ready()
     world.delete()
     world.wait_gone()
@@ -112,9 +112,9 @@ def test_a_wish_that_is_taken_back_after_a_kill_leaves_the_claim_in_use(world: W
         1, counts=lambda request: request.method == "PATCH" and CLAIM in request.target
     )
     stop.after = True
-    wish(world, WITHOUT)
+    set_release(world, WITHOUT)
     world.wait("the claim is marked", lambda: stop.reached)
-    wish(world, WITH)
+    set_release(world, WITH)
     world.kill()
     world.wait_ready()
     assert_in_use(world, uid)
@@ -122,9 +122,9 @@ def test_a_wish_that_is_taken_back_after_a_kill_leaves_the_claim_in_use(world: W
 
 def drop_and_take_up(world: World, uid: str, number: int, after: bool) -> bool:
     """Both changes, each killed at that write; whether there were such writes."""
-    dropped = killed(world, number, after, lambda: wish(world, WITHOUT), world.ready)
+    dropped = killed(world, number, after, lambda: set_release(world, WITHOUT), world.ready)
     assert_kept(world, uid)
-    taken = killed(world, number, after, lambda: wish(world, WITH), world.ready)
+    taken = killed(world, number, after, lambda: set_release(world, WITH), world.ready)
     assert_in_use(world, uid)
     return dropped or taken
 

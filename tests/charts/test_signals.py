@@ -69,8 +69,8 @@ def test_a_database_server_that_waits_for_the_others_ends_at_once(tmp_path: Path
             file.write(
                 f"10.77.0.25{peer} mariadb-server-{peer}.mariadb-discovery.openstack.svc.cluster.local\n"
             )
-    wish = merged(nest("pod.replicas.server", 3), nest("volume.chown_on_start", False))
-    server = pod("mariadb", "StatefulSet", "mariadb-server", tmp_path, net, values=wish)
+    values = merged(nest("pod.replicas.server", 3), nest("volume.chown_on_start", False))
+    server = pod("mariadb", "StatefulSet", "mariadb-server", tmp_path, net, values=values)
     (server.volume("mysql-data") / "mysql").mkdir()
     container = server.start("mariadb")
     waiting = server.volume("scratch") / "tmp" / "waiting"

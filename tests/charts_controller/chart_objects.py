@@ -48,7 +48,7 @@ def service_charts() -> list[str]:
         path.name
         for path in charts
         if path != CONTROLLER_CHART
-        and yaml.safe_load((path / "Chart.yaml").read_text()).get("type") != "library"
+        and yaml.load((path / "Chart.yaml").read_text(), yaml.CSafeLoader).get("type") != "library"
     )
 
 

@@ -21,8 +21,8 @@ from controller.reconcile.shared.status_metrics import measured_bundle
 from tests.charts_controller.promql import STEP, Series, Unsupported, evaluate, firing
 from tests.charts_controller.test_monitoring import ALERTS, DASHBOARD, KNOWN, PROCESS_METRICS, TARGET_LABELS
 
-SAMPLES: list[dict[str, Any]] = yaml.safe_load(
-    Path(__file__).with_name("alert_samples.yaml").read_text(encoding="utf-8")
+SAMPLES: list[dict[str, Any]] = yaml.load(
+    Path(__file__).with_name("alert_samples.yaml").read_text(encoding="utf-8"), yaml.CSafeLoader
 )
 # As a PodMonitor labels what it scrapes of a pod.
 TARGET = {

@@ -60,7 +60,7 @@ class Account:
         """Something of every role."""
         return (
             self.may("list", "nodes")
-            and self.may("create", "leases.coordination.k8s.io", self.namespace)
+            and self.may("create", "leases.coordination.k8s.io", self.region)
             and self.may("list", "openstackdeployments.osctl.dev", self.region)
             and self.may("list", "secrets", self.region)
         )
@@ -164,7 +164,6 @@ def test_in_the_region_the_account_may_do_its_work(
         ("impersonate", "serviceaccounts"),
         ("escalate", "roles.rbac.authorization.k8s.io"),
         ("bind", "roles.rbac.authorization.k8s.io"),
-        ("create", "leases.coordination.k8s.io"),
         ("delete", "endpoints"),
         ("patch", "horizontalpodautoscalers.autoscaling"),
         ("get", "namespaces"),
@@ -174,14 +173,19 @@ def test_in_the_region_the_account_may_do_no_more(account: Account, verb: str, r
     assert not account.may(verb, resource, account.region)
 
 
-def test_in_its_own_namespace_the_account_keeps_its_leases_and_reads_nothing(account: Account) -> None:
+def test_in_the_region_the_account_keeps_its_leases_and_no_others(account: Account) -> None:
     leases = "leases.coordination.k8s.io"
-    assert account.may("create", leases, account.namespace)
-    assert account.may("update", leases, account.namespace, "osctl-core")
-    assert not account.may("update", leases, account.namespace, "someone-elses")
-    assert not account.may("patch", leases, account.namespace, "osctl-core")
-    assert not account.may("delete", leases, account.namespace, "osctl-core")
+    assert account.may("create", leases, account.region)
+    assert account.may("update", leases, account.region, "osctl-core")
+    assert not account.may("update", leases, account.region, "someone-elses")
+    assert not account.may("patch", leases, account.region, "osctl-core")
+    assert not account.may("delete", leases, account.region, "osctl-core")
+
+
+def test_in_its_own_namespace_the_account_has_no_rights(account: Account) -> None:
     assert not account.may("get", "secrets", account.namespace)
+    assert not account.may("create", "leases.coordination.k8s.io", account.namespace)
+    assert not account.may("get", "leases.coordination.k8s.io", account.namespace, "osctl-core")
 
 
 def test_elsewhere_the_account_reads_nodes_and_nothing_else(account: Account) -> None:
@@ -200,11 +204,9 @@ def test_elsewhere_the_account_reads_nodes_and_nothing_else(account: Account) ->
         assert not account.may(verb, resource, "kube-system"), resource
 
 
-def test_with_the_region_elsewhere_leases_are_kept_here_and_the_installation_key_there(
-    account: Account,
-) -> None:
+def test_with_the_region_elsewhere_leases_and_the_installation_key_are_kept_there(account: Account) -> None:
     kube, region = PykubeClient(connect(account.kubeconfig)), account.region
-    lease = WriterLease(kube, SystemClock(), name="osctl-core", namespace=account.namespace, holder="pod-a")
+    lease = WriterLease(kube, SystemClock(), name="osctl-core", namespace=region, holder="pod-a")
     assert lease.try_take() and lease.try_take()
     key = InstallationKey(kube, SystemRandomness(), region).read()
     assert InstallationKey(kube, SystemRandomness(), region).read() == key

@@ -20,7 +20,9 @@ from tests.api.definitions import CRDS
 from tests.charts_controller.chart_objects import CONTROLLER_CHART, chart_rules, objects, service_charts
 
 CHART = Chart.load(CONTROLLER_CHART)
-DEFAULTS: Mapping[str, Any] = yaml.safe_load((CONTROLLER_CHART / "values.yaml").read_text(encoding="utf-8"))
+DEFAULTS: Mapping[str, Any] = yaml.load(
+    (CONTROLLER_CHART / "values.yaml").read_text(encoding="utf-8"), yaml.CSafeLoader
+)
 FORBIDDEN_VERBS = {"*", "escalate", "bind", "impersonate", "deletecollection", "approve", "sign"}
 
 
@@ -56,7 +58,7 @@ def test_the_definitions_are_installed_as_the_files_have_them() -> None:
     installed = {
         crd["metadata"]["name"]: crd for crd in _of("CustomResourceDefinition", _render(definitions=True))
     }
-    files = [yaml.safe_load(path.read_text(encoding="utf-8")) for path in CRDS.glob("*.yaml")]
+    files = [yaml.load(path.read_text(encoding="utf-8"), yaml.CSafeLoader) for path in CRDS.glob("*.yaml")]
     assert installed == {crd["metadata"]["name"]: crd for crd in files}
     assert len(files) == 3
 
@@ -109,6 +111,29 @@ def test_the_longest_pause_between_tries_is_a_setting() -> None:
         assert read_settings(_environment(containers["helmbundle"])).retry_cap == seconds
 
 
+@pytest.mark.parametrize(
+    ("setting", "field", "containers", "default", "other"),
+    [
+        (
+            "leaseDurationSeconds",
+            "lease_duration",
+            ("core", "helmbundle", "health", "secrets", "node"),
+            15,
+            60,
+        ),
+        ("chartPullSeconds", "chart_pull", ("core", "helmbundle"), 120, 600),
+        ("openstackObserveSeconds", "observe_every", ("node",), 10, 60),
+    ],
+)
+def test_times_that_depend_on_the_site_are_settings(
+    setting: str, field: str, containers: tuple[str, ...], default: int, other: int
+) -> None:
+    for settings, seconds in (({}, default), ({setting: other}, other)):
+        pod = {one["name"]: one for one in _pod(settings=settings)["containers"]}
+        for name in containers:
+            assert getattr(read_settings(_environment(pod[name])), field) == seconds
+
+
 def test_the_program_that_carries_out_releases_is_a_setting_of_helmbundle_alone() -> None:
     for settings, binary in (({}, None), ({"helmBinary": "/opt/helm"}, Path("/opt/helm"))):
         for container in _pod(settings=settings)["containers"]:
@@ -130,8 +155,38 @@ def test_the_pod_tells_a_container_who_it_is() -> None:
     }
 
 
-def test_the_region_is_the_charts_own_namespace_unless_said_otherwise() -> None:
-    assert _environment(_pod()["containers"][0])["REGION_NAMESPACE"] == "controllers"
+def test_the_region_has_a_namespace_of_its_own_unless_said_otherwise() -> None:
+    for region, namespace in (({}, "openstack"), ({"namespace": ""}, "controllers")):
+        assert _environment(_pod(region=region)["containers"][0])["REGION_NAMESPACE"] == namespace
+
+
+def test_the_account_is_in_no_namespace_in_which_something_is_rendered() -> None:
+    rendered = _render()
+    [account] = _of("ServiceAccount", rendered)
+    assert account["metadata"]["namespace"] == "controllers"
+    for role in _of("Role", rendered):
+        if any({"pods", "secrets"} & set(rule["resources"]) for rule in role["rules"]):
+            assert role["metadata"]["namespace"] == "openstack"
+
+
+def test_what_reaches_the_pod_are_probes_and_scrapes() -> None:
+    [policy] = _of("NetworkPolicy", _render())
+    [pod] = [one["spec"]["template"] for one in _of("Deployment", _render())]
+    assert policy["spec"]["podSelector"]["matchLabels"].items() <= pod["metadata"]["labels"].items()
+    assert policy["spec"]["policyTypes"] == ["Ingress"]
+    [rule] = policy["spec"]["ingress"]
+    ports = {port["name"] for one in pod["spec"]["containers"] for port in one["ports"]}
+    assert {port["port"] for port in rule["ports"]} == ports and "from" not in rule
+
+
+def test_what_reaches_the_pod_and_what_it_reaches_can_be_narrowed_or_left_to_others() -> None:
+    monitoring = {"namespaceSelector": {"matchLabels": {"name": "monitoring"}}}
+    given = {"from": [monitoring], "egress": [{"ports": [{"port": 443}]}]}
+    [policy] = _of("NetworkPolicy", _render(networkPolicy=given))
+    assert policy["spec"]["ingress"][0]["from"] == [monitoring]
+    assert policy["spec"]["policyTypes"] == ["Ingress", "Egress"]
+    assert policy["spec"]["egress"] == given["egress"]
+    assert _of("NetworkPolicy", _render(networkPolicy={"enabled": False})) == []
 
 
 def test_every_container_is_probed_on_a_port_of_its_own() -> None:
@@ -234,9 +289,10 @@ def test_every_object_tells_what_it_belongs_to() -> None:
         assert obj["metadata"]["labels"]["app.kubernetes.io/name"] == "openstack-controller"
 
 
-def test_the_regions_namespace_is_made_only_when_asked_and_kept() -> None:
-    assert _of("Namespace", _render(region={"namespace": "openstack"})) == []
-    [namespace] = _of("Namespace", _render(region={"namespace": "openstack", "createNamespace": True}))
+def test_the_regions_namespace_is_made_and_kept() -> None:
+    assert _of("Namespace", _render(region={"createNamespace": False})) == []
+    assert _of("Namespace", _render(region={"namespace": "controllers"})) == []
+    [namespace] = _of("Namespace", _render())
     assert namespace["metadata"]["name"] == "openstack"
     assert namespace["metadata"]["annotations"] == {"helm.sh/resource-policy": "keep"}
 
@@ -275,14 +331,14 @@ def test_in_the_whole_cluster_nodes_and_their_maintenances_are_served_and_nothin
     }
 
 
-def test_rights_are_bound_to_the_one_account_in_two_namespaces_and_for_events_of_nodes() -> None:
+def test_rights_are_bound_to_the_one_account_in_the_region_and_for_events_of_nodes() -> None:
     rendered = _render(region={"namespace": "openstack"})
     bindings = [obj for obj in rendered if obj["kind"] in ("RoleBinding", "ClusterRoleBinding")]
     account = {"kind": "ServiceAccount", "name": "osctl", "namespace": "controllers"}
     assert [binding["subjects"] for binding in bindings] == [[account]] * len(bindings)
     roles = {(obj["metadata"]["namespace"], obj["metadata"]["name"]) for obj in _of("Role", rendered)}
     assert roles == {
-        ("controllers", "osctl-leases"), ("openstack", "osctl-region"), ("openstack", "osctl-helm"),
+        ("openstack", "osctl-leases"), ("openstack", "osctl-region"), ("openstack", "osctl-helm"),
         ("default", "controllers-osctl-node-events"),
     }  # fmt: skip
     bound = {(obj["metadata"]["namespace"], obj["roleRef"]["name"]) for obj in _of("RoleBinding", rendered)}
@@ -299,7 +355,7 @@ def test_roles_can_be_left_to_someone_else() -> None:
     kinds = {
         obj["kind"] for obj in _render(rbac={"create": False}, serviceAccount={"create": False, "name": "x"})
     }
-    assert kinds == {"Deployment"}
+    assert kinds == {"Deployment", "Namespace", "NetworkPolicy"}
 
 
 def test_the_account_mounts_no_token_by_itself() -> None:

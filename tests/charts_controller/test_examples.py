@@ -12,7 +12,7 @@ from tests.charts_controller.chart_objects import CHARTS, CONTROLLER_CHART
 from tests.render.region import render
 
 EXAMPLES = [
-    (path, yaml.safe_load(path.read_text(encoding="utf-8")))
+    (path, yaml.load(path.read_text(encoding="utf-8"), yaml.CSafeLoader))
     for path in sorted((CONTROLLER_CHART / "examples").glob("*.yaml"))
 ]
 REGIONS = [(path.stem, obj["spec"]) for path, obj in EXAMPLES if obj["kind"] == "OpenStackDeployment"]

@@ -22,9 +22,9 @@ from tests.fakes.metrics import ALL_METRICS
 
 ROOT = Path(__file__).parents[2]
 MONITORING = CONTROLLER_CHART / "files" / "monitoring"
-GROUPS: list[dict[str, Any]] = yaml.safe_load((MONITORING / "alerts.yaml").read_text(encoding="utf-8"))[
-    "groups"
-]
+GROUPS: list[dict[str, Any]] = yaml.load(
+    (MONITORING / "alerts.yaml").read_text(encoding="utf-8"), yaml.CSafeLoader
+)["groups"]
 ALERTS: list[dict[str, Any]] = [rule for group in GROUPS for rule in group["rules"]]
 DASHBOARD: dict[str, Any] = json.loads((MONITORING / "dashboard.json").read_text(encoding="utf-8"))
 RUNBOOKS = ROOT / "docs" / "runbooks"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import secrets
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from controller.domain.api.names import RELEASE_NAMESPACE
 from sandbox.cluster import Sandbox
 from sandbox.errors import SandboxError
 from tests.cluster.region import CONTAINERS, Region
@@ -25,7 +27,9 @@ def shared_region(sandbox: Sandbox, tmp_path_factory: pytest.TempPathFactory) ->
     """One Ready region shared by the tests of one xdist group; each leaves it Ready."""
     namespace = f"test-{secrets.token_hex(4)}"
     sandbox.create_namespace(namespace, {})
-    for region in installed(sandbox, namespace, tmp_path_factory.mktemp("region")):
+    # Passes without a cause come often enough for a test to see some, and that they write nothing.
+    environment = {"RESYNC_SECONDS": "10"}
+    for region in installed(sandbox, namespace, tmp_path_factory.mktemp("region"), environment=environment):
         region.apply()
         region.wait_ready()
         yield region
@@ -58,6 +62,19 @@ def remove(region: Region) -> None:
         for name in sandbox.kubectl("-n", namespace, "get", kind, "-o", "name").split():
             _let_go(sandbox, namespace, name)
     region.helm("uninstall", f"osctl-{namespace}", "--ignore-not-found")
+    for name in _cluster_wide(sandbox, namespace):
+        sandbox.kubectl("delete", name, "--ignore-not-found", "--wait=false")
+
+
+def _cluster_wide(sandbox: Sandbox, namespace: str) -> list[str]:
+    """What releases of the namespace have left outside of it: no other region may have these names."""
+    kinds, label = "clusterroles,clusterrolebindings", "app.kubernetes.io/managed-by=Helm"
+    found = json.loads(sandbox.kubectl("get", kinds, "-l", label, "-o", "json"))["items"]
+    return [
+        f"{one['kind'].lower()}/{one['metadata']['name']}"
+        for one in found
+        if (one["metadata"].get("annotations") or {}).get(RELEASE_NAMESPACE) == namespace
+    ]
 
 
 def _let_go(sandbox: Sandbox, namespace: str, name: str) -> None:

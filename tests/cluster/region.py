@@ -85,7 +85,8 @@ class Region:
         )
         # The release's name is in the names of cluster-wide objects: one per namespace.
         name = f"osctl-{self.namespace}"
-        self.helm("upgrade", "--install", name, str(CHART), "--set", "crds.install=false", *settings)
+        own = f"region.namespace={self.namespace},crds.install=false"
+        self.helm("upgrade", "--install", name, str(CHART), "--set", own, *settings)
 
     def helm(self, *arguments: str) -> str:
         command = [str(self.sandbox.helm), "--kubeconfig", str(self.sandbox.kubeconfig)]

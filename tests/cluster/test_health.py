@@ -50,8 +50,8 @@ class Workloads:
         }
         self._patch_status("hb/compute", status)
         generation = region.osdpl()["metadata"]["generation"]
-        told = {"observedGeneration": generation, "appliedGeneration": generation}
-        self._patch_status(f"osdpl/{NAME}", told)
+        reported = {"observedGeneration": generation, "appliedGeneration": generation}
+        self._patch_status(f"osdpl/{NAME}", reported)
 
     def _patch_status(self, target: str, status: Mapping[str, Any]) -> None:
         patch = json.dumps({"status": status})
@@ -108,8 +108,8 @@ class Workloads:
 
         def reached() -> dict[str, Any] | None:
             entry = self.health(component)
-            told = all(word in str(entry.get("message")) for word in words)
-            return entry if entry.get("status") == status and told else None
+            reported = all(word in str(entry.get("message")) for word in words)
+            return entry if entry.get("status") == status and reported else None
 
         def show() -> str:
             return f"{json.dumps(self.region.status())}\n{self.region.controllers.log('health')[-2000:]}"
@@ -118,10 +118,10 @@ class Workloads:
         return found
 
     def wait_healthy(self) -> None:
-        def told() -> bool:
+        def reported() -> bool:
             return bool(self.region.condition("WorkloadsHealthy").get("status") == "True")
 
-        wait_until("healthy", told)
+        wait_until("healthy", reported)
 
 
 @pytest.fixture(scope="module")

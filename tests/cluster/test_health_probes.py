@@ -80,7 +80,7 @@ def give_credentials(region: Region, content: bytes) -> None:
 def test_the_region_is_asked_with_its_own_credentials_and_what_is_lost_is_told(
     region: Region, identity: FakeIdentity
 ) -> None:
-    def told(status: str, word: str = "") -> bool:
+    def reported(status: str, word: str = "") -> bool:
         found = (region.status().get("health") or {}).get("probes") or {}
         entry = found.get("endpoints") or {}
         return bool(entry.get("status") == status and word in str(entry.get("message")))
@@ -88,14 +88,14 @@ def test_the_region_is_asked_with_its_own_credentials_and_what_is_lost_is_told(
     def show() -> str:
         return f"{json.dumps(region.status(), indent=1)}\n{region.controllers.log('health')[-2000:]}"
 
-    wait_until("it waits for credentials", lambda: told("Progressing"), show=show)
+    wait_until("it waits for credentials", lambda: reported("Progressing"), show=show)
     give_credentials(region, identity.clouds())
-    wait_until("the endpoints answer", lambda: told("Ready"), show=show)
+    wait_until("the endpoints answer", lambda: reported("Ready"), show=show)
     identity.up = False
-    wait_until("a lost one is told", lambda: told("Unhealthy", "compute"), show=show)
+    wait_until("a lost one is told", lambda: reported("Unhealthy", "compute"), show=show)
     wait_until("it counts", lambda: region.condition("WorkloadsHealthy")["status"] == "False", show=show)
     identity.up = True
-    wait_until("it heals", lambda: told("Ready"), show=show)
+    wait_until("it heals", lambda: reported("Ready"), show=show)
     region.controllers.kill("health")
     region.controllers.start("health")
-    wait_until("it stays so after a restart", lambda: told("Ready"), show=show)
+    wait_until("it stays so after a restart", lambda: reported("Ready"), show=show)

@@ -29,8 +29,8 @@ def component(region: Region, application: str, name: str) -> dict[str, Any]:
 def all_ready(region: Region) -> bool:
     status = region.status()
     entries = [entry for components in status["health"].values() for entry in components.values()]
-    told = {entry["status"] for entry in entries}
-    return told == {"Ready"} and status["healthy"] == f"{len(entries)}/{len(entries)}"
+    reported = {entry["status"] for entry in entries}
+    return reported == {"Ready"} and status["healthy"] == f"{len(entries)}/{len(entries)}"
 
 
 def fail(region: Region, target: str, how: str | None) -> None:
@@ -51,11 +51,11 @@ def test_all_components_of_all_releases_are_told(shared_region: Region) -> None:
 
 
 def test_nodes_are_told_with_their_roles(shared_region: Region) -> None:
-    def told() -> bool:
+    def reported() -> bool:
         nodes = shared_region.status()["nodes"].values()
         return {entry["state"] for entry in nodes} == {"Ready"} and all(entry["roles"] for entry in nodes)
 
-    wait_until("all of them are Ready", told, show=lambda: json.dumps(shared_region.status()["nodes"]))
+    wait_until("all of them are Ready", reported, show=lambda: json.dumps(shared_region.status()["nodes"]))
     assert shared_region.condition("NodesReady")["status"] == "True"
 
 
@@ -64,7 +64,7 @@ def seconds_until_told(region: Region) -> float:
     fail(region, "deployment/keystone-api", "crash-loop")
     broken = audit.now()
     wait_until("not Ready", lambda: region.condition("Ready")["status"] == "False")
-    told = datetime.fromisoformat(region.condition("Ready")["lastTransitionTime"])
+    reported = datetime.fromisoformat(region.condition("Ready")["lastTransitionTime"])
 
     def cause_is_told() -> bool:
         ready = region.condition("Ready")
@@ -73,7 +73,7 @@ def seconds_until_told(region: Region) -> float:
     wait_until("the cause", cause_is_told, show=lambda: json.dumps(region.status()["conditions"]))
     fail(region, "deployment/keystone-api", None)
     region.wait_ready()
-    return (told - broken).total_seconds()
+    return (reported - broken).total_seconds()
 
 
 def test_ready_falls_within_ten_seconds_of_a_break_and_returns_unaided(shared_region: Region) -> None:
@@ -105,21 +105,21 @@ def watching(region: Region, path: Path) -> Iterator[list[dict[str, Any]]]:
     command += ["--namespace", region.namespace, "get", "osdpl", NAME, "--watch", "-o", "json"]
     states: list[dict[str, Any]] = []
 
-    def newest_is_told() -> bool:
+    def newest_is_reported() -> bool:
         newest = region.osdpl()["metadata"]["resourceVersion"]
-        return any(state["metadata"]["resourceVersion"] == newest for state in told_states(path))
+        return any(state["metadata"]["resourceVersion"] == newest for state in reported_states(path))
 
     with path.open("w") as output, subprocess.Popen(command, stdout=output) as process:
         try:
-            wait_until("the watch", newest_is_told)
+            wait_until("the watch", newest_is_reported)
             yield states
-            wait_until("the newest state is told", newest_is_told)
+            wait_until("the newest state is told", newest_is_reported)
         finally:
             process.terminate()
-    states += told_states(path)
+    states += reported_states(path)
 
 
-def told_states(path: Path) -> list[dict[str, Any]]:
+def reported_states(path: Path) -> list[dict[str, Any]]:
     """The states in the file, without one that is being written."""
     rest, decoder = path.read_text(encoding="utf-8").strip(), json.JSONDecoder()
     states = []
@@ -141,13 +141,13 @@ def test_an_edit_makes_ready_fall_and_return_once_when_its_rollout_is_seen(
         shared_region.edit(services={"cache": {"memcached": {"values": memory}}})
         shared_region.wait_ready()
     last = states[-1]["metadata"]["generation"]
-    told = []
+    reported = []
     for state in states:
         conditions = {entry["type"]: entry for entry in state["status"]["conditions"]}
         if conditions["Ready"].get("observedGeneration") == last:
-            told.append(conditions["Ready"]["status"])
-            if told[-1] == "True":
+            reported.append(conditions["Ready"]["status"])
+            if reported[-1] == "True":
                 healthy = conditions["WorkloadsHealthy"]
                 assert (healthy["status"], healthy["observedGeneration"]) == ("True", last)
-    assert "".join(word[0] for word in told).strip("F").strip("T") == "", told
-    assert (told[0], told[-1]) == ("False", "True")
+    assert "".join(word[0] for word in reported).strip("F").strip("T") == "", reported
+    assert (reported[0], reported[-1]) == ("False", "True")

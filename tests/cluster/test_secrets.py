@@ -30,7 +30,7 @@ def in_place(region: Region) -> bool:
     return bool(region.condition(CONDITION).get("status") == "True")
 
 
-def told(region: Region, text: str) -> bool:
+def reported(region: Region, text: str) -> bool:
     return text in region.condition(CONDITION).get("message", "")
 
 
@@ -60,7 +60,7 @@ def test_a_lost_secret_is_told_and_left_to_a_person(region: Region) -> None:
     saved = region.get("secret", "database-credentials")
     region.kubectl("delete", "secret", "database-credentials")
     region.edit(drift="Warn")
-    wait_until("the loss is told", lambda: told(region, "root-password"))
+    wait_until("the loss is told", lambda: reported(region, "root-password"))
     assert not any(name.startswith("database-credentials/") for name in region.secret_texts())
     kept = {key: saved["metadata"][key] for key in ("name", "namespace", "labels")}
     region.kubectl("create", "-f", "-", input=json.dumps({**saved, "metadata": kept}))

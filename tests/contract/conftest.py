@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -67,15 +67,6 @@ class Bench:
         volumes: VolumePolicy = "Retain",
     ) -> str:
         """As ours does; with a spec to make room for a new install."""
-        ports = ReleasePorts(
-            kube=self.kube,
-            helm=self.helm,
-            records=self.records,
-            charts=Charts(),
-            clock=SystemClock(),
-            events=NoEvents(),
-            digest_key=lambda: b"key",
-        )
         request = ActionRequest(
             Action.UNINSTALL,
             "identity",
@@ -86,7 +77,23 @@ class Bench:
             skip_hooks=skip_hooks,
             volumes=volumes,
         )
-        return uninstall(ports, request, cancellation or self.helm.new_cancellation())
+        return uninstall(self.ports(), request, cancellation or self.helm.new_cancellation())
+
+    def ports(self) -> ReleasePorts:
+        """As actions of ours are given them."""
+        return ReleasePorts(
+            kube=self.kube,
+            helm=self.helm,
+            records=self.records,
+            charts=Charts(),
+            clock=SystemClock(),
+            events=NoEvents(),
+            digest_key=lambda: b"key",
+        )
+
+    def beside(self, namespace: str) -> Bench:
+        """The same in another namespace."""
+        return replace(self, namespace=namespace)
 
     def request(
         self, release: str, values: Mapping[str, Any] | None = None, *, chart: str = "small", **more: Any

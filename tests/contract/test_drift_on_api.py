@@ -26,7 +26,7 @@ def deployed(bench: Bench, **values: Any) -> None:
 
 
 def drifted(bench: Bench, version: int = 1, rules: tuple[DriftIgnore, ...] = ()) -> dict[str, Drifted]:
-    objects = bench.records.standing("web", bench.namespace, version)
+    objects = bench.records.required_objects("web", bench.namespace, version)
     found = [compare(bench.kube, obj, "web", bench.namespace, rules).drifted for obj in objects]
     return {str(one.object): one for one in found if one is not None}
 
@@ -34,9 +34,9 @@ def drifted(bench: Bench, version: int = 1, rules: tuple[DriftIgnore, ...] = ())
 def corrected(bench: Bench, version: int = 1) -> list[Drifted]:
     """Puts everything right; what is left."""
     left = []
-    for obj in bench.records.standing("web", bench.namespace, version):
-        look = partial(compare, bench.kube, obj, "web", bench.namespace, ())
-        one = correct(bench.kube, look).remaining
+    for obj in bench.records.required_objects("web", bench.namespace, version):
+        compare_again = partial(compare, bench.kube, obj, "web", bench.namespace, ())
+        one = correct(bench.kube, compare_again).remaining
         left += [one] if one is not None else []
     return left
 
@@ -55,9 +55,9 @@ def test_a_release_as_helm_left_it_does_not_drift(bench: Bench) -> None:
     deployed(bench)
     wait_until(lambda: bench.kube.get(DEPLOYMENT, "web", bench.namespace)["status"], "it has a status")
     assert drifted(bench) == {}
-    kinds = {obj["kind"] for obj in bench.records.standing("web", bench.namespace, 1)}
+    kinds = {obj["kind"] for obj in bench.records.required_objects("web", bench.namespace, 1)}
     assert len(kinds) == 10
-    names = [obj["metadata"]["name"] for obj in bench.records.standing("web", bench.namespace, 1)]
+    names = [obj["metadata"]["name"] for obj in bench.records.required_objects("web", bench.namespace, 1)]
     assert "migrate" in names
     assert "once" not in names
 
@@ -150,7 +150,9 @@ def test_what_cannot_be_changed_back_is_refused_with_the_field(bench: Bench) -> 
     kubectl(bench, "delete", "service", "store")
     kubectl(bench, "create", "service", "clusterip", "store", "--tcp=80:80")
     kubectl(bench, "delete", "sts", "store", "--cascade=orphan")
-    other = next(o for o in bench.records.standing("web", bench.namespace, 1) if o["kind"] == "StatefulSet")
+    other = next(
+        o for o in bench.records.required_objects("web", bench.namespace, 1) if o["kind"] == "StatefulSet"
+    )
     other["spec"]["volumeClaimTemplates"][0]["spec"]["resources"]["requests"]["storage"] = "2Gi"
     kubectl(bench, "create", "-f", "-", text=json.dumps(other))
 

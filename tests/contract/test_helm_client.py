@@ -202,20 +202,6 @@ def test_upgrade_brings_back_a_deleted_object(bench: Bench) -> None:
     assert bench.config("web")["colour"] == "red"
 
 
-def test_install_takes_over_an_object_that_is_there(bench: Bench) -> None:
-    bench.kube.create(
-        {
-            "apiVersion": "v1",
-            "kind": "ConfigMap",
-            "metadata": {"name": "web", "namespace": bench.namespace},
-            "data": {"colour": "grey"},
-        }
-    )
-    bench.helm.install(bench.request("web", {"data": {"colour": "red"}}))
-
-    assert bench.config("web")["colour"] == "red"
-
-
 def test_objects_are_applied_under_helms_own_field_manager(bench: Bench) -> None:
     bench.helm.install(bench.request("web", {"data": {"colour": "red"}}))
 

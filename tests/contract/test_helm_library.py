@@ -43,7 +43,7 @@ def nowhere() -> helm_python.Config:
     ],
 )
 def test_the_options_we_need_are_known_to_the_library(function: str, options: dict[str, object]) -> None:
-    common = {"timeout_seconds": 1, "force_conflicts": True, "take_ownership": True, "description": "x"}
+    common = {"timeout_seconds": 1, "force_conflicts": True, "description": "x"}
     with pytest.raises(helm_python.HelmKubeError):
         helm_library.call(
             function, nowhere(), "web", {**common, **options}, chart=str(CHARTS / "small"), values="{}"

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from controller.domain.api.names import HELD_DIGEST_LABEL, REVISION_LABEL, ROLLED_BACK_TO_LABEL
+from controller.domain.api.names import DESIRED_AT_ROLLBACK_LABEL, REVISION_LABEL, ROLLED_BACK_TO_LABEL
 from controller.errors import HelmCancelled, HelmFailed, ReleaseMissing
 from tests.contract.conftest import Bench, wait_until
 
@@ -22,13 +22,13 @@ def test_a_rollback_has_the_labels_of_the_revision_it_goes_back_to_until_they_ar
     assert (newest.version, newest.status, newest.digest) == (3, "deployed", "a" * 40)
     assert (newest.ours, newest.origin, newest.rolled_back_to) == (False, 1, 0)
 
-    labels = {REVISION_LABEL: "3", ROLLED_BACK_TO_LABEL: "1.3", HELD_DIGEST_LABEL: "b" * 40}
+    labels = {REVISION_LABEL: "3", ROLLED_BACK_TO_LABEL: "1.3", DESIRED_AT_ROLLBACK_LABEL: "b" * 40}
     bench.records.relabel("web", bench.namespace, 3, labels)
     newest = bench.helm.history("web", bench.namespace)[-1]
-    assert (newest.ours, newest.rolled_back_to, newest.held) == (True, 1, "b" * 40)
+    assert (newest.ours, newest.rolled_back_to, newest.desired_at_rollback) == (True, 1, "b" * 40)
 
     made = bench.helm.upgrade(bench.request("web", labels=bench.labelled(4, "b" * 40)))
-    assert (made.ours, made.rolled_back_to, made.held) == (True, 0, "")
+    assert (made.ours, made.rolled_back_to, made.desired_at_rollback) == (True, 0, "")
 
 
 def test_a_hanging_hook_of_a_rollback_ends_when_cancelled(bench: Bench) -> None:

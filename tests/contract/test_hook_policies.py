@@ -27,7 +27,7 @@ def upgrade(bench: Bench, outcome: str, cancellation: Cancellation | None = None
     request = bench.request("web", hook(outcome), timeout=300)
     token = cancellation or bench.helm.new_cancellation()
     hooks = bench.helm.render(request).hooks
-    delete_last_runs(bench.kube, hooks, "Upgrade", bench.namespace, cancellation=token, timeout=200)
+    delete_last_runs(bench.kube, hooks, "Upgrade", "web", bench.namespace, cancellation=token, timeout=200)
     bench.helm.upgrade(request, cancellation)
 
 

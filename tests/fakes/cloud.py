@@ -51,6 +51,8 @@ READS = frozenset(
 )
 
 
+# An address that all hosts have which were given none of their own.
+EVERYWHERE = "192.0.2.1"
 # Where Nova's vm_state is not the status in small letters.
 STATES = {"SHUTOFF": "stopped", "VERIFY_RESIZE": "resized"}
 # As Nova counts moves that are not over: one that waits to be confirmed is not.
@@ -79,6 +81,9 @@ class FakeCloud:
         self.held: dict[str, set[str]] = {}
         self.on_agents: dict[str, list[str]] = {}
         self.uncleaned: set[str] = set()
+        # By host, its address as Nova has it; and those that are in no cell yet.
+        self.addresses: dict[str, str] = {}
+        self.unmapped: set[str] = set()
         self.calls: list[tuple[str, str]] = []
         self.before: Callable[[str, str], None] = _nothing
         self.after: Callable[[str, str], None] = _nothing
@@ -205,7 +210,11 @@ class FakeCloud:
     def hypervisors(self) -> tuple[Hypervisor, ...]:
         self._called("hypervisors")
         counts = Counter(one.host for one in self.hosted.values())
-        return tuple(Hypervisor(host, counts[host]) for host in self.services)
+        return tuple(
+            Hypervisor(host, counts[host], self.addresses.get(host, EVERYWHERE))
+            for host in self.services
+            if host not in self.unmapped
+        )
 
     def network_agents(self) -> tuple[Agent, ...]:
         """Agents here report whenever they are asked for."""

@@ -163,11 +163,13 @@ class CloudServer:
 
     @_route("GET", "/compute/v2.1/os-hypervisors/detail")
     def _hypervisors(self, asked: Asked, body: Any) -> Answer:
-        self.cloud._called("hypervisors")
         on: dict[str, list[str]] = {}
         for one in self.cloud.hosted.values():
             on.setdefault(one.host, []).append(one.id)
-        listed = [shapes.hypervisor(host, on.get(host, []), one) for host, one in self.cloud.services.items()]
+        listed = [
+            shapes.hypervisor(one, on.get(one.host, []), self.cloud.services[one.host])
+            for one in self.cloud.hypervisors()
+        ]
         return self._page("hypervisors", listed, asked)
 
     @_route("GET", "/compute/v2.1/os-aggregates")
@@ -241,7 +243,10 @@ class CloudServer:
         if held is None:
             raise CloudRefused(f"No resource provider with uuid {provider} found", 404)
         used = {"resources": {"VCPU": 1, "MEMORY_MB": 512, "DISK_GB": 1}}
-        return 200, {"allocations": dict.fromkeys(held, used), "resource_provider_generation": 1}
+        return 200, {
+            "allocations": dict.fromkeys(held, used),
+            "resource_provider_generation": 1,
+        }
 
     @_route("DELETE", "/placement/allocations/*")
     def _free(self, consumer: str, asked: Asked, body: Any) -> Answer:

@@ -13,6 +13,7 @@ from controller.domain.shared.cloud_facts import (
     Agent,
     Aggregate,
     ComputeService,
+    Hypervisor,
     Migration,
     Server,
     VolumeService,
@@ -38,13 +39,14 @@ def service(one: ComputeService) -> dict[str, Any]:
     }
 
 
-def hypervisor(host: str, servers: list[str], one: ComputeService) -> dict[str, Any]:
+def hypervisor(known: Hypervisor, servers: list[str], one: ComputeService) -> dict[str, Any]:
+    host = known.host
     return {
         "id": f"provider-{host}",
         "hypervisor_hostname": host,
         "hypervisor_type": "QEMU",
         "hypervisor_version": 8002000,
-        "host_ip": "10.0.0.1",
+        "host_ip": known.address,
         "state": "up" if one.up else "down",
         "status": "enabled" if one.enabled else "disabled",
         "service": {"id": one.id, "host": host, "disabled_reason": one.reason or None},
@@ -178,6 +180,8 @@ def agent(one: Agent, load: int) -> dict[str, Any]:
     if one.kind == "L3 agent":
         configurations |= {"agent_mode": one.mode or "legacy", "handle_internal_only_routers": True}
         configurations |= {"routers": load, "ex_gw_ports": load, "interfaces": load, "floating_ips": 0}
+    if one.address:
+        configurations |= {"tunneling_ip": one.address, "tunnel_types": ["vxlan"]}
     return {
         "id": one.id,
         "agent_type": one.kind,

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from controller.adapters.helm.cancellation import CancellationToken
 from controller.adapters.helm.failures import failure
 from controller.adapters.helm.release_records import revision
 from controller.domain.api.names import HELM_FIELD_MANAGER, REMOVAL_LABEL
+from controller.domain.api.object_owner import is_marked
+from controller.domain.releases.drift import ObjectId
 from controller.domain.releases.hooks import EVENTS
 from controller.domain.releases.volume_claims import (
     KEEP,
@@ -36,6 +38,7 @@ from controller.ports.helm import (
 )
 from controller.ports.kubernetes import JOB, POD, Resource, resource_of
 from controller.reconcile.releases.drift.compare import as_sent
+from controller.reconcile.releases.drift.compare import identify as identify_object
 from tests.fakes.kube import FakeKube
 from tests.fakes.world import FakeClock
 
@@ -82,6 +85,7 @@ class _Record:
     values: Mapping[str, Any] = field(default_factory=dict)
     phases: dict[str, str] = field(default_factory=dict)
     objects: Sequence[Mapping[str, Any]] = ()
+    handed_over: bool = False
 
 
 class FakeHelm:
@@ -128,6 +132,10 @@ class FakeHelm:
     def labels(self, release: str) -> dict[str, str]:
         """Of the newest revision."""
         return dict(self._records[release][-1].labels)
+
+    def hand_over(self, release: str) -> None:
+        """Its owner gives it to the bundles here, by an annotation of the newest record."""
+        self._records[release][-1].handed_over = True
 
     def lose_newest(self, release: str) -> None:
         """Somebody deletes the newest record by hand."""
@@ -217,7 +225,13 @@ class FakeHelm:
         self, namespace: str, *, bundle: str = "", releases: Collection[str] = ()
     ) -> Mapping[str, tuple[Revision, ...]]:
         return {
-            name: tuple(revision(one.version, one.status, one.labels, self._clock.now()) for one in found)
+            name: tuple(
+                replace(
+                    revision(one.version, one.status, one.labels, self._clock.now()),
+                    handed_over=one.handed_over,
+                )
+                for one in found
+            )
             for name, found in list(self._records.items())
         }
 
@@ -245,7 +259,7 @@ class FakeHelm:
     def given_values(self, release: str, namespace: str, version: int) -> Values:
         return self._find(release, version).values
 
-    def standing(
+    def required_objects(
         self, release: str, namespace: str, version: int, *, names: Collection[str] | None = None
     ) -> tuple[dict[str, Any], ...]:
         record = self._find(release, version)
@@ -278,6 +292,18 @@ class FakeHelm:
         self.calls.append(("DeleteClaims", release))
         return ()
 
+    def leave_out(self, release: str, namespace: str, version: int, objects: Collection[ObjectId]) -> None:
+        record = self._find(release, version)
+        record.objects = [obj for obj in record.objects if identify_object(obj, namespace) not in objects]
+
+    def hook_objects(self, release: str, namespace: str) -> Collection[ObjectId]:
+        begun = {name for one in self._records.get(release, ()) for name in one.phases}
+        return {
+            identify_object(hook.job(namespace), namespace)
+            for hook in self.hooks_of.get(release, ())
+            if hook.name in begun
+        }
+
     def keep_volumes(self, release: str, namespace: str, version: int, volumes: Collection[VolumeId]) -> None:
         record = self._find(release, version)
         record.objects = [_as_kept(obj, namespace, volumes) for obj in record.objects]
@@ -302,6 +328,7 @@ class FakeHelm:
         labels: dict[str, str],
     ) -> Revision:
         self.calls.append((action, request.release))
+        self._refuse_foreign(action, request)
         found = self._records.setdefault(request.release, [])
         version = found[-1].version + 1 if found else 1
         record = _Record(version, f"pending-{action.lower()}", labels, request.values)
@@ -324,6 +351,25 @@ class FakeHelm:
         record.status = "deployed"
         del found[: -request.max_history]
         return revision(version, "deployed", labels, self._clock.now())
+
+    def _refuse_foreign(self, action: str, request: HelmRequest) -> None:
+        """As Helm does it at an install, and at an upgrade for what no revision had."""
+        if action == "Rollback":
+            return
+        space = request.namespace
+        known = {
+            identify_object(obj, space)
+            for one in self._records.get(request.release, ())
+            for obj in one.objects
+            if action == "Upgrade"
+        }
+        for obj in self.objects_of.get(request.release, ()):
+            object_ = identify_object(obj, space)
+            live = self._kube.get(resource_of(obj), object_.name, object_.namespace or None)
+            if live is None or object_ in known or is_marked(live["metadata"], request.release, space):
+                continue
+            text = "exists and cannot be imported into the current release: invalid ownership metadata"
+            raise failure(f'Unable to continue with install: {obj["kind"]} "{object_.name}" {text}')
 
     def _delete_dropped(self, before: Sequence[_Record], record: _Record, namespace: str) -> None:
         """What the revision deployed before had and this one has not goes, unless it says `keep` itself."""

@@ -104,6 +104,20 @@ class FakeKube:
         """The writes that changed an object."""
         return [request for request in self.writes if request.changed]
 
+    @property
+    def version(self) -> int:
+        """The resourceVersion of the last change."""
+        return self._revision
+
+    def changed_since(self, version: int, resource: Resource, namespace: str | None = None) -> KubeObjects:
+        """What a watch tells that goes on from there, deletions aside; not counted as a request."""
+        with self._lock:
+            return [
+                copied(obj)
+                for obj in self._select(resource, namespace, "", "")
+                if int(obj["metadata"]["resourceVersion"]) > version
+            ]
+
     def forget_requests(self) -> None:
         self.requests.clear()
 
@@ -277,10 +291,11 @@ class FakeKube:
     def _select(
         self, resource: Resource, namespace: str | None, labels: str, fields: str
     ) -> Iterator[KubeObject]:
-        kind, space = (resource.api_version, resource.kind), namespace if resource.namespaced else ""
-        found = [one for one in self._objects if one[:2] == kind and (not space or one[2] == space)]
+        api, kind, space = resource.api_version, resource.kind, namespace if resource.namespaced else ""
+        selects = bool(labels or fields)
+        found = [o for o in self._objects if o[1] == kind and o[0] == api and (not space or o[2] == space)]
         for stored in [self._objects[identity] for identity in sorted(found)]:
-            if matches_labels(stored.obj, labels) and matches_fields(stored.obj, fields):
+            if not selects or (matches_labels(stored.obj, labels) and matches_fields(stored.obj, fields)):
                 yield stored.obj
 
     def _next_version(self) -> str:

@@ -6,7 +6,7 @@ list-map's item, or `(("=", value),)` for a member of a set.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 from controller.domain.values.chart_values import copied
@@ -21,7 +21,7 @@ MISSING: Any = object()
 
 def paths(value: Any, schema: Schema, at: Path = ()) -> set[Path]:
     """Every path that an apply of `value` takes ownership of."""
-    if isinstance(value, Mapping) and value and not shapes.is_atomic_map(schema):
+    if isinstance(value, dict) and value and not shapes.is_atomic_map(schema):
         return set().union(
             *(paths(part, shapes.child(schema, key), (*at, key)) for key, part in value.items())
         )
@@ -41,7 +41,7 @@ def _item_index(value: list[Any], element: tuple[tuple[str, Any], ...]) -> int:
         if element[0][0] == "=":
             if item == element[0][1]:
                 return index
-        elif isinstance(item, Mapping) and all(item.get(name) == part for name, part in element):
+        elif isinstance(item, dict) and all(item.get(name) == part for name, part in element):
             return index
     return -1
 
@@ -50,7 +50,7 @@ def lookup(value: Any, path: Path) -> Any:
     """What lies at `path`, or MISSING."""
     for element in path:
         if isinstance(element, str):
-            if not isinstance(value, Mapping) or element not in value:
+            if not isinstance(value, dict) or element not in value:
                 return MISSING
             value = value[element]
         else:
@@ -77,7 +77,7 @@ def remove(value: Any, path: Path) -> None:
 
 def merged(live: Any, applied: Any, schema: Schema) -> Any:
     """`applied` laid over `live`; neither is changed."""
-    if isinstance(live, Mapping) and isinstance(applied, Mapping) and not shapes.is_atomic_map(schema):
+    if isinstance(live, dict) and isinstance(applied, dict) and not shapes.is_atomic_map(schema):
         result = {key: copied(part) for key, part in live.items()}
         for key, part in applied.items():
             result[key] = merged(live.get(key), part, shapes.child(schema, key))

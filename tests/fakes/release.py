@@ -16,7 +16,7 @@ NAMESPACE = "openstack"
 
 
 class ReleasesOnFake:
-    """`standing` of `controller.ports.helm.ReleaseRecords`, and what Helm does to the cluster."""
+    """`required_objects` of `controller.ports.helm.ReleaseRecords`, and what Helm does to the cluster."""
 
     def __init__(self, kube: FakeKube) -> None:
         self._kube = kube
@@ -30,7 +30,7 @@ class ReleasesOnFake:
         for obj in objects:
             self._kube.apply(as_sent(dict(obj), release, NAMESPACE), manager=HELM_FIELD_MANAGER)
 
-    def standing(
+    def required_objects(
         self, release: str, namespace: str, version: int, *, names: Collection[str] | None = None
     ) -> tuple[KubeObject, ...]:
         self.reads += 1

@@ -74,12 +74,12 @@ def of_crd(crd: Mapping[str, Any], version: str = "") -> Schema:
 
 def child(schema: Schema, key: str) -> Schema:
     """Schema of one key of a map."""
-    properties = schema.get("properties", {})
-    if key in properties:
+    properties = schema.get("properties")
+    if properties and key in properties:
         found: Schema = properties[key]
         return found
     extra = schema.get("additionalProperties")
-    return extra if isinstance(extra, Mapping) else OPEN
+    return extra if isinstance(extra, dict) else OPEN
 
 
 def items(schema: Schema) -> Schema:
@@ -107,9 +107,9 @@ def item_key(schema: Schema, item: Mapping[str, Any]) -> tuple[tuple[str, Any], 
 
 def with_defaults(value: Any, schema: Schema) -> Any:
     """A copy in which missing keys have the defaults of the schema."""
-    if isinstance(value, Mapping):
+    if isinstance(value, dict):
         filled = {key: with_defaults(part, child(schema, key)) for key, part in value.items()}
-        for key, part in schema.get("properties", {}).items():
+        for key, part in (schema.get("properties") or {}).items():
             if key not in filled and "default" in part:
                 filled[key] = with_defaults(copied(part["default"]), part)
         return filled
@@ -120,7 +120,7 @@ def with_defaults(value: Any, schema: Schema) -> Any:
 
 def undeclared(value: Any, schema: Schema, path: str = "") -> Iterator[str]:
     """Paths of keys that the schema neither declares nor leaves open."""
-    if isinstance(value, Mapping):
+    if isinstance(value, dict):
         closed = (
             "properties" in schema
             and not schema.get("x-kubernetes-preserve-unknown-fields")

@@ -20,7 +20,9 @@ from controller.domain.api.names import CONTAINERS
 ROOT = Path(__file__).parents[2]
 LOCKS = ("requirements.lock", "requirements-dev.lock")
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-CHART_VALUES = yaml.safe_load((ROOT / "charts" / "openstack-controller" / "values.yaml").read_text())
+CHART_VALUES = yaml.load(
+    (ROOT / "charts" / "openstack-controller" / "values.yaml").read_text(), yaml.CSafeLoader
+)
 
 
 @pytest.fixture(scope="module")

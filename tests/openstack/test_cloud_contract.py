@@ -12,6 +12,7 @@ import yaml
 from controller.adapters.openstack.client import OpenStackCloud, OpenStackClouds
 from controller.adapters.system.clock import SystemClock
 from controller.adapters.system.randomness import SystemRandomness
+from controller.domain.hosts.host_names import address
 from controller.domain.shared.cloud_facts import Migration, Server
 from controller.errors import CloudRefused, CloudUnavailable
 from sandbox.openstack.services import compute_name
@@ -144,6 +145,10 @@ def test_hosts_are_complete_and_count_their_servers(world: Any) -> None:
     assert [one.id for one in world.port.servers_on("cmp1")] == [id_]
     assert world.port.servers_on("cmp2") == ()
     assert world.port.allocations("cmp1") == (id_,)
+
+
+def test_hosts_tell_their_address(world: Any) -> None:
+    assert all(address(one.address) or one.address == "127.0.0.1" for one in world.port.hypervisors())
 
 
 def test_what_is_not_there_is_none(world: Any) -> None:

@@ -10,6 +10,7 @@ from tests.openstack.bed import MARK, Bed
 pytestmark = [
     pytest.mark.cluster,
     pytest.mark.openstack,
+    pytest.mark.sample,
     pytest.mark.xdist_group("openstack"),
     # On a machine with other work beside it the set-up of the cloud counts, too.
     pytest.mark.timeout(1500),
@@ -24,11 +25,11 @@ def test_a_cordoned_node_takes_no_servers_until_it_is_uncordoned(bed: Bed) -> No
     bed.kubectl("uncordon", "cmp1")
     bed.wait_service("cmp1", status="enabled")
 
-    def told() -> bool:
+    def reported() -> bool:
         node = bed.node("cmp1")
         return (node.get("reason"), node.get("compute")) == ("InService", "enabled, up")
 
-    wait_until("told", told, 180, bed.log)
+    wait_until("told", reported, 180, bed.log)
 
 
 @pytest.mark.exhaustive
@@ -38,8 +39,8 @@ def test_a_service_that_a_person_disabled_stays_as_it_is(bed: Bed) -> None:
     wait_until("the cordon is seen", lambda: bed.node("cmp1").get("reason") == "NodeCordoned", 90)
     assert bed.service("cmp1").disabled_reason == "broken fan"
     bed.kubectl("uncordon", "cmp1")
-    told = "DisabledByOthers"
-    wait_until("the uncordon is seen", lambda: bed.node("cmp1").get("reason") == told, 90)
+    reported = "DisabledByOthers"
+    wait_until("the uncordon is seen", lambda: bed.node("cmp1").get("reason") == reported, 90)
     assert bed.service("cmp1").status == "disabled"
 
 

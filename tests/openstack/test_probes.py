@@ -25,7 +25,7 @@ ASKED = Probed(dict.fromkeys(("endpoints", "compute-services", "network-agents",
 
 
 @pytest.fixture
-def look(cloud: Cloud) -> Iterator[Callable[[], dict[str, WorkloadVerdict]]]:
+def observe(cloud: Cloud) -> Iterator[Callable[[], dict[str, WorkloadVerdict]]]:
     """Gives what the probes say now; a round begins whenever one is due."""
     clouds = OpenStackClouds(SystemClock(), SystemRandomness())
     opened = clouds.open(yaml.safe_dump(cloud.clouds()).encode())
@@ -40,24 +40,24 @@ def all_ready(said: dict[str, WorkloadVerdict]) -> bool:
     return {verdict.health for verdict in said.values()} == {Health.READY}
 
 
-def test_a_region_that_is_well(look: Callable[[], dict[str, WorkloadVerdict]]) -> None:
-    wait_until("every probe is Ready", lambda: all_ready(look()), timeout=90, show=lambda: str(look()))
-    assert {name: verdict.ready for name, verdict in look().items() if not verdict.ready} == {}
+def test_a_region_that_is_well(observe: Callable[[], dict[str, WorkloadVerdict]]) -> None:
+    wait_until("every probe is Ready", lambda: all_ready(observe()), timeout=90, show=lambda: str(observe()))
+    assert {name: verdict.ready for name, verdict in observe().items() if not verdict.ready} == {}
 
 
 def test_a_service_that_is_gone_is_named_and_heals(
-    look: Callable[[], dict[str, WorkloadVerdict]], cloud: Cloud
+    observe: Callable[[], dict[str, WorkloadVerdict]], cloud: Cloud
 ) -> None:
-    wait_until("every probe is Ready", lambda: all_ready(look()), timeout=90)
+    wait_until("every probe is Ready", lambda: all_ready(observe()), timeout=90)
     cloud.kill("placement")
     try:
         lost = wait_until(
             "the endpoint is told",
-            lambda: (said := look()["endpoints"]).health == Health.UNHEALTHY and said,
+            lambda: (said := observe()["endpoints"]).health == Health.UNHEALTHY and said,
             timeout=90,
         )
         assert f"placement {cloud.url('placement')}" in lost.text
         assert lost.ready == lost.desired - 1
     finally:
         cloud.start("placement")
-    wait_until("every probe is Ready again", lambda: all_ready(look()), timeout=90)
+    wait_until("every probe is Ready again", lambda: all_ready(observe()), timeout=90)

@@ -143,14 +143,14 @@ def test_told_to_stop_it_is_not_ready_and_alive(running: _Running) -> None:
     assert running.ask("/healthz")[0] == 200
 
 
-def looked_at(look: Callable[[], float | None]) -> FakeMetrics:
-    """What is measured of one pass, which `look` stands for."""
+def metrics_of_pass(one_pass: Callable[[], float | None]) -> FakeMetrics:
+    """What is measured of one pass, which `one_pass` stands for."""
     measures, done = FakeMetrics(), threading.Event()
     queue: WorkQueue[Key] = WorkQueue(FakeClock(), FakeRandomness())
 
     def reconcile(*_: str) -> float | None:
         try:
-            return look()
+            return one_pass()
         finally:
             done.set()
 
@@ -166,7 +166,7 @@ def looked_at(look: Callable[[], float | None]) -> FakeMetrics:
 
 
 def test_a_look_is_measured() -> None:
-    measures = looked_at(lambda: None)
+    measures = metrics_of_pass(lambda: None)
     [(name, labels, _)] = measures.observed
     assert (name, labels) == (metrics.RECONCILE_DURATION.name, {"kind": "region", "result": "success"})
     assert measures.value(metrics.QUEUE_RETRIES, kind="region") is None
@@ -176,7 +176,7 @@ def test_a_look_that_fails_is_measured_as_a_failure_and_a_retry() -> None:
     def fail() -> None:
         raise ApiUnavailable("no answer")
 
-    measures = looked_at(fail)
+    measures = metrics_of_pass(fail)
     assert measures.observed[0][1] == {"kind": "region", "result": "error"}
     assert measures.value(metrics.QUEUE_RETRIES, kind="region") == 1
 
@@ -185,7 +185,7 @@ def test_what_was_replaced_during_a_look_is_no_failure(caplog: pytest.LogCapture
     def find_replaced() -> None:
         raise ObjectReplaced("OpenStackDeployment one is another object now")
 
-    measures = looked_at(find_replaced)
+    measures = metrics_of_pass(find_replaced)
     assert measures.observed[0][1] == {"kind": "region", "result": "success"}
     assert measures.value(metrics.QUEUE_RETRIES, kind="region") is None
     assert caplog.records == []
@@ -197,7 +197,7 @@ def test_an_error_that_nobody_foresaw_does_not_end_the_worker(caplog: pytest.Log
     def fail() -> None:
         raise KeyError(content)
 
-    measures = looked_at(fail)
+    measures = metrics_of_pass(fail)
     assert measures.value(metrics.QUEUE_RETRIES, kind="region") == 1
     assert content not in caplog.text
     assert {vars(record)["reason"] for record in caplog.records} == {"KeyError"}

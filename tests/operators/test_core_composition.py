@@ -16,7 +16,7 @@ from controller.adapters.system.metrics import PrometheusMetrics
 from controller.domain.api.conditions import find
 from controller.operator import Container
 from controller.ports.kubernetes import OSDPL
-from controller.reconcile.region.other_containers import CHECK_SECONDS, SILENT_AFTER
+from controller.reconcile.region.other_containers import CHECK_SECONDS, SilenceTimes
 from controller.reconcile.shared.work_queue import WorkQueue
 from controller.settings import read_settings
 from tests.fakes.kube import FakeKube
@@ -24,7 +24,7 @@ from tests.fakes.world import FakeClock, FakeRandomness
 from tests.reconcile.region.test_deployment import KEY, SilentEvents, deploy, deploy_all, osdpl
 from tests.reconcile.watched import DEFINITIONS
 
-LEASES: Key = ("containers", "controller", "leases")
+LEASES: Key = ("containers", "openstack", "leases")
 
 
 @pytest.fixture
@@ -69,7 +69,7 @@ def test_it_reads_the_leases_of_the_other_deployed_containers_from_its_start(
     assert core.queue.take() == LEASES
     assert core.reconcilers["containers"](*LEASES[1:]) == CHECK_SECONDS
     read = [(one.namespace, one.name) for one in kube.requests if one.kind == "Lease"]
-    assert read == [("controller", "osctl-helmbundle")]
+    assert read == [("openstack", "osctl-helmbundle")]
 
 
 def test_a_silent_container_has_the_region_looked_at(
@@ -78,7 +78,7 @@ def test_a_silent_container_has_the_region_looked_at(
     kube.create(osdpl())
     core.reconcilers["region"](*KEY)
     deploy_all(kube)
-    for _ in range(int(SILENT_AFTER / CHECK_SECONDS) + 2):
+    for _ in range(int(SilenceTimes().silent_after / CHECK_SECONDS) + 2):
         clock.advance(CHECK_SECONDS)
         core.reconcilers["containers"](*LEASES[1:])
     # The charts' files have their turn in between.

@@ -17,7 +17,7 @@ from controller.adapters.system.metrics import PrometheusMetrics
 from controller.errors import ApiUnavailable
 from controller.operator import WATCHES_ENDED, Container
 from controller.ports.kubernetes import HELMBUNDLE, LEASE
-from controller.reconcile.shared.lease import WriterLease
+from controller.reconcile.shared.lease import LeaseTimes, WriterLease
 from controller.reconcile.shared.work_queue import WorkQueue
 from controller.settings import read_settings
 from tests.contract.conftest import wait_until
@@ -52,7 +52,7 @@ class _Process:
 
     def _run(self) -> None:
         container = Container(
-            "helmbundle", (), {"bundle": self._look}, self.queue, workers=1, background=(self.slots,)
+            "helmbundle", (), {"bundle": self._reconcile}, self.queue, workers=1, background=(self.slots,)
         )
         code = operator.run_container(
             container,
@@ -64,7 +64,7 @@ class _Process:
         )
         self.codes.append(code)
 
-    def _look(self, namespace: str, name: str) -> float | None:
+    def _reconcile(self, namespace: str, name: str) -> float | None:
         if self.stuck:
             raise ApiUnavailable("no answer")
         if self.kube.get(HELMBUNDLE, name, namespace):
@@ -100,7 +100,7 @@ def process(monkeypatch: pytest.MonkeyPatch) -> Iterator[_Process]:
     monkeypatch.setattr(operator, "run_watches", lambda *_, **__: over.wait(DEADLINE))
     monkeypatch.setattr(signal, "signal", made.handlers.__setitem__)
     monkeypatch.setattr(operator, "STOP_CHECK_SECONDS", 0.01)
-    monkeypatch.setattr(operator, "RENEW_EVERY", 0.01)
+    monkeypatch.setattr(LeaseTimes, "renew_every", 0.01)
     yield made
     made.go.set()
     made.queue.close()

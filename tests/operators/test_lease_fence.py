@@ -15,7 +15,7 @@ from controller.domain.api.names import WORK_AGE_ANNOTATION
 from controller.operator import LEASE_BROKEN, LEASE_LOST, STUCK_AFTER, Container
 from controller.ports.kubernetes import LEASE
 from controller.ports.metrics import NoMetrics
-from controller.reconcile.shared.lease import GIVE_UP_AFTER, RENEW_EVERY, WriterLease
+from controller.reconcile.shared.lease import LeaseTimes, WriterLease
 from controller.reconcile.shared.work_queue import WorkQueue
 from tests.fakes.kube import FakeKube, Request
 from tests.fakes.world import FakeClock, FakeRandomness
@@ -60,8 +60,9 @@ class _Running:
 def running(monkeypatch: pytest.MonkeyPatch) -> Iterator[_Running]:
     made = _Running()
     monkeypatch.setattr(operator, "exit_container", made.exit)
-    for period in ("RENEW_EVERY", "RETRY_EVERY", "FENCE_EVERY"):
+    for period in ("RETRY_EVERY", "FENCE_EVERY"):
         monkeypatch.setattr(operator, period, 0.01)
+    monkeypatch.setattr(LeaseTimes, "renew_every", 0.01)
     yield made
     made.stop()
 
@@ -88,7 +89,7 @@ def test_a_renewal_that_hangs_does_not_outlive_the_lease(running: _Running) -> N
     hangs = _at_the_next_write(running.kube, hang)
     try:
         assert hangs.wait(DEADLINE)
-        running.clock.advance(GIVE_UP_AFTER + 1)
+        running.clock.advance(LeaseTimes().give_up_after + 1)
         assert running.exited.wait(DEADLINE)
         assert running.codes[0] == LEASE_LOST
     finally:
@@ -138,15 +139,15 @@ def test_work_that_does_not_end_is_told_on_the_lease_which_goes_on_being_renewed
     def hang(*_: str) -> None:
         answer.wait(DEADLINE)
 
-    def look(_: Request) -> None:
+    def hold_up(_: Request) -> None:
         lease = running.kube.get(LEASE, "osctl-core", "openstack")
         if WORK_AGE_ANNOTATION in ((lease or {}).get("metadata", {}).get("annotations") or {}):
             told.set()
-        running.clock.advance(RENEW_EVERY)
+        running.clock.advance(5)
 
     running.container = replace(running.container, reconcilers={"region": hang})
     running.queue.add(("region", "openstack", "one"))
-    running.kube.before_write = look
+    running.kube.before_write = hold_up
     running.start()
     try:
         assert told.wait(DEADLINE)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from sandbox.cluster import Sandbox
-from sandbox.demo import NAMESPACE, RELEASE
+from sandbox.demo import CONTROLLER_NAMESPACE, NAMESPACE, RELEASE
 from sandbox.demo_real import run_real_demo
 from sandbox.errors import SandboxError
 from sandbox.node.plan import cgroup_name
@@ -57,8 +57,8 @@ def client(region: Sandbox) -> Iterator[Callable[[str], str]]:
     region.kubectl("delete", *there, "pod/client")
 
 
-def items(box: Sandbox, kind: str, *selection: str) -> list[dict[str, Any]]:
-    found = json.loads(box.kubectl("get", kind, "--namespace", NAMESPACE, "--output=json", *selection))
+def items(box: Sandbox, kind: str, *selection: str, namespace: str = NAMESPACE) -> list[dict[str, Any]]:
+    found = json.loads(box.kubectl("get", kind, "--namespace", namespace, "--output=json", *selection))
     listed: list[dict[str, Any]] = found["items"]
     return listed
 
@@ -100,7 +100,7 @@ def test_the_region_serves_up_to_a_server(client: Callable[[str], str]) -> None:
 
 
 def test_the_controller_runs_as_its_chart_says(region: Sandbox) -> None:
-    (pod,) = items(region, "pods", "-l", f"app.kubernetes.io/name={RELEASE}")
+    (pod,) = items(region, "pods", "-l", f"app.kubernetes.io/name={RELEASE}", namespace=CONTROLLER_NAMESPACE)
     assert is_ready(pod)
     code = (
         "import os, pathlib\n"
@@ -108,7 +108,8 @@ def test_the_controller_runs_as_its_chart_says(region: Sandbox) -> None:
         "except OSError as error:\n    print(os.getuid(), error.errno)\n"
     )
     shown = region.kubectl(
-        *("exec", "--namespace", NAMESPACE, f"deploy/{RELEASE}", "-c", "core", "--"), *("python", "-c", code)
+        *("exec", "--namespace", CONTROLLER_NAMESPACE, f"deploy/{RELEASE}", "-c", "core", "--"),
+        *("python", "-c", code),
     )
     assert shown.split() == ["65532", "30"]
 
@@ -116,7 +117,9 @@ def test_the_controller_runs_as_its_chart_says(region: Sandbox) -> None:
 @pytest.mark.parametrize("container", CONTAINERS)
 def test_a_container_of_the_controller_that_is_killed_comes_again(region: Sandbox, container: str) -> None:
     def restarts() -> int:
-        (pod,) = items(region, "pods", "-l", f"app.kubernetes.io/name={RELEASE}")
+        (pod,) = items(
+            region, "pods", "-l", f"app.kubernetes.io/name={RELEASE}", namespace=CONTROLLER_NAMESPACE
+        )
         counts = {one["name"]: one for one in pod["status"]["containerStatuses"]}
         return int(counts[container]["restartCount"]) if counts[container]["ready"] else -1
 

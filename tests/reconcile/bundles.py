@@ -68,6 +68,7 @@ class Bench:
         self.measures = measures or NoMetrics()
         self.digest_key: Callable[[], bytes] = lambda: b"key"
         self.charts = Charts()
+        self.reserved: tuple[str, str] | None = None
         self.note_end: Callable[[tuple[str, str]], None] = self._requeue
         self.restart()
 
@@ -82,7 +83,7 @@ class Bench:
             records=self.helm,
             watch=self.watch,
             clock=self.clock,
-            look_again=lambda after: None,
+            reconcile_after=lambda after: None,
             changed_bundle=self._requeue,
             pace=DriftRates(),
         )
@@ -97,7 +98,7 @@ class Bench:
                 digest_key=self.digest_key,
                 measures=self.measures,
             ),
-            BundleSettings(resync=300.0),
+            BundleSettings(resync=300.0, reserved=self.reserved),
             BundleListeners(
                 requeue=self._requeue,
                 note_end=self._note_end,
@@ -136,7 +137,7 @@ class Bench:
         """Sets annotations of a bundle; None removes one."""
         self.kube.merge_patch(HELMBUNDLE, name, NAMESPACE, {"metadata": {"annotations": dict(annotations)}})
 
-    def look(self, *names: str) -> None:
+    def reconcile(self, *names: str) -> None:
         """One pass at each bundle, all by default, with what the watch of Jobs has told until now."""
         for obj in self.kube.list(JOB, NAMESPACE):
             self.jobs.feed(JOB, "MODIFIED", obj)
@@ -152,7 +153,7 @@ class Bench:
 
     def _is_calm(self) -> bool:
         self.asked.clear()
-        self.look()
+        self.reconcile()
         return self._is_idle() and not self.asked
 
     def until(self, condition: Callable[[], Any], what: str) -> None:
@@ -160,7 +161,7 @@ class Bench:
         deadline = time.monotonic() + DEADLINE
         while not condition():
             assert time.monotonic() < deadline, f"{what}: never; {self.statuses()}"
-            self.look()
+            self.reconcile()
 
     def wait(self, condition: Callable[[], Any], what: str) -> None:
         """Until the condition holds, without a pass."""

@@ -15,7 +15,7 @@ from controller.domain.hosts.fencing_confirmation import Confirmation, given_as,
 from controller.errors import CloudUnavailable
 from controller.ports.kubernetes import NODE, NODE_MAINTENANCE, OSDPL, POD, SECRET, KubeObject
 from controller.reconcile.hosts.compute_hosts import HostsReconciler
-from controller.reconcile.hosts.drain_lock_pods import DrainLocks
+from controller.reconcile.hosts.drain_locks.pods import DrainLocks
 from controller.reconcile.hosts.last_report import LastHostFindings
 from controller.reconcile.hosts.nodes_status import NodesReconciler, node_parsers
 from controller.reconcile.maintenance.maintained_hosts import MaintainedHosts
@@ -35,7 +35,7 @@ SERIAL = count(1)
 
 
 class NodeWorld:
-    """`look()` is one pass of everything, as a process just started would do it with `fresh=True`.
+    """`reconcile()` is one pass of everything, as a process just started would do it with `fresh=True`.
 
     `beside`: another region, which has the same Nodes; this one is in `namespace` then.
     """
@@ -102,6 +102,12 @@ class NodeWorld:
         """As a machine that is lost at once: Kubernetes hears nothing of it any more."""
         self.set_condition(name, "True" if ready else "Unknown")
 
+    def give_address(self, name: str, address: str) -> None:
+        """Its InternalIP."""
+        addresses = [{"type": "InternalIP", "address": address}, {"type": "Hostname", "address": name}]
+        status = {**(self.node(name).get("status") or {}), "addresses": addresses}
+        self.kube.replace({**self.node(name), "status": status}, subresource="status")
+
     def set_condition(self, name: str, ready: str, *, boot: str | None = None) -> None:
         """`ready`: True, False (its kubelet says so) or Unknown; `boot`: id of another boot of it."""
         before = self.node(name).get("status") or {}
@@ -116,7 +122,7 @@ class NodeWorld:
         }
         if boot is None:
             boot = (before.get("nodeInfo") or {}).get("bootID", "")
-        status = {"conditions": [condition], "nodeInfo": {"bootID": boot}}
+        status = {**before, "conditions": [condition], "nodeInfo": {"bootID": boot}}
         self.kube.replace({**self.node(name), "status": status}, subresource="status")
 
     def node(self, name: str) -> KubeObject:
@@ -169,6 +175,10 @@ class NodeWorld:
         found: dict[str, Any] = ((osdpl.get("status") or {}).get("nodes") or {}).get(node) or {}
         return found
 
+    def region_status(self) -> dict[str, Any]:
+        found = self.kube.get(OSDPL, NAME, self.namespace)
+        return dict((found or {}).get("status") or {})
+
     def condition(self, type_: str) -> dict[str, Any]:
         osdpl = self.kube.get(OSDPL, NAME, self.namespace)
         assert osdpl is not None
@@ -179,6 +189,7 @@ class NodeWorld:
     def restart(self) -> None:
         """A new process, that knows nothing but what stands in Kubernetes and OpenStack."""
         kube, clock = self.kube, self.clock
+        self.told = 0  # up to which version the watches have told
         self.nodes = ObjectStore(kube, clock, None, node_parsers(self.namespace))
         self.region = ObjectStore(kube, clock, self.namespace, REGION_PARSERS)
         access = CloudAccess(kube, self.clouds, clock, self.namespace)
@@ -209,7 +220,7 @@ class NodeWorld:
             board=board,
         )
 
-    def look(self, times: int = 1, *, after: float = 3.0, cloud_moves: bool = True) -> None:
+    def reconcile(self, times: int = 1, *, after: float = 3.0, cloud_moves: bool = True) -> None:
         for _ in range(times):
             self.clock.advance(after)
             if cloud_moves:
@@ -229,9 +240,11 @@ class NodeWorld:
 
     def watch(self) -> None:
         """Watches that tell everything at once."""
+        told, self.told = self.told, self.kube.version
         for store in (self.nodes, self.region):
+            space = self.namespace if store is self.region else None
             for resource in store.resources:
-                for obj in self.kube.list(resource, self.namespace if store is self.region else None):
+                for obj in self.kube.changed_since(told, resource, space):
                     store.feed(resource, "MODIFIED", obj)
                 store.catch_up(resource)
 

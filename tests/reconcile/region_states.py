@@ -30,7 +30,7 @@ from tests.reconcile.region.test_deployment import (
 from tests.reconcile.region.test_region_plan import DEBUG, REPLICAS, Helm, make_core, settle
 
 
-class _Stage:
+class Stage:
     """One region; every step is made by what makes it in a cluster, or said as the containers say it."""
 
     def __init__(self) -> None:
@@ -50,13 +50,13 @@ class _Stage:
         )
         self.kube.create(osdpl())
 
-    def look(self) -> None:
+    def reconcile(self) -> None:
         self.core.reconcile(KEY)
 
     def deploy(self) -> None:
-        self.look()
+        self.reconcile()
         deploy_all(self.kube)
-        self.look()
+        self.reconcile()
 
     def workloads(self, status: str, reason: Reason) -> None:
         """Plays health."""
@@ -76,7 +76,7 @@ class _Stage:
             "status": {"conditions": entries([condition], known, 1.8e9), "healthOf": health_of(self.kube)},
         }
         self.kube.apply(body, manager="osctl-health", subresource="status")
-        self.look()
+        self.reconcile()
 
     def region(self) -> KubeObject:
         found = self.kube.get(OSDPL, KEY[1], KEY[0])
@@ -93,9 +93,9 @@ class _Stage:
 def region_states() -> Mapping[str, KubeObject]:
     """An osdpl in each state, by a name of the state."""
     states: dict[str, KubeObject] = {}
-    stage = _Stage()
+    stage = Stage()
     states["created"] = stage.region()
-    stage.look()
+    stage.reconcile()
     states["being applied"] = stage.region()
     stage.deploy()
     states["deployed, not judged yet"] = stage.region()
@@ -109,20 +109,20 @@ def region_states() -> Mapping[str, KubeObject]:
     edit(stage.kube, publicDomainName="example.net")
     states["edited, not looked at yet"] = stage.region()
     edit(stage.kube, publicDomainName="example.org", services={"compute": {"nvoa": {}}})
-    stage.look()
+    stage.reconcile()
     states["not to be served"] = stage.region()
     edit(stage.kube, services=None, mode="Paused")
-    stage.look()
+    stage.reconcile()
     states["paused"] = stage.region()
     deploy_all(stage.kube)
     stage.workloads("True", Reason.WORKLOADS_HEALTHY)
     edit(stage.kube, publicDomainName="example.net")
-    stage.look()
+    stage.reconcile()
     states["edited in a pause"] = stage.region()
     edit(stage.kube, publicDomainName="example.org", mode="Apply")
-    stage.look()
+    stage.reconcile()
     stage.kube.delete(OSDPL, KEY[1], KEY[0])
-    stage.look()
+    stage.reconcile()
     states["being removed"] = stage.region()
     return states
 
@@ -130,8 +130,8 @@ def region_states() -> Mapping[str, KubeObject]:
 @cache
 def bundle_states() -> Mapping[str, KubeObject]:
     """A HelmBundle in each state, by a name of the state."""
-    stage = _Stage()
-    stage.look()
+    stage = Stage()
+    stage.reconcile()
     created = stage.bundle()
     generation = int(created["metadata"]["generation"])
 
@@ -194,16 +194,16 @@ def maintenance_states() -> Mapping[str, KubeObject]:
     world.maintain("work", "cmp1", retries=1)
     states = {"created": shown()}
     while shown()["status"].get("phase") != "Moving":
-        world.look()
+        world.reconcile()
     states["moving"] = shown()
-    world.look(60)
+    world.reconcile(60)
     states["blocked"] = shown()
     states["planned only"] = shown("dry")
     world.kube.merge_patch(NODE_MAINTENANCE, "work", None, {"spec": {"retries": 2}})
     states["edited, not looked at yet"] = shown()
     world.cloud.failing.clear()
     while shown()["status"]["phase"] != "Completed":
-        world.look()
+        world.reconcile()
     states["may be worked on"] = shown()
     world.kube.delete(NODE_MAINTENANCE, "work")
     states["being removed"] = shown()

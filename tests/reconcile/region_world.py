@@ -81,7 +81,7 @@ class RegionWorld(Bench):
     def peek(self) -> None:
         """Every container looks once; actions that wait for hooks go on."""
         self.core.reconcile(KEY)
-        self.look()
+        self.reconcile()
         self.report()
 
     def turn(self, times: int = 2) -> None:

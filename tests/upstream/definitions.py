@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
+
+from sandbox.cluster import Sandbox
+from sandbox.profiles import node_object, parse_profile
 
 _KINDS = (
     ("gateway.networking.k8s.io", "v1", "Gateway"),
@@ -37,3 +41,12 @@ def _definition(group: str, version: str, kind: str) -> dict[str, Any]:
             ],
         },
     }
+
+
+def prepare(sandbox: Sandbox) -> None:
+    """Kinds of other products, and nodes enough for three replicas of everything."""
+    nodes = [node_object(shape, "small") for shape in parse_profile("small")]
+    text = json.dumps({"apiVersion": "v1", "kind": "List", "items": [*definitions(), *nodes]})
+    sandbox.kubectl("apply", "-f", "-", input=text)
+    names = [f"crd/{one['metadata']['name']}" for one in definitions()]
+    sandbox.kubectl("wait", "--for=condition=Established", "--timeout=120s", *names)

@@ -24,6 +24,8 @@ from tests.render.specs import FEATURES
 
 # A name that no chart has of its own: what holds it is named after the namespace.
 NAMESPACE = "namespace-of-the-region"
+# Begins every secret that stands in the values.
+MADE_UP = "made-up-secret"
 ALL_SERVICES = ["shared-file-system", "object-storage", "instance-ha", "metering", "gateway"]
 PRESETS = ("core", "compute", "compute-baremetal")
 OVN = {"features": {"networking": {"backend": "ml2/ovn"}}}
@@ -102,7 +104,7 @@ _OBJECTS: dict[str, tuple[Mapping[str, Any], ...]] = {}
 
 def objects(release: RegionRelease, *, namespace: str = NAMESPACE) -> tuple[Mapping[str, Any], ...]:
     """Everything that Helm makes of a release, hooks included, with made-up secrets."""
-    values = dict(resolve(release.spec.values, lambda name, key: f"made-up-{name}-{key}").values)
+    values = dict(resolve(release.spec.values, lambda name, key: f"{MADE_UP}-{name}-{key}").values)
     path = store().locate(release.spec.chart)
     identity = json.dumps([path, release.spec.name, namespace, values], sort_keys=True, default=str)
     if identity not in _OBJECTS:

@@ -16,10 +16,11 @@ import pytest
 from controller.domain.values.secret_refs import find_references
 from sandbox import audit
 from sandbox.cluster import Sandbox
+from tests.chart_repositories.certificates import authority
 from tests.cluster.conftest import installed
 from tests.cluster.region import NAME, Region, wait_until
 from tests.upstream.covering import covering
-from tests.upstream.definitions import definitions
+from tests.upstream.definitions import prepare
 from tests.upstream.regions import region as rendered
 from tests.upstream.regions import releases
 
@@ -28,6 +29,8 @@ pytestmark = [pytest.mark.upstream, pytest.mark.cluster, pytest.mark.timeout(180
 READY_SECONDS = 1200
 # How long nothing at all may be written once a region has settled.
 QUIET_SECONDS = 15
+# Secrets that fields of covering regions name.
+CERTIFICATES = ("public-tls", "region-ca-bundle", "vault-ca")
 # Of ours, and those of keystone that open what lies in the volume of the database.
 CREDENTIALS = ("-credentials", "secret/keystone-fernet-keys", "secret/keystone-credential-keys")
 EDIT = {"services": {"image": {"glance": {"values": {"conf": {"glance": {"DEFAULT": {"workers": 3}}}}}}}}
@@ -50,7 +53,7 @@ def case(
     spec = covering()[request.param]
     namespace = f"test-{secrets.token_hex(4)}"
     sandbox.create_namespace(namespace, {})
-    _define(sandbox)
+    prepare(sandbox)
     try:
         for region in installed(sandbox, namespace, tmp_path_factory.mktemp("region")):
             wanted = frozenset(release.spec.name for release in releases(rendered(charts, spec)))
@@ -63,18 +66,13 @@ def case(
         sandbox.kubectl("delete", "namespace", namespace, "--wait=false", "--ignore-not-found")
 
 
-def _define(sandbox: Sandbox) -> None:
-    text = json.dumps({"apiVersion": "v1", "kind": "List", "items": definitions()})
-    sandbox.kubectl("apply", "-f", "-", input=text)
-    names = [f"crd/{one['metadata']['name']}" for one in definitions()]
-    sandbox.kubectl("wait", "--for=condition=Established", "--timeout=120s", *names)
-
-
 def _bring(region: Region, charts: Path, spec: Mapping[str, Any]) -> None:
     """What an operator brings: every Secret that the region refers to and nobody generates."""
     made = rendered(charts, spec)
     generated = {secret.name for secret in made.credentials}
-    wanted: dict[str, dict[str, str]] = {}
+    pem = base64.b64encode(authority().ca.encode()).decode()
+    certificate = dict.fromkeys(("ca.crt", "tls.crt", "tls.key"), pem)
+    wanted: dict[str, dict[str, str]] = {name: dict(certificate) for name in CERTIFICATES}
     for release in releases(made):
         for one in find_references(release.spec.values):
             if one.name not in generated:
@@ -83,9 +81,8 @@ def _bring(region: Region, charts: Path, spec: Mapping[str, Any]) -> None:
         {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}, "data": data}
         for name, data in wanted.items()
     ]
-    if items:
-        text = json.dumps({"apiVersion": "v1", "kind": "List", "items": items})
-        region.kubectl("apply", "-f", "-", input=text)
+    text = json.dumps({"apiVersion": "v1", "kind": "List", "items": items})
+    region.kubectl("apply", "-f", "-", input=text)
 
 
 def _everything(region: Region) -> set[str]:

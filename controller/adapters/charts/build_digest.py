@@ -7,7 +7,8 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from controller.adapters.charts.files import LARGEST_CHART, parse_map, read_archive
+from controller.adapters.charts.archive import read_archive
+from controller.adapters.charts.files import LARGEST_CHART, parse_map
 from controller.errors import ChartInvalid
 
 # What packing writes anew: versions and times.

@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from controller.adapters.charts.archive import read_archive
 from controller.adapters.charts.files import (
     LARGEST_CHART,
     MOST_FILES,
     DirectoryStamp,
     parse_map,
-    read_archive,
     read_files,
     walk,
 )

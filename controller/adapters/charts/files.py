@@ -6,11 +6,10 @@ import gzip
 import io
 import os
 import tarfile
-import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
-from typing import IO, Any
+from pathlib import Path
+from typing import Any
 
 from controller.adapters.charts.helmignore import FILE as HELMIGNORE
 from controller.adapters.charts.helmignore import Ignored, ignored_by
@@ -30,9 +29,9 @@ DirectoryStamp = tuple[tuple[str, Stamp], ...]
 
 @dataclass(frozen=True)
 class ChartFiles:
-    """Files by their name in the chart, sorted, and what changes when one of them does."""
+    """The path of each file by its name in the chart, sorted, and what changes when one of them does."""
 
-    files: tuple[tuple[str, Path], ...]
+    files: tuple[tuple[str, str], ...]
     stamp: DirectoryStamp
 
     @property
@@ -42,12 +41,12 @@ class ChartFiles:
 
 def stamp_of(path: Path) -> Stamp:
     """What changes when the file is written or replaced. Raises ChartInvalid when it cannot be seen."""
-    return _stamp(path, path.stat)
+    return _stamp(str(path), path.stat)
 
 
-def _stamp(path: Path, look: Callable[[], os.stat_result]) -> Stamp:
+def _stamp(path: str, read_stat: Callable[[], os.stat_result]) -> Stamp:
     try:
-        stat = look()
+        stat = read_stat()
     except OSError as error:
         raise ChartInvalid(f"{path} cannot be read: {error.strerror}") from None
     return stat.st_mtime_ns, stat.st_ino, stat.st_size, stat.st_ctime_ns
@@ -58,34 +57,35 @@ def walk(chart: Path, root: Path) -> ChartFiles:
 
     Raises ChartInvalid for links that leave `root` or go round in a circle, and beyond the bounds.
     """
-    found: dict[str, Path] = {}
+    found: dict[str, str] = {}
     stamps: dict[str, Stamp] = {}
-    limit = root.resolve()
+    limit, start = root.resolve(), chart.resolve()
+    if not start.is_relative_to(limit):
+        raise ChartInvalid(f"chart {chart}: . is a link out of {root}")
     ignored = _ignored(chart, limit, stamps)
-    # A directory's name in the chart, its path and its real one, and the real ones on the way to it.
-    pending: list[tuple[str, Path, Path, frozenset[Path]]] = [("", chart, chart.resolve(), frozenset())]
+    # A directory's name in the chart, its path and its real one, and the real ones on the way to it. As
+    # texts: this is done with every chart each time somebody asks whether it has changed.
+    pending: list[tuple[str, str, str, frozenset[str]]] = [("", str(chart), str(start), frozenset())]
     size = 0
     while pending:
         prefix, directory, real, above = pending.pop()
-        if not real.is_relative_to(limit):
-            raise ChartInvalid(f"chart {chart}: {prefix or '.'} is a link out of {root}")
         if real in above:
             raise ChartInvalid(f"chart {chart}: {prefix} is a link in a circle")
         for entry in _entries(chart, directory):
-            name = f"{prefix}{entry.name}"
-            path = Path(entry.path)
+            name, linked = f"{prefix}{entry.name}", entry.is_symlink()
             if ignored(name, entry.is_dir()):
                 continue
-            if entry.is_dir():
-                below = path.resolve() if entry.is_symlink() else real / entry.name
-                pending.append((f"{name}/", path, below, above | {real}))
-                continue
-            if entry.is_symlink() and not path.resolve().is_relative_to(limit):
+            target = Path(os.path.realpath(entry.path)) if linked else None
+            if target is not None and not target.is_relative_to(limit):
                 raise ChartInvalid(f"chart {chart}: {name} is a link out of {root}")
+            if entry.is_dir():
+                below = str(target) if linked else f"{real}/{entry.name}"
+                pending.append((f"{name}/", entry.path, below, above | {real}))
+                continue
             if not entry.is_file():
                 raise ChartInvalid(f"chart {chart}: {name} is a dead link or no file")
-            stamps[name] = _stamp(path, entry.stat)
-            found[name] = path
+            stamps[name] = _stamp(entry.path, entry.stat)
+            found[name] = entry.path
             size += stamps[name][2]
             if stamps[name][2] > LARGEST_FILE or size > LARGEST_CHART or len(found) > MOST_FILES:
                 raise ChartInvalid(f"chart {chart}: too large at {name} for Helm to load")
@@ -108,7 +108,7 @@ def _ignored(chart: Path, limit: Path, stamps: dict[str, Stamp]) -> Ignored:
         raise ChartInvalid(f"chart {chart}: {error}") from None
 
 
-def _entries(chart: Path, directory: Path) -> list[os.DirEntry[str]]:
+def _entries(chart: Path, directory: str) -> list[os.DirEntry[str]]:
     try:
         with os.scandir(directory) as entries:
             return list(entries)
@@ -121,43 +121,10 @@ def read_files(chart: Path, files: ChartFiles) -> dict[str, bytes]:
     contents = {}
     for name, file in files.files:
         try:
-            contents[name] = file.read_bytes()
+            contents[name] = Path(file).read_bytes()
         except OSError as error:
             raise ChartInvalid(f"chart {chart}: {name} cannot be read: {error.strerror}") from None
     return contents
-
-
-def read_archive(archive: Path, packed: bytes | None = None) -> dict[str, bytes]:
-    """The contents of an archive's files by name in the order of their names, without unpacking to disk.
-
-    Packed again, a chart is still the same. It lies in one directory of its archive, whose name is left
-    out, as Helm does. `packed` is the archive when it is not a file of its own. Raises ChartInvalid for
-    what is no archive and beyond the bounds.
-    """
-    try:
-        with io.BytesIO(packed) if packed is not None else archive.open("rb") as file:
-            return dict(sorted(_members(archive, file)))
-    except (OSError, tarfile.TarError, EOFError, zlib.error) as error:
-        raise ChartInvalid(f"chart {archive} is not an archive of a chart ({type(error).__name__})") from None
-
-
-def _members(archive: Path, file: IO[bytes]) -> Iterator[tuple[str, bytes]]:
-    size = 0
-    with tarfile.open(fileobj=file, mode="r:gz") as content:
-        for number, member in enumerate(content):
-            # Before it is unpacked, if only to skip it: some archives of a few kilobytes are endless.
-            size += member.size
-            if number > MOST_FILES or size > LARGEST_CHART:
-                raise ChartInvalid(f"chart {archive}: too large at {member.name[:200]} for Helm to load")
-            parts = PurePosixPath(member.name).parts
-            if len(parts) < 2 or not member.isfile():
-                continue
-            name = "/".join(parts[1:])
-            if member.size > LARGEST_FILE:
-                raise ChartInvalid(f"chart {archive}: {name[:200]} is too large for Helm to load")
-            reader = content.extractfile(member)
-            if reader is not None:
-                yield name, reader.read()
 
 
 def pack(chart: str, files: Mapping[str, bytes]) -> bytes:

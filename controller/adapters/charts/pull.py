@@ -1,6 +1,6 @@
 """Charts of repositories on the network: each pulled once, beside the work of whoever asks for it.
 
-A repository may hang, and looks at other releases must go on: a pull runs in a thread of its own and its
+A repository may hang, and passes over other releases must go on: a pull runs in a thread of its own and its
 caller waits for it only for a while. A repository that fails is left alone for a while that grows, for all
 of its charts together; a chart that is not there, or not what it should be, is left alone by itself.
 """
@@ -85,7 +85,8 @@ class _Repository:
 class PulledCharts:
     """Archives of charts in `https://`, `http://` and `oci://` repositories.
 
-    `patience`: seconds that a caller waits for a pull before it is told ChartPending. `learn` is told
+    `pull_seconds`: how long one pull may take. `patience`: seconds that a caller waits for it before
+    ChartPending is raised, by default as long. `learn` is given
     the secrets that no log may show.
     """
 
@@ -98,7 +99,8 @@ class PulledCharts:
         read_secret: ReadSecret,
         read_proxy: Callable[[], Proxy] = Proxy.of_environment,
         learn: Callable[[list[str]], None] = lambda _: None,
-        patience: float = PULL_SECONDS,
+        pull_seconds: float = PULL_SECONDS,
+        patience: float | None = None,
     ) -> None:
         self._cache = cache
         self._clock = clock
@@ -106,7 +108,8 @@ class PulledCharts:
         self._read_secret = read_secret
         self._read_proxy = read_proxy
         self._learn = learn
-        self._patience = patience
+        self._pull_seconds = pull_seconds
+        self._patience = pull_seconds if patience is None else patience
         self._repositories: dict[tuple[str, str, str], _Repository] = {}
         self._missing: dict[tuple[str, str, str], tuple[float, SecretMissing]] = {}
         self._lock = threading.Lock()
@@ -182,10 +185,12 @@ class PulledCharts:
             pull.done.set()
 
     def _fetch(self, repository: _Repository, chart: ChartRef) -> None:
-        with self._cache.locked(chart, PULL_SECONDS):
+        with self._cache.locked(chart, self._pull_seconds):
             if self._cache.find(chart) is not None:
                 return  # by another process, meanwhile
-            with RepositoryClient(f"repository {chart.repository}", repository.access) as client:
+            with RepositoryClient(
+                f"repository {chart.repository}", repository.access, seconds=self._pull_seconds
+            ) as client:
                 if chart.repository.startswith("oci://"):
                     content = fetch_oci(chart.name, chart.version, chart.repository, client)
                 else:
@@ -229,9 +234,9 @@ class PulledCharts:
         failures = before.failures + 1 if before else 1
         wait = max(delay(failures, self._randomness.jitter()), error.retry_after or 0.0)
         again = timestamp(self._clock.now() + wait)
-        told = type(error)(f"{error}; tried again at {again}", wait)
-        rest = _Rest(told, now + wait, failures)
-        pull.error = told
+        reported = type(error)(f"{error}; tried again at {again}", wait)
+        rest = _Rest(reported, now + wait, failures)
+        pull.error = reported
         if whole:
             repository.rest = rest
             return
@@ -244,7 +249,7 @@ class PulledCharts:
         """A server may keep a thread for as long as it likes, octet by octet; nobody waits for that one."""
         now = self._clock.monotonic()
         for chart, pull in list(repository.pulls.items()):
-            if now - pull.began > 2 * PULL_SECONDS:
+            if now - pull.began > 2 * self._pull_seconds:
                 pull.error = RepositoryUnavailable(f"repository {chart.repository} does not end its answer")
                 self._note_failure(repository, pull, pull.error)
                 del repository.pulls[chart]
@@ -260,7 +265,7 @@ class PulledCharts:
             return known
         looked, missing = self._missing.get(key, (0.0, None))
         if missing is not None and now - looked < ACCESS_SECONDS:
-            raise SecretMissing(missing.name, missing.key)
+            raise missing.with_traceback(None)
         try:
             access = self._access(chart)
         except SecretMissing as error:

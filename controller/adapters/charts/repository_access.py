@@ -35,7 +35,7 @@ from controller.errors import (
 CONNECT_SECONDS = 5.0
 # Between two pieces of an answer.
 SILENCE_SECONDS = 20.0
-# For all requests of one pull together.
+# For all requests of one pull together, where no setting says otherwise.
 PULL_SECONDS = 120.0
 # Registries send blobs to a store behind them; Helm follows as many.
 MOST_REDIRECTS = 10

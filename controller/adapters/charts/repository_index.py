@@ -8,14 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import yaml
 
+from controller.domain.shared.lenient_yaml import MOST_LEVELS
 from controller.errors import ChartInvalid
 
-# OpenStack-Helm lists about 80 charts in dozens of versions each.
+# OpenStack-Helm lists about 80 charts in dozens of versions each, each with one address.
 MOST_ENTRIES = 100_000
+MOST_ADDRESSES = 16
 _OPENING = (yaml.MappingStartEvent, yaml.SequenceStartEvent)
 _CLOSING = (yaml.MappingEndEvent, yaml.SequenceEndEvent)
 
@@ -55,8 +58,9 @@ def _index(events: _Events, where: str) -> Index:
             events.skip()
             continue
         for chart in events.each_key():
-            versions = tuple(_versions(events))
-            entries += len(versions)
+            versions = tuple(islice(_versions(events), MOST_ENTRIES - entries + 1))
+            # A chart without a version counts, too: it is kept by its name.
+            entries += max(len(versions), 1)
             if entries > MOST_ENTRIES:
                 raise ChartInvalid(f"{where} lists more than {MOST_ENTRIES:,} versions")
             found[chart] = versions
@@ -80,7 +84,9 @@ def _versions(events: _Events) -> Iterator[IndexEntry]:
                 digest = events.text()
             elif key == "urls" and events.opens(yaml.SequenceStartEvent):
                 while not events.closes():
-                    urls.append(events.text())
+                    address = events.text()
+                    if len(urls) < MOST_ADDRESSES:
+                        urls.append(address)
             else:
                 events.skip()
         if version:
@@ -139,3 +145,6 @@ class _Events:
             depth += isinstance(event, _OPENING) - isinstance(event, _CLOSING)
             if depth <= 0:
                 return
+            if depth > MOST_LEVELS:
+                # Far deeper than any index, and the parser takes ever longer for each further level.
+                raise yaml.YAMLError("nested too deeply")

@@ -10,17 +10,20 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
+from controller.adapters.charts.archive import read_archive
 from controller.adapters.charts.build_digest import build_digest, content_digest
 from controller.adapters.charts.cache import ChartCache
 from controller.adapters.charts.dependencies import read_directory
-from controller.adapters.charts.files import pack, parse_map, read_archive, stamp_of, walk
+from controller.adapters.charts.files import pack, parse_map, stamp_of, walk
 from controller.adapters.charts.pull import PulledCharts
+from controller.adapters.charts.reading_marks import ReadingMarks
 from controller.adapters.charts.versions import is_version
 from controller.domain.releases.bundle import ChartRef
 from controller.domain.values.chart_builds import NO_BUILDS, TestedBuilds
@@ -75,7 +78,8 @@ class ChartStore:
 
     `pulled` None means that repositories on the network cannot be read here, `cache` None that Helm cannot
     be given charts whose dependencies lie beside them. `builds` are those whose versions are known by their
-    content. What a chart holds is read again only when one of its files has changed.
+    content. What a chart holds is read again only when one of its files has changed; with `marks`, not when
+    it has ended those who read it.
     """
 
     def __init__(
@@ -84,11 +88,13 @@ class ChartStore:
         *,
         pulled: PulledCharts | None = None,
         cache: ChartCache | None = None,
+        marks: ReadingMarks | None = None,
         builds: TestedBuilds = NO_BUILDS,
     ) -> None:
         self._directory = directory
         self._pulled = pulled
         self._cache = cache
+        self._marks = marks
         self._builds = builds
         self._known: dict[Path, _Known] = {}
         self._lock = threading.Lock()
@@ -115,14 +121,19 @@ class ChartStore:
         return self._pulled.versions(chart) if self._pulled is not None else ()
 
     def defaults(self, chart: ChartRef) -> Values:
-        return self._checked(chart).defaults
+        known = self._checked(chart)
+        if "defaults" in vars(known):
+            return known.defaults
+        with self._reading(known.path, known.root):
+            return known.defaults
 
     def files(self, chart: ChartRef) -> Mapping[str, bytes]:
         known = self._checked(chart)
-        return _files_of(known.path, known.root)
+        with self._reading(known.path, known.root):
+            return _files_of(known.path, known.root)
 
     def changed(self) -> bool:
-        """Whether a chart that was read is another by now, in its files or their times; told once of each."""
+        """Whether a chart that was read has other files or times by now; reported once of each."""
         with self._lock:
             known = list(self._known.values())
         outdated = [one for one in known if not one.current]
@@ -205,12 +216,16 @@ class ChartStore:
             known = self._known.get(path)
         if known is not None and known.current:
             return known
-        known = _read(path, root)
+        with self._reading(path, root):
+            known = _read(path, root)
         with self._lock:
             while len(self._known) >= _MOST_KNOWN:
                 self._known.pop(next(iter(self._known)))
             self._known[path] = known
         return known
+
+    def _reading(self, path: Path, root: Path) -> AbstractContextManager[None]:
+        return self._marks.reading(path, _stamp_now(path, root)) if self._marks else nullcontext()
 
 
 def _inside(directory: Path, path: str, name: str) -> Path:

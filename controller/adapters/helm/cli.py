@@ -127,6 +127,8 @@ class CliClient:
         require_chart(request.chart_path)
         dry_run = "server" if server else "client"
         arguments = ["template", request.release, request.chart_path, f"--dry-run={dry_run}", "-f", "-"]
+        # It would look whose the objects are, and give nothing else where some are not the release's.
+        arguments += ["--take-ownership"]
         text = self._run(
             arguments, request.namespace, READ_SECONDS, values=request.values, chart=request.chart_path
         )
@@ -143,7 +145,7 @@ class CliClient:
     ) -> Revision:
         require_chart(request.chart_path)
         arguments = [command, request.release, request.chart_path, "-f", "-", "-o", "json"]
-        arguments += ["--timeout", f"{request.timeout}s", "--force-conflicts", "--take-ownership"]
+        arguments += ["--timeout", f"{request.timeout}s", "--force-conflicts"]
         # The API server validates, strictly; asking it first whether it can costs more than the rest.
         arguments += ["--disable-openapi-validation", *more]
         if request.labels:

@@ -37,7 +37,7 @@ def epoch(stamp: object) -> float:
 
 
 def hook_runs(hooks: Iterable[Mapping[str, Any]]) -> tuple[HookRun, ...]:
-    """Hooks as a release's record tells them."""
+    """Hooks as a release's record shows them."""
     return tuple(
         HookRun(
             name=str(hook.get("name", "")),

@@ -15,6 +15,7 @@ from controller.errors import (
     ChartInvalid,
     ControllerError,
     HelmFailed,
+    ObjectsTaken,
     ReleaseMissing,
     RightMissing,
 )
@@ -34,6 +35,8 @@ _INTERRUPTED = re.compile(
     re.IGNORECASE,
 )
 _MISSING = re.compile(r"release: not found|has no deployed releases|release has no \d+ version")
+# Helm asks whose an object is before it writes anything (action/validate.go, existingResourceConflict).
+_TAKEN = re.compile(r"exists and cannot be imported into the current release: invalid ownership metadata")
 # A hook's own words may hold anything, also what reads like one of the marks below.
 _HOOK = re.compile(
     r"failed (?:pre|post)-install: |(?:pre|post)-(?:upgrade|rollback|delete) hooks? failed"
@@ -60,6 +63,8 @@ def failure(text: str, chart: str = "") -> ControllerError:
         return HelmFailed(cause, interrupted=interrupted)
     if _UNREACHABLE.search(cause):
         return ApiUnavailable(f"Helm: {cause}")
+    if _TAKEN.search(cause):
+        return ObjectsTaken(cause)
     if _MISSING.search(cause):
         return ReleaseMissing(cause)
     if chart and _CHART.search(cause):

@@ -85,7 +85,7 @@ def call(
 ) -> dict[str, Any]:
     """One action of Helm with all options of the C layer, which refuses those it does not know.
 
-    The typed methods of `Config` lack `force_conflicts`, `take_ownership`, `replace` and others.
+    The typed methods of `Config` lack `force_conflicts`, `replace` and others.
     `function` is `helm_install`, `helm_upgrade` (both with `chart` and `values` as JSON text),
     `helm_uninstall` or `helm_rollback`. Gives the answer's JSON, empty where there is none. Raises
     `helm_python.HelmError`.

@@ -7,11 +7,11 @@ wins: what it put into the cluster must be readable here too, so nothing is refu
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable
 from typing import Any
 
 import yaml
 
+from controller.domain.shared.lenient_yaml import read_document
 from controller.domain.values.yaml_reader import resolve_scalar
 from controller.errors import ChartInvalid
 from controller.ports.kubernetes import KubeObject
@@ -21,35 +21,8 @@ HOOK_ANNOTATION = "helm.sh/hook"
 
 # As helm.sh/helm/v4/pkg/release/v1/util, SplitManifests.
 _SEPARATOR = re.compile(r"(?:^|\s*\n)---\s*")
-_PLAIN, _MERGE = "tag:osctl.dev,2026:plain", "tag:yaml.org,2002:merge"
-
-
-class _GoLoader(yaml.CSafeLoader):
-    """PyYAML's parser with Go's meaning of plain scalars, and keys that are always strings."""
-
-    def resolve(self, kind: Any, value: Any, implicit: Any) -> Any:
-        if kind is yaml.ScalarNode and implicit[0]:
-            return _MERGE if value == "<<" else _PLAIN
-        return super().resolve(kind, value, implicit)  # type: ignore[no-untyped-call]
-
-    def construct_mapping(self, node: Any, deep: bool = False) -> dict[Hashable, Any]:
-        mapping = super().construct_mapping(node, deep=deep)
-        return {key if isinstance(key, str) else _key(key): value for key, value in mapping.items()}
-
-
-def _plain(loader: Any, node: Any) -> Any:
-    text = loader.construct_scalar(node)
-    try:
-        return resolve_scalar(text)
-    except ValueError:
-        return text
-
-
-def _key(key: Hashable) -> str:
-    return str(key).lower() if isinstance(key, bool) or key is None else str(key)
-
-
-_GoLoader.add_constructor(_PLAIN, _plain)
+_TEXT = "tag:yaml.org,2002:str"
+_PLAIN = tuple(f"tag:yaml.org,2002:{name}" for name in ("int", "float", "bool", "null", "timestamp"))
 
 
 def split_documents(text: str) -> tuple[str, ...]:
@@ -60,13 +33,29 @@ def split_documents(text: str) -> tuple[str, ...]:
 def parse_document(text: str) -> Any:
     """What one YAML document says. Raises ChartInvalid when it is not YAML."""
     try:
-        return yaml.load(text, Loader=_GoLoader)  # noqa: S506 - a safe loader of our own
+        return read_document(text, _scalar, _key)
     except yaml.MarkedYAMLError as error:
         # The text around the fault stays out of the message: it may hold a secret.
         line = error.problem_mark.line + 1 if error.problem_mark else 1
         raise ChartInvalid(f"a rendered manifest is not YAML in line {line}: {error.problem}") from None
     except (yaml.YAMLError, ValueError) as error:
         raise ChartInvalid(f"a rendered manifest is not YAML ({type(error).__name__})") from None
+
+
+def _scalar(event: Any) -> Any:
+    """Go's meaning of plain scalars. Raises ValueError for any other tag than those of JSON's values."""
+    if event.implicit[0] or event.tag in _PLAIN:
+        try:
+            return resolve_scalar(event.value)
+        except ValueError:
+            return event.value
+    if event.tag in (None, _TEXT):
+        return event.value
+    raise ValueError("a tag that is not supported")
+
+
+def _key(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) or value is None else str(value)
 
 
 def parse_manifests(text: str) -> tuple[KubeObject, ...]:

@@ -44,6 +44,13 @@ def stays(hook: RecordedHook) -> bool:
     return ran and outlives_its_success(hook) and hook.get("kind") == "Job" and hook.get("events") != ["test"]
 
 
+def has_begun(hook: RecordedHook) -> bool:
+    """Whether Helm was about to make the hook's object, or made it: it notes the time before it does
+    (helm.sh/helm/v4/pkg/action, execHook). The phase alone does not tell: that of one cut off is unknown."""
+    started = str((hook.get("last_run") or {}).get("started_at") or "")
+    return bool(started) and not started.startswith("0001-")
+
+
 def deletable_objects(hook: RecordedHook) -> Iterator[KubeObject]:
     """What the hook makes, without what must outlive its release."""
     for obj in parse_manifests(str(hook.get("manifest", ""))):

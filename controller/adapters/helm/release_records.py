@@ -22,28 +22,39 @@ from controller.adapters.helm.recorded_claims import keep_volumes
 from controller.adapters.helm.recorded_hooks import (
     deletable_objects,
     ended_the_uninstall_badly,
+    has_begun,
     is_of_both,
     is_of_the_uninstall,
     stays,
 )
+from controller.adapters.helm.recorded_objects import leave_out
 from controller.domain.api.names import (
     BUNDLE_LABEL,
     CHART_VERSION_LABEL,
+    DESIRED_AT_ROLLBACK_LABEL,
     DIGEST_LABEL,
     FORCE_LABEL,
-    HELD_DIGEST_LABEL,
     REMOVAL_LABEL,
     REVISION_LABEL,
     ROLLBACK_LABEL,
     ROLLED_BACK_TO_LABEL,
     SPEC_DIGEST_LABEL,
 )
-from controller.domain.releases.volume_claims import CLAIM, VolumeId, statefulsets, volume_names
+from controller.domain.api.object_owner import Claim, is_handed_over, owner_of
+from controller.domain.releases.drift import ObjectId
+from controller.domain.releases.volume_claims import (
+    CLAIM,
+    VolumeId,
+    is_of_another,
+    statefulsets,
+    volume_names,
+)
 from controller.domain.shared.times import seconds_of
 from controller.domain.values.chart_values import Values
 from controller.errors import Conflict, HelmFailed, ReleaseMissing
 from controller.ports.helm import RemovalState, RenderedRelease, Revision
 from controller.ports.kubernetes import PVC, SECRET, STATEFULSET, Kube, KubeObject, KubeObjects, resource_of
+from controller.reconcile.releases.drift.compare import identify, is_named
 
 RECORD_TYPE = "helm.sh/release.v1"
 # More than any Secret can hold once unpacked: the API server's limit is 1 MiB packed, and YAML packs
@@ -74,7 +85,7 @@ def revision(version: int, status: str, labels: Mapping[str, str], modified: flo
         forced=labels.get(FORCE_LABEL, ""),
         asked=labels.get(ROLLBACK_LABEL, ""),
         rolled_back_to=int(back_to) if rolled_back else 0,
-        held=labels.get(HELD_DIGEST_LABEL, "") if rolled_back else "",
+        desired_at_rollback=labels.get(DESIRED_AT_ROLLBACK_LABEL, "") if rolled_back else "",
         removing=labels.get(REMOVAL_LABEL) == str(version),
     )
 
@@ -95,7 +106,8 @@ class SecretRecords:
             if name and version.isdigit():
                 found = revision(int(version), labels.get("status", ""), labels, _modified(labels))
                 created = seconds_of(record["metadata"].get("creationTimestamp"))
-                histories.setdefault(name, []).append(replace(found, created=created))
+                given = is_handed_over(record["metadata"], name, namespace)
+                histories.setdefault(name, []).append(replace(found, created=created, handed_over=given))
         return {name: tuple(sorted(found, key=lambda one: one.version)) for name, found in histories.items()}
 
     def _records_of(self, namespace: str, bundle: str, releases: Collection[str]) -> KubeObjects:
@@ -161,7 +173,7 @@ class SecretRecords:
         _, record = self._read(release, namespace, version)
         return record.get("config") or {}
 
-    def standing(
+    def required_objects(
         self, release: str, namespace: str, version: int, *, names: Collection[str] | None = None
     ) -> tuple[KubeObject, ...]:
         _, record = self._read(release, namespace, version)
@@ -176,12 +188,32 @@ class SecretRecords:
         objects = [obj for text in texts for obj in parse_manifests(text)]
         return tuple(obj for obj in objects if names is None or str(obj["metadata"]["name"]) in names)
 
+    def leave_out(self, release: str, namespace: str, version: int, objects: Collection[ObjectId]) -> None:
+        self._insist(release, namespace, version, lambda record: leave_out(record, namespace, objects))
+
+    def hook_objects(self, release: str, namespace: str) -> Collection[ObjectId]:
+        found: set[ObjectId] = set()
+        for version in self._versions(release, namespace):
+            try:
+                _, record = self._read(release, namespace, version)
+            except HelmFailed:
+                continue  # dropped from the history since, or nobody can read it
+            for hook in record.get("hooks") or []:
+                if has_begun(hook):
+                    objects = parse_manifests(str(hook.get("manifest", "")))
+                    found.update(identify(obj, namespace) for obj in objects if is_named(obj))
+        return found
+
     def keep_volumes(self, release: str, namespace: str, version: int, volumes: Collection[VolumeId]) -> None:
+        self._insist(release, namespace, version, lambda record: keep_volumes(record, namespace, volumes))
+
+    def _insist(
+        self, release: str, namespace: str, version: int, change: Callable[[dict[str, Any]], bool]
+    ) -> None:
+        """Changes a record that is there, whoever writes it at the same time."""
         for _ in range(_ATTEMPTS):
             try:
-                self._rewrite(
-                    release, namespace, version, lambda record: keep_volumes(record, namespace, volumes)
-                )
+                self._rewrite(release, namespace, version, change)
             except Conflict:
                 continue  # Helm wrote in between: what counts is what the record says now
             except ReleaseMissing:
@@ -197,8 +229,9 @@ class SecretRecords:
         names = volume_names((*recorded.manifest, *recorded.hooks), namespace)
         if not names.named and not names.patterns:
             return ()
-        present = [str(one["metadata"]["name"]) for one in self._kube.list_metadata(PVC, namespace)]
-        return tuple(sorted(name for name in present if (CLAIM, namespace, name) in names))
+        present = [one["metadata"] for one in self._kube.list_metadata(PVC, namespace)]
+        ours = [str(meta["name"]) for meta in present if not is_of_another(meta, release, namespace)]
+        return tuple(sorted(name for name in ours if (CLAIM, namespace, name) in names))
 
     def removal(self, release: str, namespace: str) -> RemovalState:
         version = self._newest(release, namespace)
@@ -225,7 +258,10 @@ class SecretRecords:
             for obj in deletable_objects(hook):
                 resource, name = resource_of(obj), str(obj["metadata"]["name"])
                 where = str(obj["metadata"].get("namespace") or namespace) if resource.namespaced else None
-                if self._kube.delete(resource, name, where):
+                live = self._kube.get(resource, name, where)
+                if live is None or _is_of_others(live, obj, release, namespace):
+                    continue
+                if self._kube.delete(resource, name, where, uid=str(live["metadata"]["uid"])):
                     deleted.append(f"{obj['kind']}/{name}")
         return tuple(deleted)
 
@@ -235,7 +271,10 @@ class SecretRecords:
             return ()
         # A StatefulSet makes claims again that are deleted before it.
         for obj in statefulsets(self.manifest(release, namespace, version).manifest, namespace):
-            self._delete_statefulset(str(obj["metadata"]["name"]), namespace)
+            name = str(obj["metadata"]["name"])
+            live = self._kube.get(STATEFULSET, name, namespace)
+            if live is not None and not _is_of_others(live, obj, release, namespace):
+                self._delete_statefulset(name, namespace)
         deleted = self.claims(release, namespace)
         for name in deleted:
             self._kube.delete(PVC, name, namespace)
@@ -251,11 +290,14 @@ class SecretRecords:
             time.sleep(0.2)
 
     def _newest(self, release: str, namespace: str) -> int | None:
+        return max(self._versions(release, namespace), default=None)
+
+    def _versions(self, release: str, namespace: str) -> list[int]:
         records = self._kube.list_metadata(
             SECRET, namespace, labels=f"owner=helm,name={release}", fields=f"type={RECORD_TYPE}"
         )
         versions = [str(one["metadata"]["labels"].get("version", "")) for one in records]
-        return max((int(version) for version in versions if version.isdigit()), default=None)
+        return [int(version) for version in versions if version.isdigit()]
 
     def _read(self, release: str, namespace: str, version: int) -> tuple[KubeObject, dict[str, Any]]:
         name = f"sh.helm.release.v1.{release}.v{version}"
@@ -317,6 +359,10 @@ def encode_record(record: Mapping[str, Any]) -> str:
     """The record as `data.release` of its Secret. The same record gives the same text."""
     text = json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode()
     return base64.b64encode(base64.b64encode(gzip.compress(text, mtime=0))).decode()
+
+
+def _is_of_others(live: KubeObject, recorded: Mapping[str, Any], release: str, namespace: str) -> bool:
+    return owner_of(live["metadata"], recorded["metadata"], release, namespace).claim == Claim.OTHERS
 
 
 def _modified(labels: Mapping[str, str]) -> float:

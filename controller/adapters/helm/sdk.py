@@ -189,9 +189,9 @@ class SdkClient:
             "timeout_seconds": request.timeout,
             "labels": dict(request.labels),
             "description": request.description,
-            # Fields that others edited by hand, and objects left by a release that is gone, are ours.
+            # Fields that others edited by hand are ours. Objects of others are not: Helm takes none over that
+            # lacks its marks of the release.
             "force_conflicts": True,
-            "take_ownership": True,
             # It only asks whether the API server validates fields (every supported one does, and Helm has
             # it do so strictly), and reads megabytes of OpenAPI for that: half the time of an upgrade.
             "disable_openapi_validation": True,

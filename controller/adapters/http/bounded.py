@@ -22,7 +22,7 @@ class BoundedAdapter(HTTPAdapter):
     def __init__(self, seconds: float, context: ssl.SSLContext | None = None) -> None:
         self._context = context
         self._lock = threading.Lock()
-        self._held: list[socket.socket] = []
+        self._sockets: list[socket.socket] = []
         self._cut = False
         super().__init__()
         self._timer = threading.Timer(seconds, self._cut_off)
@@ -37,7 +37,7 @@ class BoundedAdapter(HTTPAdapter):
     def watch(self, connection: socket.socket) -> None:
         """A connection that was just made. The copy is cut off: TLS takes the first one's number away."""
         with self._lock:
-            self._held.append(connection.dup())
+            self._sockets.append(connection.dup())
             if self._cut:
                 self._shut()
 
@@ -54,9 +54,9 @@ class BoundedAdapter(HTTPAdapter):
         self._timer.cancel()
         super().close()
         with self._lock:
-            for one in self._held:
+            for one in self._sockets:
                 one.close()
-            self._held.clear()
+            self._sockets.clear()
 
     def _trust(self) -> dict[str, Any]:
         return {"ssl_context": self._context} if self._context else {}
@@ -67,7 +67,7 @@ class BoundedAdapter(HTTPAdapter):
             self._shut()
 
     def _shut(self) -> None:
-        for one in self._held:
+        for one in self._sockets:
             # It may have ended by itself.
             with contextlib.suppress(OSError):
                 one.shutdown(socket.SHUT_RDWR)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import socket
 import socketserver
 import sys
 import threading
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
 
 from controller.errors import ControllerError
 
@@ -21,8 +24,11 @@ Check = Callable[[], str]
 Exposition = Callable[[str], tuple[bytes, str]]
 
 PLAIN = "text/plain; charset=utf-8"
-# Seconds that a client may take to send its request.
+# Seconds that a client may take in all, to send its request and to take the answer.
 REQUEST_TIMEOUT = 10.0
+# Connections at a time: a kubelet, a Prometheus or two, and a person. Beyond that the oldest is cut off, so
+# that whoever holds connections open does not keep a kubelet away.
+MOST_CONNECTIONS = 16
 
 
 class EndpointUnavailable(ControllerError):
@@ -75,7 +81,7 @@ def serve_endpoint(endpoint: Endpoint, port: int, *, address: str = "") -> Threa
                 self.wfile.write(body)
 
         def log_message(self, format: str, *args: object) -> None:
-            """A probe every few seconds is no news."""
+            """A probe every few seconds is nothing new."""
 
     try:
         server = _server_class(address)((address, port), Handler)
@@ -90,6 +96,36 @@ def serve_endpoint(endpoint: Endpoint, port: int, *, address: str = "") -> Threa
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
 
+    def __init__(self, *given: Any) -> None:
+        self._open: dict[socket.socket, float] = {}
+        self._open_lock = threading.Lock()
+        super().__init__(*given)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        with self._open_lock:
+            if len(self._open) >= MOST_CONNECTIONS:
+                self._end(next(iter(self._open)))
+            self._open[request] = time.monotonic() + REQUEST_TIMEOUT
+        super().process_request(request, client_address)
+
+    def shutdown_request(self, request: Any) -> None:
+        with self._open_lock:
+            self._open.pop(request, None)
+            super().shutdown_request(request)
+
+    def service_actions(self) -> None:
+        """Called every 50 ms. A socket's own timeout is for each part that comes."""
+        now = time.monotonic()
+        with self._open_lock:
+            for one in [one for one, until in self._open.items() if until < now]:
+                self._end(one)
+
+    def _end(self, connection: socket.socket) -> None:
+        """Whoever reads from it or writes to it is told that it is over, and closes it."""
+        del self._open[connection]
+        with contextlib.suppress(OSError):
+            connection.shutdown(socket.SHUT_RDWR)
+
     def server_bind(self) -> None:
         if self.address_family == socket.AF_INET6:
             self.socket.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
@@ -97,7 +133,7 @@ class _Server(ThreadingHTTPServer):
         socketserver.TCPServer.server_bind(self)
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """Says what went wrong in one line; a client that went away in the middle is no news."""
+        """Says what went wrong in one line; a client that went away in the middle is nothing new."""
         error = sys.exc_info()[1]
         if not isinstance(error, OSError):
             reason = type(error).__name__

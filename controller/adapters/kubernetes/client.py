@@ -161,7 +161,7 @@ class PykubeClient:
                 return "" if text.startswith(_NO_LOG) else text
         except (KubeError, requests.RequestException):
             # A pod that has not started, or is gone, has no log, and the kubelet of a lost node does
-            # not answer: the cause is told without it, and nothing waits for it.
+            # not answer: the cause is reported without it, and nothing waits for it.
             return ""
 
     def _pages(

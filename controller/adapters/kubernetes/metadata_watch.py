@@ -68,7 +68,7 @@ class MetadataWatches:
         self._ended.set()
 
     def _keep(self, watch: _Watch) -> None:
-        failures, told = 0, False
+        failures, logged = 0, False
         while not self._ended.is_set():
             began, refused = time.monotonic(), False
             try:
@@ -76,9 +76,9 @@ class MetadataWatches:
             except (Forbidden, ObjectMissing) as error:
                 refused = True
                 # Objects of the cluster are watched only where an installation grants it: said once.
-                level = logging.DEBUG if told else logging.WARNING
+                level = logging.DEBUG if logged else logging.WARNING
                 log.log(level, "cannot watch: %s; tried again every %.0f s", error, REFUSED_SECONDS)
-                told = True
+                logged = True
             except KubeError as error:
                 if isinstance(error, _Outdated):
                     watch.version = ""

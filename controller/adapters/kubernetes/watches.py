@@ -22,10 +22,10 @@ from controller.adapters.kubernetes.connection import Connection, as_kubectl_ver
 from controller.ports.kubernetes import Resource
 from controller.ports.system import Clock
 
-# What a reconciler is asked to look at: the kind of look, a namespace, a name.
+# What a reconciler is asked to look at: the kind of pass, a namespace, a name.
 Key = tuple[str, str, str]
 
-# Seconds: so long one request watches. Its end is news from the server, and the next one's beginning too.
+# Seconds: so long one request watches. Its end is a sign of life of the server.
 REQUEST_SECONDS = 60
 # A watch that nothing was heard of for so long is dead: a request, its silent loss (`INACTIVE_SECONDS`)
 # and a second attempt fit into it.
@@ -76,7 +76,7 @@ class SignsOfLife:
         self._loop = self._clock.monotonic()
 
     def heard(self, plural: str) -> None:
-        """The API server has answered a list or a watch of the resource, or told of an object."""
+        """The API server has answered a list or a watch of the resource, or reported an object."""
         if plural in self._heard:
             self._heard[plural] = self._clock.monotonic()
             self._begun.add(plural)
@@ -85,7 +85,7 @@ class SignsOfLife:
         """Seconds since the watch was last heard of, or since the start."""
         return self._clock.monotonic() - self._heard[plural]
 
-    def loop_stands(self) -> str:
+    def loop_is_stuck(self) -> str:
         """What is wrong with the event loop, nothing when all is well."""
         age = self._clock.monotonic() - self._loop
         return f"the event loop stands still for {age:.0f} s" if age > LOOP_STILL_AFTER else ""

@@ -24,7 +24,7 @@ from controller.domain.shared.times import seconds_of
 from controller.errors import CloudRefused, CloudUnavailable
 from controller.ports.system import Clock, Randomness
 
-# 2.69: what lies in a cell that is down is told as UNKNOWN, and not left out. Later ones ask each
+# 2.69: what lies in a cell that is down is reported as UNKNOWN, and not left out. Later ones ask each
 # hypervisor for its uptime.
 LISTS = "2.69"
 SERVICES = "2.69"
@@ -60,7 +60,7 @@ class OpenStackCloud:
         """Gives back its connections."""
         self._calls.close()
 
-    # -- looks --------------------------------------------------------------------------------------
+    # -- reads --------------------------------------------------------------------------------------
 
     def compute_services(self) -> tuple[ComputeService, ...]:
         """Raises CloudUnavailable while a cell is down: what is in it is not known."""
@@ -71,8 +71,8 @@ class OpenStackCloud:
         found = self._compute_services({"host": host, "binary": "nova-compute"})
         return next((one for one in found if one.host == host), None)
 
-    def _compute_services(self, wanted: Mapping[str, str]) -> tuple[ComputeService, ...]:
-        listed = self._nova_services(wanted)
+    def _compute_services(self, query: Mapping[str, str]) -> tuple[ComputeService, ...]:
+        listed = self._nova_services(query)
         return read_each(
             (one for one in listed if one.get("binary") == "nova-compute"), _service, "/os-services"
         )
@@ -82,8 +82,8 @@ class OpenStackCloud:
         listed = [one for binary in CONTROL for one in self._nova_services({"binary": binary})]
         return read_each(listed, _control_service, "/os-services")
 
-    def _nova_services(self, wanted: Mapping[str, str]) -> list[dict[str, Any]]:
-        answer = self._calls.get("compute", "/os-services", wanted, microversion=SERVICES)
+    def _nova_services(self, query: Mapping[str, str]) -> list[dict[str, Any]]:
+        answer = self._calls.get("compute", "/os-services", query, microversion=SERVICES)
         listed = items_of(answer, "services", "/os-services")
         if any(one.get("status") == UNKNOWN or "id" not in one for one in listed):
             raise CloudUnavailable("a cell of Nova is down: its services are not known")
@@ -113,7 +113,11 @@ class OpenStackCloud:
         path = "/os-hypervisors/detail"
         self._providers.update(read_each(listed, lambda one: (one["service"]["host"], str(one["id"])), path))
         return read_each(
-            listed, lambda one: Hypervisor(one["service"]["host"], len(one.get("servers") or ())), path
+            listed,
+            lambda one: Hypervisor(
+                one["service"]["host"], len(one.get("servers") or ()), str(one.get("host_ip") or "")
+            ),
+            path,
         )
 
     def network_agents(self) -> tuple[Agent, ...]:
@@ -134,8 +138,8 @@ class OpenStackCloud:
         return read_each(items_of(answer, "aggregates", "/os-aggregates"), _aggregate, "/os-aggregates")
 
     def servers_on(self, host: str) -> tuple[Server, ...]:
-        wanted = {"all_tenants": "true", "host": host}
-        listed = list(self._calls.pages("compute", "/servers/detail", "servers", wanted, SERVER_DETAILS))
+        query = {"all_tenants": "true", "host": host}
+        listed = list(self._calls.pages("compute", "/servers/detail", "servers", query, SERVER_DETAILS))
         if any(one.get("status") == UNKNOWN for one in listed):
             raise CloudUnavailable("a cell of Nova is down: its servers are not known")
         return read_each(listed, _server, "/servers/detail")
@@ -151,8 +155,8 @@ class OpenStackCloud:
         return server
 
     def migrations(self, server: str) -> tuple[Migration, ...]:
-        wanted = {"instance_uuid": server}
-        listed = self._calls.pages("compute", "/os-migrations", "migrations", wanted, LISTS, key="uuid")
+        query = {"instance_uuid": server}
+        listed = self._calls.pages("compute", "/os-migrations", "migrations", query, LISTS, key="uuid")
         return tuple(sorted(read_each(listed, _migration, "/os-migrations"), key=lambda one: one.id))
 
     def allocations(self, host: str) -> tuple[str, ...] | None:
@@ -215,8 +219,8 @@ class OpenStackCloud:
         found = next((one for one in self.aggregates() if one.name == name), None)
         ours = begun or found is None
         if found is None:
-            wanted = {"name": name} | ({"availability_zone": zone} if zone else {})
-            body = {"aggregate": wanted}
+            query = {"name": name} | ({"availability_zone": zone} if zone else {})
+            body = {"aggregate": query}
             made = self._calls.send("POST", "compute", "/os-aggregates", body, LISTS)["aggregate"]
             found = _aggregate({**made, "hosts": [], "metadata": {}})
         if found.ours or not (ours and found.bare):
@@ -316,6 +320,7 @@ def _agent(one: Mapping[str, Any]) -> Agent:
         description=one.get("description") or "",
         mode=str(configured.get("agent_mode") or ""),
         load=int(configured.get(_LOADS.get(one["agent_type"], "")) or 0),
+        address=str(configured.get("tunneling_ip") or ""),
     )
 
 

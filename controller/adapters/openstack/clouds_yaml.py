@@ -8,11 +8,13 @@ openstack/config/schema.json and doc/source/user/config/configuration.rst.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import yaml
 
+from controller.domain.shared.lenient_yaml import read_document
 from controller.errors import CloudRefused
 
 _LEFT_OUT = frozenset(
@@ -48,7 +50,7 @@ def parse_clouds(content: bytes, *, trusted: bool = False) -> Mapping[str, Any]:
     its text names the key and quotes no value.
     """
     try:
-        document = yaml.load(content, Loader=yaml.CSafeLoader)
+        document = read_document(content, partial(_scalar, yaml.SafeLoader("")))
         clouds = document["clouds"]
         chosen = clouds["default"] if "default" in clouds or len(clouds) != 1 else next(iter(clouds.values()))
         if not chosen["auth"]["auth_url"]:
@@ -65,6 +67,17 @@ def parse_clouds(content: bytes, *, trusted: bool = False) -> Mapping[str, Any]:
     found = {key: value for key, value in _of_region(given).items() if not _is_left_out(key)}
     _judge_values(found, trusted=trusted)
     return found
+
+
+def _scalar(known: yaml.SafeLoader, event: Any) -> Any:
+    """A value as PyYAML takes it, which openstacksdk reads files with."""
+    tag = str(event.tag or "!")
+    if tag == "!":
+        tag = known.resolve(yaml.ScalarNode, event.value, event.implicit)  # type: ignore[no-untyped-call]
+    make = known.yaml_constructors.get(tag)
+    if make is None:
+        raise ValueError("a tag that is not supported")
+    return make(known, yaml.ScalarNode(tag, event.value))
 
 
 def _as_keywords(what: str) -> CloudRefused:
@@ -90,12 +103,12 @@ def _of_region(given: Mapping[str, Any]) -> dict[str, Any]:
         }
     except (TypeError, KeyError, ValueError):
         raise _as_keywords("regions cannot be read") from None
-    wanted = str(found.get("region_name") or (next(iter(regions)) if len(regions) == 1 else ""))
-    if wanted not in regions:
+    desired = str(found.get("region_name") or (next(iter(regions)) if len(regions) == 1 else ""))
+    if desired not in regions:
         raise _as_keywords("region_name has to be one of its regions")
-    own = {str(key).replace("-", "_"): value for key, value in regions[wanted].items()}
+    own = {str(key).replace("-", "_"): value for key, value in regions[desired].items()}
     auth = {**found["auth"], **(own.pop("auth", None) or {})}
-    return {**found, **own, "auth": auth, "region_name": wanted}
+    return {**found, **own, "auth": auth, "region_name": desired}
 
 
 def _judge_values(found: dict[str, Any], *, trusted: bool) -> None:

@@ -22,13 +22,13 @@ class Placement:
     def allocations(self, host: str) -> tuple[str, ...] | None:
         """As in the port."""
         known = self._providers.get(host)
-        held = self._held(known) if known is not None else None
-        if held is None:
+        consumers = self._consumers(known) if known is not None else None
+        if consumers is None:
             # One that was known may be another's by now: another machine took the host's name.
             self._providers.pop(host, None)
             provider = self._named(host)
-            held = self._held(provider) if provider is not None else None
-        return held
+            consumers = self._consumers(provider) if provider is not None else None
+        return consumers
 
     def delete_allocations(self, consumer: str) -> None:
         self._calls.send("DELETE", "placement", f"/allocations/{consumer}", None, PLACEMENT)
@@ -40,16 +40,16 @@ class Placement:
             self._calls.send("DELETE", "placement", f"{_PROVIDERS}/{provider}", None, PLACEMENT)
         self._providers.pop(host, None)
 
-    def _held(self, provider: str) -> tuple[str, ...] | None:
+    def _consumers(self, provider: str) -> tuple[str, ...] | None:
         """The consumers of a provider; None where Placement says that there is no such provider."""
         path = f"{_PROVIDERS}/{provider}/allocations"
         answer = self._calls.get("placement", path, microversion=PLACEMENT)
         if answer is None:
             return None
-        held = answer.get("allocations")
-        if not isinstance(held, dict):
+        consumers = answer.get("allocations")
+        if not isinstance(consumers, dict):
             raise CloudUnavailable(f"{path}: the answer holds no allocations")
-        return tuple(sorted(held))
+        return tuple(sorted(consumers))
 
     def _named(self, host: str) -> str | None:
         """The provider of a host that Nova does not list (any more), by its name or by its domain name."""

@@ -72,9 +72,9 @@ class PrometheusMetrics:
         """As the port says. The new ones come before the old ones go: no scrape sees neither."""
         with self._lock:
             self._instrument(metric)
-            wanted = {_series(metric, {**labels, **more}): value for more, value in rows}
-            ending = self._matching(metric, labels) - wanted.keys()
-            for series, value in wanted.items():
+            desired = {_series(metric, {**labels, **more}): value for more, value in rows}
+            ending = self._matching(metric, labels) - desired.keys()
+            for series, value in desired.items():
                 one = self._find(metric, series, freed=len(ending))
                 if isinstance(one, prometheus.Gauge):
                     one.set(value)

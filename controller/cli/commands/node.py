@@ -21,7 +21,7 @@ from controller.domain.api.conditions import find, timestamp
 from controller.domain.api.names import API_VERSION, DISKS_ANNOTATION, FENCED_ANNOTATION, REPORT_ANNOTATION
 from controller.domain.api.region_name import RegionName, node_note, node_notes, region_of
 from controller.domain.hosts.fencing_confirmation import Confirmation, Machine, given_as, machine_of
-from controller.domain.hosts.next_step import is_plan
+from controller.domain.hosts.host_facts import is_plan
 from controller.domain.hosts.nodes import parse_node
 from controller.domain.maintenance.move_choice import Mode
 from controller.domain.maintenance.server_moves import Phase
@@ -57,12 +57,16 @@ def list_nodes(
 ) -> None:
     """List the nodes of a region with what OpenStack says of them."""
     cluster = open_cluster(kubeconfig, context, namespace)
-    nodes = (cluster.find_region().get("status") or {}).get("nodes") or {}
+    status = cluster.find_region().get("status") or {}
+    nodes = status.get("nodes") or {}
     if output != Format.TABLE:
         print_data(nodes, output)
         return
     headers = ("NODE", "STATE", "COMPUTE", "SERVERS", "MAINTENANCE", "REASON")
     print_table(stdout(), headers, node_rows(nodes))
+    strangers = status.get("hostsWithoutNode") or ()
+    if strangers:
+        stderr().print(soft_wrapped(f"hosts of OpenStack that are of no node: {', '.join(strangers)}"))
 
 
 @app.command()

@@ -49,18 +49,18 @@ def render(
         print_table(stdout(), ("SERVICE", "RELEASE", "CHART", "VALUES", "DEPENDS ON"), rows)
 
 
-def _bundles(region: OfflineRegion, wanted: list[str] | None) -> list[Any]:
-    chosen = {release.spec.name for release in choose(region, wanted)}
+def _bundles(region: OfflineRegion, names: list[str] | None) -> list[Any]:
+    chosen = {release.spec.name for release in choose(region, names)}
     bundles = []
     for bundle in region.objects():
         kept = [release for release in bundle["spec"]["releases"] if release["name"] in chosen]
-        if kept or not wanted:
+        if kept or not names:
             bundles.append({**bundle, "spec": {**bundle["spec"], "releases": kept}})
     return bundles
 
 
-def _release_rows(region: OfflineRegion, wanted: list[str] | None) -> list[Row]:
-    chosen = {release.spec.name for release in choose(region, wanted)}
+def _release_rows(region: OfflineRegion, names: list[str] | None) -> list[Row]:
+    chosen = {release.spec.name for release in choose(region, names)}
     return [
         (
             bundle.service,
@@ -76,11 +76,11 @@ def _release_rows(region: OfflineRegion, wanted: list[str] | None) -> list[Row]:
 
 
 def _manifests(
-    region: OfflineRegion, renderer: OfflineRenderer, wanted: list[str] | None
+    region: OfflineRegion, renderer: OfflineRenderer, names: list[str] | None
 ) -> list[tuple[str, Any]]:
     helm = offline_helm()
     found: list[tuple[str, Any]] = []
-    for release in choose(region, wanted):
+    for release in choose(region, names):
         rendered = render_release(release.spec, renderer.charts, helm)
         size, refused = size_problem(release.spec, renderer.charts, rendered)
         if size:

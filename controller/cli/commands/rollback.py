@@ -49,10 +49,12 @@ def rollback(
     clock = SystemClock()
     cluster = open_cluster(kubeconfig, context, namespace)
     target = find_release(cluster, release)
-    wanted = choose(SecretRecords(cluster.kube).observe(target.namespace).get(release, ()), revision, release)
-    text = f"{wanted} {stamp(clock)}"
+    requested = choose(
+        SecretRecords(cluster.kube).observe(target.namespace).get(release, ()), revision, release
+    )
+    text = f"{requested} {stamp(clock)}"
     annotate(cluster, HELMBUNDLE, target.bundle, f"{ROLLBACK_RELEASE_PREFIX}/{release}", text)
-    stdout().print(f"{target.title}: a rollback to revision {wanted} is asked for")
+    stdout().print(f"{target.title}: a rollback to revision {requested} is asked for")
     if wait:
         asked = Request("rollback", text)
         code = wait_for_releases(cluster, [target], asked, timeout=timeout, clock=clock, sleep=time.sleep)
@@ -60,15 +62,15 @@ def rollback(
             raise typer.Exit(code)
 
 
-def choose(revisions: tuple[Revision, ...], wanted: int, release: str) -> int:
+def choose(revisions: tuple[Revision, ...], requested: int, release: str) -> int:
     """The revision to go back to: the one wanted, else the last one in force before the newest.
 
     Raises ObjectMissing, naming those that there are.
     """
     usable = [one.version for one in revisions if one.status in USABLE]
     before = [version for version in usable if version != revisions[-1].version]
-    if wanted in usable or (not wanted and before):
-        return wanted or before[-1]
+    if requested in usable or (not requested and before):
+        return requested or before[-1]
     listed = ", ".join(map(str, usable)) or "none"
-    missing = f"revision {wanted}" if wanted else "revision before the newest"
+    missing = f"revision {requested}" if requested else "revision before the newest"
     raise ObjectMissing(f"release {release} has no {missing} to go back to; there is: {listed}")

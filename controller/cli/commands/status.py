@@ -43,14 +43,14 @@ def status(
 
 def print_view(console: Console, view: RegionView) -> None:
     """Header, causes, table, and what else there is to know."""
-    ready, style = _READY.get(view.standing, ("False", "red"))
+    ready, style = _READY.get(view.outcome, ("False", "red"))
     header = Text()
     header.append(view.name, "bold")
     header.append(f"  {view.version}  {view.preset}/{view.size}  {view.state}  ")
     if view.progress:
         header.append(f"releases {view.progress}  ")
     header.append(f"Ready: {ready}", f"bold {style}")
-    if view.standing != RegionOutcome.READY and view.reason:
+    if view.outcome != RegionOutcome.READY and view.reason:
         header.append(f"  {view.reason}", style)
     console.print(header, soft_wrap=True)
     for cause in view.causes:

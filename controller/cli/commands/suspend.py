@@ -62,7 +62,7 @@ def resume(
         _print_result(f"region {found['metadata']['name']}", "resumed", changed=_unpause(cluster, found))
         return
     _refuse(region)
-    held = False
+    remains = False
     for target in find_targets(cluster, releases, bundles):
         name = target.annotation(SUSPEND_ANNOTATION, SUSPEND_RELEASE_PREFIX)
         changed = name in _annotations(target.bundle)
@@ -71,9 +71,9 @@ def resume(
         _print_result(target.title, "resumed", changed=changed)
         why = still_suspended(target)
         if why:
-            held = True
+            remains = True
             stderr().print(f"{target.title} is still suspended: {why}", style="yellow")
-    if held:
+    if remains:
         raise typer.Exit(ExitCode.NEEDS_EDIT)
 
 

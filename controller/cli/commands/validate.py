@@ -1,4 +1,4 @@
-"""osctl validate: tells every mistake in files, with file and line, before they reach a cluster."""
+"""osctl validate: shows every mistake in files, with file and line, before they reach a cluster."""
 
 from __future__ import annotations
 

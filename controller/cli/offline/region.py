@@ -182,8 +182,8 @@ def _located(item: InputObject) -> Iterator[None]:
     try:
         yield
     except SpecInvalid as error:
-        told = {problem.path for problem in problems}
-        problems += [problem for problem in error.problems if problem.path not in told]
+        located = {problem.path for problem in problems}
+        problems += [problem for problem in error.problems if problem.path not in located]
     if problems:
         raise SpecInvalid(item.locate_all(problems))
 

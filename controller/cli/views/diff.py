@@ -115,10 +115,10 @@ def diff_regions(
     unchanged = 0
     for name, (service, release) in after.items():
         if name not in before:
-            objects, said, large = helm.objects(None, release.spec)
+            objects, note, large = helm.objects(None, release.spec)
             chart = release.spec.chart.name
             installed = ReleaseDiff(service, name, Fate.INSTALLED, chart, objects=objects)
-            touched.append(replace(installed, size=said, too_large=large))
+            touched.append(replace(installed, size=note, too_large=large))
             continue
         found = _changed(service, before[name][1], release, helm)
         if found is None:
@@ -181,7 +181,7 @@ def _changed(service: str, old: RegionRelease, new: RegionRelease, helm: _Helm) 
     values = diff_values(old.merged, new.merged)
     if same_chart and not values and old.spec.values == new.spec.values:
         return ReleaseDiff(service, name, Fate.CHANGED, settings=settings) if settings else None
-    objects, said, large = helm.objects(old.spec, new.spec)
+    objects, note, large = helm.objects(old.spec, new.spec)
     chart = "" if same_chart else f"{_chart(old.spec)} → {_chart(new.spec)}"
     renames = renamed_daemonsets(new.spec.chart, old.spec.values, new.spec.values)
     return ReleaseDiff(
@@ -194,7 +194,7 @@ def _changed(service: str, old: RegionRelease, new: RegionRelease, helm: _Helm) 
         loses_data=bool(objects and objects.loses_data and not large and not objects.refused),
         objects=objects,
         renames=renames,
-        size=said,
+        size=note,
         too_large=large,
     )
 

@@ -65,12 +65,12 @@ def explain_path(release: RegionRelease, path: Path, causes: Causes = _NONE) -> 
 def explain_set(release: RegionRelease, causes: Causes = _NONE) -> tuple[Explanation, ...]:
     """Every value that some layer over the chart's defaults has set or deleted."""
     merged = release.merged
-    told = [path for path in sorted(merged.history) if _tells(merged, path)]
-    return tuple(_explanation(release, path, causes) for path in told)
+    explained = [path for path in sorted(merged.history) if _is_explained(merged, path)]
+    return tuple(_explanation(release, path, causes) for path in explained)
 
 
-def _tells(merged: MergedValues, path: Path) -> bool:
-    """Whether the path is a leaf, or what was deleted: what went along with it is told by it."""
+def _is_explained(merged: MergedValues, path: Path) -> bool:
+    """Whether the path is a leaf, or what was deleted: what went along with it is explained by it."""
     value = lookup(merged.values, path, ABSENT)
     if value is ABSENT:
         return lookup(merged.values, path[:-1], ABSENT) is not ABSENT

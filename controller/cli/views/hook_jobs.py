@@ -12,7 +12,7 @@ KubeObject = Mapping[str, Any]
 JOB_NAME = "batch.kubernetes.io/job-name"
 # Where charts write the release that an object belongs to: OpenStack-Helm's, and Kubernetes' recommended.
 RELEASE_LABELS = ("release_group", "app.kubernetes.io/instance")
-# A Job that has just begun is no news; one that lasts is looked at more closely. Seconds.
+# A Job that has just begun is nothing new; one that lasts is looked at more closely. Seconds.
 LASTS_AFTER = 10.0
 # States of a container that do not pass by themselves, from the kubelet's image and container managers.
 _STUCK = frozenset(
@@ -62,9 +62,9 @@ def pod_error(pods: Iterable[KubeObject]) -> dict[str, str]:
     found: dict[str, str] = {}
     for pod in pods:
         job = str((pod["metadata"].get("labels") or {}).get(JOB_NAME) or "")
-        trouble = _container_error(pod) or _placement_error(pod)
-        if job and trouble:
-            found.setdefault(job, trouble)
+        error = _container_error(pod) or _placement_error(pod)
+        if job and error:
+            found.setdefault(job, error)
     return found
 
 
@@ -87,16 +87,16 @@ def _placement_error(pod: KubeObject) -> str:
 
 
 def with_jobs(
-    rows: Iterable[ReleaseRow], jobs: Sequence[RunningJob], troubles: Mapping[str, str]
+    rows: Iterable[ReleaseRow], jobs: Sequence[RunningJob], errors: Mapping[str, str]
 ) -> tuple[ReleaseRow, ...]:
-    """The rows, those being worked on with the Job that they wait for, and its trouble if it has one."""
+    """The rows, those being worked on with the Job that they wait for, and its error if it has one."""
     rows = tuple(rows)
     names = sorted((row.release for row in rows), key=len, reverse=True)
     by_release: dict[str, RunningJob] = {}
     for job in jobs:
         by_release.setdefault(job.release or _by_name(job.name, names), job)
     return tuple(
-        _with_job(row, by_release[row.release], troubles)
+        _with_job(row, by_release[row.release], errors)
         if row.phase in ACTIVE and row.release in by_release
         else row
         for row in rows
@@ -108,7 +108,7 @@ def _by_name(job: str, releases: Iterable[str]) -> str:
     return next((release for release in releases if job.startswith(f"{release}-")), "")
 
 
-def _with_job(row: ReleaseRow, job: RunningJob, troubles: Mapping[str, str]) -> ReleaseRow:
-    trouble = troubles.get(job.name, "")
+def _with_job(row: ReleaseRow, job: RunningJob, errors: Mapping[str, str]) -> ReleaseRow:
+    error = errors.get(job.name, "")
     message = f"Job {job.name} runs for {short_duration(job.seconds)}"
-    return replace(row, message=message, error=f"{job.name}: {trouble}" if trouble else "")
+    return replace(row, message=message, error=f"{job.name}: {error}" if error else "")

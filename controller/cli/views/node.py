@@ -55,10 +55,10 @@ def node_causes(node: str, entry: Mapping[str, Any], maintenances: Sequence[Mapp
         lines.append(f"  drains are blocked: {entry['drainLocked']}")
     for one in maintenances:
         status = one.get("status") or {}
-        told = find(status.get("conditions") or (), "Ready")
+        ready = find(status.get("conditions") or (), "Ready")
         lines.append(
             f"  maintenance {one['metadata']['name']} ({one['spec'].get('mode')}): "
-            f"{status.get('phase') or 'Pending'} {status.get('progress') or ''}: {told.get('message', '')}"
+            f"{status.get('phase') or 'Pending'} {status.get('progress') or ''}: {ready.get('message', '')}"
         )
         lines += [
             f"    {server.get('name')}: {server['state']}: {server['message']}"

@@ -29,7 +29,7 @@ class ProgressDisplay(Protocol):
     """Where progress is shown."""
 
     def show(self, progress: ProgressSnapshot, hint: str = "") -> None:
-        """One more look; `hint` is said beside the cause."""
+        """One more update; `hint` is said beside the cause."""
         ...
 
     def close(self) -> None:
@@ -58,9 +58,9 @@ class PlainLines:
     def show(self, progress: ProgressSnapshot, hint: str = "") -> None:
         for line in change_lines(progress.changed):
             self.say(line)
-        said = verdict_line(progress)
-        if said and progress.verdict_changed and progress.verdict.standing != RegionOutcome.READY:
-            self.say(f"{progress.name}: {said}")
+        reported = verdict_line(progress)
+        if reported and progress.verdict_changed and progress.verdict.outcome != RegionOutcome.READY:
+            self.say(f"{progress.name}: {reported}")
         if hint and not self._hint:
             self.say(hint)
         self._hint = hint
@@ -94,7 +94,7 @@ class LiveTable:
 
     def close(self) -> None:
         if self._open and self._last is not None:
-            # What stands in the way is told again, in full, by who ends the wait.
+            # What stands in the way is reported again, in full, by who ends the wait.
             self._live.update(Group(*self._outline(self._last)))
             self._live.stop()
             self._open = False
@@ -105,7 +105,7 @@ class LiveTable:
 
     def _draw(self, progress: ProgressSnapshot, hint: str) -> RenderableType:
         parts = self._outline(progress)
-        if progress.verdict.standing != RegionOutcome.READY:
+        if progress.verdict.outcome != RegionOutcome.READY:
             parts += [_cause(text, "yellow") for text in causes(progress)[:2]]
         if hint:
             parts.append(_cause(hint, "bold yellow"))

@@ -63,7 +63,7 @@ def _failed(row: ReleaseRow) -> str:
 
 
 def note(timed: TimedRow) -> str:
-    """What a table says beside a release; the error of a failed one is told in full below it."""
+    """What a table says beside a release; the error of a failed one is reported in full below it."""
     row = timed.row
     if row.phase == Phase.INSTALLED:
         return f"revision {row.revision}" if row.revision else ""
@@ -95,17 +95,17 @@ def _state(timed: TimedRow) -> str:
 def verdict_line(progress: ProgressSnapshot) -> str:
     """What Ready says, empty while the releases' own rows say the same."""
     verdict = progress.verdict
-    if progress.rows and verdict.reason in _SHOWN_BY_ROWS and verdict.standing == RegionOutcome.PENDING:
+    if progress.rows and verdict.reason in _SHOWN_BY_ROWS and verdict.outcome == RegionOutcome.PENDING:
         return ""
     return f"{verdict.reason}: {verdict.message}" if verdict.message else verdict.reason
 
 
 def causes(progress: ProgressSnapshot) -> tuple[str, ...]:
-    """What stands in the way now, the nearest cause first: errors, troubles, then what Ready says."""
+    """What stands in the way now, the nearest cause first: errors, then what Ready says."""
     found = [failure(row) for row in progress.failing]
     found += [f"{timed.row.release}: {timed.row.error}" for timed in progress.rows if timed.row.error]
-    said = verdict_line(progress)
-    return tuple([*found, said] if said else found)
+    reported = verdict_line(progress)
+    return tuple([*found, reported] if reported else found)
 
 
 def reasons_against(progress: ProgressSnapshot) -> tuple[str, ...]:

@@ -100,7 +100,7 @@ class ProgressTracker:
 
     def _settled(self, row: ReleaseRow, verdict: RegionVerdict) -> ReleaseRow:
         """A row whose status is about an earlier spec waits for its turn, unless it is being worked on."""
-        if row.current or row.phase in ACTIVE or verdict.standing == RegionOutcome.READY:
+        if row.current or row.phase in ACTIVE or verdict.outcome == RegionOutcome.READY:
             return row
         return replace(row, phase=Phase.WAITING, message="takes up the new spec")
 
@@ -112,11 +112,11 @@ class ProgressTracker:
 
     @staticmethod
     def _outcome(verdict: RegionVerdict) -> tuple[RegionOutcome, str]:
-        return verdict.standing, verdict.reason
+        return verdict.outcome, verdict.reason
 
 
 def _reads_differently(before: ReleaseRow, row: ReleaseRow) -> bool:
-    """Whether the same phase is news: another revision, one more failure, another trouble."""
+    """Whether the same phase is new: another revision, one more failure, another error."""
     if row.error and row.error != before.error:
         return True
     if row.phase == Phase.INSTALLED:

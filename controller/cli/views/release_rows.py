@@ -67,9 +67,9 @@ def release_rows(bundles: Iterable[Mapping[str, Any]]) -> tuple[ReleaseRow, ...]
         current = status.get("observedGeneration") == meta.get("generation")
         entries = {str(entry.get("name")): entry for entry in status.get("releases") or []}
         problem = _problem(status) if current else ""
-        for wanted in (bundle.get("spec") or {}).get("releases") or []:
-            name = str(wanted["name"])
-            needs[name] = tuple(wanted.get("dependsOn") or ())
+        for desired in (bundle.get("spec") or {}).get("releases") or []:
+            name = str(desired["name"])
+            needs[name] = tuple(desired.get("dependsOn") or ())
             rows.append(_row(service, name, entries.pop(name, {}), current, problem))
         rows += [_row(service, name, entry, current, problem) for name, entry in entries.items()]
     return tuple(sorted(rows, key=lambda row: (_depth(row.release, needs), row.service, row.release)))
@@ -90,7 +90,7 @@ def _row(service: str, name: str, entry: Mapping[str, Any], current: bool, probl
     running = [str(hook.get("name")) for hook in entry.get("hooks") or [] if hook.get("phase") == "Running"]
     message = str(entry.get("message") or "")
     if phase == Phase.FAILED:
-        # Without when the next attempt is made: it would be news at every pass.
+        # Without when the next attempt is made: it would be new at every pass.
         message = str(attempt.get("error") or message)
     if running and phase in ACTIVE and not message:
         message = f"hook {', '.join(running)} is running"

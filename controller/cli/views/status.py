@@ -58,7 +58,7 @@ class ServiceLine:
 
 @dataclass(frozen=True)
 class RegionView:
-    """A region on one screen. `standing` and `reason` are of its Ready condition."""
+    """A region on one screen. `outcome` and `reason` are of its Ready condition."""
 
     name: str
     namespace: str
@@ -66,7 +66,7 @@ class RegionView:
     version: str
     preset: str
     size: str
-    standing: RegionOutcome
+    outcome: RegionOutcome
     reason: str
     progress: str
     causes: tuple[NotReadyCause, ...]
@@ -93,7 +93,7 @@ def region_view(osdpl: Mapping[str, Any], bundles: Sequence[Mapping[str, Any]], 
         version=str(status.get("openstackVersion") or spec.get("openstackVersion") or ""),
         preset=str(spec.get("preset") or ""),
         size=str(spec.get("size") or ""),
-        standing=verdict.standing,
+        outcome=verdict.outcome,
         reason=verdict.reason,
         progress=str(status.get("progress") or ""),
         causes=tuple(_causes(replace(verdict, message=silence or verdict.message), rows, status, spec)),
@@ -126,11 +126,11 @@ def _causes(
     verdict: RegionVerdict, rows: Iterable[ReleaseRow], status: Mapping[str, Any], spec: Mapping[str, Any]
 ) -> Iterator[NotReadyCause]:
     """The nearest causes first: what Ready says, then failed releases and sick components. Where Ready only
-    sums these up, they are told instead."""
-    if verdict.standing == RegionOutcome.READY:
+    sums these up, they are reported instead."""
+    if verdict.outcome == RegionOutcome.READY:
         return
-    pending = verdict.standing != RegionOutcome.NEEDS_EDIT
-    said = [
+    pending = verdict.outcome != RegionOutcome.NEEDS_EDIT
+    reported = [
         part for part in (verdict.message.split("; ") if pending else verdict.message.splitlines()) if part
     ]
     silence = "".join(verdict.message.partition(_NO_SIGN_OF_LIFE)[1:])
@@ -147,8 +147,8 @@ def _causes(
         if entry.get("status") == "Unhealthy"
     ]
     if found and pending and verdict.reason in _SUMS:
-        said = [silence] if silence else []
-    found = [*said, *found]
+        reported = [silence] if silence else []
+    found = [*reported, *found]
     for text in found[:MOST_CAUSES]:
         yield NotReadyCause(text, find_setting(spec, text))
     if len(found) > MOST_CAUSES:
@@ -219,7 +219,7 @@ def _services(rows: Iterable[ReleaseRow], status: Mapping[str, Any]) -> Iterator
 def _note(releases: Iterable[ReleaseRow], components: Iterable[tuple[str, Mapping[str, Any]]]) -> str:
     """The releases that are not installed, else the components that are not ready.
 
-    Errors of failed releases are causes, told once above the table.
+    Errors of failed releases are causes, reported once above the table.
     """
     open_ = [row for row in releases if row.phase != Phase.INSTALLED]
     if open_:
@@ -274,7 +274,7 @@ def as_data(view: RegionView) -> dict[str, Any]:
     return {
         "name": view.name,
         "namespace": view.namespace,
-        "ready": view.standing == RegionOutcome.READY,
+        "ready": view.outcome == RegionOutcome.READY,
         "reason": view.reason,
         "state": view.state,
         "openstackVersion": view.version,

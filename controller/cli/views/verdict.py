@@ -10,7 +10,7 @@ from typing import Any
 from controller.domain.api.conditions import find
 from controller.domain.api.reasons import Reason
 
-# Without a sign of life for this long (seconds), the likeliest cause is told: nobody is there to answer.
+# Without a sign of life for this long (seconds), the likeliest cause is reported: nobody is there to answer.
 UNSEEN_AFTER = 15.0
 _DECISIONS = frozenset(map(str, (Reason.PLAN_PENDING, Reason.PLAN_DIFFERS, Reason.PLAN_FAILED)))
 
@@ -40,7 +40,7 @@ class RegionVerdict:
     `planned`: its plan is there, or there is nothing to do.
     """
 
-    standing: RegionOutcome
+    outcome: RegionOutcome
     reason: str = ""
     message: str = ""
     planned: bool = False
@@ -54,20 +54,20 @@ def judge(osdpl: Mapping[str, Any] | None, generation: int = 0) -> RegionVerdict
     if osdpl is None:
         return RegionVerdict(RegionOutcome.GONE, "NotFound", "the region does not exist")
     meta, status = osdpl["metadata"], osdpl.get("status") or {}
-    wanted = max(generation, int(meta.get("generation") or 0))
+    newest = max(generation, int(meta.get("generation") or 0))
     conditions = status.get("conditions") or []
     ready, stalled = find(conditions, "Ready"), find(conditions, "Stalled")
     reason, message = str(ready.get("reason") or ""), str(ready.get("message") or "")
-    if int(status.get("observedGeneration") or 0) < wanted:
+    if int(status.get("observedGeneration") or 0) < newest:
         return RegionVerdict(
             RegionOutcome.PENDING, str(Reason.INITIALIZING), "the controller has not read the spec yet"
         )
     if meta.get("deletionTimestamp"):
         return RegionVerdict(RegionOutcome.PENDING, reason, message)
     plan = find(conditions, "Planned")
-    current = int(plan.get("observedGeneration") or 0) >= wanted
+    current = int(plan.get("observedGeneration") or 0) >= newest
     planned = current and plan.get("status") == "True"
-    if ready.get("status") == "True" and int(ready.get("observedGeneration") or 0) >= wanted:
+    if ready.get("status") == "True" and int(ready.get("observedGeneration") or 0) >= newest:
         return RegionVerdict(RegionOutcome.READY, reason, message, planned)
     if stalled.get("status") == "True":
         return RegionVerdict(RegionOutcome.NEEDS_EDIT, reason, message or str(stalled.get("message") or ""))

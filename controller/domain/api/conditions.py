@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any, Literal
 
 from controller.domain.api.reasons import Reason
@@ -31,7 +32,12 @@ class Condition:
 
 def timestamp(seconds: float) -> str:
     """RFC 3339 in UTC with whole seconds, as metav1.Time is written."""
-    return datetime.fromtimestamp(int(seconds), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return _written(int(seconds))
+
+
+@lru_cache(maxsize=4096)  # the same few times in every pass at the nodes of a region
+def _written(seconds: int) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def find(conditions: Iterable[Mapping[str, Any]], type_: str) -> Mapping[str, Any]:

@@ -8,6 +8,13 @@ API_VERSION = f"{GROUP}/{VERSION}"
 
 CONTAINERS = ("core", "helmbundle", "health", "secrets", "node")
 
+# Helm marks what it manages (helm.sh/helm/v4/pkg/action/validate.go), but not what its hooks make, which
+# carry this one. Hooks name their release by a label: the charts' own one, and that of OpenStack-Helm.
+RELEASE_NAME = "meta.helm.sh/release-name"
+RELEASE_NAMESPACE = "meta.helm.sh/release-namespace"
+HOOK = "helm.sh/hook"
+RELEASE_LABELS = ("app.kubernetes.io/instance", "release_group")
+
 # Labels on what we create.
 DEPLOYMENT_LABEL = f"{GROUP}/deployment"  # name of the osdpl
 SERVICE_LABEL = f"{GROUP}/service"  # OpenStack service type: identity, compute, database …
@@ -23,7 +30,7 @@ DIGEST_LABEL = f"{GROUP}/digest"  # digest of chart and resolved values, first 4
 REVISION_LABEL = f"{GROUP}/revision"
 CHART_VERSION_LABEL = f"{GROUP}/chart-version"
 # Digest of the spec that the revision was made for: values, and the chart's name, version and place.
-# Unlike the digest above it can be told without the chart.
+# Unlike the digest above it can be computed without the chart.
 SPEC_DIGEST_LABEL = f"{GROUP}/spec-digest"
 
 # Under this name Helm applies the objects of releases, as the helm command line does. Drift is corrected
@@ -35,12 +42,15 @@ HELM_FIELD_MANAGER = "helm"
 FORCE_LABEL = f"{GROUP}/force"
 ROLLBACK_LABEL = f"{GROUP}/rollback"
 ROLLED_BACK_TO_LABEL = f"{GROUP}/rolled-back-to"
-HELD_DIGEST_LABEL = f"{GROUP}/held-digest"
+DESIRED_AT_ROLLBACK_LABEL = f"{GROUP}/desired-at-rollback"
 # The revision that we have begun to take apart: a record may say `uninstalling` of someone else's doing.
 REMOVAL_LABEL = f"{GROUP}/removal"
 
 # On a volume that outlives what made it, with the name of that release. Gone once a release has it again.
 KEPT_LABEL = f"{GROUP}/kept"
+
+# On an object, or on the newest record of a release, of others: `NAMESPACE/RELEASE` that is to have it.
+HAND_OVER_ANNOTATION = f"{GROUP}/hand-over-to"
 
 # Requests of an operator, on a HelmBundle for all its releases, or for one: `<prefix>/<release>`.
 RECONCILE_ANNOTATION = f"{GROUP}/reconcile-requested-at"
@@ -58,6 +68,9 @@ MODE_BEFORE_ANNOTATION = f"{GROUP}/mode-before-suspend"
 WORK_AGE_ANNOTATION = f"{GROUP}/work-under-way-seconds"
 # The request on the osdpl, as core hands it on to the region's bundles.
 REGION_RECONCILE_ANNOTATION = f"{GROUP}/region-reconcile-requested-at"
+
+# The key of digests in an installation.
+DIGEST_KEY_SECRET = "osctl-digest-key"  # noqa: S105 - a name
 
 # What the region's administrator is known by in its OpenStack: a clouds.yaml, in the region's namespace.
 CLOUDS_SECRET = "openstack-clouds"  # noqa: S105 - a name
@@ -80,6 +93,8 @@ NO_EVACUATION_ANNOTATION = f"{GROUP}/evacuation-declined"
 # Where Nova is to have the host: a host aggregate, and one that is an availability zone.
 AGGREGATE_LABEL = f"{GROUP}/aggregate"
 ZONE_LABEL = f"{GROUP}/availability-zone"
+# Which host of OpenStack it is, said by a person.
+HOST_ANNOTATION = f"{GROUP}/host"
 # What a person has confirmed of the disks of its host's servers.
 DISKS_ANNOTATION = f"{GROUP}/disks-shared"
 # On the pods and budgets that hold back a drain, with the name of the node.

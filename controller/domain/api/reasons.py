@@ -119,6 +119,7 @@ class Reason(StrEnum):
     RELEASE_LARGE = "ReleaseLarge", WARNING
     RELEASE_TOO_LARGE = "ReleaseTooLarge", WARNING
     RELEASE_NAME_TAKEN = "ReleaseNameTaken", WARNING
+    OBJECT_NAME_TAKEN = "ObjectNameTaken", WARNING
 
     # one compute node
     NODE_IN_SERVICE = "InService", NORMAL
@@ -131,6 +132,7 @@ class Reason(StrEnum):
     COMPUTE_AWAITED = "ComputeAwaited", NORMAL
     COMPUTE_MISSING = "ComputeMissing", WARNING
     COMPUTE_DOWN = "ComputeDown", NORMAL
+    HOST_AMBIGUOUS = "HostAmbiguous", WARNING
     COMPUTE_STILL_REPORTS = "ComputeStillReports", NORMAL
     CELL_MAPPING_AWAITED = "CellMappingAwaited", NORMAL
     CELL_NOT_MAPPED = "CellNotMapped", WARNING
@@ -148,12 +150,13 @@ class Reason(StrEnum):
 
     # one maintenance
     PLANNED = "Planned", NORMAL
-    WAITING_FOR_TURN = "WaitingForTurn", NORMAL
+    QUEUED = "Queued", NORMAL
     MOVING_SERVERS = "MovingServers", NORMAL
     NODE_EMPTY = "NodeEmpty", NORMAL
     SERVERS_BLOCKED = "ServersBlocked", WARNING
     MOVES_UNCONFIRMED = "MovesUnconfirmed", WARNING
     DEADLINE_PASSED = "DeadlinePassed", WARNING
+    STATUS_UNREADABLE = "StatusUnreadable", WARNING
     MAINTENANCE_ENDED = "MaintenanceEnded", NORMAL
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import Any
 
 from controller.domain.credentials.generate import SSH_PUBLIC_KEY, private_name
@@ -17,18 +16,10 @@ from controller.domain.releases.bundle import VolumePolicy
 from controller.domain.values.catalogue import CredentialSecret
 
 
-class Owner(StrEnum):
-    """What becomes of the owner reference to the osdpl, by which Kubernetes collects a Secret with it."""
-
-    KEEP = "keep"
-    SET = "set"
-    REMOVE = "remove"
-
-
 @dataclass(frozen=True)
 class StoredSecret:
-    """What is there. `filled`: keys with a value; `empty`: keys without. `owned`: by this very osdpl;
-    `stale_owner`: by another or an earlier one, so that Kubernetes would collect a restored Secret.
+    """What is there. `filled`: keys with a value; `empty`: keys without. `owned`: by an osdpl, with which
+    Kubernetes would collect it, also where that one has only come back under another uid.
 
     `ours`: it carries our label. `foreign`: it carries another's, such as Helm's. `uid` is that
     of the object that was read.
@@ -41,7 +32,6 @@ class StoredSecret:
     ours: bool = True
     foreign: bool = False
     owned: bool = False
-    stale_owner: bool = False
     immutable: bool = False
     deleting: bool = False
     uid: str = ""
@@ -61,7 +51,8 @@ class OwnSecret:
 class SecretChange:
     """One Secret to create or to complete. `add` maps keys to the kinds to generate.
 
-    `adopt`: it lacks our labels. A change is made only on the Secret as it was read (`stored`), so that
+    `adopt`: it lacks our labels. `disown`: an osdpl owns it, which is taken back.
+    A change is made only on the Secret as it was read (`stored`), so that
     nobody's edit in between is lost.
     """
 
@@ -70,7 +61,7 @@ class SecretChange:
     stored: StoredSecret | None
     add: Mapping[str, str] = field(default_factory=dict)
     adopt: bool = False
-    owner: Owner = Owner.KEEP
+    disown: bool = False
 
 
 @dataclass(frozen=True)
@@ -108,48 +99,46 @@ def plan_credentials(
     recorded: Mapping[str, Collection[str]],
     bundles: Collection[str],
 ) -> CredentialPlan:
-    """Compares what is wanted with what is stored.
+    """Compares what is desired with what is stored.
 
     `stored` has every Secret with our labels, and those of the wanted names whoever made them.
     `recorded` are the keys that each Secret is known to have had (`status.secrets`); `bundles` the
     services whose HelmBundle is still there: their data may still be in use.
     """
     changes: list[SecretChange] = []
-    troubles: list[CredentialProblem] = []
+    problems: list[CredentialProblem] = []
     desired = tuple(desired)
     for secret in desired:
         there = stored.get(secret.name)
-        trouble = _in_the_way(there)
-        if trouble:
-            troubles.append(CredentialProblem(secret.name, trouble))
+        problem = _in_the_way(there)
+        if problem:
+            problems.append(CredentialProblem(secret.name, problem))
             continue
         add, missing = _keys_to_add(secret, there, recorded.get(secret.name, ()))
-        troubles += missing
+        problems += missing
         if there is not None and there.immutable and add:
             names = ", ".join(sorted(add))
             text = f"it is immutable and lacks {names}; replace it by one that has them"
-            troubles.append(CredentialProblem(secret.name, text))
+            problems.append(CredentialProblem(secret.name, text))
             add = {}
-        change = SecretChange(secret.name, secret.service, there, add, *_labels_and_owner(there, volumes))
-        if there is None:
-            if add:
-                changes.append(change)
-        elif add or change.adopt or change.owner is not Owner.KEEP:
-            changes.append(change)
+        adopt, disown = (not there.ours, there.owned) if there else (False, False)
+        if add or adopt or disown:
+            changes.append(SecretChange(secret.name, secret.service, there, add, adopt, disown))
     kept = {secret.name for secret in desired}
     rest = [there for name, there in sorted(stored.items()) if name not in kept and there.ours]
     remove = tuple(there for there in rest if _removable(there, volumes, bundles))
-    changes += [_change_of_owner(there, volumes) for there in rest if _owner_differs(there, volumes, remove)]
-    return CredentialPlan(tuple(changes), remove, tuple(troubles))
+    changes += [_disowned(there) for there in rest if there not in remove and _is_to_be_disowned(there)]
+    return CredentialPlan(tuple(changes), remove, tuple(problems))
 
 
-def plan_farewell(stored: Iterable[StoredSecret], volumes: VolumePolicy) -> CredentialPlan:
-    """What is left to do once the osdpl is being deleted: only who is collected with it.
-
-    The policy may have been edited just before: Secrets to keep must not be collected with the osdpl.
-    """
+def plan_farewell(
+    stored: Iterable[StoredSecret], volumes: VolumePolicy, bundles: Collection[str]
+) -> CredentialPlan:
+    """What is left to do once the osdpl is being deleted: what goes with it goes once its bundle is gone."""
     ours = [there for there in stored if there.ours]
-    return CredentialPlan(tuple(_change_of_owner(t, volumes) for t in ours if _owner_differs(t, volumes, ())))
+    remove = tuple(there for there in ours if _removable(there, volumes, bundles))
+    stay = [there for there in ours if there not in remove and _is_to_be_disowned(there)]
+    return CredentialPlan(tuple(map(_disowned, stay)), remove)
 
 
 def _in_the_way(there: StoredSecret | None) -> str:
@@ -170,7 +159,7 @@ def _keys_to_add(
     empty = there.empty if there else frozenset[str]()
     add: dict[str, str] = {}
     lost: list[str] = []
-    troubles: list[CredentialProblem] = []
+    problems: list[CredentialProblem] = []
     for key, kind in secret.credentials.items():
         if key in filled:
             continue
@@ -179,7 +168,7 @@ def _keys_to_add(
                 add[key] = kind
             else:
                 text = f"{key} cannot be derived without its private key; name both keys or none"
-                troubles.append(CredentialProblem(secret.name, text))
+                problems.append(CredentialProblem(secret.name, text))
         elif key in recorded and key not in empty:
             lost.append(key)
         else:
@@ -191,30 +180,16 @@ def _keys_to_add(
             f"{', '.join(sorted(lost))} was there and is gone; restore it from a backup, "
             "or add the key with an empty value to have a new one made"
         )
-        troubles.append(CredentialProblem(secret.name, text))
-    return add, troubles
+        problems.append(CredentialProblem(secret.name, text))
+    return add, problems
 
 
-def _labels_and_owner(there: StoredSecret | None, volumes: VolumePolicy) -> tuple[bool, Owner]:
-    if there is None:
-        return False, Owner.SET if volumes == "Delete" else Owner.KEEP
-    return not there.ours, _desired_owner(there, volumes)
+def _is_to_be_disowned(there: StoredSecret) -> bool:
+    return there.owned and not there.deleting
 
 
-def _desired_owner(there: StoredSecret, volumes: VolumePolicy) -> Owner:
-    if volumes == "Delete" and (there.stale_owner or not there.owned):
-        return Owner.SET
-    if volumes == "Retain" and (there.stale_owner or there.owned):
-        return Owner.REMOVE
-    return Owner.KEEP
-
-
-def _owner_differs(there: StoredSecret, volumes: VolumePolicy, removed: Collection[StoredSecret]) -> bool:
-    return there not in removed and not there.deleting and _desired_owner(there, volumes) is not Owner.KEEP
-
-
-def _change_of_owner(there: StoredSecret, volumes: VolumePolicy) -> SecretChange:
-    return SecretChange(there.name, there.service, there, owner=_desired_owner(there, volumes))
+def _disowned(there: StoredSecret) -> SecretChange:
+    return SecretChange(there.name, there.service, there, disown=True)
 
 
 def _removable(there: StoredSecret, volumes: VolumePolicy, bundles: Collection[str]) -> bool:

@@ -76,13 +76,13 @@ def recorded_keys(status: Mapping[str, Any]) -> dict[str, Collection[str]]:
 
 
 def secrets_condition(
-    troubles: Iterable[CredentialProblem], secrets: int, credentials: int, generation: int, *, later: int = 0
+    problems: Iterable[CredentialProblem], secrets: int, credentials: int, generation: int, *, later: int = 0
 ) -> Condition:
     """Whether everything is in place: `secrets` and `credentials` count what the region needs.
 
     `later` of the Secrets are to be made or completed once a plan is approved, or a pause ends.
     """
-    texts = [f'Secret "{trouble.secret}": {trouble.message}' for trouble in troubles]
+    texts = [f'Secret "{problem.secret}": {problem.message}' for problem in problems]
     if texts:
         return Condition(CONDITION, "False", Reason.SECRET_MISSING, "; ".join(texts), generation)
     message = f"{credentials} credentials in {secrets} Secrets are in place"

@@ -49,8 +49,8 @@ class FlapDamping:
             del self._tracks[gone]
         for key in components.keys() - self._tracks.keys():
             application, component = key
-            said = (before.get(application) or {}).get(component) or {}
-            self._tracks[key] = _begun(said, components[key].generation, now)
+            reported = (before.get(application) or {}).get(component) or {}
+            self._tracks[key] = _begun(reported, components[key].generation, now)
         return {key: self._one(self._tracks[key], judged, now) for key, judged in components.items()}
 
     def _one(self, track: _Track, judged: ComponentHealth, now: float) -> ComponentHealth:
@@ -80,9 +80,9 @@ class FlapDamping:
         return replace(judged, verdict=shown)
 
 
-def _begun(said: Mapping[str, Any], generation: int, now: float) -> _Track:
-    message = str(said.get("message") or "")
-    if said.get("status") != Health.UNHEALTHY or not message.startswith(FLAPS):
+def _begun(reported: Mapping[str, Any], generation: int, now: float) -> _Track:
+    message = str(reported.get("message") or "")
+    if reported.get("status") != Health.UNHEALTHY or not message.startswith(FLAPS):
         return _Track(generation=generation)
     return _Track(
         generation=generation, losses=[now] * LOSSES, ready_since=now, last_text=message.removeprefix(FLAPS)

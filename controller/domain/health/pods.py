@@ -353,7 +353,7 @@ def _lost(
 def _entrypoint_dependencies(spec: Mapping[str, Any], namespace: str) -> tuple[str, ...]:
     """What kubernetes-entrypoint waits for, from its environment (openstack-helm: helm-toolkit,
     snippets/_kubernetes_entrypoint_init_container.tpl): comma lists of names or namespace:name, and Jobs
-    in JSON, by name or by labels. A namespace is told only if it is another than the pod's."""
+    in JSON, by name or by labels. A namespace is reported only if it is another than the pod's."""
     texts = {str(one.get("name")): str(one.get("value") or "") for one in spec.get("env") or []}
     found = []
     for variable, kind in (

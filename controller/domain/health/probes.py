@@ -52,7 +52,7 @@ class Probe:
     """One probe over time, times in seconds of any steady clock.
 
     Until `patient` it may come up for the first time. `heard`: when it was last asked, or else since when
-    it is wanted. `error` is why the last one failed.
+    it is desired. `error` is why the last one failed.
     """
 
     patient: float
@@ -68,9 +68,9 @@ class Probe:
             patient = now + FIRST_ANSWER_WITHIN
         return replace(self, patient=patient, heard=now, verdict=verdict, failures=0, error="")
 
-    def failed(self, trouble: str, now: float) -> Probe:
+    def failed(self, failure: str, now: float) -> Probe:
         """The probe after it was not."""
-        return replace(self, heard=now, failures=self.failures + 1, error=trouble)
+        return replace(self, heard=now, failures=self.failures + 1, error=failure)
 
     def shown(self, now: float, *, stale_after: float) -> WorkloadVerdict:
         """What to say of it: one failure is forgiven, the first answer is waited for, and what was not
@@ -89,7 +89,7 @@ class Probe:
 
 
 def new_probe(now: float, entry: Mapping[str, Any]) -> Probe:
-    """A probe that is wanted from now on. `entry` is what the status says of it, empty where nothing.
+    """A probe that is desired from now on. `entry` is what the status says of it, empty where nothing.
 
     What was answered before a restart is believed until it is asked again.
     """
@@ -229,7 +229,7 @@ def _quorums(release: str, facts: Facts) -> Iterable[WorkloadVerdict]:
 
     A member's word is its pod's readiness: the charts' readiness probes ask the server itself. One of
     Galera is ready while it belongs to the primary component (wsrep_ready), one of RabbitMQ while its
-    broker runs: nodes that run and are cut off from each other cannot be told by that.
+    broker runs: nodes that run and are cut off from each other cannot be recognized by that.
     """
     for one in facts.workloads:
         if one.release != release or one.off:

@@ -66,9 +66,9 @@ class ProgressDeadlines:
             wait = self._waits.get(key)
             if wait is None or (wait.limit, wait.generation) != (limit, judged.generation):
                 application, component = key
-                said = (before.get(application) or {}).get(component) or {}
-                waited = _waited(said, judged.verdict, epoch) if self._new else 0.0
-                until = now if said.get("status") == limit.then else now + limit.seconds - waited
+                reported = (before.get(application) or {}).get(component) or {}
+                waited = _waited(reported, judged.verdict, epoch) if self._new else 0.0
+                until = now if reported.get("status") == limit.then else now + limit.seconds - waited
                 wait = _Wait(limit, judged.generation, until)
             waits[key] = wait
             over = now >= wait.until
@@ -78,10 +78,12 @@ class ProgressDeadlines:
         return result
 
 
-def _waited(said: Mapping[str, Any], verdict: WorkloadVerdict, epoch: float) -> float:
-    """For how many seconds a process before this one has told of the very same wait."""
-    same = said.get("status") == verdict.health and str(said.get("message") or "").startswith(verdict.text)
-    return max(epoch - seconds_of(said.get("since")), 0.0) if same and said.get("since") else 0.0
+def _waited(reported: Mapping[str, Any], verdict: WorkloadVerdict, epoch: float) -> float:
+    """For how many seconds a process before this one has reported the very same wait."""
+    same = reported.get("status") == verdict.health and str(reported.get("message") or "").startswith(
+        verdict.text
+    )
+    return max(epoch - seconds_of(reported.get("since")), 0.0) if same and reported.get("since") else 0.0
 
 
 def _limit(verdict: WorkloadVerdict) -> _Limit | None:

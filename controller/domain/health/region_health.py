@@ -71,8 +71,8 @@ def missing_workloads(
 ) -> frozenset[Workload]:
     """What deployed releases have and nobody sees."""
     seen = {(one.kind, one.name) for one in workloads}
-    wanted = (one for manifest in manifests.values() for one in manifest.workloads)
-    return frozenset(one for one in wanted if (one.kind, one.name) not in seen)
+    desired = (one for manifest in manifests.values() for one in manifest.workloads)
+    return frozenset(one for one in desired if (one.kind, one.name) not in seen)
 
 
 def judge_components(facts: Facts) -> dict[ComponentKey, ComponentHealth]:
@@ -193,24 +193,24 @@ def _message(
 ) -> str:
     """Text and output, cut only after they were redacted: half a secret would be found by nobody.
 
-    While the output of the same trouble is being read again, what was said `before` stays.
+    While the output of the same failure is being read again, what was said `before` stays.
     """
     text = redact(verdict.text)
     if verdict.awaited and before.startswith(f'{shorten(text, TEXT_SHOWN)}: "'):
         return redact(before)
     # Why there are no pods is the cluster's word.
     of_output = redact if verdict.lacking else redact_output
-    said = " ".join(of_output(verdict.output).split()) if verdict.output else ""
+    output = " ".join(of_output(verdict.output).split()) if verdict.output else ""
     if verdict.bereft and verdict.bereft in before:
         known = redact(before[before.index(verdict.bereft) :])
         text = shorten(text, TEXT_SHOWN)
         return f"{text}; {shorten(known, MESSAGE_LIMIT - len(text) - 2)}"
-    if not said:
+    if not output:
         return shorten(text, MESSAGE_LIMIT)
-    if len(said) > OUTPUT_SHOWN:
+    if len(output) > OUTPUT_SHOWN:
         # The end of an output says more than its beginning.
-        said = f"… {said[-OUTPUT_SHOWN:]}"
-    return f'{shorten(text, TEXT_SHOWN)}: "{said}"'
+        output = f"… {output[-OUTPUT_SHOWN:]}"
+    return f'{shorten(text, TEXT_SHOWN)}: "{output}"'
 
 
 def workloads_condition(

@@ -126,8 +126,8 @@ def judge_workload(workload: Workload, pods: Iterable[PodFacts], around: Surroun
     if workload.generation > workload.observed:
         text = f"{workload.kind} {workload.name}: its controller has not taken up the newest spec yet"
         return verdict(Health.PROGRESSING, text, unseen=True)
-    wanted = rollout.desired if rollout.on_delete else max(rollout.desired - rollout.partition, 0)
-    pending = 0 if rollout.on_delete else max(wanted - rollout.updated, 0)
+    desired = rollout.desired if rollout.on_delete else max(rollout.desired - rollout.partition, 0)
+    pending = 0 if rollout.on_delete else max(desired - rollout.updated, 0)
     old = max(rollout.current - rollout.updated, 0) if workload.kind == "Deployment" else 0
     missing = max(rollout.desired - rollout.available, 0)
     if not (pending or old or missing):
@@ -148,7 +148,7 @@ def judge_workload(workload: Workload, pods: Iterable[PodFacts], around: Surroun
     if workload.paused and (pending or old):
         return verdict(Health.PROGRESSING, f"the rollout of Deployment {workload.name} is paused", why=True)
     if pending:
-        return verdict(Health.PROGRESSING, f"{pending} of {wanted} pods are still to be updated", why=True)
+        return verdict(Health.PROGRESSING, f"{pending} of {desired} pods are still to be updated", why=True)
     if missing:
         if worst:
             return verdict(Health.PROGRESSING, why=True)
@@ -243,11 +243,11 @@ def _job(job: Workload, worst: _Worst | None, around: Surroundings) -> WorkloadV
 
 
 def _relevant(workload: Workload, pods: list[PodFacts], now: float) -> list[PodFacts]:
-    """The pods whose trouble is the workload's.
+    """The pods whose failure is the workload's.
 
     While a Deployment rolls out, those of the newest revision: the others are being replaced, and what
     they suffer from may be what the rollout cures. Of a Job, the newest pod, and after a failure the
-    newest that tells of one.
+    newest that reports one.
     """
     if not pods:
         return []
@@ -311,7 +311,7 @@ def _worst(pods: Sequence[PodFacts], around: Surroundings) -> _Worst | None:
         pod, cause = item
         return (not _is_hard(cause, around.now), ORDER[cause.kind], pod.name)
 
-    # By name among equals, not by age: the message stays the same from look to look.
+    # By name among equals, not by age: the message stays the same from pass to pass.
     pod, cause = min(suffering, key=severity)
     same = sum(1 for _, other in suffering if other.kind == cause.kind) - 1
     text = f"pod {pod.name} {_reported(pod, cause, around)}"

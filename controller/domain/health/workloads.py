@@ -7,14 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from controller.domain.api.conditions import find
+from controller.domain.api.names import HOOK, RELEASE_LABELS, RELEASE_NAME, RELEASE_NAMESPACE
 from controller.domain.shared.times import seconds_of
 
-# Helm marks what it manages (helm: pkg/action/validate.go) but not its hooks, which carry this one.
-RELEASE_NAME = "meta.helm.sh/release-name"
-HOOK = "helm.sh/hook"
-RELEASE_NAMESPACE = "meta.helm.sh/release-namespace"
-# Hooks name their release by a label: the charts' own one, and that of OpenStack-Helm.
-RELEASE_LABELS = ("app.kubernetes.io/instance", "release_group")
 # Hooks that are no part of a running release.
 OTHER_HOOKS = frozenset({"test", "test-success", "test-failure", "pre-delete", "post-delete"})
 
@@ -23,7 +18,7 @@ OTHER_HOOKS = frozenset({"test", "test-success", "test-failure", "pre-delete", "
 class Rollout:
     """Counts of pods as the workload's own controller publishes them.
 
-    `desired` pods are wanted; `current` exist; `updated` are of the newest template; `ready` and
+    `desired` pods are desired; `current` exist; `updated` are of the newest template; `ready` and
     `available` of all that exist. `partition` pods of a StatefulSet are kept at the older template;
     `on_delete`: pods take the newest template only when someone deletes them.
     """
@@ -241,10 +236,10 @@ def _daemonset(spec: Mapping[str, Any], status: Mapping[str, Any]) -> Rollout:
 
 def _job(spec: Mapping[str, Any], status: Mapping[str, Any]) -> Rollout:
     # Without completions, any one success completes the Job (batch/v1 JobSpec).
-    wanted = _count(spec.get("completions"), 1)
+    desired = _count(spec.get("completions"), 1)
     done = _count(status.get("succeeded"))
     return Rollout(
-        desired=wanted, current=_count(status.get("active")), ready=min(done, wanted), available=done
+        desired=desired, current=_count(status.get("active")), ready=min(done, desired), available=done
     )
 
 

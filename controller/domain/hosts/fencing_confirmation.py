@@ -233,8 +233,8 @@ def _changed_by_others(report: str, service: ComputeService | None) -> str:
     if service is None or before == report_of(service).rpartition("@")[2]:
         return ""
     # We let a host up only when its Node is ready, and then no confirmation is left.
-    held_down = report_of(replace(service, forced_down=True)).rpartition("@")[2]
-    let_up = not service.forced_down and before == held_down
+    forced_down = report_of(replace(service, forced_down=True)).rpartition("@")[2]
+    let_up = not service.forced_down and before == forced_down
     ours = not service.enabled and service.reason.startswith(MARK) and not let_up
     return "" if ours else "its compute service was changed by somebody else, and may have reported since"
 

@@ -38,20 +38,20 @@ def parse_backend(text: str) -> str:
     except configparser.Error:
         return ""
 
-    def said(section: str, name: str, otherwise: str) -> str:
+    def reported(section: str, name: str, otherwise: str) -> str:
         return (parser.get(section, name, fallback=None) or otherwise).strip()
 
-    if not said("DEFAULT", "compute_driver", "libvirt.").startswith("libvirt."):
+    if not reported("DEFAULT", "compute_driver", "libvirt.").startswith("libvirt."):
         return ""
-    type_ = said("libvirt", "images_type", "default").lower()
+    type_ = reported("libvirt", "images_type", "default").lower()
     if type_ == "rbd":
-        pool = said("libvirt", "images_rbd_pool", _POOL)
-        key = said("libvirt", "rbd_secret_uuid", "")
+        pool = reported("libvirt", "images_rbd_pool", _POOL)
+        key = reported("libvirt", "rbd_secret_uuid", "")
         cluster = hashlib.sha256(key.encode()).hexdigest()[:8] if key else ""
-        return f"{_RBD}{pool}:{said('libvirt', 'images_rbd_ceph_conf', _CEPH_CONF)}:{cluster}"
+        return f"{_RBD}{pool}:{reported('libvirt', 'images_rbd_ceph_conf', _CEPH_CONF)}:{cluster}"
     if type_ == "lvm":
-        return f"lvm:{said('libvirt', 'images_volume_group', '')}"
-    return f"{type_}:{said('DEFAULT', 'instances_path', _INSTANCES)}"
+        return f"lvm:{reported('libvirt', 'images_volume_group', '')}"
+    return f"{type_}:{reported('DEFAULT', 'instances_path', _INSTANCES)}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -75,15 +75,15 @@ def _running_compute(pod: Mapping[str, Any]) -> RunningCompute | None:
     if container is None:
         return None
     kind, source = _configuration(spec, container)
-    told: Mapping[str, Any] = next(
+    running: Mapping[str, Any] = next(
         (one for one in status.get("containerStatuses") or () if one.get("name") == _COMPUTE), {}
     )
-    if "running" not in (told.get("state") or {}):
+    if "running" not in (running.get("state") or {}):
         return None
     return RunningCompute(
         kind=kind,
         source=source,
-        run=f"{meta['uid']} {int(told.get('restartCount') or 0)}",
+        run=f"{meta['uid']} {int(running.get('restartCount') or 0)}",
         made=seconds_of(meta.get("creationTimestamp")),
     )
 

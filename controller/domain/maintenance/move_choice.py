@@ -257,38 +257,38 @@ class Availability:
     aggregates: tuple[Aggregate, ...] = field(default=())
 
 
-def decide_turns(turns: Iterable[QueuedMaintenance], availability: Availability) -> dict[str, str]:
+def decide_queue(queue: Iterable[QueuedMaintenance], availability: Availability) -> dict[str, str]:
     """For each maintenance why it must wait, empty where it may begin or has begun.
 
     The oldest goes first; a younger one passes only where no aggregate of its host is exhausted, and never
     one of the same host. Hosts in no aggregate stand for each other.
     """
-    ordered = sorted(turns, key=lambda one: (one.created, one.name))
+    ordered = sorted(queue, key=lambda one: (one.created, one.name))
     out = {one.host for one in ordered if one.begun} | set(availability.away)
     answers = {}
     holders = {one.host: one.name for one in reversed(ordered)}
     holders |= {one.host: one.name for one in reversed(ordered) if one.begun}
-    for turn in ordered:
-        if turn.begun:
-            answers[turn.name] = ""
+    for entry in ordered:
+        if entry.begun:
+            answers[entry.name] = ""
             continue
-        if holders[turn.host] != turn.name:
-            answers[turn.name] = f"waits for the maintenance {holders[turn.host]} of the same node"
+        if holders[entry.host] != entry.name:
+            answers[entry.name] = f"waits for the maintenance {holders[entry.host]} of the same node"
             continue
-        answers[turn.name] = _exhausted(turn, out, availability.aggregates)
+        answers[entry.name] = _exhausted(entry, out, availability.aggregates)
         # One that waits keeps its place, too: those behind it must not take what it waits for.
-        out.add(turn.host)
+        out.add(entry.host)
     return answers
 
 
-def _exhausted(turn: QueuedMaintenance, out: set[str], aggregates: tuple[Aggregate, ...]) -> str:
-    mine = {one.name: one.hosts for one in aggregates if turn.host in one.hosts}
+def _exhausted(entry: QueuedMaintenance, out: set[str], aggregates: tuple[Aggregate, ...]) -> str:
+    mine = {one.name: one.hosts for one in aggregates if entry.host in one.hosts}
     placed = frozenset(host for one in aggregates for host in one.hosts)
-    groups: Mapping[str, frozenset[str]] = mine or {"": frozenset(out - placed) | {turn.host}}
+    groups: Mapping[str, frozenset[str]] = mine or {"": frozenset(out - placed) | {entry.host}}
     for name, hosts in sorted(groups.items()):
-        others = sorted((out & hosts) - {turn.host})
-        if len(others) >= turn.most_unavailable:
+        others = sorted((out & hosts) - {entry.host})
+        if len(others) >= entry.most_unavailable:
             where = f"of aggregate {name}" if name else "without an aggregate"
             shown = ", ".join(others[:5])
-            return f"waits: {shown} {where} out of service, and {turn.most_unavailable} may be at once"
+            return f"waits: {shown} {where} out of service, and {entry.most_unavailable} may be at once"
     return ""

@@ -29,7 +29,7 @@ MESSAGE_LIMIT = 500
 # Where so many agents refused a router, the others are not waited for: it is on none meanwhile.
 MOST_REFUSALS = 10
 # Seconds before one is asked again that has refused, at first and at the most.
-FIRST_PAUSE, LONGEST_PAUSE = 15.0, 600.0
+REFUSED_PAUSES = backoff.Pauses(15.0, 600.0)
 _STAYS = "the other agents refuse it, and it is on the one that it came from: "
 _RETURNS = "the other agents refuse it, and it is given back to the one that it came from: "
 
@@ -128,7 +128,7 @@ def refused_move(move: NetworkMove, why: str, *, by: str = "", now: float) -> Ne
     """The move after a request was refused; `by`: the agent that would not take it, empty for any other."""
     attempts = move.attempts + 1
     jitter = backoff.steady_jitter(f"{move.id} {attempts}")
-    pause = backoff.delay(attempts, jitter, first=FIRST_PAUSE, cap=LONGEST_PAUSE)
+    pause = backoff.delay(attempts, jitter, first=REFUSED_PAUSES.first, cap=REFUSED_PAUSES.cap)
     others = [one for one in move.refused if one != by]
     refused = tuple([*others, by] if by else others)[-MOST_REFUSALS:]
     return replace(move, message=why, refused=refused, attempts=attempts, not_before=now + pause)
@@ -357,15 +357,15 @@ def between_agents(
     need not be asked about again. None where all were asked about.
     """
     lost: list[NetworkMove] = []
-    held: dict[tuple[str, str], NetworkMove] = {}
+    placed: dict[tuple[str, str], NetworkMove] = {}
     for move in known:
         if move.kind != Kind.ROUTER or not move.requested or move.state == NetworkMoveState.DONE:
             continue
-        if (lost or held) and outlook.late():
-            return lost, held
+        if (lost or placed) and outlook.late():
+            return lost, placed
         routing = {one.id for one in outlook.agents if one.kind == L3}
         if any(one in routing for one in outlook.holders(move.id, move.kind)):
-            held[move.key] = replace(move, state=NetworkMoveState.DONE, message="")
+            placed[move.key] = replace(move, state=NetworkMoveState.DONE, message="")
             continue
         fit = {one.id for one in outlook.agents if _takes(one, L3)}
         ranked = sorted((_refusal(move, one), one != move.target, one != move.source, one) for one in fit)

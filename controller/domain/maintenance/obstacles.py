@@ -30,7 +30,8 @@ class HostSnapshot:
 
     `namespace`: of the region. `machine`: as its Node shows it. `fencing_confirmation`: of the maintenance
     itself, once it was taken up; `void`: why that is void. `host`: as OpenStack calls it. `beside`: other
-    Nodes that are the same host, as when the machine joined again under another name.
+    Nodes that are the same host, as when the machine joined again under another name. `doubt`: why it is not
+    certain which host it is.
     """
 
     name: str
@@ -43,6 +44,7 @@ class HostSnapshot:
     fencing_confirmation: Confirmation | None = None
     void: str = ""
     beside: tuple[NodeFacts, ...] = ()
+    doubt: str = ""
 
 
 def obstacle(mode: Mode, snapshot: HostSnapshot) -> Obstacle | None:
@@ -52,6 +54,8 @@ def obstacle(mode: Mode, snapshot: HostSnapshot) -> Obstacle | None:
 
 def before_taking_out(mode: Mode, snapshot: HostSnapshot) -> Obstacle | None:
     """Why the host may not even be taken out of service."""
+    if snapshot.doubt:
+        return Reason.HOST_AMBIGUOUS, snapshot.doubt
     if mode == Mode.EVACUATE:
         return _not_dead(snapshot)
     if not snapshot.there:

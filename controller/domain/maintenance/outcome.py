@@ -81,11 +81,11 @@ def _under_way(entries: Sequence[ServerMove], open_: Sequence[ServerMove], block
     text = f"{progress(entries)} servers moved, {sum(one.under_way for one in open_)} under way"
     text += f", {waiting} busy with something else" if waiting else ""
     text += f", {blocked} blocked" if blocked else ""
-    told = [f"{one.name}: {one.message}" for one in open_ if _is_held_up(one)]
-    return f"{text}; {_shown(told)}" if told else text
+    obstacles = [f"{one.name}: {one.message}" for one in open_ if _is_blocked(one)]
+    return f"{text}; {_shown(obstacles)}" if obstacles else text
 
 
-def _is_held_up(entry: ServerMove) -> bool:
+def _is_blocked(entry: ServerMove) -> bool:
     """Whether its message says why it has not begun yet, or again."""
     tells = entry.way == MoveKind.BUSY or entry.attempts > 0
     return bool(entry.message) and not entry.under_way and tells

@@ -101,7 +101,7 @@ class DeploymentSpec:
 
 @dataclass(frozen=True, kw_only=True)
 class OpenStackDeployment(ObjectMeta):
-    """One region: who it is, and what is wanted of it.
+    """One region: who it is, and what is desired of it.
 
     `document` is the spec as the API server stores it, defaults included: layers of values and digests are
     made of it, and everything else of `spec`.
@@ -144,12 +144,12 @@ def parse_proxy(spec: Mapping[str, Any] | None) -> ProxySpec:
 
 
 def _identity_problems(obj: Mapping[str, Any], schema: ResourceSchema) -> list[Problem]:
-    wanted = {"apiVersion": schema.api_version, "kind": schema.kind}
+    desired = {"apiVersion": schema.api_version, "kind": schema.kind}
     return [
         Problem(
             key, f"expected {value}", f"got {a(obj.get(key))}" if not isinstance(obj.get(key), str) else ""
         )
-        for key, value in wanted.items()
+        for key, value in desired.items()
         if obj.get(key) != value
     ]
 

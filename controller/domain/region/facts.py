@@ -24,7 +24,7 @@ PASSING = (Reason.CHART_PENDING, Reason.REPOSITORY_UNAVAILABLE, Reason.SECRET_MI
 @dataclass(frozen=True)
 class SilentContainers:
     """Containers that give no sign of life: `silent` those of which that is certain, `unheard` those of
-    which nobody can tell who has not listened to them for long."""
+    which nobody knows who has not listened to them for long."""
 
     silent: frozenset[str] = frozenset()
     unheard: frozenset[str] = frozenset()

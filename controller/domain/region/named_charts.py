@@ -1,4 +1,4 @@
-"""Main fields that name charts and services: names that nothing reads are told, with what was meant."""
+"""Main fields that name charts and services: names that nothing reads are reported, with what was meant."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from controller.domain.releases.bundle import ChartRef
 from controller.domain.values.catalogue import Catalogue
 from controller.domain.values.chart_builds import TestedBuilds
 from controller.domain.values.chart_values import DocumentPath, format_path, lookup
-from controller.domain.values.suggestions import unknown_key
+from controller.domain.values.typos import unknown_key
 from controller.errors import Problem
 
 _VERSIONS: DocumentPath = ("spec", "charts", "versions")

@@ -30,7 +30,7 @@ from controller.domain.values.chart_values import (
 )
 from controller.domain.values.layer_order import LayerKind, SpecSource
 from controller.domain.values.merge import Layer, MergedValues, merge_onto
-from controller.domain.values.suggestions import suggestion, unknown_key
+from controller.domain.values.typos import suggestion, unknown_key
 from controller.errors import Problem, SpecInvalid
 
 _LABEL = re.compile(
@@ -244,7 +244,7 @@ def renamed_daemonsets(chart: ChartRef, before: Values, after: Values) -> tuple[
 
 
 def rename_warnings(before: Iterable[ReleaseSpec], after: Iterable[ReleaseSpec]) -> tuple[Problem, ...]:
-    """One warning for each DaemonSet that is renamed between two wishes for the same releases.
+    """One warning for each DaemonSet that is renamed between two specs of the same releases.
 
     `before` is what was asked for until now (of HelmBundles, or of another rendering), `after` what is
     asked for next. Releases that come or go are not warned about: their pods start or stop anyway.

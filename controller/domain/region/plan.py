@@ -15,8 +15,7 @@ from controller.domain.releases.plan import PlanAction, bounded, plan_sentence
 from controller.domain.releases.release_settings import VOLUMES, SettingChange, release_changes
 from controller.domain.values.chart_values import format_path
 from controller.domain.values.merge import Layer, MergedValues, merge_layers
-from controller.domain.values.value_text import value_text
-from controller.domain.values.values_diff import ValueChange, diff_values
+from controller.domain.values.values_diff import ValueChange, diff_values, value_text
 from controller.errors import SpecInvalid
 
 CONDITION = "Planned"
@@ -61,7 +60,7 @@ def approval_in(status: Mapping[str, Any]) -> Approval | None:
     return Approval(str(given["digest"]), str(given["desired"]), generation, bool(given.get("done")))
 
 
-def holds_for_approval(osdpl: Mapping[str, Any]) -> bool:
+def awaits_approval(osdpl: Mapping[str, Any]) -> bool:
     """Whether the region's mode keeps its present spec from being acted upon: an unapproved plan, a pause."""
     policy = parse_apply_policy(osdpl.get("spec"))
     if policy.paused:
@@ -76,7 +75,7 @@ def holds_for_approval(osdpl: Mapping[str, Any]) -> bool:
 class RegionPlan:
     """What would be done to a region. `entries` are those of `status.plan.releases`, already cut.
 
-    `digest` is empty where there is nothing to do, and where it cannot be told: `waits_for` names bundles
+    `digest` is empty where there is nothing to do, and where it is not known: `waits_for` names bundles
     whose part is missing, `problem` says why the plan would fail.
     """
 
@@ -174,19 +173,19 @@ def _planned(bundle: Mapping[str, Any], asked: str) -> bool:
     """Whether the bundle's plan is of its present spec, and of the charts that core knows."""
     plan = (bundle.get("status") or {}).get("plan") or {}
     current = plan.get("observedGeneration") == bundle["metadata"].get("generation")
-    return current and asked in ("", plan.get("wish"))
+    return current and asked in ("", plan.get("desired"))
 
 
 def _with_changes(entry: Mapping[str, Any], desired_releases: Mapping[str, DesiredRelease]) -> dict[str, Any]:
     """The entry with the values that change, for a release that both was and is to be."""
-    wish = desired_releases.get(str(entry.get("name")))
+    desired = desired_releases.get(str(entry.get("name")))
     found = dict(entry)
-    if wish is None or wish.current is None or entry.get("action") != PlanAction.UPGRADE:
+    if desired is None or desired.current is None or entry.get("action") != PlanAction.UPGRADE:
         return found
-    changes = [*_settings(wish), *_values(wish.current, wish.merged)]
+    changes = [*_settings(desired), *_values(desired.current, desired.merged)]
     if changes:
         found["changes"] = changes
-    elif wish.current.chart == wish.spec.chart:
+    elif desired.current.chart == desired.spec.chart:
         text = "its values are the same: its chart, or a secret that it refers to, has changed"
         found["message"] = "; ".join(part for part in (str(entry.get("message") or ""), text) if part)
     return found
@@ -196,24 +195,24 @@ def _settings_entries(
     desired_releases: Mapping[str, DesiredRelease], touched: Iterable[str]
 ) -> Iterable[dict[str, Any]]:
     done = set(touched)
-    for name, wish in desired_releases.items():
-        changes = _settings(wish) if name not in done else []
+    for name, desired in desired_releases.items():
+        changes = _settings(desired) if name not in done else []
         if changes:
             yield {
                 "name": name,
-                "service": wish.service,
+                "service": desired.service,
                 "action": str(PlanAction.SETTINGS),
                 "changes": changes,
             }
 
 
-def _settings(wish: DesiredRelease) -> list[dict[str, Any]]:
+def _settings(desired: DesiredRelease) -> list[dict[str, Any]]:
     """Changes of how a release is kept, which Helm does not see."""
-    if wish.current is None:
+    if desired.current is None:
         return []
-    found = release_changes(wish.current, wish.spec)
-    if wish.current_volumes != wish.volumes:
-        found += (SettingChange(VOLUMES, wish.current_volumes, wish.volumes),)
+    found = release_changes(desired.current, desired.spec)
+    if desired.current_volumes != desired.volumes:
+        found += (SettingChange(VOLUMES, desired.current_volumes, desired.volumes),)
     return [
         {
             "path": one.path,
@@ -236,13 +235,13 @@ def _values(current: ReleaseSpec, merged: MergedValues) -> list[dict[str, Any]]:
 
 
 def _change(change: ValueChange, merged: MergedValues) -> dict[str, Any]:
-    said = merged.chain(change.path)
+    layers = merged.chain(change.path)
     found = {
         "path": format_path(change.path)[:2048],
         "before": value_text(change.before, MOST_VALUE),
         "after": value_text(change.after, MOST_VALUE),
         "layer": change.layer_after,
-        "setBy": said[-1].path[:2048] if said else "",
+        "setBy": layers[-1].path[:2048] if layers else "",
     }
     return {key: value for key, value in found.items() if value}
 
@@ -250,7 +249,7 @@ def _change(change: ValueChange, merged: MergedValues) -> dict[str, Any]:
 def planned_condition(
     plan: RegionPlan | None, approval: Approval | None, approved: str, *, name: str, generation: int
 ) -> Condition:
-    """`Planned`: True when `status.plan` tells all that would be done. `plan` None: the mode is not Plan.
+    """`Planned`: True when `status.plan` shows all that would be done. `plan` None: the mode is not Plan.
 
     `approval` is one that is being carried out or was the last; `approved` is `spec.approvedPlan`.
     """

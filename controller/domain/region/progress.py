@@ -96,7 +96,7 @@ def _in_progress(bundles: Iterable[Mapping[str, Any]]) -> set[str]:
             continue
         for release in status.get("releases") or []:
             name, state = str(release.get("name")), release.get("state")
-            # Another try of what fails again and again is no news.
+            # Another try of what fails again and again is nothing new.
             fresh = not (release.get("lastAttempt") or {}).get("failures")
             if state == ReportedState.DEPLOYED:
                 there.add(name)

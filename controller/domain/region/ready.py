@@ -44,8 +44,8 @@ def _ready(facts: RegionFacts, progress: RegionProgress) -> Condition:
     if facts.waits:
         planned = planned_now(facts)
         return _not_ready(facts, planned.reason, planned.message)
-    if held := held_text(facts, progress):
-        return _not_ready(facts, Reason.PAUSED, held)
+    if paused := paused_text(facts, progress):
+        return _not_ready(facts, Reason.PAUSED, paused)
     if not progress.complete:
         return _not_ready(facts, Reason.APPLYING, deployed_text(progress))
     text = f"{progress.total} releases deployed"
@@ -67,7 +67,7 @@ def _failing(facts: RegionFacts, progress: RegionProgress) -> Condition | None:
 def _objection(facts: RegionFacts, progress: RegionProgress) -> Condition | None:
     """Why the word of another container that lives makes it not Ready; None if all of them agree."""
     known = facts.before.get("conditions") or []
-    waits = facts.waits or bool(held_text(facts, progress))
+    waits = facts.waits or bool(paused_text(facts, progress))
     for container, type_ in ANSWERED_BY.items():
         if container not in facts.containers or container in facts.silence.silent:
             continue
@@ -130,7 +130,7 @@ def _reported_text(type_: str, entry: Mapping[str, Any]) -> str:
     return message or f"{type_} is {entry.get('status') or 'Unknown'}"
 
 
-def held_text(facts: RegionFacts, progress: RegionProgress) -> str:
+def paused_text(facts: RegionFacts, progress: RegionProgress) -> str:
     """What a pause holds back, empty when it does not: another spec than what runs, or releases that are not
     as the same spec asks for by now, such as after a Secret that it refers to was changed."""
     if not facts.paused or facts.deleting:

@@ -12,7 +12,7 @@ from controller.domain.region.facts import RegionFacts
 from controller.domain.region.progress import RegionProgress, healthy_text, region_progress, service_entry
 from controller.domain.region.ready import (
     deployed_text,
-    held_text,
+    paused_text,
     planned_now,
     ready_condition,
     remaining_text,
@@ -70,8 +70,8 @@ def summarize(facts: RegionFacts) -> RegionSummary:
 def _as_accepted(facts: RegionFacts) -> RegionFacts:
     """A spec that this version has accepted stays so while its charts cannot be looked at once more.
 
-    So it is with a pod that has lost its cache, whose repository may be away. Every service that was told of
-    must have its bundle still: without charts nobody can tell whether one that is gone is missed.
+    So it is with a pod that has lost its cache, whose repository may be away. Every service known before must
+    have its bundle still: without charts nobody knows whether one that is gone is missed.
     """
     known = facts.before.get("conditions") or []
     valid = find(known, "SpecValid")
@@ -88,12 +88,17 @@ def _as_accepted(facts: RegionFacts) -> RegionFacts:
     version = str(facts.before.get("openstackVersion") or "")
     text = _unseen(facts, str(valid.get("message") or ""))
     keeps = facts.keeps_plan or planned
-    # What a pause held back it holds back still. Ready does not tell: it has but one reason, and whatever
+    # What a pause held back it still holds back. Ready does not show it: it has but one reason, and whatever
     # else keeps the region from being ready goes before.
     behind = facts.applied != facts.generation or find(known, "Paused").get("reason") == Reason.HELD_BACK
-    held = facts.paused and behind
+    awaiting = facts.paused and behind
     return replace(
-        facts, problem="", warnings=text, openstack_version=version, keeps_plan=keeps, awaiting_approval=held
+        facts,
+        problem="",
+        warnings=text,
+        openstack_version=version,
+        keeps_plan=keeps,
+        awaiting_approval=awaiting,
     )
 
 
@@ -147,7 +152,7 @@ def _others(facts: RegionFacts, progress: RegionProgress) -> list[Condition]:
     busy = facts.deleting or facts.passing or not (progress.complete or facts.problem or facts.paused)
     busy = busy or goes_on or (facts.paused and bool(progress.moving))
     valid = (
-        # Without its charts nobody can tell whether a spec can be served.
+        # Without its charts nobody knows whether a spec can be served.
         Condition(
             "SpecValid", "False" if invalid else "Unknown", facts.problem_reason, facts.problem, generation
         )
@@ -188,11 +193,11 @@ def _paused(facts: RegionFacts, progress: RegionProgress) -> Condition:
     """Its reason is also the memory of what a pause holds back, for when that cannot be compared again."""
     if not facts.paused or facts.deleting:
         return Condition("Paused", "False", Reason.NOT_PAUSED, "", facts.generation)
-    held = held_text(facts, progress)
-    text = held or "spec.mode is Paused: nothing is changed"
+    waits = paused_text(facts, progress)
+    text = waits or "spec.mode is Paused: nothing is changed"
     if progress.moving:
         text += f"; what had begun is let end: {', '.join(progress.moving)}"
-    return Condition("Paused", "True", Reason.HELD_BACK if held else Reason.PAUSED, text, facts.generation)
+    return Condition("Paused", "True", Reason.HELD_BACK if waits else Reason.PAUSED, text, facts.generation)
 
 
 def _state(facts: RegionFacts, progress: RegionProgress, running_version: str) -> str:

@@ -47,7 +47,7 @@ class DriftIgnore:
 
 @dataclass(frozen=True)
 class ReleaseSpec:
-    """One Helm release wanted. `values` may hold `{"$secretRef": {"name", "key"}}` leaves.
+    """One desired Helm release. `values` may hold `{"$secretRef": {"name", "key"}}` leaves.
 
     `depends_on` names releases of the same namespace that must be deployed (not healthy) first.
     `timeout` is in seconds and bounds one Helm action, hooks included.

@@ -40,14 +40,14 @@ def parse_bundle(obj: Mapping[str, Any]) -> BundleFacts | None:
     spec, status = obj.get("spec") or {}, obj.get("status") or {}
     current = status.get("observedGeneration") == meta.get("generation")
     known = {str(one.get("name")): one for one in status.get("releases") or []}
-    wanted = [one for one in spec.get("releases") or [] if one.get("name")]
+    desired = [one for one in spec.get("releases") or [] if one.get("name")]
     releases = tuple(
         Release(
             name=str(one["name"]),
             deployed=current and known.get(str(one["name"]), {}).get("state") == ReportedState.DEPLOYED,
             revision=int(known.get(str(one["name"]), {}).get("revision") or 0),
         )
-        for one in wanted
+        for one in desired
     )
     return BundleFacts(
         name=str(meta["name"]),
@@ -55,7 +55,7 @@ def parse_bundle(obj: Mapping[str, Any]) -> BundleFacts | None:
         releases=releases,
         settled=current and is_true(status.get("conditions") or [], "Ready"),
         mark=bundle_mark(obj),
-        secrets=frozenset().union(*(_secrets(one.get("values")) for one in wanted)),
+        secrets=frozenset().union(*(_secrets(one.get("values")) for one in desired)),
     )
 
 

@@ -32,19 +32,9 @@ _DRIFT = ("Correct", "Warn", "Ignore")
 
 @dataclass(frozen=True, kw_only=True)
 class Bundle(ObjectMeta):
-    """One HelmBundle: who it is, and what is wanted of its releases."""
+    """One HelmBundle: who it is, and what is desired of its releases."""
 
     spec: BundleSpec
-
-
-@dataclass(frozen=True)
-class Owner:
-    """The object that a bundle goes with when it is deleted."""
-
-    api_version: str
-    kind: str
-    name: str
-    uid: str
 
 
 def parse_bundle(obj: Mapping[str, Any]) -> Bundle:
@@ -73,10 +63,13 @@ def bundle_object(
     namespace: str,
     spec: BundleSpec,
     labels: Mapping[str, str],
-    owner: Owner | None = None,
     annotations: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
-    """The HelmBundle to apply. Deterministic, and `parse_bundle` of it gives `spec` again."""
+    """The HelmBundle to apply. Deterministic, and `parse_bundle` of it gives `spec` again.
+
+    It names no owner: Kubernetes would delete it with an osdpl that a restore has made again, under another
+    uid, and its releases would be uninstalled. Whose it is its labels tell.
+    """
     metadata: dict[str, Any] = {
         "name": name,
         "namespace": namespace,
@@ -84,19 +77,6 @@ def bundle_object(
     }
     if annotations:
         metadata["annotations"] = dict(annotations)
-    if owner is not None:
-        metadata["ownerReferences"] = [
-            {
-                "apiVersion": owner.api_version,
-                "kind": owner.kind,
-                "name": owner.name,
-                "uid": owner.uid,
-                "controller": True,
-                # Not blocking: that would need the right to update the owner's finalizers, which
-                # clusters with OwnerReferencesPermissionEnforcement ask for.
-                "blockOwnerDeletion": False,
-            }
-        ]
     return {
         "apiVersion": API_VERSION,
         "kind": KIND,
@@ -204,9 +184,9 @@ class _Reader:
             self.refuse(path, f"expected a map, got {a(item)}")
             item = {"name": "?", "chart": {"name": "?", "path": "?"}}
         name = self.text(item, "name", f"{path}.name", required=True)
-        wanted = self.items(item, "dependsOn", f"{path}.dependsOn")
-        depends_on = tuple(dependency for dependency in wanted if isinstance(dependency, str))
-        if len(depends_on) < len(wanted):
+        desired = self.items(item, "dependsOn", f"{path}.dependsOn")
+        depends_on = tuple(dependency for dependency in desired if isinstance(dependency, str))
+        if len(depends_on) < len(desired):
             self.refuse(f"{path}.dependsOn", "expected names of releases")
         if name and name in depends_on:
             self.refuse(f"{path}.dependsOn", "a release cannot depend on itself")
@@ -273,7 +253,7 @@ class _Reader:
         places = {release.name: place for place, release in enumerate(releases)}
         order: TopologicalSorter[str] = TopologicalSorter()
         for release in releases:
-            # What depends on itself is told by its own problem.
+            # What depends on itself is reported by its own problem.
             inside = [name for name in release.depends_on if name in places and name != release.name]
             order.add(release.name, *inside)
         try:

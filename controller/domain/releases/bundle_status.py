@@ -101,7 +101,8 @@ def attempt_entry(
     error: str,
     requests: Requests,
     interrupted: bool,
-    lacks_right: bool,
+    lacks_right: bool = False,
+    taken: bool = False,
 ) -> dict[str, Any]:
     """`lastAttempt` of one release. Times in seconds since the epoch, duration in seconds."""
     entry: dict[str, Any] = {
@@ -119,6 +120,8 @@ def attempt_entry(
         entry["interrupted"] = True
     if lacks_right:
         entry["lacksRight"] = True
+    if taken:
+        entry["taken"] = True
     asked = {"reconcile": requests.reconcile, "force": requests.force, "rollback": requests.rollback}
     return entry | {name: text for name, text in asked.items() if text}
 
@@ -183,9 +186,9 @@ def _listing(views: Iterable[ReleaseView], limit: int = 5) -> str:
 
 def progress_text(bundle: Mapping[str, Any], releases: Iterable[Mapping[str, Any]]) -> str:
     """`2/3`: releases deployed of those that the bundle's spec asks for."""
-    wanted = {str(item.get("name")) for item in (bundle.get("spec") or {}).get("releases") or []}
+    desired = {str(item.get("name")) for item in (bundle.get("spec") or {}).get("releases") or []}
     done = [item for item in releases if item.get("state") == ReportedState.DEPLOYED]
-    return f"{sum(item.get('name') in wanted for item in done)}/{len(wanted)}"
+    return f"{sum(item.get('name') in desired for item in done)}/{len(desired)}"
 
 
 def child_entry(bundle: Mapping[str, Any]) -> dict[str, Any]:

@@ -29,7 +29,7 @@ def canonical_json(value: Any) -> bytes:
         text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
         return text.encode()
     except (TypeError, ValueError) as error:
-        # Only the kind of the mistake is told: the value may be a secret.
+        # Only the kind of the mistake is reported: the value may be a secret.
         raise NotJson(f"not a JSON value ({type(error).__name__})") from None
 
 
@@ -56,7 +56,7 @@ def values_digest(chart_digest: str, chart_version: str, values: Values, key: by
 def spec_digest(chart: ChartRef, values: Values, key: bytes) -> str:
     """What a release is asked to be, as 64 hex digits, keyed as `values_digest`.
 
-    It needs no look at the chart itself.
+    It need not read the chart itself.
     """
     return _keyed(key, "spec", [chart.name, chart.version, chart.repository, values])
 

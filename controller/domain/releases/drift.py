@@ -1,4 +1,4 @@
-"""What in the cluster differs from what a release has put there, told by paths and never by values.
+"""What in the cluster differs from what a release has put there, reported by paths and never by values.
 
 The comparison is between an object as it is and the same object after a server-side apply of the
 release's manifest under Helm's own name, as a dry run. What such an apply leaves alone belongs to others
@@ -20,7 +20,7 @@ from controller.domain.releases.bundle import DriftIgnore
 Keys = tuple[str | int, ...]
 
 # A status is for people and shares 1.5 MB with 500 releases.
-OBJECTS_SHOWN, PATHS_SHOWN, PATH_LENGTH = 16, 5, 256
+OBJECTS_SHOWN, PATHS_SHOWN, PATH_LENGTH, MESSAGE_LENGTH = 16, 5, 256, 1024
 
 # An object that had to be corrected so often within this many seconds has an adversary.
 FIGHT_SECONDS, FIGHT_AFTER = 3600.0, 3
@@ -103,7 +103,7 @@ class Drifted:
             "change": str(self.change),
             "paths": [path[:PATH_LENGTH] for path in self.paths[:PATHS_SHOWN]],
             "by": ", ".join(self.by)[:PATH_LENGTH],
-            "message": self.message,
+            "message": self.message[:MESSAGE_LENGTH],
         }
         return {key: value for key, value in entry.items() if value not in ("", [])}
 
@@ -115,7 +115,7 @@ class Drift:
     `corrections`: how often within the last hour the worst of these objects was corrected already,
     `corrected` when that was last (seconds since the epoch), `rivals` who changed it back each time.
     `fresh`: some of them could be corrected as far as is known, and no correction was tried at them as
-    they are. `error` says why nothing can be told.
+    they are. `error` says why nothing is known.
     """
 
     objects: tuple[Drifted, ...] = ()
@@ -166,11 +166,11 @@ def fingerprint(metadata: Mapping[str, Any]) -> str:
     return json.dumps(own, sort_keys=True)
 
 
-def changed_keys(live: Mapping[str, Any], wanted: Mapping[str, Any]) -> tuple[Keys, ...]:
-    """Where `live` would change if it became `wanted`; what the API server itself keeps is left out."""
+def changed_keys(live: Mapping[str, Any], desired: Mapping[str, Any]) -> tuple[Keys, ...]:
+    """Where `live` would change if it became `desired`; what the API server itself keeps is left out."""
     return tuple(
         keys
-        for keys in _differences(live, wanted, ())
+        for keys in _differences(live, desired, ())
         if keys[0] != "status" and not (keys[0] == "metadata" and len(keys) > 1 and keys[1] in _SYSTEM)
     )
 
@@ -186,7 +186,7 @@ def is_ignored(object_: ObjectId, keys: Keys, rules: Sequence[DriftIgnore]) -> b
     return any(
         rule.kind in ("", object_.kind)
         and rule.name in ("", object_.name)
-        and any(_covers(wanted, path) for wanted in rule.paths)
+        and any(_covers(desired, path) for desired in rule.paths)
         for rule in (*_INJECTED, *rules)
     )
 
@@ -242,25 +242,25 @@ _MISSING: Any = object()
 _LOST: Any = object()
 
 
-def _differences(live: Any, wanted: Any, at: Keys) -> Iterator[Keys]:
-    if isinstance(live, Mapping) and isinstance(wanted, Mapping):
-        for key in sorted({*live, *wanted}):
-            yield from _differences(live.get(key, _MISSING), wanted.get(key, _MISSING), (*at, key))
-    elif isinstance(live, list) and isinstance(wanted, list) and len(live) == len(wanted):
-        for index, (before, after) in enumerate(zip(live, wanted, strict=True)):
+def _differences(live: Any, desired: Any, at: Keys) -> Iterator[Keys]:
+    if isinstance(live, Mapping) and isinstance(desired, Mapping):
+        for key in sorted({*live, *desired}):
+            yield from _differences(live.get(key, _MISSING), desired.get(key, _MISSING), (*at, key))
+    elif isinstance(live, list) and isinstance(desired, list) and len(live) == len(desired):
+        for index, (before, after) in enumerate(zip(live, desired, strict=True)):
             yield from _differences(before, after, (*at, index))
-    elif live is _MISSING and isinstance(wanted, Mapping) and wanted:
+    elif live is _MISSING and isinstance(desired, Mapping) and desired:
         # Down to the fields, as rules name those.
-        for key in sorted(wanted):
-            yield from _differences(_MISSING, wanted[key], (*at, key))
-    elif live is _MISSING or wanted is _MISSING or live != wanted:
+        for key in sorted(desired):
+            yield from _differences(_MISSING, desired[key], (*at, key))
+    elif live is _MISSING or desired is _MISSING or live != desired:
         yield at
 
 
 def _covers(rule: str, path: str) -> bool:
-    wanted, given = rule.rstrip("/").split("/"), path.split("/")
-    return len(wanted) <= len(given) and all(
-        one in ("*", other) for one, other in zip(wanted, given, strict=False)
+    desired, given = rule.rstrip("/").split("/"), path.split("/")
+    return len(desired) <= len(given) and all(
+        one in ("*", other) for one, other in zip(desired, given, strict=False)
     )
 
 
@@ -300,12 +300,12 @@ def _is_item(name: str, item: Any) -> bool:
     """Whether `k:{"name":"a"}` or `v:"a"` of FieldsV1 means this item of a list."""
     kind, _, text = name.partition(":")
     try:
-        told = json.loads(text) if kind in ("k", "v") else None
+        expected = json.loads(text) if kind in ("k", "v") else None
     except ValueError:
         return False
-    if kind == "k" and isinstance(told, Mapping) and isinstance(item, Mapping):
-        return all(item.get(key) == value for key, value in told.items())
-    return kind == "v" and told == item
+    if kind == "k" and isinstance(expected, Mapping) and isinstance(item, Mapping):
+        return all(item.get(key) == value for key, value in expected.items())
+    return kind == "v" and expected == item
 
 
 def _child(value: Any, key: str | int) -> Any:
@@ -342,12 +342,12 @@ def _replaced(value: Any, live: Any, keys: Keys) -> Any:
     return _LOST if below is _LOST else {**value, key: below}
 
 
-def _item_place(items: list[Any], wanted: Any) -> int:
+def _item_place(items: list[Any], desired: Any) -> int:
     for index, item in enumerate(items):
-        if item == wanted:
+        if item == desired:
             return index
-        if isinstance(item, Mapping) and isinstance(wanted, Mapping):
-            shared = next((key for key in _ITEM_KEYS if key in item and key in wanted), None)
-            if shared is not None and item[shared] == wanted[shared]:
+        if isinstance(item, Mapping) and isinstance(desired, Mapping):
+            shared = next((key for key in _ITEM_KEYS if key in item and key in desired), None)
+            if shared is not None and item[shared] == desired[shared]:
                 return index
     return -1

@@ -56,9 +56,9 @@ def drift_of(
 ) -> tuple[DriftMode, tuple[DriftIgnore, ...]]:
     """Mode and rules of one release: its own mode goes before that of all (`drift`), rules add up."""
     ignore: tuple[DriftIgnore, ...] = ()
-    for wanted in (EVERY_RELEASE, release):
+    for desired in (EVERY_RELEASE, release):
         for rule in rules:
-            if rule.release == wanted:
+            if rule.release == desired:
                 drift = rule.mode or drift
                 ignore += rule.ignore
     return drift, ignore

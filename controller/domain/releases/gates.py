@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from enum import StrEnum
 from functools import partial
@@ -25,13 +26,13 @@ DENIED_PAUSE = 60.0
 # How often, in seconds, it is looked whether a hook has ended that no action waits for.
 HOOK_CHECK_SECONDS = 5.0
 
-# How often, in seconds, it is looked whether another bundle has given the release up.
+# How often, in seconds, it is looked whether others have given a release or an object up, or handed it over.
 OWNER_CHECK_SECONDS = 30.0
 
 
 class Gate(StrEnum):
     """One thing that can hold an action back. Their order is that in which they are asked: the first that
-    does says why. The last two are asked when the action begins, as only then their answer counts."""
+    does says why. The last three are asked when the action begins, as only then their answer counts."""
 
     SUSPENSION = "Suspension"
     OWNER = "Owner"
@@ -46,6 +47,8 @@ class Gate(StrEnum):
     SIZE = "Size"
     SLOT = "Slot"
     """`ActionSlots.start`: others may take the last slot until the very moment in which the action begins."""
+    OBJECT_OWNER = "ObjectOwner"
+    """`OwnerGuard.refuse`: whose the objects are that Helm would write, within the action, which may fail."""
     IMMUTABLE_FIELDS = "ImmutableFields"
     """`refuse_fixed_changes`: dry runs of all that Helm would send, within the action; it fails of them."""
 
@@ -61,13 +64,13 @@ def gates(situation: ReleaseSituation) -> tuple[Check, ...]:
 
 def no_slot() -> NextAction:
     """What the gate `Slot` says. Whoever frees a slot has the bundle looked at in its turn."""
-    text = "waits for its turn: as many releases as may be are being worked on"
+    text = "waits: as many releases as allowed at once are being changed"
     return NextAction(Action.WAIT, Reason.WAITING_FOR_SLOT, text)
 
 
 def owned_by(owner: str) -> NextAction:
-    """The release is another bundle's."""
-    text = f'the release belongs to HelmBundle "{owner}"; rename it here or remove it there'
+    """The release is not the bundle's to have; `owner` is what the message says of whose it is."""
+    text = f"the release {owner}"
     return NextAction(Action.WAIT, Reason.RELEASE_NAME_TAKEN, text, again_after=OWNER_CHECK_SECONDS)
 
 
@@ -152,8 +155,7 @@ def _backoff(situation: ReleaseSituation, step: NextAction) -> NextAction | None
     if last.lacks_right:
         pause = DENIED_PAUSE
     else:
-        cap = min(situation.retry_cap, INTERRUPTED_CAP) if last.interrupted else situation.retry_cap
-        pause = backoff.delay(failures, situation.jitter, cap=cap)
+        pause = backoff.delay(failures, situation.jitter, cap=min(situation.retry_cap, _cap(last)))
     due = last.finished + pause
     if due <= situation.now:
         return None
@@ -162,7 +164,14 @@ def _backoff(situation: ReleaseSituation, step: NextAction) -> NextAction | None
         return NextAction(Action.WAIT, Reason.RIGHT_MISSING, text, again_after=due - situation.now)
     # The moment, not the seconds left: a message that counts down would be a status write a second.
     text = f"failed {last.failures} time(s), next try at {timestamp(due + 1)}"
-    return NextAction(Action.WAIT, Reason.BACKING_OFF, text, again_after=due - situation.now)
+    reason = Reason.OBJECT_NAME_TAKEN if last.taken else Reason.BACKING_OFF
+    return NextAction(Action.WAIT, reason, text, again_after=due - situation.now)
+
+
+def _cap(last: Attempt) -> float:
+    if last.taken:
+        return OWNER_CHECK_SECONDS
+    return INTERRUPTED_CAP if last.interrupted else math.inf
 
 
 def _failed_before(situation: ReleaseSituation, step: NextAction) -> Attempt | None:
@@ -192,7 +201,7 @@ def _plan(situation: ReleaseSituation, step: NextAction) -> NextAction | None:
         begun = recorded is not None and recorded.digest == situation.desired
     if begun:
         return None
-    text = f"the bundle's mode is Plan: status.plan tells what its {step.action} would do"
+    text = f"the bundle's mode is Plan: status.plan shows what its {step.action} would do"
     return NextAction(Action.NOTHING, Reason.PLAN_PENDING, text)
 
 

@@ -9,9 +9,10 @@ from enum import StrEnum
 from typing import Any
 
 from controller.domain.api.conditions import find, shorten, timestamp
+from controller.domain.api.names import HOOK, RELEASE_NAME
 from controller.domain.health.pods import CauseKind, PodFacts
 from controller.domain.health.workload_health import Surroundings, WorkloadVerdict, judge_workload
-from controller.domain.health.workloads import HOOK, RELEASE_NAME, Workload, parse_workload
+from controller.domain.health.workloads import Workload, parse_workload
 from controller.domain.shared.times import seconds_of
 
 JOB_NAME = "batch.kubernetes.io/job-name"
@@ -125,6 +126,11 @@ def awaited_hooks(hooks: Iterable[Mapping[str, Any]], action: str) -> tuple[Hook
     return tuple(dict.fromkeys(HookRef(kind, name) for _, _, name, kind in sorted(found)))
 
 
+def runs_in(hook: Mapping[str, Any], action: str) -> bool:
+    """Whether an action of Helm runs the hook."""
+    return bool(_words(hook, HOOK) & set(EVENTS.get(action, ())))
+
+
 def meets_its_last_run(hook: Mapping[str, Any], action: str) -> bool:
     """Whether an action of Helm runs the hook, and takes what its last run has left for the new one.
 
@@ -132,8 +138,7 @@ def meets_its_last_run(hook: Mapping[str, Any], action: str) -> bool:
     (helm.sh/helm/v4/pkg/action, execHook).
     """
     policies = _words(hook, DELETE_POLICY)
-    runs = bool(_words(hook, HOOK) & set(EVENTS.get(action, ())))
-    return runs and bool(policies) and "before-hook-creation" not in policies
+    return runs_in(hook, action) and bool(policies) and "before-hook-creation" not in policies
 
 
 def _words(hook: Mapping[str, Any], annotation: str) -> set[str]:
@@ -184,8 +189,8 @@ def reported_hooks(job: str, verdict: WorkloadVerdict, redact: Callable[[str], s
     """A verdict on a hook in a sentence or two. Redacted before anything is cut."""
     named = verdict.text if verdict.text.startswith("Job ") else f"Job {job}: {verdict.text}"
     parts = [redact(named), redact(f"unmet: {unmet}") if unmet else ""]
-    said = " ".join(redact(verdict.output).split()) if verdict.output else ""
-    if len(said) > OUTPUT_SHOWN:
+    output = " ".join(redact(verdict.output).split()) if verdict.output else ""
+    if len(output) > OUTPUT_SHOWN:
         # The end of an output says more than its beginning.
-        said = f"… {said[-OUTPUT_SHOWN:]}"
-    return shorten("; ".join(part for part in parts if part) + (f': "{said}"' if said else ""), 1000)
+        output = f"… {output[-OUTPUT_SHOWN:]}"
+    return shorten("; ".join(part for part in parts if part) + (f': "{output}"' if output else ""), 1000)

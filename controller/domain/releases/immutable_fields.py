@@ -65,9 +65,9 @@ def _of_claim(old: Mapping[str, Any], new: Mapping[str, Any], *, may_grow: bool)
     """`may_grow`: a size that differs is for the API server to judge, which knows the volume's class."""
     if not may_grow:
         yield from _differing("size", _size(old), _size(new))
-    wanted = new.get("storageClassName")
-    if not may_grow or wanted is not None:  # the API server fills in the default class of a claim
-        yield from _differing("storage class", old.get("storageClassName"), wanted)
+    desired = new.get("storageClassName")
+    if not may_grow or desired is not None:  # the API server fills in the default class of a claim
+        yield from _differing("storage class", old.get("storageClassName"), desired)
     yield from _differing("access modes", old.get("accessModes"), new.get("accessModes"))
 
 

@@ -33,7 +33,7 @@ def next_action(observed: ObservedState, checks: Sequence[Check]) -> NextAction:
     step = NextAction(
         ACTION_OF[observed.state], observed.reason, observed.message, again_after=observed.again_after
     )
-    return next((held for check in checks if (held := check(step)) is not None), step)
+    return next((gate for check in checks if (gate := check(step)) is not None), step)
 
 
 def decide(situation: ReleaseSituation) -> NextAction:

@@ -86,9 +86,9 @@ def desired_of(spec: Mapping[str, Any]) -> dict[str, Any]:
     return {"volumes": spec.get("volumes") or "Retain", "releases": spec.get("releases") or []}
 
 
-def desired_digest(wish: Mapping[str, Any], charts: Sequence[str]) -> str:
+def desired_digest(desired: Mapping[str, Any], charts: Sequence[str]) -> str:
     """Digest of what is asked for: releases with their values, and the content digests of their charts."""
-    return fingerprint({"wish": _stored(wish), "charts": list(charts)})
+    return fingerprint({"desired": _stored(desired), "charts": list(charts)})
 
 
 def _stored(value: Any) -> Any:
@@ -100,9 +100,9 @@ def _stored(value: Any) -> Any:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-def bundle_plan(effects: Sequence[ReleaseEffects], generation: int, wish: str) -> dict[str, Any]:
+def bundle_plan(effects: Sequence[ReleaseEffects], generation: int, desired: str) -> dict[str, Any]:
     """`status.plan` of a HelmBundle. The digest covers also what is cut to keep the status small."""
-    plan: dict[str, Any] = {"observedGeneration": generation, "wish": wish}
+    plan: dict[str, Any] = {"observedGeneration": generation, "desired": desired}
     if effects:
         plan["digest"] = fingerprint({"releases": [one.substance() for one in effects]})
         plan["releases"] = bounded([one.entry() for one in effects])

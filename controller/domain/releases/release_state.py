@@ -1,4 +1,4 @@
-"""The state of one release: what Helm's records and the cluster hold, beside what is wanted."""
+"""The state of one release: what Helm's records and the cluster hold, beside what is desired."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class ReleaseState(StrEnum):
     """What a release is found to be. One action follows from each; gates may hold it back."""
 
     GONE = "Gone"
-    """Not wanted, and nothing is recorded of it."""
+    """Not desired, and nothing is recorded of it."""
     ABSENT = "Absent"
     """Wanted, and nothing is recorded of it."""
     IN_PROGRESS = "InProgress"
@@ -32,18 +32,18 @@ class ReleaseState(StrEnum):
     FAILED = "Failed"
     """Its newest revision failed."""
     OUT_OF_SYNC = "OutOfSync"
-    """Its newest revision is not what is wanted, as far as that can be told, or it is not ours."""
+    """Its newest revision is not what is desired, as far as is known, or it is not ours."""
     ROLLBACK_IMPOSSIBLE = "RollbackImpossible"
-    """As it is wanted, but for a rollback that is asked for and cannot be made."""
+    """As desired, but for a rollback that is asked for and cannot be made."""
     UNREADABLE = "Unreadable"
-    """Its newest revision is what is wanted; its record cannot be read, so drift cannot be told."""
+    """Its newest revision is what is desired; its record cannot be read, so drift is not known."""
     DRIFTED = "Drifted"
-    """Others have changed objects of it, and its revision stays: it is what is wanted, or no other can be
+    """Others have changed objects of it, and its revision stays: it is what is desired, or no other can be
     made, as its chart or values cannot be had."""
     ROLLED_BACK = "RolledBack"
     """At an older revision at an operator's request, until the spec or the request changes."""
     IN_SYNC = "InSync"
-    """As it is wanted."""
+    """As desired."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ def release_state(situation: ReleaseSituation) -> ObservedState:
 
 
 def _state_of_revision(situation: ReleaseSituation, recorded: Recorded) -> ObservedState:
-    """The state of a wanted release whose newest action has come to an end."""
+    """The state of a desired release whose newest action has come to an end."""
     requests, impossible = situation.requests, ""
     if not is_answered(requests.rollback, recorded.asked):
         # One that was served is not looked at again: what was edited since is newer.
@@ -111,7 +111,7 @@ def _another_revision(situation: ReleaseSituation, recorded: Recorded) -> Observ
     if not is_answered(situation.requests.force, recorded.forced):
         text = "an upgrade was asked for by annotation"
         return ObservedState(ReleaseState.UPGRADE_REQUESTED, Reason.FORCED, text)
-    if _is_held(situation, recorded):
+    if _is_rolled_back(situation, recorded):
         return None
     if recorded.status == "superseded":
         text = f"the record of the revision after {recorded.version} is missing"
@@ -135,40 +135,40 @@ def _drift(situation: ReleaseSituation) -> ObservedState | None:
 
 
 def _at_rest(situation: ReleaseSituation, recorded: Recorded) -> ObservedState:
-    if not _is_held(situation, recorded):
+    if not _is_rolled_back(situation, recorded):
         return ObservedState(ReleaseState.IN_SYNC, Reason.IN_SYNC)
-    edited = "its spec is edited, " if recorded.held else ""
+    edited = "its spec is edited, " if recorded.desired_at_rollback else ""
     text = (
-        f"held at revision {recorded.rolled_back_to} by a rollback until {edited}"
+        f"kept at revision {recorded.rolled_back_to} by a rollback until {edited}"
         "the rollback is no longer asked for, or an upgrade is"
     )
     return ObservedState(ReleaseState.ROLLED_BACK, Reason.ROLLED_BACK, text)
 
 
-def _is_held(situation: ReleaseSituation, recorded: Recorded) -> bool:
+def _is_rolled_back(situation: ReleaseSituation, recorded: Recorded) -> bool:
     """Whether a rollback keeps the release from what its spec says; one that is no longer asked for does
-    not. Made while nobody could tell what was wanted, it stays as long as it is asked for."""
+    not. Made while nobody could tell what was desired, it stays as long as it is asked for."""
     return bool(
         situation.requests.rollback
         and recorded.status == "deployed"
         and recorded.rolled_back_to
-        and recorded.held in ("", situation.desired)
+        and recorded.desired_at_rollback in ("", situation.desired)
     )
 
 
 def _why_impossible(requests: Requests, recorded: Recorded) -> str:
     """Why the rollback that is asked for cannot be made; empty when it can."""
-    wanted = requests.rollback_revision
-    if not wanted:
+    desired = requests.rollback_revision
+    if not desired:
         return f'the rollback asked for names no revision: "{requests.rollback}"'
-    if wanted in recorded.usable or wanted in recorded.copied_from:
+    if desired in recorded.usable or desired in recorded.copied_from:
         return ""
     there = ", ".join(str(version) for version in sorted(recorded.usable)) or "none"
-    return f"there is no revision {wanted} to go back to; there is: {there}"
+    return f"there is no revision {desired} to go back to; there is: {there}"
 
 
 def _is_foreign(situation: ReleaseSituation, recorded: Recorded) -> bool:
-    """Whether someone else's Helm has begun what the record tells, and may be at it still."""
+    """Whether someone else's Helm has begun what the record shows, and may be at it still."""
     if recorded.status == "uninstalling":
         return not recorded.removing
     # A rollback has the labels of the revision that it goes back to until it is done.

@@ -22,8 +22,8 @@ class Recorded:
 
     `forced` and `asked` are the marks of the requests for an upgrade and for a rollback that were there
     when any of the revisions kept was made. `rolled_back_to` is the revision that this one went back to
-    at our hands, 0 for none, and `held` the digest that was wanted then, empty if that was not known.
-    `removing`: it is we who have begun to take the release apart.
+    at our hands, 0 for none, and `desired_at_rollback` the digest that was desired then, empty if
+    that was not known. `removing`: it is we who have begun to take the release apart.
     """
 
     version: int
@@ -36,7 +36,7 @@ class Recorded:
     forced: frozenset[str] = frozenset()
     asked: frozenset[str] = frozenset()
     rolled_back_to: int = 0
-    held: str = ""
+    desired_at_rollback: str = ""
     removing: bool = False
 
     @property
@@ -53,12 +53,13 @@ class Recorded:
 @dataclass(frozen=True)
 class Attempt:
     """Our last action on the release. `failures` counts those in a row that ended badly for `digest`, again
-    from the first of its own after interrupted ones: an Unlock tells of one that was cut off.
+    from the first of its own after interrupted ones: an Unlock reports one that was cut off.
 
     `finished` is in seconds since the epoch. `requests` are those that were there when it began. `unlocks`
     is how often an action on the release was found cut off, this one included, since it was first installed.
     `interrupted`: the last of the failures was none of the release's own. `lacks_right`: it was for want of a
-    right of ours, which only somebody else can grant.
+    right of ours, which only somebody else can grant. `taken`: it was refused, as objects of its names belong
+    to others.
     """
 
     action: str
@@ -69,11 +70,12 @@ class Attempt:
     unlocks: int = 0
     interrupted: bool = False
     lacks_right: bool = False
+    taken: bool = False
 
 
 @dataclass(frozen=True)
 class OpenHook:
-    """A hook's Job that an interrupted attempt has left at work, for what is wanted still. It is waited for
+    """A hook's Job that an interrupted attempt has left at work, for what is desired still. It is waited for
     `until` then, in seconds since the epoch."""
 
     name: str
@@ -88,12 +90,12 @@ def _fits() -> str:
 class ReleaseSituation:
     """Everything the decision depends on.
 
-    `desired` is the digest of chart and resolved values, None when the release is no longer wanted, empty
-    as long as it cannot be told. `obstacle` says why chart or values cannot be had now, None if they can.
+    `desired` is the digest of chart and resolved values, None when the release is no longer desired, empty
+    as long as it is not known. `obstacle` says why chart or values cannot be had now, None if they can.
     `unmet` names dependencies that are not deployed, `dependents` installed releases that still need
     this one. `requests` is what the operator asks for. `suspended` says by what, empty when it is not.
-    `owner` is another HelmBundle whose release this is, empty where there is none. `planning`: the mode of
-    the bundle is Plan.
+    `owner` says whose release this is where it is not the bundle's to have, empty where it is. `planning`:
+    the mode of the bundle is Plan.
     `jitter` in [0, 1) is the same at every pass at the same failure, else the shortest draw would win.
     `foreign_grace`: seconds after which what someone else's Helm has begun counts as dead.
     `retry_cap` is the longest pause between tries, in seconds.

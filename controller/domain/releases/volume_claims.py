@@ -12,14 +12,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from controller.domain.api.names import KEPT_LABEL
+from controller.domain.api.names import KEPT_LABEL, RELEASE_NAME, RELEASE_NAMESPACE
 
 CLAIM = "PersistentVolumeClaim"
 VOLUME_KINDS = (CLAIM, "PersistentVolume")
 KEEP_ANNOTATION = "helm.sh/resource-policy"
 KEEP = "keep"
-_RELEASE = "meta.helm.sh/release-name"
-_NAMESPACE = "meta.helm.sh/release-namespace"
 
 KubeObject = Mapping[str, Any]
 # Kind, namespace (empty for what lies in none) and name.
@@ -80,14 +78,14 @@ def takes_claims_along(statefulset: KubeObject) -> bool:
     return _retention(statefulset).get("whenDeleted") == "Delete"
 
 
-def claims_lost_by_scaling(live: KubeObject, wanted: KubeObject) -> str:
+def claims_lost_by_scaling(live: KubeObject, desired: KubeObject) -> str:
     """What a StatefulSet would delete of its claims with its last pods, empty when nothing."""
-    if _retention(wanted).get("whenScaled") != "Delete" or not claim_patterns(wanted):
+    if _retention(desired).get("whenScaled") != "Delete" or not claim_patterns(desired):
         return ""
-    before, after = _replicas(live), _replicas(wanted)
+    before, after = _replicas(live), _replicas(desired)
     if after >= before:
         return ""
-    return f"StatefulSet/{wanted['metadata']['name']} from {before} to {after} replicas"
+    return f"StatefulSet/{desired['metadata']['name']} from {before} to {after} replicas"
 
 
 def _retention(statefulset: KubeObject) -> Mapping[str, Any]:
@@ -112,14 +110,15 @@ def kept_for(meta: Mapping[str, Any]) -> str:
 def is_of_release(meta: Mapping[str, Any], release: str, namespace: str) -> bool:
     """Whether a volume was made, or kept, for the release: by Helm's marks, or by ours."""
     notes = meta.get("annotations") or {}
-    made = notes.get(_RELEASE) == release and notes.get(_NAMESPACE) == namespace
+    made = notes.get(RELEASE_NAME) == release and notes.get(RELEASE_NAMESPACE) == namespace
     return made or kept_for(meta) == release
 
 
 def is_of_another(meta: Mapping[str, Any], release: str, namespace: str) -> bool:
     """Whether Helm has given the volume to another release since."""
     notes = meta.get("annotations") or {}
-    return bool(notes.get(_RELEASE)) and (notes[_RELEASE], notes.get(_NAMESPACE)) != (release, namespace)
+    home = notes.get(RELEASE_NAMESPACE)
+    return bool(notes.get(RELEASE_NAME)) and (notes[RELEASE_NAME], home) != (release, namespace)
 
 
 def title_of(one: VolumeId, namespace: str) -> str:

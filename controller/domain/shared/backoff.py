@@ -3,9 +3,24 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import dataclass
 
 FIRST = 5.0
 CAP = 300.0
+
+
+@dataclass(frozen=True, slots=True)
+class Pauses:
+    """Seconds between tries of what does not succeed: they double from `first` to `cap`."""
+
+    first: float
+    cap: float
+
+
+# What servers wait for and what heals by itself: it is tried again soon.
+SHORT_PAUSES = Pauses(5.0, 60.0)
+# What OpenStack refuses, until a person or another service has changed something.
+LONG_PAUSES = Pauses(10.0, 600.0)
 
 
 def delay(failures: int, jitter: float, *, first: float = FIRST, cap: float = CAP) -> float:

@@ -1,9 +1,10 @@
-"""What OpenStack tells of hosts and servers, as facts. Pure."""
+"""What OpenStack reports of hosts and servers, as facts. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 # Begins every reason, description or mark that we leave in OpenStack: only what carries it is undone.
 MARK = "osctl.dev: "
@@ -44,7 +45,7 @@ def forced_reason(reason: str | None) -> str:
 
 
 def forced_by_us(reason: str) -> bool:
-    """Whether a service that is held down is so by us."""
+    """Whether a service that is forced down is so by us."""
     return reason.startswith(_FORCED)
 
 
@@ -95,6 +96,7 @@ class Agent:
     """One network agent; `kind` as Neutron calls it, such as `L3 agent`; `mode` of an L3 agent.
 
     `load`: how many routers or networks it said last that it serves; agents say so every half minute.
+    `address`: where it ends tunnels, if it does.
     """
 
     id: str
@@ -105,6 +107,7 @@ class Agent:
     description: str = ""
     mode: str = ""
     load: int = 0
+    address: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,10 +127,11 @@ class VolumeService:
 
 @dataclass(frozen=True, slots=True)
 class Hypervisor:
-    """One compute node of Nova, which is there once its host is mapped to a cell."""
+    """One compute node of Nova, which is there once its host is mapped to a cell. `address`: host_ip."""
 
     host: str
     servers: int
+    address: str = ""
 
 
 @dataclass(frozen=True)
@@ -202,11 +206,30 @@ class CloudView:
     aggregates: tuple[Aggregate, ...]
     taken: float = 0.0
 
+    @cached_property
+    def compute_hosts(self) -> frozenset[str]:
+        """All hosts that Nova knows."""
+        return frozenset((*self._service_of, *self._hypervisor_of))
+
+    @cached_property
+    def agent_hosts(self) -> frozenset[str]:
+        """All hosts with a network agent."""
+        return frozenset(one.host for one in self.agents)
+
     def service(self, host: str) -> ComputeService | None:
-        return next((one for one in self.services if one.host == host), None)
+        return self._service_of.get(host)
 
     def hypervisor(self, host: str) -> Hypervisor | None:
-        return next((one for one in self.hypervisors if one.host == host), None)
+        return self._hypervisor_of.get(host)
+
+    # Each pass asks for every host several times. Of two entries of one host the first counts.
+    @cached_property
+    def _service_of(self) -> Mapping[str, ComputeService]:
+        return {one.host: one for one in reversed(self.services)}
+
+    @cached_property
+    def _hypervisor_of(self) -> Mapping[str, Hypervisor]:
+        return {one.host: one for one in reversed(self.hypervisors)}
 
     def agents_on(self, host: str) -> tuple[Agent, ...]:
         return tuple(one for one in self.agents if one.host == host)

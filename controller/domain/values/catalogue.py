@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from controller.domain.values.chart_values import DocumentPath, format_path
-from controller.domain.values.suggestions import suggestion
+from controller.domain.values.typos import suggestion
 from controller.errors import ControllerError, Problem
 
 GROUPS = ("openstack", "infra")

@@ -9,7 +9,7 @@ from typing import Any
 from controller.domain.values.chart_values import DocumentPath, Values, lookup
 from controller.domain.values.layer_order import LayerKind, SpecSource
 from controller.domain.values.merge import Layer
-from controller.domain.values.suggestions import unknown_key
+from controller.domain.values.typos import unknown_key
 from controller.errors import Problem
 
 _DOCKER_HUB = "docker.io"
@@ -39,13 +39,13 @@ def mirrored(image: str, registry: str) -> str:
     return f"{registry.rstrip('/')}/{split_image(image)[1]}"
 
 
-def image_layer(wanted: ImagesSpec, spec: SpecSource, chart: str, lower: Values) -> Layer | None:
-    """The layer that `wanted` adds over what the layers below say, None where it changes nothing.
+def image_layer(desired: ImagesSpec, spec: SpecSource, chart: str, lower: Values) -> Layer | None:
+    """The layer that `desired` adds over what the layers below say, None where it changes nothing.
 
     A single image named in `overrides` is taken as it is written; all others go to `registry`.
     """
     tags = lookup(lower, ("images", "tags")) or {}
-    overrides, registry = wanted.overrides, wanted.registry
+    overrides, registry = desired.overrides, desired.registry
     values: dict[str, Any] = {}
     origins: dict[DocumentPath, DocumentPath] = {
         ("images", "tags"): ("spec", "images", "registry"),
@@ -59,28 +59,28 @@ def image_layer(wanted: ImagesSpec, spec: SpecSource, chart: str, lower: Values)
         if name in overrides or (registry and isinstance(image, str))
     }
     images: dict[str, Any] = {"tags": new_tags} if new_tags else {}
-    if wanted.pull_policy and "pull_policy" in (lower.get("images") or {}):
-        images["pull_policy"] = wanted.pull_policy
+    if desired.pull_policy and "pull_policy" in (lower.get("images") or {}):
+        images["pull_policy"] = desired.pull_policy
     if images:
         values["images"] = images
-    if wanted.pull_secrets and lookup(lower, ("secrets", "oci_image_registry")) is not None:
+    if desired.pull_secrets and lookup(lower, ("secrets", "oci_image_registry")) is not None:
         # The charts name one pull secret, and make it themselves unless told not to.
         values["endpoints"] = {"oci_image_registry": {"auth": {"enabled": True}}}
         if "secret_registry" in (lower.get("manifests") or {}):
             values["manifests"] = {"secret_registry": False}
-        values["secrets"] = {"oci_image_registry": {chart: wanted.pull_secrets[0]}}
+        values["secrets"] = {"oci_image_registry": {chart: desired.pull_secrets[0]}}
     return Layer(LayerKind.IMAGES, values, spec.source, (), spec.lines, origins) if values else None
 
 
-def check_image_overrides(wanted: ImagesSpec, known: frozenset[str]) -> list[Problem]:
+def check_image_overrides(desired: ImagesSpec, known: frozenset[str]) -> list[Problem]:
     """Images under `spec.images` that no release has, and more pull secrets than charts take."""
     path: DocumentPath = ("spec", "images", "overrides")
     problems = [
         unknown_key(path, 'release has an image "%"', name, known)
-        for name in wanted.overrides
+        for name in desired.overrides
         if name not in known
     ]
-    if len(wanted.pull_secrets) > 1:
+    if len(desired.pull_secrets) > 1:
         problems.append(
             Problem(
                 "spec.images.pullSecrets[1]",

@@ -9,7 +9,7 @@ from controller.domain.values.catalogue import Catalogue
 from controller.domain.values.chart_builds import NO_BUILDS, TestedBuilds
 from controller.domain.values.chart_values import DocumentPath, Values
 from controller.domain.values.merge import Layer
-from controller.domain.values.suggestions import suggestion
+from controller.domain.values.typos import suggestion
 from controller.domain.values.unknown_keys import NO_OPEN_MAPS, OpenMaps
 from controller.errors import Problem
 

@@ -41,7 +41,7 @@ def literal_secrets(values: Values) -> Iterator[DocumentPath]:
     the data of an object of the kind Secret. Names with a colon are rules of oslo.policy. In an object of
     Kubernetes camelCase names are fields of its API, which name keys and Secrets.
     """
-    yield from _walk(values, (), in_object=False)
+    yield from _walk(dict(values), (), in_object=False)
 
 
 def password_problems(release: str, merged: MergedValues, spec: SpecSource) -> list[Problem]:
@@ -104,9 +104,10 @@ def _leaf_paths(value: Any, path: DocumentPath) -> Iterator[DocumentPath]:
 
 
 def _walk(value: Any, path: DocumentPath, *, in_object: bool) -> Iterator[DocumentPath]:
-    if is_secret_ref(value):
-        return
-    if isinstance(value, Mapping):
+    """As `literal_secrets`. Every value of a region comes by here: what is cheap to ask is asked first."""
+    if isinstance(value, dict):
+        if is_secret_ref(value):
+            return
         named = value.get("name")
         if (
             isinstance(named, str)
@@ -117,24 +118,29 @@ def _walk(value: Any, path: DocumentPath, *, in_object: bool) -> Iterator[Docume
         if value.get("kind") == "Secret":
             yield from _data_of_secret(value, path)
             return
-        in_object = in_object or {"apiVersion", "kind"} <= value.keys()
+        in_object = in_object or ("apiVersion" in value and "kind" in value)
         for key, item in value.items():
-            if _says_secret(key, item, in_object=in_object) and not _names_file(key, item):
-                yield (*path, key)
-            else:
+            if isinstance(item, dict | list):
                 yield from _walk(item, (*path, key), in_object=in_object)
+            elif (
+                _says_secret(key, item, in_object=in_object) and not _names_file(key, item)
+            ) or _shows_secret(item):
+                yield (*path, key)
     elif isinstance(value, list):
         for index, item in enumerate(value):
-            yield from _walk(item, (*path, index), in_object=in_object)
-    elif isinstance(value, str) and len(value) > 8 and _shows_secret(value):
-        yield path
+            if isinstance(item, dict | list):
+                yield from _walk(item, (*path, index), in_object=in_object)
+            elif _shows_secret(item):
+                yield (*path, index)
 
 
 def _says_secret(key: str, value: Any, *, in_object: bool) -> bool:
     """Whether a key by this name would have a secret for its value, and has one in clear."""
-    if not _literal(value):
+    if value is None or isinstance(value, bool | dict | list):
         return False
     of_credentials, of_secret, of_field = _meanings(key)
+    if not (of_credentials or of_secret or of_field) or not _literal(value):
+        return False
     if of_credentials:
         return isinstance(value, str) and bool(_USER_AND_PASSWORD.match(value))
     return of_secret if in_object else of_secret or of_field
@@ -174,10 +180,14 @@ def _refers(text: str) -> bool:
     return text.startswith(("{{", "${", "$("))
 
 
-def _shows_secret(text: str) -> bool:
+def _shows_secret(value: Any) -> bool:
     # The words that each shape has spare nearly every text the search.
     return (
-        ("://" in text and _CREDENTIALS_IN_URL.search(text) is not None)
-        or ("PRIVATE KEY" in text and _PRIVATE_KEY.search(text) is not None)
-        or ("Secret" in text and _SECRET_OBJECT.search(text) is not None)
+        isinstance(value, str)
+        and len(value) > 8
+        and (
+            ("://" in value and _CREDENTIALS_IN_URL.search(value) is not None)
+            or ("PRIVATE KEY" in value and _PRIVATE_KEY.search(value) is not None)
+            or ("Secret" in value and _SECRET_OBJECT.search(value) is not None)
+        )
     )

@@ -10,11 +10,29 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from controller.domain.api.names import DIGEST_KEY_SECRET
 from controller.domain.values.chart_values import SECRET_REF, DocumentPath, Values, format_path, is_secret_ref
+from controller.domain.values.oslo_files import as_option_value, in_oslo_file, is_written_as_it_is
 from controller.errors import Problem, SecretMissing, SpecInvalid
+
+# Secrets that a spec may not name (`reserved`): who may write a spec need not be allowed to read these.
+_RECORD_NAME = "sh.helm.release."
+_RESERVED_TYPES = {
+    "helm.sh/release.v1": "a record of Helm's, which holds every value of its release",
+    "kubernetes.io/service-account-token": "the token of a ServiceAccount",
+}
 
 # Gives the text under a key of a Secret, None when the Secret or the key is not there or is empty.
 Lookup = Callable[[str, str], str | None]
+
+
+def reserved(name: str, type_: str = "") -> str:
+    """What a Secret is that no spec may name; empty for any other. `type_`: of the Secret, once known."""
+    if name == DIGEST_KEY_SECRET:
+        return "the controller's own key"
+    if name.startswith(_RECORD_NAME):
+        return _RESERVED_TYPES["helm.sh/release.v1"]
+    return _RESERVED_TYPES.get(type_, "")
 
 
 @dataclass(frozen=True)
@@ -57,30 +75,46 @@ def secret_names(values: Values) -> frozenset[str]:
     return frozenset(reference.name for reference in find_references(values))
 
 
-def resolve(values: Values, lookup: Lookup, *, release: str = "") -> ResolvedValues:
-    """A copy of the values in which each reference is the text that it names.
+def resolve(values: Values, lookup: Lookup, *, release: str = "", upstream: bool = False) -> ResolvedValues:
+    """A copy of the values in which each reference is the text that it names, in a file of oslo.config as
+    oslo.config reads it.
 
+    `upstream`: the chart is OpenStack-Helm's, which writes passwords of accounts into files as they are.
     Raises SecretMissing for the first that cannot be resolved (`release` is named in its text), and
-    SpecInvalid for malformed ones. Nothing of the given values is shared or changed.
+    SpecInvalid for malformed ones and for secrets that the chart cannot take. Nothing of the given values is
+    shared or changed.
     """
     find_references(values)
     secrets: set[str] = set()
 
-    def copied(value: Any) -> Any:
-        if is_secret_ref(value):
-            target = value[SECRET_REF]
-            text = lookup(target["name"], target["key"])
-            if not text:
-                raise SecretMissing(target["name"], target["key"], release)
+    def resolved(target: Mapping[str, str], path: DocumentPath) -> str:
+        text = lookup(target["name"], target["key"])
+        if not text:
+            raise SecretMissing(target["name"], target["key"], release)
+        secrets.add(text)
+        if in_oslo_file(path):
+            text = as_option_value(text)
             secrets.add(text)
-            return text
+        elif upstream and "$" in text and is_written_as_it_is(path):
+            raise SpecInvalid([_dollar(path, target)])
+        return text
+
+    def copied(value: Any, path: DocumentPath) -> Any:
+        if is_secret_ref(value):
+            return resolved(value[SECRET_REF], path)
         if isinstance(value, Mapping):
-            return {key: copied(part) for key, part in value.items()}
+            return {key: copied(part, (*path, str(key))) for key, part in value.items()}
         if isinstance(value, list | tuple):
-            return [copied(part) for part in value]
+            return [copied(part, (*path, index)) for index, part in enumerate(value)]
         return value
 
-    return ResolvedValues(copied(values), frozenset(secrets))
+    return ResolvedValues(copied(values, ()), frozenset(secrets))
+
+
+def _dollar(path: DocumentPath, target: Mapping[str, str]) -> Problem:
+    secret = f'key "{target["key"]}" of Secret "{target["name"]}"'
+    message = f'{secret} has a "$", which this chart cannot write into a file'
+    return Problem(format_path(path), message, "put a text without it into the Secret")
 
 
 def _marked(value: Any, path: DocumentPath) -> Iterator[tuple[DocumentPath, Any]]:
@@ -101,6 +135,10 @@ def _parse(path: DocumentPath, leaf: Mapping[str, Any]) -> SecretReference | Pro
         isinstance(target.get(part), str) and target[part] for part in fields
     )
     if complete and len(leaf) == 1 and set(target) == set(fields):
+        what = reserved(target["name"])
+        if what:
+            message = f'Secret "{target["name"]}" is {what}'
+            return Problem(format_path(path), message, "name a Secret that was made for values")
         return SecretReference(path, target["name"], target["key"])
     remedy = f"write {{{SECRET_REF}: {{name: <Secret>, key: <key>}}}} alone"
     return Problem(format_path(path), f"malformed {SECRET_REF}", remedy)

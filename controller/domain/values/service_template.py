@@ -7,6 +7,7 @@ reason an expression is never put inside quotes or glued to text: `{{ a ~ "." ~ 
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -41,7 +42,10 @@ class TemplateRefusal(Exception):
 
 @dataclass(frozen=True)
 class RenderedTemplate:
-    """`value` is what the YAML of the template `name` holds; `lines` has template lines by path."""
+    """`value` is what the YAML of the template `name` holds; `lines` has template lines by path.
+
+    Both are only to be read: who renders the same again gets the same.
+    """
 
     name: str
     value: Any
@@ -115,6 +119,7 @@ class _LineMarks(Extension):
                 yield token
 
 
+@functools.lru_cache(maxsize=256)  # an edit of a region changes what few of its templates write
 def _read(name: str, output: str) -> RenderedTemplate:
     origin: list[int] = []
     current = 1

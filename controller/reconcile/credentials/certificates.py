@@ -39,12 +39,12 @@ class Certificates:
         self._kube = kube
         self._clock = clock
         self._known: dict[str, _Known] = {}
-        self._looked: tuple[float, tuple[str, Mapping[str, str]]] | None = None
+        self._last_read: tuple[float, tuple[str, Mapping[str, str]]] | None = None
 
     @property
     def unfinished(self) -> bool:
         """Whether another pass is due soon: contents are left, or one that is named is not in order."""
-        return self._looked is None
+        return self._last_read is None
 
     def observe(self, namespace: str, named: Mapping[str, str]) -> dict[str, SecretView]:
         """Each Secret with a certificate, and those `named` (with the key to look at) even without one.
@@ -52,12 +52,16 @@ class Certificates:
         Raises KubeError.
         """
         now, asked = self._clock.monotonic(), (namespace, dict(named))
-        if self._looked is None or self._looked[1] != asked or now - self._looked[0] >= CHECK_SECONDS:
+        if (
+            self._last_read is None
+            or self._last_read[1] != asked
+            or now - self._last_read[0] >= CHECK_SECONDS
+        ):
             complete = self._read(namespace, named)
-            self._looked = (now, asked) if complete else None
+            self._last_read = (now, asked) if complete else None
         views = self._views(named)
         if any(views[name].problems for name in named):
-            self._looked = None
+            self._last_read = None
         return views
 
     def _read(self, namespace: str, named: Mapping[str, str]) -> bool:
@@ -94,9 +98,9 @@ class Certificates:
             return name not in named, math.inf if end is None else end, name
 
         views = {name: SecretView(name, frozenset(), "", (MISSING,)) for name in named}
-        told = (name for name, one in self._known.items() if one.facts != CertificateFacts(None))
-        for name in sorted(told, key=first)[:SHOWN]:
+        readable = (name for name, one in self._known.items() if one.facts != CertificateFacts(None))
+        for name in sorted(readable, key=first)[:SHOWN]:
             known = self._known[name]
-            troubles = (known.facts.problem,) if known.facts.problem else ()
-            views[name] = SecretView(name, known.keys, "", troubles, known.facts.end)
+            problems = (known.facts.problem,) if known.facts.problem else ()
+            views[name] = SecretView(name, known.keys, "", problems, known.facts.end)
         return views

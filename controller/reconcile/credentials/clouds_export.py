@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -30,9 +29,9 @@ from controller.domain.credentials.clouds_yaml import (
     administrator,
     clouds_yaml,
 )
+from controller.domain.values.secret_refs import reserved
 from controller.ports.kubernetes import OSDPL, SECRET, Kube, KubeObject
-
-log = logging.getLogger(__name__)
+from controller.reconcile.shared.action_log import log_action
 
 
 @dataclass(frozen=True)
@@ -50,7 +49,7 @@ class CloudsExport:
         self._kube = kube
 
     def ensure(
-        self, osdpl: KubeObject, bundles: Iterable[KubeObject], *, only_look: bool = False
+        self, osdpl: KubeObject, bundles: Iterable[KubeObject], *, read_only: bool = False
     ) -> ExportedClouds:
         """Writes the Secret where it differs. Raises Conflict, KubeError.
 
@@ -62,7 +61,7 @@ class CloudsExport:
         if there is not None and not _is_ours(there):
             return ExportedClouds(keys & {CLOUDS_KEY, CLOUDS_CA_KEY})
         admin = _administrator(bundles, namespace)
-        if admin is None or only_look:
+        if admin is None or read_only:
             return ExportedClouds(keys)
         password = self._text(admin.password, namespace)
         if password is None:
@@ -89,12 +88,14 @@ class CloudsExport:
         else:
             return
         name = f"{body['metadata']['namespace']}/{CLOUDS_SECRET}"
-        log.info("exported clouds.yaml", extra={"action": "export", "object": name})
+        log_action("export", name, f"Secret {name}: clouds.yaml exported")
 
     def _text(self, source: KeyOfSecret | str, namespace: str) -> str | None:
         if isinstance(source, str):
             return source
         secret = self._kube.get(SECRET, source.name, namespace)
+        if reserved(source.name, str((secret or {}).get("type") or "")):
+            return None
         encoded = ((secret or {}).get("data") or {}).get(source.key)
         try:
             return base64.b64decode(encoded or "", validate=True).decode() or None

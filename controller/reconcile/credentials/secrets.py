@@ -29,8 +29,7 @@ from controller.domain.credentials.secret_status import (
     waiting_condition,
     with_certificates,
 )
-from controller.domain.region.apply_policy import parse_apply_policy
-from controller.domain.region.plan import holds_for_approval
+from controller.domain.region.plan import awaits_approval
 from controller.domain.values.catalogue import CredentialSecret
 from controller.errors import Conflict, ObjectMissing, ObjectRefused, SpecInvalid
 from controller.ports.kubernetes import HELMBUNDLE, OSDPL, Events, Kube, KubeObject, KubeObjects
@@ -105,8 +104,7 @@ class SecretsReconciler:
             return self._resync
         store = CredentialStore(self._kube, self._randomness, osdpl)
         if osdpl["metadata"].get("deletionTimestamp"):
-            if not parse_apply_policy(osdpl.get("spec")).paused:
-                self._say_farewell(store, osdpl)
+            self._say_farewell(store, osdpl)
             return self._resync
         try:
             desired = self._credentials_of(osdpl)
@@ -117,8 +115,8 @@ class SecretsReconciler:
             published = with_certificates(known, found)
             self._publish(osdpl, published, waiting_condition(str(error), _generation(osdpl)))
             return self._resync
-        troubles = self._ensure(store, osdpl, desired, only_look=holds_for_approval(osdpl))
-        return RESYNC_SECONDS if troubles or self._certificates.unfinished else self._resync
+        problems = self._ensure(store, osdpl, desired, read_only=awaits_approval(osdpl))
+        return RESYNC_SECONDS if problems or self._certificates.unfinished else self._resync
 
     def _ensure(
         self,
@@ -126,11 +124,11 @@ class SecretsReconciler:
         osdpl: KubeObject,
         desired: tuple[CredentialSecret, ...],
         *,
-        only_look: bool,
+        read_only: bool,
     ) -> list[CredentialProblem]:
         """Makes what is missing, publishes what there is, removes what nobody needs any more.
 
-        `only_look`: the spec is only planned so far, or the region is paused, and everything stays as it is.
+        `read_only`: the spec is only planned so far, or the region is paused, and everything stays as it is.
         """
         before = osdpl.get("status") or {}
         recorded = recorded_keys(before)
@@ -140,43 +138,43 @@ class SecretsReconciler:
             store.observe(secret.name for secret in desired),
             volumes=credentials_policy(self._kube, osdpl),
             recorded=recorded,
-            bundles=frozenset(str(bundle["metadata"]["labels"][SERVICE_LABEL]) for bundle in bundles),
+            bundles=_services_of(bundles),
         )
-        troubles = list(plan.problems)
-        for change in () if only_look else plan.changes:
+        problems = list(plan.problems)
+        for change in () if read_only else plan.changes:
             try:
                 store.apply(change)
             except (CredentialUnusable, ObjectRefused) as error:
-                troubles.append(CredentialProblem(change.name, str(error)))
+                problems.append(CredentialProblem(change.name, str(error)))
         own = own_secrets(_spec(osdpl))
-        troubles += [_own_missing(secret) for secret in own if not store.has(secret.name, secret.key)]
-        views = self._views_of_ours(store, desired, plan, troubles, recorded)
-        views = {**self._views_of_own(store, own, troubles), **views}
-        views |= self._exported(store, osdpl, bundles, troubles, only_look=only_look)
+        problems += [_own_missing(secret) for secret in own if not store.has(secret.name, secret.key)]
+        views = self._views_of_ours(store, desired, plan, problems, recorded)
+        views = {**self._views_of_own(store, own, problems), **views}
+        views |= self._exported(store, osdpl, bundles, problems, read_only=read_only)
         credentials = sum(len(secret.credentials) for secret in desired) + len(own)
         needed = {secret.name for secret in desired} | {secret.name for secret in own}
-        later = sum(bool(change.add) for change in plan.changes) if only_look else 0
+        later = sum(bool(change.add) for change in plan.changes) if read_only else 0
         if later:
             there = store.stored()
             views = {name: view for name, view in views.items() if name in there or view.problems}
         certificates = self._certificates_of(osdpl)
         for name in named_secrets(_spec(osdpl)):
-            troubles += [CredentialProblem(name, text) for text in certificates[name].problems]
+            problems += [CredentialProblem(name, text) for text in certificates[name].problems]
         views = _with_certificates(views, certificates)
-        condition = secrets_condition(troubles, len(needed), credentials, _generation(osdpl), later=later)
+        condition = secrets_condition(problems, len(needed), credentials, _generation(osdpl), later=later)
         known = before.get("secrets") or {}
         # Published before anything is deleted: what is recorded and not there counts as lost.
         self._publish(osdpl, secret_entries(views.values(), known, self._clock.now()), condition)
-        for secret in () if only_look else plan.remove:
+        for secret in () if read_only else plan.remove:
             store.remove(secret)
-        return troubles
+        return problems
 
     def _views_of_ours(
         self,
         store: CredentialStore,
         desired: Iterable[CredentialSecret],
         plan: CredentialPlan,
-        troubles: Iterable[CredentialProblem],
+        problems: Iterable[CredentialProblem],
         recorded: Mapping[str, Collection[str]],
     ) -> dict[str, SecretView]:
         wanted_keys = {secret.name: frozenset(secret.credentials) for secret in desired}
@@ -189,11 +187,11 @@ class SecretsReconciler:
             filled = there[name].filled if ours else frozenset[str]()
             keys = filled | (wanted_keys.get(name, frozenset()) & frozenset(recorded.get(name, ())))
             digest = store.digest(name, self._digest_key()) if ours else ""
-            views[name] = SecretView(name, keys, digest, _messages(name, troubles))
+            views[name] = SecretView(name, keys, digest, _messages(name, problems))
         return views
 
     def _views_of_own(
-        self, store: CredentialStore, own: Iterable[OwnSecret], troubles: Iterable[CredentialProblem]
+        self, store: CredentialStore, own: Iterable[OwnSecret], problems: Iterable[CredentialProblem]
     ) -> dict[str, SecretView]:
         keys: dict[str, set[str]] = {}
         for secret in own:
@@ -203,7 +201,7 @@ class SecretsReconciler:
                 name,
                 frozenset(used),
                 store.digest(name, self._digest_key(), used),
-                _messages(name, troubles),
+                _messages(name, problems),
             )
             for name, used in keys.items()
         }
@@ -212,28 +210,32 @@ class SecretsReconciler:
         return self._certificates.observe(osdpl["metadata"]["namespace"], named_secrets(_spec(osdpl)))
 
     def _say_farewell(self, store: CredentialStore, osdpl: KubeObject) -> None:
-        """The region goes: only who goes with it is corrected."""
+        """The region goes, and with volumes the credentials; core lets it go once they are gone."""
         policy = credentials_policy(self._kube, osdpl)
-        for change in plan_farewell(store.observe(()).values(), policy).changes:
+        services = _services_of(self._bundles(osdpl))
+        plan = plan_farewell(store.observe(()).values(), policy, services)
+        for change in plan.changes:
             store.apply(change)
+        for secret in plan.remove:
+            store.remove(secret)
 
     def _exported(
         self,
         store: CredentialStore,
         osdpl: KubeObject,
         bundles: KubeObjects,
-        troubles: list[CredentialProblem],
+        problems: list[CredentialProblem],
         *,
-        only_look: bool,
+        read_only: bool,
     ) -> dict[str, SecretView]:
         """The clouds.yaml, brought up to date, as it is published; nothing while there is none."""
-        exported = self._clouds.ensure(osdpl, bundles, only_look=only_look)
+        exported = self._clouds.ensure(osdpl, bundles, read_only=read_only)
         if exported.missing:
-            troubles.append(CredentialProblem(CLOUDS_SECRET, exported.missing))
+            problems.append(CredentialProblem(CLOUDS_SECRET, exported.missing))
         if not exported.keys and not exported.missing:
             return {}
         digest = store.digest(CLOUDS_SECRET, self._digest_key(), exported.keys)
-        messages = _messages(CLOUDS_SECRET, troubles)
+        messages = _messages(CLOUDS_SECRET, problems)
         return {CLOUDS_SECRET: SecretView(CLOUDS_SECRET, exported.keys, digest, messages)}
 
     def _bundles(self, osdpl: KubeObject) -> KubeObjects:
@@ -249,6 +251,10 @@ class SecretsReconciler:
         if (before.get("status"), before.get("reason")) != (condition.status, condition.reason):
             reason, text = condition.reason, condition.message
             self._events.emit(osdpl, type_=reason.event, reason=reason, message=text)
+
+
+def _services_of(bundles: KubeObjects) -> frozenset[str]:
+    return frozenset(str(bundle["metadata"]["labels"][SERVICE_LABEL]) for bundle in bundles)
 
 
 def _spec(osdpl: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -276,5 +282,5 @@ def _own_missing(secret: OwnSecret) -> CredentialProblem:
     return CredentialProblem(secret.name, f'it has no key "{secret.key}", which {path} names; create it')
 
 
-def _messages(name: str, troubles: Iterable[CredentialProblem]) -> tuple[str, ...]:
-    return tuple(trouble.message for trouble in troubles if trouble.secret == name)
+def _messages(name: str, problems: Iterable[CredentialProblem]) -> tuple[str, ...]:
+    return tuple(problem.message for problem in problems if problem.secret == name)

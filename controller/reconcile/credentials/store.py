@@ -4,25 +4,23 @@ from __future__ import annotations
 
 import base64
 import binascii
-import logging
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from controller.domain.api.names import (
-    API_VERSION,
     DEPLOYMENT_LABEL,
     GROUP,
     MANAGED_BY,
     MANAGED_BY_US,
     SERVICE_LABEL,
 )
-from controller.domain.credentials.credential_plan import Owner, SecretChange, StoredSecret
+from controller.domain.credentials.credential_plan import SecretChange, StoredSecret
 from controller.domain.credentials.generate import SSH_PUBLIC_KEY, generate, private_name, public_key_of
 from controller.domain.releases.digests import secret_digest
 from controller.ports.kubernetes import OSDPL, SECRET, Kube, KubeObject
 from controller.ports.system import Randomness
-
-log = logging.getLogger(__name__)
+from controller.reconcile.shared.action_log import log_action
+from controller.reconcile.shared.claims_left import is_credentials
 
 
 class CredentialStore:
@@ -41,10 +39,8 @@ class CredentialStore:
         self._objects = {}
         labels = f"{MANAGED_BY}={MANAGED_BY_US},{SERVICE_LABEL}"
         for secret in self._kube.list(SECRET, self._namespace, labels=labels):
-            name, service = secret["metadata"]["name"], secret["metadata"]["labels"][SERVICE_LABEL]
-            # Certificates and the like carry the same labels; they have other names.
-            if name == f"{service}-credentials":
-                self._objects[name] = secret
+            if is_credentials(secret["metadata"]):
+                self._objects[str(secret["metadata"]["name"])] = secret
         for name in names:
             if name not in self._objects:
                 found = self._kube.get(SECRET, name, self._namespace)
@@ -79,30 +75,22 @@ class CredentialStore:
         meta = dict(body["metadata"])
         if before is None or change.adopt:
             meta["labels"] = {**(meta.get("labels") or {}), **self._labels(change.service)}
-        if change.owner is not Owner.KEEP:
-            meta["ownerReferences"] = self._owners(meta, change.owner)
+        if change.disown:
+            others = [one for one in meta.get("ownerReferences") or [] if not _is_region(one)]
+            meta["ownerReferences"] = others
         encoded = {key: base64.b64encode(text.encode()).decode() for key, text in new.items()}
         body = {**body, "metadata": meta, "data": {**(body.get("data") or {}), **encoded}}
         written = self._kube.replace(body) if before else self._kube.create(body)
         self._objects[change.name] = written
-        log.info(
-            "Secret %s: %s",
-            change.name,
-            f"made {', '.join(sorted(new))}" if new else "labels and owner brought up to date",
-            extra={
-                "action": "complete" if before else "create",
-                "object": f"{self._namespace}/{change.name}",
-            },
-        )
+        done = f"made {', '.join(sorted(new))}" if new else "labels and owner brought up to date"
+        action = "complete" if before else "create"
+        log_action(action, f"{self._namespace}/{change.name}", f"Secret {change.name}: {done}")
 
     def remove(self, secret: StoredSecret) -> None:
         """Deletes that very Secret. Raises Conflict when another has taken its name."""
         self._kube.delete(SECRET, secret.name, self._namespace, uid=secret.uid)
-        log.info(
-            "deleted Secret %s: its service and volumes are gone",
-            secret.name,
-            extra={"action": "delete", "object": f"{self._namespace}/{secret.name}"},
-        )
+        text = f"Secret {secret.name}: deleted, its service and volumes are gone"
+        log_action("delete", f"{self._namespace}/{secret.name}", text)
 
     def _any(self, name: str) -> KubeObject | None:
         if name in self._objects:
@@ -127,24 +115,9 @@ class CredentialStore:
             DEPLOYMENT_LABEL: str(self._osdpl["metadata"]["name"]),
         }
 
-    def _owners(self, meta: Mapping[str, Any], desired: Owner) -> list[dict[str, Any]]:
-        others = [r for r in meta.get("ownerReferences") or [] if not _is_region(r)]
-        if desired is Owner.REMOVE:
-            return others
-        owner = {
-            "apiVersion": API_VERSION,
-            "kind": OSDPL.kind,
-            "name": self._osdpl["metadata"]["name"],
-            "uid": self._osdpl["metadata"]["uid"],
-            "controller": False,
-            "blockOwnerDeletion": False,
-        }
-        return [*others, owner]
-
     def _stored(self, secret: KubeObject) -> StoredSecret:
         meta = secret["metadata"]
         labels = meta.get("labels") or {}
-        regions = {r["uid"] for r in meta.get("ownerReferences") or [] if _is_region(r)}
         texts = _texts(secret)
         manager = labels.get(MANAGED_BY, "")
         deployment = labels.get(DEPLOYMENT_LABEL, "")
@@ -156,8 +129,7 @@ class CredentialStore:
             empty=frozenset(key for key, text in texts.items() if not text),
             ours=complete,
             foreign=manager not in ("", MANAGED_BY_US),
-            owned=self._osdpl["metadata"]["uid"] in regions,
-            stale_owner=bool(regions - {self._osdpl["metadata"]["uid"]}),
+            owned=any(_is_region(one) for one in meta.get("ownerReferences") or []),
             immutable=bool(secret.get("immutable")),
             deleting="deletionTimestamp" in meta,
             uid=meta["uid"],

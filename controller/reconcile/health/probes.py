@@ -90,12 +90,12 @@ class ServiceProbes:
         self._rounds: queue.SimpleQueue[Mapping[str, int]] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
 
-    def components(self, wanted: Probed, known: Mapping[str, Any]) -> dict[ComponentKey, ComponentHealth]:
+    def components(self, desired: Probed, known: Mapping[str, Any]) -> dict[ComponentKey, ComponentHealth]:
         """The wanted probes as components, as they were last answered; begins a round where one is due.
 
         `known` are the entries that the status has of them.
         """
-        now, asked = self._clock.monotonic(), dict(wanted.asked)
+        now, asked = self._clock.monotonic(), dict(desired.asked)
         with self._lock:
             for gone in self._probes.keys() - asked.keys():
                 del self._probes[gone]
@@ -112,11 +112,11 @@ class ServiceProbes:
             }
         if due:
             self._begin(asked)
-        self._measure_quorums(wanted.quorums)
+        self._measure_quorums(desired.quorums)
         for name, verdict in shown.items():
             if verdict.health == Health.UNKNOWN:
                 self._measures.set(metrics.PROBE_SUCCESS, 0.0, probe=name)
-        shown.update(wanted.quorums)
+        shown.update(desired.quorums)
         return {(APPLICATION, name): ComponentHealth(verdict, 0) for name, verdict in shown.items()}
 
     def end(self) -> None:
@@ -182,17 +182,17 @@ class ServiceProbes:
 
     def _probe(self, name: str, expected: int, deadline: float) -> None:
         began = self._clock.monotonic()
-        trouble = ""
+        failure = ""
         verdict: WorkloadVerdict | None = None
         try:
             verdict = self._ask(name, expected, self._cloud(), deadline)
         except (CloudUnavailable, CloudRefused) as error:
-            trouble = str(error)
+            failure = str(error)
         except ControllerError as error:
-            trouble = f"cannot be asked: {error}"
+            failure = f"cannot be asked: {error}"
         except Exception as error:  # noqa: BLE001 - each probe's failure is its own
             # Without its text, which may hold what a library was given.
-            trouble = f"cannot be asked: {type(error).__name__}"
+            failure = f"cannot be asked: {type(error).__name__}"
         now = self._clock.monotonic()
         with self._lock:
             # One that is not asked for any more was forgotten, and must not come to be measured again.
@@ -202,14 +202,14 @@ class ServiceProbes:
                     self._measures.set(metrics.PROBE_SUCCESS, _success(verdict), probe=name)
                     self._probes[name] = self._probes[name].answered(verdict, now)
         if verdict is None:
-            self._note(name, trouble)
+            self._note(name, failure)
 
-    def _note(self, name: str, trouble: str) -> None:
-        log.warning("probe %s failed: %s", name, trouble, extra={"action": "probe"})
+    def _note(self, name: str, failure: str) -> None:
+        log.warning("probe %s failed: %s", name, failure, extra={"action": "probe"})
         with self._lock:
             if name in self._probes:
                 self._measures.set(metrics.PROBE_SUCCESS, 0.0, probe=name)
-                self._probes[name] = self._probes[name].failed(trouble, self._clock.monotonic())
+                self._probes[name] = self._probes[name].failed(failure, self._clock.monotonic())
 
     def _ask(self, name: str, expected: int, cloud: ProbedCloud, deadline: float) -> WorkloadVerdict:
         if name == "compute-services":

@@ -101,7 +101,7 @@ class HealthReconciler:
     `records` tell what deployed releases consist of, so that what is gone is missed. `resync`: seconds
     after which the store is compared with the API server again. `probes` ask the region's own services;
     without, only its workloads are judged. `changed()` is called when a pass may find something that no
-    watch tells; `beside` has done what may take long.
+    watch reports; `beside` has done what may take long.
     """
 
     def __init__(
@@ -154,7 +154,7 @@ class HealthReconciler:
         if not bundles and find(known, CONDITION).get("status") not in ("True", "False"):
             # Nothing was asked for yet, or this osdpl is not the one that is served.
             return None
-        # Before the facts are taken: they must hold what it was found that the watches have told.
+        # Before the facts are taken: they must hold what it was found that the watches have reported.
         subject, behind = self._subject(osdpl, bundles)
         bundles = self._bundles(name)
         facts = self._confirmed(self._facts(releases_of(bundles)))
@@ -178,18 +178,18 @@ class HealthReconciler:
         """Writes what differs; whether every component is ready."""
         before = osdpl.get("status") or {}
         known = before.get("conditions") or []
-        said, moment = before.get("health") or {}, self._clock.monotonic()
+        reported, moment = before.get("health") or {}, self._clock.monotonic()
         patience, damping = self._memory.setdefault(key, (ProgressDeadlines(), FlapDamping()))
-        judged = self._output.added(patience.judged(judge_components(facts), said, moment, facts.now))
+        judged = self._output.added(patience.judged(judge_components(facts), reported, moment, facts.now))
         if self._probes is not None:
-            judged.update(self._probes.components(probed(facts), said.get(APPLICATION) or {}))
-        damped = damping.damped(judged, said, moment)
+            judged.update(self._probes.components(probed(facts), reported.get(APPLICATION) or {}))
+        damped = damping.damped(judged, reported, moment)
         redactor = self._redactor
-        health = health_entries(damped, said, facts.now, redactor.redact, redactor.redact_output)
+        health = health_entries(damped, reported, facts.now, redactor.redact, redactor.redact_output)
         deleting = bool(osdpl["metadata"].get("deletionTimestamp"))
         condition = workloads_condition(health, facts.releases, known, subject.generation, deleting=deleting)
         status: dict[str, Any] = {"conditions": entries([condition], known, facts.now)}
-        if health or said:
+        if health or reported:
             status["health"] = health
         if subject.bundles:
             status["healthOf"] = subject.bundles

@@ -9,15 +9,17 @@ from dataclasses import dataclass
 from controller.domain.api.conditions import timestamp
 from controller.domain.api.region_name import node_note, node_notes
 from controller.domain.hosts.nodes import NodeFacts, parse_node
+from controller.domain.shared import backoff
 from controller.domain.shared.cloud_facts import Aggregate, CloudView
 from controller.domain.shared.times import seconds_of
 from controller.errors import ApiUnavailable, CloudRefused, CloudUnavailable, KubeError
 from controller.ports.kubernetes import NODE, Kube, KubeObject
 from controller.ports.openstack import Cloud
 from controller.ports.system import Clock
+from controller.reconcile.hosts import openstack_writes
 from controller.reconcile.hosts.observe import NodesSnapshot
+from controller.reconcile.hosts.retry_pauses import RetryPauses
 from controller.reconcile.shared.fair_order import FairOrder
-from controller.reconcile.shared.retry_pauses import RetryPauses
 
 log = logging.getLogger(__name__)
 
@@ -25,8 +27,6 @@ log = logging.getLogger(__name__)
 MAKING_ANNOTATION = "osctl.dev/making-aggregate"
 # Seconds. An aggregate may be older than its note by what clocks differ, and younger by what a request takes.
 CLOCKS_DIFFER, MADE_WITHIN = 60.0, 120.0
-# Seconds, after the first refusal and at the most: Nova refuses a zone while the host has servers of another.
-FIRST_PAUSE, LONGEST_PAUSE = 10.0, 600.0
 
 
 class HostAggregates:
@@ -37,7 +37,8 @@ class HostAggregates:
         self._namespace = namespace
         self._clock = clock
         self._order = FairOrder()
-        self._pauses = RetryPauses(clock, first=FIRST_PAUSE, cap=LONGEST_PAUSE)
+        # Nova refuses a zone while the host has servers of another.
+        self._pauses = RetryPauses(clock, backoff.LONG_PAUSES)
         self._refused: dict[str, str] = {}
 
     @property
@@ -95,16 +96,16 @@ class HostAggregates:
         if live is None or fresh is None or not fresh.is_compute:
             return 0
         refused: CloudRefused | KubeError | None = None
-        changes, wanted = misplaced(fresh, host, view), dict(fresh.aggregates)
+        changes, desired = misplaced(fresh, host, view), dict(fresh.aggregates)
         for name, member in changes:
             known = next((one for one in view.aggregates if one.name == name), None)
             note = _noted(live, self._namespace)
             try:
                 if known is None or (note.is_of(known) and known.bare):
-                    known = self._made(node.name, name, wanted[name], cloud, note, begun=known is not None)
+                    known = self._made(node.name, name, desired[name], cloud, note, begun=known is not None)
                 elif note.name == name:
                     self._note(node.name, "")
-                cloud.place_host(known, host, member=member)
+                openstack_writes.place_host(cloud, known, host, member=member)
             except ApiUnavailable:
                 raise
             except (CloudRefused, KubeError) as error:
@@ -129,7 +130,7 @@ class HostAggregates:
             # One for the same that is young enough to hold for this request, too, stays as it is.
             self._note(node, f"{name} {timestamp(now)}")
         try:
-            made = cloud.ensure_aggregate(name, zone=zone, begun=begun)
+            made = openstack_writes.ensure_aggregate(cloud, name, zone=zone, begun=begun)
         except CloudRefused:
             # It was not made, or may not be marked: what has that name next may be anybody's.
             self._note(node, "")
@@ -150,12 +151,12 @@ class _Making:
     name: str
     since: float
 
-    def holds_at(self, moment: float) -> bool:
+    def valid_at(self, moment: float) -> bool:
         """Whether what came about then may have come of what was noted."""
         return -CLOCKS_DIFFER <= moment - self.since <= MADE_WITHIN
 
     def is_of(self, aggregate: Aggregate) -> bool:
-        return aggregate.name == self.name and self.holds_at(aggregate.created)
+        return aggregate.name == self.name and self.valid_at(aggregate.created)
 
 
 def _noted(node: KubeObject, namespace: str) -> _Making:
@@ -166,10 +167,10 @@ def _noted(node: KubeObject, namespace: str) -> _Making:
 
 def misplaced(node: NodeFacts, host: str, view: CloudView) -> list[tuple[str, bool]]:
     """The aggregates, by name, that the host is to come into (True), or to leave of those that we made."""
-    wanted = dict(node.aggregates)
+    desired = dict(node.aggregates)
     inside = {one.name for one in view.aggregates if host in one.hosts}
     ours = {one.name for one in view.aggregates if one.ours}
     return [
-        *((name, True) for name in sorted(wanted.keys() - inside)),
-        *((name, False) for name in sorted((inside & ours) - wanted.keys())),
+        *((name, True) for name in sorted(desired.keys() - inside)),
+        *((name, False) for name in sorted((inside & ours) - desired.keys())),
     ]

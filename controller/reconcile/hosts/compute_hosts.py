@@ -12,12 +12,8 @@ from dataclasses import replace
 
 from controller.domain.api.reasons import WARNING, Reason
 from controller.domain.hosts.circuit_breaker import circuit_breaker_trips
-from controller.domain.hosts.next_step import (
-    HostFacts,
-    NextStep,
-    Step,
-    decide_host,
-)
+from controller.domain.hosts.host_facts import HostFacts, NextStep, Step
+from controller.domain.hosts.next_step import decide_host
 from controller.domain.shared.cloud_facts import CloudView
 from controller.errors import CloudUnavailable
 from controller.ports.fencing import Fencing
@@ -26,8 +22,8 @@ from controller.ports.openstack import Cloud
 from controller.ports.system import Clock
 from controller.reconcile.hosts.aggregates import HostAggregates
 from controller.reconcile.hosts.disk_records import DiskRecords
-from controller.reconcile.hosts.drain_lock_pods import DrainLocks, LockedNodes
-from controller.reconcile.hosts.drain_locks import DrainLockReasons
+from controller.reconcile.hosts.drain_locks.pods import DrainLocks, LockedNodes
+from controller.reconcile.hosts.drain_locks.reasons import DrainLockReasons
 from controller.reconcile.hosts.fenced_nodes import FencedNodes
 from controller.reconcile.hosts.fencing import HostFencing
 from controller.reconcile.hosts.host_reports import host_reports, with_locks
@@ -76,6 +72,7 @@ class HostsReconciler:
         board: LastHostFindings,
         namespace: str,
         resync: float,
+        every: float = EVERY,
     ) -> None:
         self._clock = clock
         self._events = events
@@ -84,6 +81,7 @@ class HostsReconciler:
         self._region = region
         self._board = board
         self._resync = resync
+        self._every = every
         self._observer = NodesObserver(
             kube=kube, clock=clock, nodes=nodes, region=region, board=board, namespace=namespace
         )
@@ -127,7 +125,7 @@ class HostsReconciler:
             return max(AGAIN_AFTER, error.retry_after or 0.0)
         self._known = self._clock.now()
         # What was done shows in the next pass, and so does what it makes room for.
-        return AT_LEAST if self._reconcile_hosts(snapshot, cloud, view) else EVERY
+        return AT_LEAST if self._reconcile_hosts(snapshot, cloud, view) else self._every
 
     def _region_complete(self) -> bool:
         return self._region.is_complete(not_older_than=self._resync)
@@ -162,17 +160,18 @@ class HostsReconciler:
         reports = host_reports(
             snapshot, view, decided, locks=locks, misplaced=self._aggregates.refused, refused=refused, now=now
         )
-        self._board.write(HostFindings(reports, breaker_open, paused=_paused(snapshot)))
+        strangers = snapshot.matches(view).strangers
+        self._board.write(HostFindings(reports, breaker_open, paused=_paused(snapshot), strangers=strangers))
         return turns.changed
 
-    # -- what is told -------------------------------------------------------------------------------
+    # -- what is reported ---------------------------------------------------------------------------
 
     def _report_unknown(self, why: str, locks: LockedNodes, paused: str) -> None:
         """OpenStack cannot be observed: what it last reported stays, marked with its time."""
         before = self._board.read()
-        told = with_locks(before.reports, locks)
+        reported = with_locks(before.reports, locks)
         # A new process knows nothing yet: what the status says of its nodes stays.
-        reports = {name: told[name] for name in before.reports}
+        reports = {name: reported[name] for name in before.reports}
         self._board.write(replace(before, reports=reports, paused=paused, unknown=why, as_of=self._known))
 
     def _report(self, host: HostFacts, decision: NextStep, snapshot: NodesSnapshot) -> None:

@@ -71,7 +71,8 @@ class DiskRecords:
             log.warning("where hosts keep disks could not be recorded: %s", error)
 
     def _reconcile(self, snapshot: NodesSnapshot, view: CloudView) -> None:
-        hosts = {name: snapshot.host(name, view) for name in snapshot.nodes if snapshot.is_compute(name)}
+        computes = (name for name in snapshot.nodes if snapshot.is_compute(name))
+        hosts = {name: host for name in computes if (host := snapshot.host(name, view))}
         running = _running(snapshot, hosts)
         live = self._kube.get(CONFIGMAP, NAME, self._namespace)
         before = _records(live)
@@ -113,11 +114,11 @@ class DiskRecords:
         }
         self._read_at = {source: at for source, at in self._read_at.items() if source in sources}
         due = [one for one in sources - begun if now - self._read_at.get(one, -READ_EVERY) >= READ_EVERY]
-        turn = self._order.of(due, lambda one: one)[:READ_AT_ONCE]
-        for source in turn:
+        chosen = self._order.of(due, lambda one: one)[:READ_AT_ONCE]
+        for source in chosen:
             self._order.reached(source)
-        self._read_at |= dict.fromkeys([*begun, *turn], now)
-        return {source: self._configuration(*source) for source in (*begun, *turn)}
+        self._read_at |= dict.fromkeys([*begun, *chosen], now)
+        return {source: self._configuration(*source) for source in (*begun, *chosen)}
 
     def _configuration(self, kind: str, name: str) -> _Configuration:
         """What cannot be read is a configuration that is not clear, too."""

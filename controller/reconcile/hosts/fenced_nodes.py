@@ -57,7 +57,6 @@ class FencedNodes:
             return replace(seen, fenced="")
         if due.get(FENCED_ANNOTATION) == "":
             text = f"the confirmation that it is off is void: {why}"
-            log.info("node %s: %s", node.name, text)
             obj = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": seen.name, "uid": seen.uid}}
             self._events.emit(obj, type_=WARNING, reason=Reason.FENCING_AWAITED, message=text)
         fenced, report = due.get(FENCED_ANNOTATION, seen.fenced), due.get(REPORT_ANNOTATION, seen.report)
@@ -66,11 +65,11 @@ class FencedNodes:
 
 def _due(node: NodeFacts, service: ComputeService | None, peers: Sequence[NodeFacts]) -> dict[str, str]:
     """What is to be changed on the Node; empty for what is to be taken off."""
-    wanted = {FENCED_ANNOTATION: _fenced(node, service, peers)}
+    desired = {FENCED_ANNOTATION: _fenced(node, service, peers)}
     if service is not None and node.is_compute:
-        wanted[REPORT_ANNOTATION] = report_of(service)
+        desired[REPORT_ANNOTATION] = report_of(service)
     before = {FENCED_ANNOTATION: node.fenced, REPORT_ANNOTATION: node.report}
-    return {name: value for name, value in wanted.items() if value != before[name]}
+    return {name: value for name, value in desired.items() if value != before[name]}
 
 
 def _fenced(node: NodeFacts, service: ComputeService | None, peers: Sequence[NodeFacts]) -> str:

@@ -10,9 +10,10 @@ from dataclasses import replace
 from controller.domain.api.names import FENCED_ANNOTATION
 from controller.domain.api.reasons import Reason
 from controller.domain.hosts.fencing_confirmation import Confirmation
-from controller.domain.hosts.next_step import HostFacts, NextStep, Step
+from controller.domain.hosts.host_facts import HostFacts, NextStep, Step
 from controller.domain.hosts.node_policy import NodePolicy, SecretKey
 from controller.domain.hosts.nodes import parse_node
+from controller.domain.values.secret_refs import reserved
 from controller.errors import CloudUnavailable
 from controller.ports.fencing import Fencing
 from controller.ports.kubernetes import NODE, SECRET, Kube
@@ -42,7 +43,7 @@ class HostFencing:
     def ask(
         self, awaiting: Sequence[tuple[HostFacts, NextStep]], policy: NodePolicy, *, hurried: bool = False
     ) -> dict[str, NextStep]:
-        """What is to be told of those hosts that were asked for; who was asked for longest ago comes first.
+        """What is to be reported of these hosts; who was asked for longest ago comes first.
 
         `hurried`: the pass has taken its time already; only one is asked for. Raises KubeError.
         """
@@ -51,7 +52,7 @@ class HostFencing:
             return {}
         began = self._clock.monotonic()
         self._asked = {host.name: self._asked.get(host.name, 0.0) for host, _ in awaiting}
-        told: dict[str, NextStep] = {}
+        results: dict[str, NextStep] = {}
         for host, decision in sorted(awaiting, key=lambda one: self._asked[one[0].name])[
             : 1 if hurried else ASKED
         ]:
@@ -59,10 +60,10 @@ class HostFencing:
                 break
             self._asked[host.name] = self._clock.monotonic()
             try:
-                told[host.name] = self._ask(host, decision, policy)
+                results[host.name] = self._ask(host, decision, policy)
             except CloudUnavailable as error:
-                told[host.name] = replace(decision, message=str(error))
-        return told
+                results[host.name] = replace(decision, message=str(error))
+        return results
 
     def _ask(self, host: HostFacts, decision: NextStep, policy: NodePolicy) -> NextStep:
         live = self._kube.get(NODE, host.name)
@@ -84,13 +85,17 @@ class HostFencing:
             return NextStep(Step.WAIT, Reason.EVACUATING, "the fencing service says that the node is off")
         return replace(decision, message="the fencing service was asked, and has not confirmed yet")
 
-    def _secret(self, wanted: SecretKey | None) -> bytes:
+    def _secret(self, desired: SecretKey | None) -> bytes:
         """Raises CloudUnavailable where it is not there; empty where none is asked for."""
-        if wanted is None:
+        if desired is None:
             return b""
-        secret = self._kube.get(SECRET, wanted.name, self._namespace) or {}
+        secret = self._kube.get(SECRET, desired.name, self._namespace) or {}
+        what = reserved(desired.name, str(secret.get("type") or ""))
+        if what:
+            text = f'the fencing service is not asked: the Secret "{desired.name}" is {what}'
+            raise CloudUnavailable(text)
         try:
-            return base64.b64decode((secret.get("data") or {})[wanted.key], validate=True)
+            return base64.b64decode((secret.get("data") or {})[desired.key], validate=True)
         except (KeyError, binascii.Error, ValueError):
-            text = f'the fencing service is not asked: the Secret "{wanted.name}" has no key "{wanted.key}"'
+            text = f'the fencing service is not asked: the Secret "{desired.name}" has no key "{desired.key}"'
             raise CloudUnavailable(text) from None

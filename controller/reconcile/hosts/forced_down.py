@@ -20,7 +20,7 @@ from controller.ports.system import Clock
 
 log = logging.getLogger(__name__)
 
-NAME = "osctl-held-hosts"
+NAME = "osctl-forced-down-hosts"
 # It is remembered before the service is forced down: so many seconds later that has happened, or never does.
 UNDER_WAY = 300.0
 
@@ -62,11 +62,11 @@ class ForcedDownHosts:
             return {}
         found = {host: _parsed(text) for host, text in (live.get("data") or {}).items()}
         now = self._clock.now()
-        over = [host for host, held in found.items() if held.is_over(view.service(host), now)]
+        over = [host for host, record in found.items() if record.is_over(view.service(host), now)]
         if over:
             meta = {"resourceVersion": live["metadata"]["resourceVersion"]}
             self._patch({"metadata": meta, "data": dict.fromkeys(over)})
-        return {host: held.service for host, held in found.items() if host not in over}
+        return {host: record.service for host, record in found.items() if host not in over}
 
     def is_recorded(self, host: str, service: ComputeService) -> bool:
         """Whether it is remembered that we forced this service down. Raises KubeError."""

@@ -1,15 +1,16 @@
-"""What is told of each Node's host, for `status.nodes`."""
+"""What is reported of each Node's host, for `status.nodes`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from controller.domain.hosts.next_step import HostFacts, NextStep, Step
+from controller.domain.api.reasons import Reason
+from controller.domain.hosts.host_facts import HostFacts, NextStep, Step
 from controller.domain.hosts.node_policy import NodePolicy
-from controller.domain.hosts.nodes import HostReport
+from controller.domain.hosts.nodes_status import HostReport
 from controller.domain.shared.cloud_facts import CloudView
-from controller.reconcile.hosts.drain_lock_pods import LockedNodes
+from controller.reconcile.hosts.drain_locks.pods import LockedNodes
 from controller.reconcile.hosts.observe import NodesSnapshot
 
 UNREGISTERED = "not registered"
@@ -33,6 +34,8 @@ def host_reports(
         if name not in reports and view.agents_on(host):
             # A node for networks only: what is on it is to be known when it is gone.
             reports[name] = HostReport(uid=node.uid, host=host)
+        elif name not in reports and (doubt := snapshot.matches(view).doubts.get(name)):
+            reports[name] = HostReport(str(Reason.HOST_AMBIGUOUS), doubt, uid=node.uid)
     for name, why in misplaced.items():
         reports[name] = replace(reports.get(name, HostReport()), misplaced=why)
     for name in reports.keys() & refused.keys():
@@ -41,7 +44,7 @@ def host_reports(
 
 
 def with_locks(reports: Mapping[str, HostReport], locks: LockedNodes) -> dict[str, HostReport]:
-    """The reports, with what is told of the locks now."""
+    """The reports, with what is reported of the locks now."""
     names = reports.keys() | locks.reasons.keys() | locks.failing.keys()
     result = {}
     for name in names:

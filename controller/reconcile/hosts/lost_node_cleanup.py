@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from controller.domain.hosts.next_step import is_automatic
+from controller.domain.hosts.host_facts import is_automatic
 from controller.domain.hosts.node_pods import stuck_pods
 from controller.domain.hosts.nodes import machine_facts
+from controller.domain.shared import backoff
 from controller.domain.shared.cloud_facts import CloudView
 from controller.errors import ApiUnavailable, KubeError, is_refusal
 from controller.ports.kubernetes import NODE, NODE_MAINTENANCE, POD, Kube
 from controller.ports.system import Clock
 from controller.reconcile.hosts.observe import NodesSnapshot
-from controller.reconcile.shared.retry_pauses import RetryPauses
-
-log = logging.getLogger(__name__)
-
-# Seconds after a refusal, at first and at the most.
-FIRST_PAUSE, LONGEST_PAUSE = 5.0, 60.0
+from controller.reconcile.hosts.retry_pauses import RetryPauses
+from controller.reconcile.shared.action_log import log_action
 
 
 @dataclass(frozen=True)
@@ -49,7 +45,7 @@ class LostNodeCleanup:
         self._kube = kube
         self._clock = clock
         self._namespace = namespace
-        self._pauses = RetryPauses(clock, first=FIRST_PAUSE, cap=LONGEST_PAUSE)
+        self._pauses = RetryPauses(clock, backoff.SHORT_PAUSES)
         self._refused: dict[str, str] = {}
 
     def ensure_cleaned(self, snapshot: NodesSnapshot, view: CloudView) -> dict[str, str]:
@@ -63,11 +59,11 @@ class LostNodeCleanup:
         for uid, one in due.items():
             if self._pauses.over(uid):
                 self._delete(one)
-        told: dict[str, str] = {}
+        refusals: dict[str, str] = {}
         for uid, why in self._refused.items():
             node = due[uid].node
-            told[node] = f"{told[node]}; {why}" if node in told else why
-        return told
+            refusals[node] = f"{refusals[node]}; {why}" if node in refusals else why
+        return refusals
 
     def _delete(self, one: _Due) -> None:
         try:
@@ -75,11 +71,12 @@ class LostNodeCleanup:
         except ApiUnavailable:
             raise
         except KubeError as error:
-            log.warning("%s: %s", one.words, error)
+            log_action("delete", one.name, one.words, error=error)
             if is_refusal(error):
                 self._pauses.failed(one.uid)
                 self._refused[one.uid] = f"{one.words} cannot be deleted: {error}"
         else:
+            log_action("delete", one.name, f"{one.words}: deleted, its node is back or gone")
             self._pauses.succeeded(one.uid)
             self._refused.pop(one.uid, None)
 
@@ -114,7 +111,11 @@ class LostNodeCleanup:
         """Whether that is certain of the machine, by its Node as it is now: a watch may be late."""
         live = self._kube.get(NODE, name)
         node = machine_facts(live, self._namespace) if live is not None else None
-        service = view.service(snapshot.host(name, view))
+        host = snapshot.host(name, view)
+        if not host:
+            # Its compute may report under one of several names.
+            return False
+        service = view.service(host)
         reports = service is not None and service.up
         return (
             node is not None

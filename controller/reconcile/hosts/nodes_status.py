@@ -13,7 +13,8 @@ from typing import Any
 from controller.domain.api.conditions import entries, find
 from controller.domain.api.keys import RegionKey
 from controller.domain.api.names import field_manager
-from controller.domain.hosts.nodes import CONDITION, node_entries, nodes_condition, parse_node
+from controller.domain.hosts.nodes import parse_node
+from controller.domain.hosts.nodes_status import CONDITION, node_entries, nodes_condition
 from controller.errors import ObjectMissing
 from controller.ports.kubernetes import NODE, OSDPL, Events, Kube, Resource
 from controller.ports.system import Clock
@@ -25,6 +26,8 @@ from controller.reconcile.shared.region_status import apply_region_status
 MANAGER = field_manager("node")
 WRITE_EVERY = 1.0
 CATCHING_UP = 0.3
+# Of compute hosts without a Node, so many are named: where there are more, nobody matches them by hand.
+MOST_STRANGERS = 100
 # How long a container that has just begun waits for the first pass at compute hosts, in seconds: what the
 # one before it said stays true until then, but for a loss that Kubernetes tells. A pass at an OpenStack that
 # does not answer ends after 20 (controller/adapters/openstack/calls.py).
@@ -91,6 +94,7 @@ class NodesReconciler:
             breaker_open=board.circuit_breaker_open,
             unknown=board.unknown,
             reports=board.reports,
+            strangers=board.strangers,
         )
         lost = condition.status == "False" and find(known, CONDITION).get("status") != "False"
         if self._awaits_first_observation() and not lost:
@@ -106,6 +110,10 @@ class NodesReconciler:
         )
         if shown or before.get("nodes"):
             status["nodes"] = shown
+        observed = self._board is not None and self._board.filled and not board.unknown
+        strangers = list(board.strangers) or ([] if observed else before.get("hostsWithoutNode") or [])
+        if strangers:
+            status["hostsWithoutNode"] = strangers[:MOST_STRANGERS]
         try:
             written = apply_region_status(self._kube, osdpl, status, manager=MANAGER)
         except ObjectMissing:

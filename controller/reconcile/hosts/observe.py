@@ -8,18 +8,13 @@ from typing import Any
 
 from controller.domain.api.reasons import Reason
 from controller.domain.api.region_name import RegionName, region_of
-from controller.domain.hosts.host_names import host_of
-from controller.domain.hosts.next_step import (
-    MISSING_OBSERVATIONS,
-    HostFacts,
-    has_begun,
-    is_automatic,
-    is_plan,
-    is_put_back,
-)
+from controller.domain.hosts.host_facts import HostFacts, has_begun, is_automatic, is_plan, is_put_back
+from controller.domain.hosts.host_names import HostMatches, match_hosts, without_host
+from controller.domain.hosts.next_step import MISSING_OBSERVATIONS
 from controller.domain.hosts.node_pods import NodePod, daemons_by_node, unready_daemons
 from controller.domain.hosts.node_policy import NodePolicy, parse_node_policy
-from controller.domain.hosts.nodes import COMPUTE_ROLE, HostReport, NodeFacts
+from controller.domain.hosts.nodes import COMPUTE_ROLE, NodeFacts
+from controller.domain.hosts.nodes_status import HostReport
 from controller.domain.region.apply_policy import parse_apply_policy
 from controller.domain.shared.cloud_facts import CloudView
 from controller.ports.kubernetes import NODE, NODE_MAINTENANCE, OSDPL, POD, Kube, KubeObject
@@ -52,17 +47,28 @@ class NodesSnapshot:
     pods: Sequence[NodePod]
     maintenances: Mapping[str, Sequence[KubeObject]]
     known: Mapping[str, KnownHost] = field(default_factory=dict)
+    _matched: list[tuple[CloudView, HostMatches]] = field(default_factory=list, compare=False, repr=False)
+
+    def matches(self, view: CloudView) -> HostMatches:
+        """Which host each Node is. Worked out once for a view."""
+        if not self._matched or self._matched[0][0] is not view:
+            remembered = {name: one.host for name, one in self.known.items() if one.host}
+            names = [node.names for node in self.nodes.values()]
+            found = match_hosts(names, remembered, view, namespace=self.region.namespace)
+            self._matched[:] = [(view, found)]
+        return self._matched[0][1]
 
     def host(self, name: str, view: CloudView) -> str:
-        """The host of a Node, as OpenStack calls it."""
-        node, known = self.nodes.get(name), self.known.get(name, KnownHost())
-        hostname = node.hostname if node is not None else ""
-        return host_of(name, view, hostname=hostname, remembered=known.host)
+        """The host of a Node, as OpenStack calls it; empty where that is in doubt."""
+        return self.matches(view).host(name)
 
     def maintenances_by_host(self, view: CloudView) -> dict[str, list[KubeObject]]:
         """Of a host, whichever of its Nodes they name: one that is out of service is so under any name."""
         found: dict[str, list[KubeObject]] = {}
         for name, maintenances in self.maintenances.items():
+            # In doubt, it is of its Node alone.
+            if not self.host(name, view):
+                continue
             found.setdefault(self.host(name, view), []).extend(maintenances)
         return found
 
@@ -74,9 +80,7 @@ class NodesSnapshot:
         """Other Nodes that are the same host as `name`."""
         host = self.host(name, view)
         for one in self.nodes.values():
-            # Asking OpenStack's lists is dear in a large region: only where its names speak for it.
-            named = (one.name, one.hostname, self.known.get(one.name, KnownHost()).host)
-            if one.name != name and host in named and self.host(one.name, view) == host:
+            if one.name != name and host and self.host(one.name, view) == host:
                 yield one
 
     def is_compute(self, name: str) -> bool:
@@ -145,10 +149,11 @@ class NodesObserver:
         computes = {name for name, node in snapshot.nodes.items() if node.is_compute}
         # The last one of a host has it: of several Nodes one that is ready, and of those the newest.
         owners = {
-            snapshot.host(name, view): name
+            host: name
             for name in sorted(
                 computes, key=lambda one: (snapshot.nodes[one].is_ready, snapshot.nodes[one].created, one)
             )
+            if (host := snapshot.host(name, view))
         }
         gone = {*snapshot.former_computes(), *snapshot.gone()}
         heirs = {owners[host]: name for name in sorted(gone) if (host := snapshot.host(name, view)) in owners}
@@ -158,7 +163,7 @@ class NodesObserver:
         daemons = daemons_by_node(pod for pod in snapshot.pods if pod.node in computes)
         self._seen.keep({(name, what) for name in names for what in ("service", "cell")} | {("", "agents")})
         maintenances = snapshot.maintenances_by_host(view)
-        held = self._forced_down.observe(view)
+        forced = self._forced_down.observe(view)
         found = []
         for name in names:
             before = snapshot.known.get(name) or snapshot.known.get(heirs.get(name, "")) or KnownHost()
@@ -166,7 +171,7 @@ class NodesObserver:
             taken = owner if owner != name else ""
             facts = self._host(name, snapshot, view, known=before, listed=maintenances)
             unready = unready_daemons(daemons, name)
-            ours = held.get(facts.host, "")
+            ours = forced.get(facts.host, "")
             found.append(replace(facts, unready_pods=unready, taken_over=taken, forced_down_by_us=ours))
         return found
 
@@ -187,7 +192,8 @@ class NodesObserver:
         hypervisor = view.hypervisor(host) if was_compute else None
         missing = self._seen.observe((name, "service"), service is None, now)
         unmapped = self._seen.observe((name, "cell"), service is not None and hypervisor is None, now)
-        here = listed.get(host, ())
+        matches = snapshot.matches(view)
+        here = listed.get(host, ()) if host else snapshot.maintenances.get(name, ())
         planned = [one for one in here if not is_automatic(one) and has_begun(one)]
         maintenance = next(iter([*planned, *(one for one in here if is_automatic(one))]), None)
         # The agents of a node with another role than computes are in use.
@@ -210,6 +216,9 @@ class NodesObserver:
             maintenance=str(maintenance["metadata"]["name"]) if maintenance else "",
             known_uid=known.uid,
             host=host,
+            doubt=matches.doubts.get(name, ""),
+            strangers=without_host(name, matches.strangers, snapshot.region.namespace),
+            unmapped_stranger=any(view.hypervisor(one) is None for one in matches.strangers),
         )
 
 

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import logging
 from dataclasses import replace
 
 from controller.domain.api.reasons import Reason
-from controller.domain.hosts.next_step import HostFacts, NextStep, Step
+from controller.domain.hosts.host_facts import HostFacts, NextStep, Step
 from controller.domain.shared.cloud_facts import REMOVED, Agent, CloudView
 from controller.errors import CloudRefused, CloudUnavailable
 from controller.ports.openstack import Cloud
-
-log = logging.getLogger(__name__)
+from controller.reconcile.hosts import openstack_writes
 
 # As Neutron calls those agents that something may hang on.
 L3, DHCP = "L3 agent", "DHCP agent"
@@ -26,11 +24,11 @@ def remaining_in_openstack(host: str, cloud: Cloud) -> str:
     servers = cloud.servers_on(host)
     if servers:
         return f"OpenStack has {len(servers)} servers on it: evacuate them, or bring the node back"
-    held = cloud.allocations(host)
-    if held is None and cloud.compute_service(host) is not None:
+    consumers = cloud.allocations(host)
+    if consumers is None and cloud.compute_service(host) is not None:
         # Each compute has a provider: what it holds is not known, and not nothing.
         raise CloudUnavailable("Placement shows no provider of it, though Nova has its compute service")
-    for consumer in held or ():
+    for consumer in consumers or ():
         server = cloud.server(consumer)
         if server is None:
             # It belongs to a move: Nova says below whether that is over.
@@ -43,7 +41,7 @@ def remaining_in_openstack(host: str, cloud: Cloud) -> str:
 def _was_evacuated(server: str, host: str, cloud: Cloud) -> bool:
     """Whether a server that is elsewhere now left this host for good.
 
-    Nova keeps what such a server held on a dead host until the host returns, or its service is deleted.
+    Nova keeps what such a server used on a dead host until the host returns, or its service is deleted.
     """
     away = [one for one in cloud.migrations(server) if one.source == host and one.kind == "evacuation"]
     return bool(away) and away[-1].ended and not away[-1].failed
@@ -53,7 +51,7 @@ def remove_host(facts: HostFacts, decision: NextStep, cloud: Cloud, view: CloudV
     """Removes the host; Step.FORGET once nothing of it is left.
 
     The compute service goes first: Nova refuses that while a move to or from the host is not over, and it
-    frees what evacuated servers held there. Only then, and once Nova lists it no more, what no server needs
+    frees what evacuated servers used there. Only then, and once Nova lists it no more, what no server needs
     is taken out of Placement. Raises CloudUnavailable, CloudRefused.
     """
     host = facts.host
@@ -63,23 +61,22 @@ def remove_host(facts: HostFacts, decision: NextStep, cloud: Cloud, view: CloudV
             return NextStep(Step.BLOCKED, Reason.SERVERS_LEFT, left)
         if facts.service is not None:
             try:
-                cloud.delete_compute_service(facts.service.id)
+                openstack_writes.delete_compute_service(cloud, facts.service)
             except CloudRefused as error:
                 if error.code != 409:
                     raise
                 return NextStep(Step.BLOCKED, Reason.SERVERS_LEFT, f"Nova keeps its service: {error}")
-            log.info("host %s: compute service removed", host)
         if cloud.compute_service(host) is not None:
             # Placement's part is safe to take only after Nova's own check, which comes with the deletion.
             raise CloudUnavailable("Nova still lists its compute service: Placement is left as it is")
         for consumer in cloud.allocations(host) or ():
             if cloud.server(consumer) is None:
-                cloud.delete_allocations(consumer)
-        cloud.delete_provider(host)
+                openstack_writes.delete_allocations(cloud, consumer, host)
+        openstack_writes.delete_provider(cloud, host)
     stranded = _remove_agents(facts, cloud, view)
     for volume in view.volumes_on(host):
         if volume.binary == "cinder-volume" and volume.enabled and not volume.up:
-            cloud.set_volume_service(volume, enabled=False, reason=REMOVED)
+            openstack_writes.set_volume_service(cloud, volume, enabled=False, reason=REMOVED)
     if stranded:
         return NextStep(Step.BLOCKED, Reason.SERVERS_LEFT, stranded)
     return decision if facts.service is not None else replace(decision, step=Step.FORGET)
@@ -97,7 +94,7 @@ def _remove_agents(facts: HostFacts, cloud: Cloud, view: CloudView) -> str:
             continue
         left = sorted(_only_on(agent, cloud, view))
         if not left:
-            cloud.delete_agent(agent.id)
+            openstack_writes.delete_agent(cloud, agent)
             continue
         what = "router" if agent.kind == L3 else "network"
         more = f" and {len(left) - 3} more" if len(left) > 3 else ""

@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from controller.domain.api.reasons import Reason
-from controller.domain.hosts.next_step import PASSIVE, HostFacts, NextStep, Step, decide_host
+from controller.domain.hosts.host_facts import PASSIVE, HostFacts, NextStep, Step
+from controller.domain.hosts.next_step import decide_host
 from controller.domain.hosts.nodes import parse_node
+from controller.domain.shared import backoff
 from controller.domain.shared.cloud_facts import CloudView
 from controller.errors import (
     ApiUnavailable,
@@ -22,16 +24,14 @@ from controller.ports.openstack import Cloud
 from controller.ports.system import Clock
 from controller.reconcile.hosts.compute_service_steps import HostSteps, after_step
 from controller.reconcile.hosts.observe import NodesSnapshot
+from controller.reconcile.hosts.retry_pauses import RetryPauses
 from controller.reconcile.shared.cloud_access import STEP_GRACE
 from controller.reconcile.shared.fair_order import FairOrder
-from controller.reconcile.shared.retry_pauses import RetryPauses
 
 # In one pass, so that it stays short; the next goes on where it ended.
 STEPS_PER_PASS = 20
 # Servers wait for these, and they succeed or fail at once.
 URGENT = (Step.DISABLE, Step.ENABLE, Step.EVACUATE)
-# Seconds after a step that did not succeed, at first and at the most.
-FIRST_PAUSE, LONGEST_PAUSE = 5.0, 60.0
 
 Decided = tuple[HostFacts, NextStep]
 
@@ -58,7 +58,7 @@ class HostStepRounds:
         self._namespace = namespace
         self._steps = HostSteps(kube, clock, namespace)
         self._urgent, self._others = FairOrder(), FairOrder()
-        self._pauses = RetryPauses(clock, first=FIRST_PAUSE, cap=LONGEST_PAUSE)
+        self._pauses = RetryPauses(clock, backoff.SHORT_PAUSES)
         self._last: dict[tuple[str, Step], NextStep] = {}
 
     def take(
@@ -73,14 +73,14 @@ class HostStepRounds:
         """Takes steps while there is time, and one in any case. Raises KubeError."""
         due = {(host.name, one.step): (host, one) for host, one in decided if one.step not in PASSIVE}
         self._pauses.keep(due.keys())
-        self._last = {key: said for key, said in self._last.items() if key in due}
+        self._last = {key: last for key, last in self._last.items() if key in due}
         # What came of the last try stands while the next is waited for.
-        told = {key[0]: (due[key][0], said) for key, said in self._last.items()}
+        results = {key[0]: (due[key][0], last) for key, last in self._last.items()}
         ready = [key for key in due if self._pauses.over(key)]
         tried, changed = 0, False
         for order, urgent in ((self._urgent, True), (self._others, False)):
-            turn = [key for key in ready if (key[1] in URGENT) == urgent]
-            for key in order.of(turn, lambda one: one[0]):
+            chosen = [key for key in ready if (key[1] in URGENT) == urgent]
+            for key in order.of(chosen, lambda one: one[0]):
                 if (cloud.late and tried) or tried >= STEPS_PER_PASS:
                     break
                 order.reached(key[0])
@@ -89,15 +89,15 @@ class HostStepRounds:
                 result, outcome = self._take(
                     *due[key], snapshot, patient, view=view, breaker_open=breaker_open
                 )
-                told[key[0]] = result
+                results[key[0]] = result
                 changed = changed or outcome is True
                 self._note(key, result[1], outcome)
-        return StepResults(told, tried, changed)
+        return StepResults(results, tried, changed)
 
-    def _note(self, key: tuple[str, Step], said: NextStep, outcome: bool | None) -> None:
+    def _note(self, key: tuple[str, Step], result: NextStep, outcome: bool | None) -> None:
         if outcome is False:
             self._pauses.failed(key)
-            self._last[key] = said
+            self._last[key] = result
         else:
             self._pauses.succeeded(key)
             self._last.pop(key, None)
@@ -112,7 +112,7 @@ class HostStepRounds:
         view: CloudView,
         breaker_open: str,
     ) -> tuple[Decided, bool | None]:
-        """Takes the step, if it is still to be taken; gives the host after it, and what is to be told.
+        """Takes the step, if it is still to be taken; gives the host after it, and what is to be reported.
 
         Both sides are read again right before: a pass is seconds old, and a person may have been at work.
         Besides, whether it changed something: None where it was not to be taken any more.
@@ -128,9 +128,9 @@ class HostStepRounds:
             if again.step != decision.step:
                 shown = replace(again, step=Step.WAIT) if again.step != Step.NOTHING else again
                 return (seen, shown), None
-            told = self._steps.take(seen, again, node, snapshot.region, cloud=cloud, view=view)
-            changed = told.step in (again.step, Step.FORGET)
-            return (replace(seen, service=after_step(service, again)) if changed else seen, told), changed
+            result = self._steps.take(seen, again, node, snapshot.region, cloud=cloud, view=view)
+            changed = result.step in (again.step, Step.FORGET)
+            return (replace(seen, service=after_step(service, again)) if changed else seen, result), changed
         except CloudUnavailable as error:
             return (seen, NextStep(Step.WAIT, Reason.CLOUD_UNKNOWN, str(error))), False
         except CloudRefused as error:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -16,25 +15,25 @@ from controller.domain.maintenance.network_moves import (
     rests,
 )
 from controller.domain.maintenance.server_moves import Phase
+from controller.domain.shared import backoff
 from controller.domain.shared.cloud_facts import CloudView
 from controller.errors import CloudRefused, KubeError, is_refusal
 from controller.ports.kubernetes import NODE, NODE_MAINTENANCE, Events, Kube
 from controller.ports.openstack import Cloud
 from controller.ports.system import Clock
+from controller.reconcile.hosts import openstack_writes
+from controller.reconcile.hosts.retry_pauses import RetryPauses
 from controller.reconcile.maintenance.network_moves import AgentQueries, is_gone
 from controller.reconcile.maintenance.out_of_service import HostDisabler
 from controller.reconcile.maintenance.server_moves import ask, seen
 from controller.reconcile.maintenance.status import MaintenanceWork, StatusWriter
 from controller.reconcile.shared.fair_order import FairOrder
-from controller.reconcile.shared.retry_pauses import RetryPauses
-
-log = logging.getLogger(__name__)
 
 # Between two passes: while servers are under way, and while there is nothing to do but to watch.
 BUSY_EVERY, IDLE_EVERY = 5.0, 15.0
 SHOWN = 5
 # Seconds between two requests that end one move, at first and at the most.
-FIRST_PAUSE, LONGEST_PAUSE = 5.0, 600.0
+REQUEST_PAUSES = backoff.Pauses(5.0, 600.0)
 
 
 class MaintenanceDeletion:
@@ -73,9 +72,9 @@ class MaintenanceDeletion:
             # Such as the uncordon, which comes last: routers that are on no agent do not wait for that.
             refused = error
         outlook = agents.outlook(work.host, deadline=work.spec.server_deadline, now=work.now)
-        lost, held = between_agents(work.network, outlook)
-        if lost or held is not None:
-            work = replace(work, network=[(held or {}).get(one.key, one) for one in work.network])
+        lost, placed = between_agents(work.network, outlook)
+        if lost or placed is not None:
+            work = replace(work, network=[(placed or {}).get(one.key, one) for one in work.network])
             self._give_back(work, lost, cloud, overdue=overdue)
             return BUSY_EVERY
         if refused is not None:
@@ -105,9 +104,7 @@ class MaintenanceDeletion:
         open_: list[RollbackStep] = []
         order = self._orders.setdefault(_uid(work), FairOrder())
         whole = True
-        asked = self._asked.setdefault(
-            _uid(work), RetryPauses(self._clock, first=FIRST_PAUSE, cap=LONGEST_PAUSE)
-        )
+        asked = self._asked.setdefault(_uid(work), RetryPauses(self._clock, REQUEST_PAUSES))
         asking = [one for one in known.values() if may_be_open(one)]
         for number, entry in enumerate(order.of(asking, lambda one: one.id)):
             snapshot = seen(entry, cloud) if not (number and cloud.late) else None
@@ -137,7 +134,7 @@ class MaintenanceDeletion:
             if number and cloud.late:
                 break
             try:
-                cloud.add_to_agent(move.target, router=move.id)
+                openstack_writes.add_to_agent(cloud, move.target, router=move.id)
             except CloudRefused as error:
                 gone = replace(move, state=NetworkMoveState.DONE, message="deleted meanwhile")
                 refused = refused_move(move, str(error), by=move.target, now=now)

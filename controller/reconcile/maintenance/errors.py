@@ -65,7 +65,7 @@ class MaintenanceErrors:
             self._out.note_void(work, self._status)
             text = f"waits for OpenStack: {error}"
             phase = Phase.ROLLING_BACK if work.deleting and work.blocked else work.phase
-            self._say(work, work.status_with(phase, Reason.CLOUD_UNKNOWN, text))
+            self._write(work, work.status_with(phase, Reason.CLOUD_UNKNOWN, text))
         return max(AGAIN_AFTER, error.retry_after or 0.0)
 
     def _reported(self, work: MaintenanceWork, serving: Callable[[], float]) -> float:
@@ -82,10 +82,10 @@ class MaintenanceErrors:
             reason, text = Reason.API_SERVER_REFUSED, f"the API server refused: {error}"
         if work.deleting:
             text = f"it is rolled back, and {text}"
-        self._say(work, work.status_with(Phase.BLOCKED, reason, text))
+        self._write(work, work.status_with(Phase.BLOCKED, reason, text))
         return IDLE_EVERY
 
-    def _say(self, work: MaintenanceWork, observed: ObservedStatus) -> None:
+    def _write(self, work: MaintenanceWork, observed: ObservedStatus) -> None:
         try:
             self._status.write(work, observed)
         except KubeError as error:

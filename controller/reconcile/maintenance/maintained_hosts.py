@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from controller.domain.hosts.host_names import host_of, hostname_of, remembered_hosts
+from controller.domain.hosts.host_names import match_hosts, names_of, remembered_hosts
 from controller.domain.hosts.nodes import NodeFacts, parse_node
 from controller.domain.shared.cloud_facts import CloudView
 from controller.ports.kubernetes import NODE, Kube, KubeObject
@@ -32,32 +32,38 @@ class MaintainedHosts:
     def taking(self, osdpl: KubeObject, view: CloudView) -> frozenset[str]:
         """Hosts that may be given servers: of compute Nodes, and of those that were, under whatever name."""
         nodes: list[NodeFacts] = self._nodes.facts(NODE)
-        names = {name for one in nodes if one.is_compute for name in (one.name, one.hostname)}
-        names |= set(remembered_hosts(osdpl).values())
+        remembered = remembered_hosts(osdpl)
+        matches = match_hosts([one.names for one in nodes], remembered, view)
+        names = set(remembered.values())
+        for one in nodes:
+            if one.is_compute:
+                names |= {one.name, one.names.hostname, matches.host(one.name)}
+                names.update(matches.candidates.get(one.name, ()))
         return frozenset(one.host for one in view.services if one.enabled and one.up and one.host in names)
 
     def located(self, work: MaintenanceWork, osdpl: KubeObject, view: CloudView) -> MaintenanceWork:
         """With its Node, the host that OpenStack knows it by, and the other Nodes of that host.
 
-        Raises KubeError.
+        In doubt it keeps the host that it was known to have, for what has begun there. Raises KubeError.
         """
         remembered = remembered_hosts(osdpl)
         name = work.spec.node
         node = self._kube.get(NODE, name)
-        host = host_of(name, view, hostname=hostname_of(node), remembered=remembered.get(name, ""))
-        beside = tuple(
-            fresh
-            for one in self._nodes.facts(NODE)
-            if one.name != name and host in (one.name, one.hostname, remembered.get(one.name))
-            for fresh in self._fresh(one.name)
-            if host_of(fresh.name, view, hostname=fresh.hostname, remembered=remembered.get(fresh.name, ""))
-            == host
-        )
-        return replace(work, node=node, host=host, beside=beside)
-
-    def _fresh(self, name: str) -> Iterator[NodeFacts]:
-        """The Node as it is now: servers may be evacuated by what it shows."""
-        live = self._kube.get(NODE, name)
-        node = parse_node(live, self._namespace) if live is not None else None
+        names = {one.name: one.names for one in self._nodes.facts(NODE)}
         if node is not None:
-            yield node
+            names[name] = names_of(node, self._namespace)
+        matches = match_hosts(names.values(), remembered, view, namespace=self._namespace)
+        if name in matches.doubts:
+            host = remembered.get(name, name)
+            return replace(work, node=node, host=host, doubt=matches.doubts[name])
+        host = matches.host(name)
+        same = [one for one in names if one != name and matches.host(one) == host]
+        return replace(work, node=node, host=host, beside=tuple(self._fresh(same)))
+
+    def _fresh(self, names: Iterable[str]) -> Iterator[NodeFacts]:
+        """The Nodes as they are now: servers may be evacuated by what they show."""
+        for name in names:
+            live = self._kube.get(NODE, name)
+            node = parse_node(live, self._namespace) if live is not None else None
+            if node is not None:
+                yield node

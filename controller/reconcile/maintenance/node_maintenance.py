@@ -14,13 +14,13 @@ from functools import partial
 
 from controller.domain.api.reasons import Reason
 from controller.domain.api.region_name import is_served_in
-from controller.domain.hosts.next_step import is_automatic
+from controller.domain.hosts.host_facts import is_automatic
 from controller.domain.maintenance.move_choice import (
     Availability,
     BudgetRequest,
     Mode,
     QueuedMaintenance,
-    decide_turns,
+    decide_queue,
     share_slots,
     waits_for_slots,
 )
@@ -29,7 +29,15 @@ from controller.domain.maintenance.obstacles import Obstacle, planned_moves, str
 from controller.domain.maintenance.outcome import MaintenanceProgress, stopped_text, verdict
 from controller.domain.maintenance.server_moves import Phase, may_begin
 from controller.domain.shared.cloud_facts import MARK, CloudView
-from controller.errors import CloudRefused, CloudUnavailable, KubeError, is_refusal
+from controller.errors import (
+    CloudRefused,
+    CloudUnavailable,
+    Conflict,
+    KubeError,
+    ObjectMissing,
+    ObjectRefused,
+    is_refusal,
+)
 from controller.ports.kubernetes import NODE_MAINTENANCE, OSDPL, Events, Kube, KubeObject
 from controller.ports.openstack import Cloud
 from controller.ports.system import Clock
@@ -46,6 +54,7 @@ from controller.reconcile.maintenance.server_moves import planned, remaining, se
 from controller.reconcile.maintenance.status import (
     MaintenanceWork,
     ObservedStatus,
+    StatusUnreadable,
     StatusWriter,
     plan_text,
     read_work,
@@ -67,11 +76,11 @@ SETTLED_AFTER = 120.0
 class Share:
     """What one maintenance may do beside the others.
 
-    `turn`: why it may not begin; `slots`: how many servers it may begin to move now; `waits`: who has them,
-    where it has none.
+    `queue_reason`: why it may not begin; `slots`: how many servers it may begin to move now; `waits`: who
+    has them, where it has none.
     """
 
-    turn: str = ""
+    queue_reason: str = ""
     slots: int = 0
     waits: str = ""
 
@@ -114,7 +123,7 @@ class MaintenancesReconciler:
             return None
         osdpl = self._region()
         region = str(osdpl["metadata"]["name"]) if osdpl is not None else ""
-        read = self._times.brought_up(work for obj in listed if (work := read_work(obj)) is not None)
+        read = self._times.brought_up(self._read(listed))
         works = [work for work in read if work.region.name == region]
         self._serve_others([work for work in read if work.region.name != region])
         if osdpl is None or not works:
@@ -129,13 +138,13 @@ class MaintenancesReconciler:
         records = self._disks.read()
         others = self._hosts.taking(osdpl, view)
         works = [self._hosts.located(work, osdpl, view).judged(records, others) for work in works]
-        turns = self._queue(works, view)
-        claims = [self._claim(work, view, turns) for work in works]
+        queue = self._queue(works, view)
+        claims = [self._claim(work, view, queue) for work in works]
         slots = share_slots(claims)
         waits = waits_for_slots(claims, slots)
         moves = given_lately((move, work.now) for work in works for move in work.network)
         leaving = [work.host for work in works if not work.deleting and not work.planning]
-        self._agents = AgentQueries(cloud, view, given=moves, leaving=leaving)
+        agents = AgentQueries(cloud, view, given=moves, leaving=leaving)
         self._rounds.keep(works)
         pauses: list[float] = []
         for work in self._order.of(works, lambda one: (one.created, one.name)):
@@ -144,9 +153,23 @@ class MaintenancesReconciler:
                 pauses.append(BUSY_EVERY)
                 break
             self._order.reached((work.created, work.name))
-            share = Share(turns.get(work.name, ""), slots[work.name], waits.get(work.name, ""))
-            pauses.append(self._errors.met(work, partial(self._serve, work, cloud, view, share)))
+            share = Share(queue.get(work.name, ""), slots[work.name], waits.get(work.name, ""))
+            pauses.append(self._errors.met(work, partial(self._serve, work, cloud, view, agents, share)))
         return min([IDLE_EVERY, *pauses])
+
+    def _read(self, listed: Sequence[KubeObject]) -> list[MaintenanceWork]:
+        """Those that can be read; of the others that is told."""
+        read = []
+        for obj in listed:
+            try:
+                read.append(read_work(obj))
+            except StatusUnreadable as error:
+                try:
+                    self._status.report_unreadable(obj, error)
+                except (Conflict, ObjectMissing, ObjectRefused) as refused:
+                    # It changed meanwhile, is gone, or its newer definition takes no status of ours.
+                    log.warning("maintenance %s: %s", obj["metadata"]["name"], refused)
+        return read
 
     def _region(self) -> KubeObject | None:
         name = managed_region(self._kube, self._namespace)
@@ -174,26 +197,26 @@ class MaintenancesReconciler:
             and (work.started or not work.deleting)
             and _missing(work, view) is None
         ]
-        wanted = [_turn(work) for work in wanting if not work.planning]
+        queued = [_queued(work) for work in wanting if not work.planning]
         away = frozenset(
             one.host
             for one in view.services
             if not one.up or (not one.enabled and one.reason.startswith(MARK))
         )
         availability = Availability(away, view.aggregates)
-        turns = decide_turns(wanted, availability)
+        queue = decide_queue(queued, availability)
         for plan in (work for work in wanting if work.planning):
             # It takes no place, and is told what a maintenance in its place would be.
-            turns[plan.name] = decide_turns([*wanted, _turn(plan)], availability)[plan.name]
-        return turns
+            queue[plan.name] = decide_queue([*queued, _queued(plan)], availability)[plan.name]
+        return queue
 
-    def _claim(self, work: MaintenanceWork, view: CloudView, turns: Mapping[str, str]) -> BudgetRequest:
+    def _claim(self, work: MaintenanceWork, view: CloudView, queue: Mapping[str, str]) -> BudgetRequest:
         """What begins nothing leaves the slots to others."""
         now = work.now
         idle = (
             work.planning
             or work.deleting
-            or bool(turns.get(work.name) or self._stopped(work))
+            or bool(queue.get(work.name) or self._stopped(work))
             or now - work.started > work.spec.deadline
             or self._out.obstacle(work, view) is not None
             or work.reason in REFUSED
@@ -214,23 +237,27 @@ class MaintenancesReconciler:
 
     # -- one maintenance ----------------------------------------------------------------------------
 
-    def _serve(self, work: MaintenanceWork, cloud: Cloud, view: CloudView, share: Share) -> float:
+    def _serve(
+        self, work: MaintenanceWork, cloud: Cloud, view: CloudView, agents: AgentQueries, share: Share
+    ) -> float:
         if work.deleting:
-            return self._end.roll_back(work, cloud, view, self._agents)
-        self._out.note_fencing_confirmation(work, view, self._status)
+            return self._end.roll_back(work, cloud, view, agents)
+        if not work.doubt:
+            self._out.note_fencing_confirmation(work, view, self._status)
         missing = _missing(work, view)
         if missing is not None and not work.started:
-            self._status.write(work, work.status_with(Phase.BLOCKED, Reason.NODE_REMOVED, missing))
+            reason = Reason.HOST_AMBIGUOUS if work.doubt else Reason.NODE_REMOVED
+            self._status.write(work, work.status_with(Phase.BLOCKED, reason, missing))
             return IDLE_EVERY
         if work.planning:
-            self._plan(work, cloud, view, share.turn)
+            self._plan(work, cloud, view, agents, share.queue_reason)
             return IDLE_EVERY
         if not work.blocked:
-            return self._hold(work)
+            return self._ensure_finalizer(work)
         stopped = self._stopped(work)
-        if not work.started and (stopped or share.turn):
-            reason = Reason.TOO_MANY_UNHEALTHY if stopped else Reason.WAITING_FOR_TURN
-            self._status.write(work, work.status_with(Phase.WAITING, reason, stopped or share.turn))
+        if not work.started and (stopped or share.queue_reason):
+            reason = Reason.TOO_MANY_UNHEALTHY if stopped else Reason.QUEUED
+            self._status.write(work, work.status_with(Phase.WAITING, reason, stopped or share.queue_reason))
             return IDLE_EVERY
         if not work.started:
             # Noted before anything is done: from here on the node counts as out of service.
@@ -240,8 +267,8 @@ class MaintenancesReconciler:
             return 0.0
         if stopped:
             # What is under way ends; nothing is begun, and what a person does to the host meanwhile stays.
-            return self._move(work, cloud, view, share, (Reason.TOO_MANY_UNHEALTHY, stopped))
-        return self._move(work, cloud, view, share, self._take_out(work, cloud, view))
+            return self._move(work, cloud, agents, share, (Reason.TOO_MANY_UNHEALTHY, stopped))
+        return self._move(work, cloud, agents, share, self._take_out(work, cloud, view))
 
     def _take_out(self, work: MaintenanceWork, cloud: Cloud, view: CloudView) -> Obstacle | None:
         try:
@@ -254,13 +281,15 @@ class MaintenancesReconciler:
                 raise
             return Reason.API_SERVER_REFUSED, f"the API server refused: {error}"
 
-    def _plan(self, work: MaintenanceWork, cloud: Cloud, view: CloudView, turn: str) -> None:
+    def _plan(
+        self, work: MaintenanceWork, cloud: Cloud, view: CloudView, agents: AgentQueries, queue_reason: str
+    ) -> None:
         servers = cloud.servers_on(work.host)
         plan = {one.id: planned(one, work, cloud, hurried=cloud.late) for one in servers}
-        outlook = self._agents.outlook(work.host, deadline=work.spec.server_deadline, now=work.now)
+        outlook = agents.outlook(work.host, deadline=work.spec.server_deadline, now=work.now)
         network = planned_moves(outlook) if work.spec.mode == Mode.MIGRATE else []
-        turned = (Reason.WAITING_FOR_TURN, turn) if turn else None
-        met = (turned, self._out.obstacle(work, view), stranded(network))
+        queue_obstacle = (Reason.QUEUED, queue_reason) if queue_reason else None
+        met = (queue_obstacle, self._out.obstacle(work, view), stranded(network))
         observed = ObservedStatus(
             phase=Phase.PLANNED,
             reason=Reason.PLANNED,
@@ -271,20 +300,25 @@ class MaintenancesReconciler:
         )
         self._status.write(work, observed)
 
-    def _hold(self, work: MaintenanceWork) -> float:
+    def _ensure_finalizer(self, work: MaintenanceWork) -> float:
         meta = work.obj["metadata"]
-        held = [*(meta.get("finalizers") or ()), work.finalizer]
-        patch = {"metadata": {"finalizers": held, "resourceVersion": meta["resourceVersion"]}}
+        finalizers = [*(meta.get("finalizers") or ()), work.finalizer]
+        patch = {"metadata": {"finalizers": finalizers, "resourceVersion": meta["resourceVersion"]}}
         self._kube.merge_patch(NODE_MAINTENANCE, work.name, None, patch)
         return 0.0
 
     def _move(
-        self, work: MaintenanceWork, cloud: Cloud, view: CloudView, share: Share, obstacle: Obstacle | None
+        self,
+        work: MaintenanceWork,
+        cloud: Cloud,
+        agents: AgentQueries,
+        share: Share,
+        obstacle: Obstacle | None,
     ) -> float:
         """With an obstacle nothing is begun; what is under way is followed, or its slots never came free."""
         now, spec = work.now, work.spec
         over = now - work.started > spec.deadline
-        outlook = self._agents.outlook(work.host, deadline=spec.server_deadline, now=now)
+        outlook = agents.outlook(work.host, deadline=spec.server_deadline, now=now)
         slots = 0 if over or obstacle else share.slots
         moves = spec.mode == Mode.MIGRATE and not obstacle
         found = self._rounds.of(work).follow(work, cloud, outlook, slots=slots, now=now, moves=moves)
@@ -301,14 +335,14 @@ class MaintenancesReconciler:
         self._status.write(work, observed)
         # Only now, when it is noted: whoever goes on after us knows what may have been asked for.
         refused = send(commands, work, cloud, now)
-        told = {one.key: one for one in write_moves(found.due, outlook, cloud)}
-        if refused or told:
+        answered = {one.key: one for one in write_moves(found.due, outlook, cloud)}
+        if refused or answered:
             self._status.write(
                 work,
                 replace(
                     observed,
                     entries={**commands.entries, **refused},
-                    network=[told.get(one.key, one) for one in network],
+                    network=[answered.get(one.key, one) for one in network],
                 ),
             )
         moving = any(one.under_way for one in commands.entries.values())
@@ -343,7 +377,7 @@ class MaintenancesReconciler:
         return ObservedStatus(phase, reason, text, commands.entries, network, work.started, volumes)
 
 
-def _turn(work: MaintenanceWork) -> QueuedMaintenance:
+def _queued(work: MaintenanceWork) -> QueuedMaintenance:
     return QueuedMaintenance(
         work.name, work.host, work.created, bool(work.started), work.spec.most_unavailable
     )
@@ -351,6 +385,8 @@ def _turn(work: MaintenanceWork) -> QueuedMaintenance:
 
 def _missing(work: MaintenanceWork, view: CloudView) -> str | None:
     """Why there is nothing to be taken out of service, None where there is."""
+    if work.doubt and not work.started:
+        return work.doubt
     if work.node is not None:
         return None
     known = view.service(work.host) is not None or view.hypervisor(work.host) is not None

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from controller.domain.maintenance.maintenance_spec import MaintenanceSpec
 from controller.domain.maintenance.move_choice import Mode, MoveKind, ServerPlan, plan_server
 from controller.domain.maintenance.server_moves import (
     Command,
-    MaintenanceSpec,
     ServerMove,
     ServerMoveState,
     ServerSnapshot,
@@ -25,10 +24,10 @@ from controller.domain.maintenance.server_moves import (
 from controller.domain.shared.cloud_facts import Migration, Server
 from controller.errors import CloudRefused, CloudUnavailable
 from controller.ports.openstack import Cloud
+from controller.reconcile.hosts import openstack_writes
 from controller.reconcile.maintenance.status import MaintenanceWork
+from controller.reconcile.shared.action_log import log_action
 from controller.reconcile.shared.fair_order import FairOrder
-
-log = logging.getLogger(__name__)
 
 MoveError = CloudRefused | CloudUnavailable
 CONFLICT = 409
@@ -91,7 +90,7 @@ def follow_servers(
         snapshot = seen(entry, cloud)
         if snapshot is None:
             break
-        known[entry.id], command = _stands(entry, snapshot, work, now)
+        known[entry.id], command = _observed(entry, snapshot, work, now)
         if not entry.under_way and snapshot.server is not None and snapshot.server.host == work.host:
             # The list was cut short.
             present[entry.id] = snapshot.server
@@ -117,7 +116,7 @@ def follow_servers(
     return Commands(known, present, tuple(asked), reached)
 
 
-def _stands(
+def _observed(
     entry: ServerMove, snapshot: ServerSnapshot, work: MaintenanceWork, now: float
 ) -> tuple[ServerMove, Command | None]:
     if entry.under_way:
@@ -151,12 +150,12 @@ def _begun(
 
 def send(commands: Commands, work: MaintenanceWork, cloud: Cloud, now: float) -> dict[str, ServerMove]:
     """Asks Nova for what is noted; the entries of those that it did not take on."""
-    told = {}
+    refused = {}
     for entry, command, snapshot in commands.asked:
         error = ask(entry, command, snapshot, cloud)
         if error is not None and command in _BEGINNING:
-            told[entry.id] = _answered(entry, error, work.spec, now)
-    return told
+            refused[entry.id] = _answered(entry, error, work.spec, now)
+    return refused
 
 
 def _answered(entry: ServerMove, error: MoveError, spec: MaintenanceSpec, now: float) -> ServerMove:
@@ -168,18 +167,18 @@ def _answered(entry: ServerMove, error: MoveError, spec: MaintenanceSpec, now: f
 
 
 def remaining(work: MaintenanceWork, commands: Commands, cloud: Cloud) -> tuple[str, ...]:
-    """What is on the node, as Nova or Placement tell, besides servers that were left there on purpose.
+    """What is on the node, as Nova or Placement report, besides servers that were left there on purpose.
 
     Raises CloudUnavailable.
     """
     if work.spec.mode == Mode.CORDON:
         return ()
     left = {one.id for one in commands.entries.values() if one.state == ServerMoveState.LEFT}
-    held = set(cloud.allocations(work.host) or ())
+    consumers = set(cloud.allocations(work.host) or ())
     if work.spec.mode == Mode.EVACUATE:
-        # Nova frees what evacuated servers held here only when the host is back.
-        held -= set(commands.entries)
-    return tuple(sorted((set(commands.present) | held) - left))
+        # Nova frees what evacuated servers used here only when the host is back.
+        consumers -= set(commands.entries)
+    return tuple(sorted((set(commands.present) | consumers) - left))
 
 
 def see(server: str, cloud: Cloud) -> ServerSnapshot:
@@ -192,20 +191,19 @@ def ask(entry: ServerMove, command: Command, snapshot: ServerSnapshot, cloud: Cl
     """Asks Nova; the refusal, or why nothing is known of the outcome. None where Nova took it on."""
     try:
         if command == Command.LIVE:
-            cloud.live_migrate(entry.id)
+            openstack_writes.live_migrate(cloud, entry.id)
         elif command == Command.COLD:
-            cloud.cold_migrate(entry.id)
+            openstack_writes.cold_migrate(cloud, entry.id)
         elif command == Command.EVACUATE:
-            cloud.evacuate(entry.id)
+            openstack_writes.evacuate(cloud, entry.id)
         elif command == Command.CONFIRM:
-            cloud.confirm_resize(entry.id)
+            openstack_writes.confirm_resize(cloud, entry.id)
         elif command == Command.ABORT:
-            cloud.abort_migration(entry.id, snapshot.newest)
+            openstack_writes.abort_migration(cloud, entry.id, snapshot.newest)
     except CloudUnavailable as error:
-        log.info("server %s, %s: the outcome is not known: %s", entry.id, command, error)
+        log_action("move", entry.id, f"server {entry.id}, {command}: the outcome is not known", error=error)
         return error
     except CloudRefused as error:
-        log.info("server %s, %s: %s", entry.id, command, error)
+        log_action("move", entry.id, f"server {entry.id}, {command}: refused", error=error)
         return error
-    log.info("server %s: %s", entry.id, command)
     return None

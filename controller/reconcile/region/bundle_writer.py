@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping
 from typing import Any
 
 from controller.domain.api.names import REGION_RECONCILE_ANNOTATION, field_manager
-from controller.ports.kubernetes import HELMBUNDLE, Kube, KubeObject, KubeObjects
-
-log = logging.getLogger(__name__)
+from controller.ports.kubernetes import HELMBUNDLE, OSDPL, Kube, KubeObject, KubeObjects
+from controller.reconcile.shared.action_log import log_action
 
 MANAGER = field_manager("core")
 
@@ -29,15 +27,28 @@ class BundleWriter:
             # All or nothing: what the API server would refuse is known before the first is written.
             for obj in changed:
                 self._kube.apply(obj, manager=MANAGER, dry_run=True)
+        for name, current in there.items():
+            there[name] = self._disown(current)
         for obj in changed:
             name = name_of(obj)
             there[name] = self._kube.apply(obj, manager=MANAGER)
-            log.info("applied HelmBundle %s", name, extra={"action": "apply", "bundle": name})
+            log_action("apply", _place(obj), f"HelmBundle {name}: applied", bundle=name)
         return list(there.values())
 
     def pause(self, existing: KubeObjects) -> KubeObjects:
         """Has helmbundle stop too, and leaves everything else as it is."""
         return [self._patch_spec(bundle, {"mode": "Paused"}) for bundle in existing]
+
+    def _disown(self, bundle: KubeObject) -> KubeObject:
+        """Takes back that the osdpl owns a bundle, as earlier versions had it: Kubernetes would delete it
+        with one that comes back under another uid, and its releases would be uninstalled."""
+        meta = bundle["metadata"]
+        owners = meta.get("ownerReferences") or []
+        others = [one for one in owners if one.get("kind") != OSDPL.kind]
+        if others == owners or meta.get("deletionTimestamp"):
+            return bundle
+        patch = {"metadata": {"resourceVersion": meta["resourceVersion"], "ownerReferences": others or None}}
+        return self._kube.merge_patch(HELMBUNDLE, meta["name"], meta["namespace"], patch) or bundle
 
     def _patch_spec(self, bundle: KubeObject, fields: dict[str, str]) -> KubeObject:
         spec = bundle.get("spec") or {}
@@ -46,7 +57,7 @@ class BundleWriter:
         meta = bundle["metadata"]
         patched = self._kube.merge_patch(HELMBUNDLE, meta["name"], meta["namespace"], {"spec": fields})
         text = ", ".join(f"{field} {value}" for field, value in fields.items())
-        log.info("HelmBundle %s: %s", meta["name"], text, extra={"action": "patch", "bundle": meta["name"]})
+        log_action("patch", _place(bundle), f"HelmBundle {meta['name']}: {text}", bundle=meta["name"])
         return patched or bundle
 
     def remove(self, bundle: KubeObject, volumes: str) -> None:
@@ -57,7 +68,11 @@ class BundleWriter:
         self._patch_spec(bundle, {"volumes": volumes, "mode": "Apply"})
         self._kube.delete(HELMBUNDLE, meta["name"], meta["namespace"], uid=meta.get("uid", ""))
         name = meta["name"]
-        log.info("asked for deletion of HelmBundle %s", name, extra={"action": "delete", "bundle": name})
+        log_action("delete", _place(bundle), f"HelmBundle {name}: deletion asked for", bundle=name)
+
+
+def _place(obj: KubeObject) -> str:
+    return f"{obj['metadata']['namespace']}/{obj['metadata']['name']}"
 
 
 def name_of(obj: Mapping[str, Any]) -> str:
@@ -72,7 +87,6 @@ def _same(current: Mapping[str, Any], desired: Mapping[str, Any]) -> bool:
     return (
         current.get("spec") == desired["spec"]
         and all(labels.get(key) == value for key, value in target.get("labels", {}).items())
-        and meta.get("ownerReferences") == target.get("ownerReferences")
         and _request(meta) == _request(target)
     )
 

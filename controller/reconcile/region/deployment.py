@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -10,7 +9,6 @@ from typing import Any
 from controller.domain.api.conditions import entries, find
 from controller.domain.api.keys import RegionKey
 from controller.domain.api.names import (
-    API_VERSION,
     DEPLOYMENT_LABEL,
     MANAGED_BY,
     MANAGED_BY_US,
@@ -30,7 +28,7 @@ from controller.domain.region.summary import (
     refusal,
     summarize,
 )
-from controller.domain.releases.bundle_object import Owner, bundle_object
+from controller.domain.releases.bundle_object import bundle_object
 from controller.domain.releases.digests import fingerprint
 from controller.errors import ChartInvalid, ObjectRefused, SecretMissing, SpecInvalid
 from controller.ports.charts import ChartSource
@@ -49,14 +47,13 @@ from controller.reconcile.region.plan import (
     region_plan,
     renames,
 )
+from controller.reconcile.shared.action_log import log_action
 from controller.reconcile.shared.chart_errors import RETRY_SECONDS, chart_reason, retry_after
-from controller.reconcile.shared.claims_left import credentials_policy
+from controller.reconcile.shared.claims_left import credentials_policy, is_credentials
 from controller.reconcile.shared.managed_region import managed_region
 from controller.reconcile.shared.preconditioned_writes import apply_to_seen
 from controller.reconcile.shared.region_status import apply_region_status
 from controller.render.region import Region, RegionBundle
-
-log = logging.getLogger(__name__)
 
 FINALIZER = finalizer("core")
 
@@ -142,58 +139,60 @@ class DeploymentReconciler:
         assert found.region is not None  # noqa: S101 - rendered by the caller
         if found.region.missing:
             return lacking(found, found.region.missing)
-        wanted = [self._object(osdpl, bundle) for bundle in found.region.bundles]
-        return replace(found, awaiting_approval=not is_as_desired(wanted, found.bundles))
+        desired = [self._object(osdpl, bundle) for bundle in found.region.bundles]
+        return replace(found, awaiting_approval=not is_as_desired(desired, found.bundles))
 
     def _follow(self, osdpl: KubeObject, found: RegionObservation) -> RegionObservation:
         """Brings the bundles to what the spec asks for, or to a plan of it."""
         assert found.region is not None  # noqa: S101 - rendered by the caller
-        wanted = [self._object(osdpl, bundle) for bundle in found.region.bundles]
+        desired = [self._object(osdpl, bundle) for bundle in found.region.bundles]
         missing = found.region.missing
         policy = _policy(osdpl)
-        if missing and (policy.planned or not wanted):
+        if missing and (policy.planned or not desired):
             # A plan of a part would be approved for the whole.
             raise next(iter(missing.values()))
         if not policy.planned:
             for warning in renames(found.region, found.bundles):
                 renamed = Reason.DAEMON_SETS_RENAMED
                 self._events.emit(osdpl, type_=renamed.event, reason=renamed, message=warning)
-            applied = replace(found, bundles=self._apply(osdpl, wanted, found.bundles, missing))
+            applied = replace(found, bundles=self._apply(osdpl, desired, found.bundles, missing))
             return lacking(applied, missing) if missing else applied
-        wishes = desired_digests(wanted, found.region, self._charts)
-        desired = fingerprint(wishes)
+        digests = desired_digests(desired, found.region, self._charts)
+        digest = fingerprint(digests)
         approval = found.approval
-        if approval is not None and not approval.done and approval.desired == desired:
-            return self._carry_on(osdpl, replace(found, approval=approval.again(osdpl)), wanted, wishes)
-        bundles = self._write_plan(osdpl, wanted, found.bundles)
-        plan = region_plan(found.region, wishes, bundles)
+        if approval is not None and not approval.done and approval.desired == digest:
+            return self._carry_on(osdpl, replace(found, approval=approval.again(osdpl)), desired, digests)
+        bundles = self._write_plan(osdpl, desired, found.bundles)
+        plan = region_plan(found.region, digests, bundles)
         if plan.digest and plan.digest == policy.approved_plan:
-            approval = Approval(plan.digest, desired, 0).again(osdpl)
-            log.info("plan %s is approved", plan.digest, extra={"action": "approve"})
+            approval = Approval(plan.digest, digest, 0).again(osdpl)
+            meta = osdpl["metadata"]
+            place = f"{meta['namespace']}/{meta['name']}"
+            log_action("begin-plan", place, f"plan {plan.digest}: approved, it is applied")
             return replace(found, bundles=bundles, plan=plan, approval=approval, begins=True)
-        return replace(found, bundles=bundles, plan=plan, approval=used_up(approval, desired, osdpl))
+        return replace(found, bundles=bundles, plan=plan, approval=used_up(approval, digest, osdpl))
 
     def _carry_on(
-        self, osdpl: KubeObject, found: RegionObservation, wanted: KubeObjects, wishes: Mapping[str, str]
+        self, osdpl: KubeObject, found: RegionObservation, desired: KubeObjects, digests: Mapping[str, str]
     ) -> RegionObservation:
         """Applies an approved plan until nothing of it is left; the status goes on showing all of it."""
         assert found.region is not None and found.approval is not None  # noqa: S101 - given by the caller
         there = {name_of(bundle): bundle for bundle in found.bundles}
-        objects = [applied_object(obj, there.get(name_of(obj))) for obj in wanted]
+        objects = [applied_object(obj, there.get(name_of(obj))) for obj in desired]
         bundles = self._apply(osdpl, objects, found.bundles)
         there = {name_of(bundle): bundle for bundle in bundles}
-        names = {name_of(obj) for obj in wanted}
-        if there.keys() == names and all(is_settled(obj, there.get(name_of(obj))) for obj in wanted):
-            plan = region_plan(found.region, wishes, bundles)
+        names = {name_of(obj) for obj in desired}
+        if there.keys() == names and all(is_settled(obj, there.get(name_of(obj))) for obj in desired):
+            plan = region_plan(found.region, digests, bundles)
             return replace(found, bundles=bundles, plan=plan, approval=replace(found.approval, done=True))
         return replace(found, bundles=bundles, applying=True)
 
-    def _write_plan(self, osdpl: KubeObject, wanted: KubeObjects, existing: KubeObjects) -> KubeObjects:
+    def _write_plan(self, osdpl: KubeObject, desired: KubeObjects, existing: KubeObjects) -> KubeObjects:
         """Has every bundle keep what it has and plan for what it is to become; the bundles after that."""
         there = {name_of(bundle): bundle for bundle in existing}
         volumes = _policy(osdpl).volumes
-        names = {name_of(obj) for obj in wanted}
-        objects = [planned_object(obj, there.get(name_of(obj))) for obj in wanted]
+        names = {name_of(obj) for obj in desired}
+        objects = [planned_object(obj, there.get(name_of(obj))) for obj in desired]
         leaving = [bundle for name, bundle in there.items() if name not in names and not _deleting(bundle)]
         objects += [leaving_object(bundle, volumes) for bundle in leaving if not is_idle(bundle)]
         for bundle in leaving:
@@ -211,14 +210,14 @@ class DeploymentReconciler:
         )
 
     def _apply(
-        self, osdpl: KubeObject, wanted: KubeObjects, existing: KubeObjects, missing: Iterable[str] = ()
+        self, osdpl: KubeObject, desired: KubeObjects, existing: KubeObjects, missing: Iterable[str] = ()
     ) -> KubeObjects:
-        """Applies what differs, asks for the deletion of what is no longer wanted; what is there now.
+        """Applies what differs, asks for the deletion of what is no longer desired; what is there now.
 
-        Bundles of the names that are missing are wanted, and stay as they are.
+        Bundles of the names that are missing are desired, and stay as they are.
         """
-        bundles = self._writer.write(wanted, {name_of(bundle): bundle for bundle in existing})
-        keep = {name_of(obj) for obj in wanted} | set(missing)
+        bundles = self._writer.write(desired, {name_of(bundle): bundle for bundle in existing})
+        keep = {name_of(obj) for obj in desired} | set(missing)
         for bundle in bundles:
             if name_of(bundle) not in keep:
                 self._writer.remove(bundle, _policy(osdpl).volumes)
@@ -237,7 +236,6 @@ class DeploymentReconciler:
                 SERVICE_LABEL: bundle.service,
                 MANAGED_BY: MANAGED_BY_US,
             },
-            owner=Owner(API_VERSION, OSDPL.kind, meta["name"], meta["uid"]),
             annotations={REGION_RECONCILE_ANNOTATION: asked} if asked else {},
         )
 
@@ -248,29 +246,27 @@ class DeploymentReconciler:
         bundles = self._bundles(osdpl)
         for bundle in bundles:
             self._writer.remove(bundle, volumes)
-        if not bundles and not self._credentials_would_go(osdpl):
+        if not bundles and not self._credentials_have_to_go(osdpl):
             self._set_finalizers(osdpl, [])
             return None
         self._sum_up(osdpl, RegionObservation(bundles=bundles, deleting=True))
-        # No event tells when the last Secret is out.
+        # No event says when the last Secret is out.
         return self._resync if bundles else RETRY_SECONDS
 
-    def _credentials_would_go(self, osdpl: KubeObject) -> bool:
-        """Whether Secrets that are to stay still belong to the osdpl and would be collected with it.
+    def _credentials_have_to_go(self, osdpl: KubeObject) -> bool:
+        """Whether credentials that are to go are still there: nobody would remove them afterwards.
 
-        The secrets container takes them out of its ownership; where it is not deployed nobody put them in.
+        The secrets container does it; where it is not deployed nobody has made any.
         """
-        if "secrets" not in self._containers or credentials_policy(self._kube, osdpl) == "Delete":
+        if "secrets" not in self._containers or credentials_policy(self._kube, osdpl) == "Retain":
             return False
         meta = osdpl["metadata"]
-        # Credentials have the label of their service; what is exported of them may go with the region.
         ours = f"{DEPLOYMENT_LABEL}={meta['name']},{MANAGED_BY}={MANAGED_BY_US},{SERVICE_LABEL}"
         secrets = self._kube.list_metadata(SECRET, meta["namespace"], labels=ours)
-        owners = [owner for secret in secrets for owner in secret["metadata"].get("ownerReferences") or []]
-        return any(owner.get("uid") == meta["uid"] for owner in owners)
+        return any(is_credentials(secret["metadata"]) for secret in secrets)
 
-    def _set_finalizers(self, osdpl: KubeObject, wanted: list[str]) -> None:
-        apply_to_seen(self._kube, OSDPL, osdpl, manager=MANAGER, finalizers=wanted)
+    def _set_finalizers(self, osdpl: KubeObject, desired: list[str]) -> None:
+        apply_to_seen(self._kube, OSDPL, osdpl, manager=MANAGER, finalizers=desired)
 
     def _refuse_second(self, osdpl: KubeObject, managed: str) -> None:
         """Says why nothing happens. The object is not touched otherwise: no finalizer, no bundles."""

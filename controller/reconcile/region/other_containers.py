@@ -10,21 +10,41 @@ from controller.domain.api.names import WORK_AGE_ANNOTATION
 from controller.domain.region.facts import SilentContainers
 from controller.ports.kubernetes import LEASE, Kube, KubeObject
 from controller.ports.system import Clock
-from controller.reconcile.shared.lease import lease_name
+from controller.reconcile.shared.lease import LeaseTimes, lease_name
 
 log = logging.getLogger(__name__)
 
-# Seconds. A holder renews every 5 s; one that is started again is back within this, but for one that
-# Kubernetes holds back because it ends again and again.
-SILENT_AFTER = 60.0
 CHECK_SECONDS = 10.0
-# Looks further apart tell nothing of what was between them: while the API server is away nobody renews.
-FAR_APART = 30.0
-# Renewals that we see further apart than this are a container's that has died between them.
-GAP = 20.0
-# Who was silent is believed again after renewing for so long without a gap: one that ends again and again
-# renews before it has looked at anything.
-STEADY_FOR = 45.0
+
+
+@dataclass(frozen=True, slots=True)
+class SilenceTimes:
+    """Seconds, all from the `duration` of a Lease, which its holder renews three times within that.
+
+    `silent_after`: one that is started again is back within this, but for one that Kubernetes holds back
+    because it ends again and again. `far_apart`: passes further apart tell nothing of what was between
+    them: while the API server is away nobody renews. `gap`: renewals that we see further apart are a
+    container's that has died between them. `steady_for`: who was silent is believed again after renewing
+    for so long without a gap: one that ends again and again renews before it has looked at anything.
+    """
+
+    duration: int = LeaseTimes().duration
+
+    @property
+    def silent_after(self) -> float:
+        return 4.0 * self.duration
+
+    @property
+    def far_apart(self) -> float:
+        return 2.0 * self.duration
+
+    @property
+    def gap(self) -> float:
+        return self.duration / 3 + 1.5 * CHECK_SECONDS
+
+    @property
+    def steady_for(self) -> float:
+        return 3.0 * self.duration
 
 
 @dataclass
@@ -34,17 +54,18 @@ class _Heard:
 
     stamp: str
     since: float
+    times: SilenceTimes
     steady: float | None = None
     silent: bool = False
 
     def hear(self, stamp: str, stuck: bool, now: float) -> None:
         if stamp != self.stamp:
-            if self.steady is None or now - self.since > GAP:
+            if self.steady is None or now - self.since > self.times.gap:
                 self.steady = now
             self.stamp, self.since = stamp, now
         if stuck:
             self.steady, self.silent = None, True
-        elif now - self.since > SILENT_AFTER:
+        elif now - self.since > self.times.silent_after:
             self.silent = True
         elif self.is_steady:
             self.silent = False
@@ -56,7 +77,7 @@ class _Heard:
     @property
     def is_steady(self) -> bool:
         """Whether it was renewed for long enough, up to the last time that was seen."""
-        return self.steady is not None and self.since - self.steady >= STEADY_FOR
+        return self.steady is not None and self.since - self.steady >= self.times.steady_for
 
 
 class OtherContainers:
@@ -74,14 +95,16 @@ class OtherContainers:
         containers: Iterable[str],
         namespace: str,
         changed: Callable[[], None],
+        times: SilenceTimes = SilenceTimes(),
     ) -> None:
+        self._times = times
         self._kube = kube
         self._clock = clock
         self._containers = tuple(containers)
         self._namespace = namespace
         self._changed = changed
         self._heard: dict[str, _Heard] = {}
-        self._looked = clock.monotonic()
+        self._observed_at = clock.monotonic()
         self._silence = SilentContainers(unheard=frozenset(self._containers))
 
     def silence(self) -> SilentContainers:
@@ -92,10 +115,10 @@ class OtherContainers:
         """Reads the Leases; seconds until the next pass. Raises KubeError."""
         leases = {name: self._kube.get(LEASE, lease_name(name), self._namespace) for name in self._containers}
         now = self._clock.monotonic()
-        blind, self._looked = now - self._looked > FAR_APART, now
+        blind, self._observed_at = now - self._observed_at > self._times.far_apart, now
         for name, lease in leases.items():
             stamp = _stamp(lease)
-            known = self._heard.setdefault(name, _Heard(stamp, now))
+            known = self._heard.setdefault(name, _Heard(stamp, now, self._times))
             if blind:
                 known.begin_again(now)
             known.hear(stamp, _stuck(lease), now)

@@ -1,4 +1,4 @@
-"""What core writes into HelmBundles with mode Plan: the wish beside what is applied, until it is approved.
+"""What core writes into HelmBundles with mode Plan: the desired state beside the applied one.
 
 `spec.releases` of a bundle stays what was last allowed, and `spec.planned` is what is asked for next, in one
 object: an approval moves the one to the other in one write, and a process that dies anywhere leaves
@@ -25,7 +25,7 @@ from controller.reconcile.region.bundle_writer import name_of
 from controller.render.region import Region
 
 
-def desired_digests(wanted: Iterable[KubeObject], region: Region, charts: ChartSource) -> dict[str, str]:
+def desired_digests(desired: Iterable[KubeObject], region: Region, charts: ChartSource) -> dict[str, str]:
     """Digest of what is asked for of each bundle: its releases and the content of their charts.
 
     helmbundle says for which one it has planned. Raises ChartInvalid.
@@ -34,48 +34,48 @@ def desired_digests(wanted: Iterable[KubeObject], region: Region, charts: ChartS
         bundle.name: [charts.digest(release.spec.chart) for release in bundle.releases]
         for bundle in region.bundles
     }
-    return {name_of(obj): desired_digest(desired_of(obj["spec"]), content[name_of(obj)]) for obj in wanted}
+    return {name_of(obj): desired_digest(desired_of(obj["spec"]), content[name_of(obj)]) for obj in desired}
 
 
-def planned_object(wanted: KubeObject, current: KubeObject | None) -> KubeObject:
-    """The bundle as it is applied now, with the wish beside it if that differs."""
+def planned_object(desired: KubeObject, current: KubeObject | None) -> KubeObject:
+    """The bundle as it is applied now, with the desired state beside it if that differs."""
     if current is None:
-        nothing = {"mode": "Plan", "volumes": wanted["spec"]["volumes"], "releases": []}
-        return {**wanted, "spec": {**nothing, "planned": desired_of(wanted["spec"])}}
+        nothing = {"mode": "Plan", "volumes": desired["spec"]["volumes"], "releases": []}
+        return {**desired, "spec": {**nothing, "planned": desired_of(desired["spec"])}}
     spec = {"mode": "Plan", **desired_of(current["spec"])}
-    if desired_of(current["spec"]) != desired_of(wanted["spec"]):
-        spec["planned"] = desired_of(wanted["spec"])
-    return {**wanted, "spec": spec}
+    if desired_of(current["spec"]) != desired_of(desired["spec"]):
+        spec["planned"] = desired_of(desired["spec"])
+    return {**desired, "spec": spec}
 
 
 def leaving_object(current: KubeObject, volumes: str) -> KubeObject:
-    """A bundle that is no longer wanted, with the plan to take away all its releases."""
-    meta = {key: current["metadata"][key] for key in ("name", "namespace", "labels", "ownerReferences")}
+    """A bundle that is no longer desired, with the plan to take away all its releases."""
+    meta = {key: current["metadata"][key] for key in ("name", "namespace", "labels")}
     planned = {"volumes": volumes, "releases": []}
     spec = {"mode": "Plan", **desired_of(current["spec"]), "planned": planned}
     return {"apiVersion": current["apiVersion"], "kind": current["kind"], "metadata": meta, "spec": spec}
 
 
-def applied_object(wanted: KubeObject, current: KubeObject | None) -> KubeObject:
+def applied_object(desired: KubeObject, current: KubeObject | None) -> KubeObject:
     """The bundle as an approved plan wants it: Apply until all of it is there, then Plan again.
 
     Left with Apply it would also follow what nobody approved, such as other contents of its charts.
     """
-    return {**wanted, "spec": {**wanted["spec"], "mode": "Plan" if _rests(wanted, current) else "Apply"}}
+    return {**desired, "spec": {**desired["spec"], "mode": "Plan" if _rests(desired, current) else "Apply"}}
 
 
-def is_settled(wanted: KubeObject, current: KubeObject | None) -> bool:
-    """Whether the bundle is as wanted, and its own plan says that nothing is left to do."""
-    if current is None or not _has_spec_of(wanted, current) or current["spec"].get("mode") != "Plan":
+def is_settled(desired: KubeObject, current: KubeObject | None) -> bool:
+    """Whether the bundle is as desired, and its own plan says that nothing is left to do."""
+    if current is None or not _has_spec_of(desired, current) or current["spec"].get("mode") != "Plan":
         return False
     plan = _own_plan(current)
     return plan is not None and not plan.get("releases")
 
 
-def is_as_desired(wanted: KubeObjects, bundles: KubeObjects) -> bool:
-    """Whether the bundles are those that are wanted, and each asks of its releases what is asked of it."""
+def is_as_desired(desired: KubeObjects, bundles: KubeObjects) -> bool:
+    """Whether the bundles are those that are desired, and each asks of its releases what is asked of it."""
     there = {name_of(bundle): bundle for bundle in bundles}
-    asked = {name_of(obj): desired_of(obj["spec"]) for obj in wanted}
+    asked = {name_of(obj): desired_of(obj["spec"]) for obj in desired}
     return asked == {name: desired_of(bundle["spec"]) for name, bundle in there.items()}
 
 
@@ -85,7 +85,7 @@ def is_idle(bundle: KubeObject) -> bool:
 
 
 def region_plan(region: Region, digests: Mapping[str, str], bundles: KubeObjects) -> RegionPlan:
-    """The region's plan as far as its bundles have told their parts; `digests` as `desired_digests`."""
+    """The region's plan as far as its bundles have reported their parts; `digests` as `desired_digests`."""
     there = {name_of(bundle): bundle for bundle in bundles}
     desired_releases: dict[str, DesiredRelease] = {}
     for bundle in region.bundles:
@@ -114,7 +114,7 @@ def region_plan(region: Region, digests: Mapping[str, str], bundles: KubeObjects
 
 
 def renames(region: Region, bundles: KubeObjects) -> tuple[str, ...]:
-    """Warnings of DaemonSets that the region's wish renames, compared with what its bundles have now."""
+    """Warnings of DaemonSets that the desired state renames, compared with what its bundles have now."""
     specs = [applied_spec(bundle) for bundle in bundles]
     before: list[ReleaseSpec] = [release for spec in specs if spec for release in spec.releases]
     after = [release.spec for bundle in region.bundles for release in bundle.releases]
@@ -131,8 +131,8 @@ def applied_spec(bundle: KubeObject | None) -> BundleSpec | None:
         return None
 
 
-def _has_spec_of(wanted: KubeObject, current: KubeObject) -> bool:
-    return desired_of(current["spec"]) == desired_of(wanted["spec"]) and not current["spec"].get("planned")
+def _has_spec_of(desired: KubeObject, current: KubeObject) -> bool:
+    return desired_of(current["spec"]) == desired_of(desired["spec"]) and not current["spec"].get("planned")
 
 
 def _own_plan(bundle: KubeObject) -> Mapping[str, Any] | None:
@@ -141,8 +141,8 @@ def _own_plan(bundle: KubeObject) -> Mapping[str, Any] | None:
     return plan if plan.get("observedGeneration") == bundle["metadata"].get("generation") else None
 
 
-def _rests(wanted: KubeObject, current: KubeObject | None) -> bool:
-    if current is None or not _has_spec_of(wanted, current):
+def _rests(desired: KubeObject, current: KubeObject | None) -> bool:
+    if current is None or not _has_spec_of(desired, current):
         return False
     if current["spec"].get("mode") == "Plan":
         plan = _own_plan(current)
@@ -151,7 +151,7 @@ def _rests(wanted: KubeObject, current: KubeObject | None) -> bool:
     ready = find(status.get("conditions") or [], "Ready")
     # A suspended release is as it is to be, also one that failed: nobody waits for it.
     open_ = [one.get("reason") for one in status.get("releases") or [] if one.get("state") != "Deployed"]
-    held = ready.get("reason") == Reason.RELEASES_FAILING and set(open_) == {Reason.SUSPENDED}
-    there = ready.get("status") == "True" or ready.get("reason") == Reason.SUSPENDED or held
+    suspended = ready.get("reason") == Reason.RELEASES_FAILING and set(open_) == {Reason.SUSPENDED}
+    there = ready.get("status") == "True" or ready.get("reason") == Reason.SUSPENDED or suspended
     seen = ready.get("observedGeneration") == current["metadata"].get("generation")
     return bool(current["spec"].get("mode") == "Apply" and there and seen)

@@ -14,7 +14,7 @@ REQUESTS = ("reconcile", "force", "rollback")
 
 
 def last_attempt(release_entry: Mapping[str, Any]) -> Attempt | None:
-    """The attempt that a release's status entry tells of; None when there is none or it cannot be read."""
+    """The attempt that a release's status entry is about; None when there is none or it cannot be read."""
     entry = release_entry.get("lastAttempt") or {}
     try:
         finished = datetime.fromisoformat(str(entry["finished"])).timestamp()
@@ -27,6 +27,7 @@ def last_attempt(release_entry: Mapping[str, Any]) -> Attempt | None:
             unlocks=int(release_entry.get("unlocks") or 0),
             interrupted=bool(entry.get("interrupted")),
             lacks_right=bool(entry.get("lacksRight")),
+            taken=bool(entry.get("taken")),
         )
     except (KeyError, ValueError, TypeError):
         return None

@@ -9,6 +9,7 @@ from typing import Any
 
 from controller.domain.api.keys import BundleKey
 from controller.domain.api.object_meta import parse_meta
+from controller.domain.api.object_owner import made_by_bundle
 from controller.domain.api.reasons import NORMAL, Reason
 from controller.domain.releases.actions import MAKING, Action, NextAction
 from controller.domain.releases.bundle import BundleSpec, VolumePolicy
@@ -31,12 +32,12 @@ from controller.reconcile.releases.drift.watch import DriftWatch
 from controller.reconcile.releases.histories import ReleaseHistories
 from controller.reconcile.releases.hooks.progress import LASTS_AFTER, NO_HOOKS, HookProgress, ObservedHooks
 from controller.reconcile.releases.kept_claims import KeptClaims
-from controller.reconcile.releases.observe_bundle import ObservedBundle
+from controller.reconcile.releases.observe_bundle import ObservedBundle, PassResults
 from controller.reconcile.releases.observe_release import (
     ObservedRelease,
     as_recorded,
     observe_release,
-    want_release,
+    resolve_release,
 )
 from controller.reconcile.releases.planning.bundle_plan import BundlePlanner
 from controller.reconcile.releases.ports import BundleListeners, BundleSettings, ReleasePorts
@@ -82,9 +83,9 @@ class BundleReconciler:
         self._drift = drift
         self._report = BundleStatusWriter(ports.kube, ports.clock)
         self._sizes = ReleaseSizes(ports)
-        self._decisions = ReleaseDecisions(ports, drift, self._sizes, retry_cap=settings.retry_cap)
+        self._decisions = ReleaseDecisions(ports, drift, self._sizes, settings)
         self._actions = ReleaseActions(ports, hooks=hooks, drift=drift, history=settings.history)
-        self._planner = BundlePlanner(ports, sizes=self._sizes, keep=settings.resync)
+        self._planner = BundlePlanner(ports, settings, sizes=self._sizes)
         self._waiting = WaitingBundles()
         self._names: dict[BundleKey, frozenset[str]] = {}
         self._histories = ReleaseHistories(ports.records, ports.clock)
@@ -117,27 +118,28 @@ class BundleReconciler:
             volumes: VolumePolicy = "Delete" if _asks_to_delete_volumes(obj) else "Retain"
             bundle = Bundle(**vars(parse_meta(obj)), spec=BundleSpec((), volumes=volumes))
         if not bundle.deleting:
-            self._report.hold(obj)
+            self._report.ensure_finalizer(obj)
         # Taken before the records are read: an action that ends in between would make them look as if
         # its writer had died. Its end has this bundle looked at once more.
         busy = self._slots.busy()
         named = {name for one in bundle.spec.releases for name in (one.name, *one.depends_on)}
         histories = self._histories.read(namespace, name, named)
-        look = ObservedBundle(bundle, obj, histories, busy, SecretValues(self._ports.kube, namespace))
-        names = look.names()
+        observed = ObservedBundle(bundle, obj, histories, busy, SecretValues(self._ports.kube, namespace))
+        results = PassResults()
+        names = observed.names()
         for release in names:
-            self._reconcile_release(look, release)
+            self._reconcile_release(observed, results, release)
         self._keep_only(key, names)
-        waits_for.update(look.waits_for)
-        if bundle.deleting and not look.remaining:
+        waits_for.update(results.waits_for)
+        if bundle.deleting and not results.remaining:
             self._report.let_go(obj)
             self._keep_only(key, ())
             return None
-        if look.put_off:
-            self._report.write_halfway(obj, bundle, look.views, look.paused)
+        if results.put_off:
+            self._report.write_halfway(obj, bundle, results.views, observed.paused)
             return self._settings.resync
-        self._report.write(obj, bundle, look.views, look.paused, self._planner.plan(look))
-        return min([*look.again, self._settings.resync])
+        self._report.write(obj, bundle, results.views, observed.paused, self._planner.plan(observed, results))
+        return min([*results.again, self._settings.resync])
 
     def _keep_only(self, bundle: BundleKey, names: Iterable[str]) -> None:
         """Forgets what is remembered of releases that the bundle had, and has no longer."""
@@ -150,115 +152,125 @@ class BundleReconciler:
         else:
             self._names.pop(bundle, None)
 
-    def _reconcile_release(self, look: ObservedBundle, name: str) -> None:
+    def _reconcile_release(self, observed: ObservedBundle, results: PassResults, name: str) -> None:
         """Decides on one release, acts, and adds its view."""
-        release = self._observe(look, name)
-        key = look.key(name)
-        running, seen = look.busy.get(key), NO_HOOKS
-        if running is not None and running.request.bundle != look.bundle.name:
-            decision = owned_by(running.request.bundle)
+        release = self._observe(observed, name)
+        key = observed.key(name)
+        running, seen = observed.busy.get(key), NO_HOOKS
+        if running is not None and running.request.bundle != observed.bundle.name:
+            decision = owned_by(made_by_bundle(running.request.bundle))
             state = resting_state(decision, release)
             if release.resolved is None:
                 return
         elif running is not None:
-            seen = self._follow(look, release, running)
+            seen = self._follow(observed, results, release, running)
             if running.request.action == Action.CORRECT:
-                look.drifts[name] = self._drift.known(key, running.request.version)
+                results.drifts[name] = self._drift.known(key, running.request.version)
             else:
                 self._drift.leave(key)
             state, reason = _BEGUN[running.request.action]
             decision = NextAction(running.request.action, reason, seen.message, seen.again_after)
         else:
-            decision = self._decisions.decide(look, release)
-            state, decision = self._act(look, release, decision)
+            decision = self._decisions.decide(observed, results, release)
+            state, decision = self._act(observed, results, release, decision)
         if decision.reason == Reason.IN_SYNC:
             self._ports.measures.count(metrics.DIGEST_SKIPS, release=name)
         if decision.reason == Reason.GONE:
             self._drift.leave(key)
             return
-        ours = running is not None and running.request.bundle == look.bundle.name
-        look.remaining = look.remaining or bool(release.revisions) or ours
+        ours = running is not None and running.request.bundle == observed.bundle.name
+        results.remaining = results.remaining or bool(release.revisions) or ours
         if decision.again_after is not None:
-            look.again.append(decision.again_after)
-        look.waits_for.update(decision.waits_for)
+            results.again.append(decision.again_after)
+        results.waits_for.update(decision.waits_for)
         last = release.revisions[-1] if release.revisions else None
-        look.kept[name] = self._kept.observe(look.bundle.namespace, name, last, decision)
-        view = self._sizes.shown(look, release_view(look, release, decision, state, seen.hooks))
-        if name in look.put_off:
-            look.views.extend(as_before(look, view))
+        results.kept[name] = self._kept.observe(observed.bundle.namespace, name, last, decision)
+        view = self._sizes.shown(
+            observed, release_view(observed, results, release, decision, state, hooks=seen.hooks)
+        )
+        if name in results.put_off:
+            results.views.extend(as_before(observed, view))
             return
-        look.views.append(view)
-        report_drift(self._ports.events, look.obj, view, corrected=decision.action == Action.CORRECT)
+        results.views.append(view)
+        report_drift(self._ports.events, observed.obj, view, corrected=decision.action == Action.CORRECT)
 
-    def _observe(self, look: ObservedBundle, name: str) -> ObservedRelease:
-        spec = next((item for item in look.bundle.spec.releases if item.name == name), None)
-        wanted = None
-        if spec is not None and not look.bundle.deleting:
-            wanted = want_release(spec, look.secrets, self._ports.charts, self._ports.digest_key)
-        revisions = look.histories.get(name, ())
-        if wanted is not None:
-            wanted = as_recorded(wanted, revisions)
-        if wanted is None and revisions and revisions[-1].bundle != look.bundle.name:
+    def _observe(self, observed: ObservedBundle, name: str) -> ObservedRelease:
+        spec = next((item for item in observed.bundle.spec.releases if item.name == name), None)
+        desired = None
+        if spec is not None and not observed.bundle.deleting:
+            desired = resolve_release(spec, observed.secrets, self._ports.charts, self._ports.digest_key)
+        revisions = observed.histories.get(name, ())
+        if desired is not None:
+            desired = as_recorded(desired, revisions)
+        if desired is None and revisions and revisions[-1].bundle != observed.bundle.name:
             # It belongs to another bundle, or to nobody: not ours to take away.
             revisions = ()
         return observe_release(
             name,
             spec,
-            wanted=wanted,
+            desired=desired,
             revisions=revisions,
-            outcome=self._slots.outcome(look.key(name)),
-            bundle=look.obj,
+            outcome=self._slots.outcome(observed.key(name)),
+            bundle=observed.obj,
         )
 
     def _follow(
-        self, look: ObservedBundle, release: ObservedRelease, running: RunningAction
+        self,
+        observed: ObservedBundle,
+        results: PassResults,
+        release: ObservedRelease,
+        running: RunningAction,
     ) -> ObservedHooks:
         """What an action of ours is at; ends it when what it serves is not asked for any more, or not for
         so long."""
-        key = look.key(release.name)
-        wanted, suspended = release.resolved, look.suspended(release.name)
-        superseded = is_superseded(running, wanted, look.requests(release.name), suspended=suspended)
-        allowed = seconds_allowed(running, wanted, suspended=suspended)
+        key = observed.key(release.name)
+        desired, suspended = release.resolved, observed.suspended(release.name)
+        superseded = is_superseded(running, desired, observed.requests(release.name), suspended=suspended)
+        allowed = seconds_allowed(running, desired, suspended=suspended)
         left = running.started + allowed - self._ports.clock.now()
         if superseded:
             running.cancellation.cancel()
         elif allowed < running.timeout and left <= 0:
             running.cancellation.cancel(f"not done within {allowed:g} s, as its spec says by now")
         elif allowed < running.timeout:
-            look.again.append(left)
+            results.again.append(left)
         seen = self._hooks.observe(key, replace(running, shortened_to=allowed))
         for bundle in self._slots.note_waiting(key, seen.waiting):
             self._listeners.requeue(bundle)
         if running.cancellation.cancelled:
-            why = running.cancellation.overdue or "as something else is wanted now"
+            why = running.cancellation.overdue or "as something else is desired now"
             return ObservedHooks(seen.hooks, seen.waiting, f"is being ended, {why}")
         return seen
 
     def _act(
-        self, look: ObservedBundle, release: ObservedRelease, decision: NextAction
+        self,
+        observed: ObservedBundle,
+        results: PassResults,
+        release: ObservedRelease,
+        decision: NextAction,
     ) -> tuple[ReportedState, NextAction]:
         """Starts what was decided, if there is a slot for it; the state from now on, and why."""
         if decision.action not in _BEGUN:
             return resting_state(decision, release), decision
         resolved = release.resolved.resolved if release.resolved else None
-        secrets = resolved.secrets if resolved else look.secrets_of(release.name)
+        secrets = resolved.secrets if resolved else observed.secrets_of(release.name)
         self._listeners.learn(secrets)
-        request = _request(look, release, decision, secrets)
+        request = _request(observed, release, decision, secrets)
         running = RunningAction(request, self._ports.clock.now(), self._ports.helm.new_cancellation())
         started = self._slots.start(
             running,
             lambda: self._perform(running),
             crashed=lambda error: _crash(request, error, self._ports.clock.now()),
-            finished=lambda: self._ended(look, request),
+            finished=lambda: self._ended(observed, request),
         )
         if not started and self._slots.closed:
             # It waits for no slot, and nothing is to be said of what this process will not do.
-            look.put_off.add(release.name)
+            results.put_off.add(release.name)
             return resting_state(decision, release), decision
         if not started:
             refused = no_slot()
             return resting_state(refused, release), refused
-        # No watch tells what an action waits for that has no Job; one that is soon over is looked at then.
+        # No watch reports what an action waits for that has no Job; one that is soon over is looked at then.
         return _BEGUN[decision.action][0], replace(decision, again_after=LASTS_AFTER)
 
     def _perform(self, running: RunningAction) -> ActionOutcome:
@@ -274,7 +286,7 @@ class BundleReconciler:
             self._kept.forget(request.namespace)
             self._histories.acted_on(request.key, request.bundle)
 
-    def _ended(self, look: ObservedBundle, request: ActionRequest) -> None:
+    def _ended(self, observed: ObservedBundle, request: ActionRequest) -> None:
         if self._ports.helm.detached:
             log.error("an action of Helm does not end: this container ends, and the next one goes on")
             self._listeners.abandon()
@@ -286,7 +298,7 @@ class BundleReconciler:
         if outcome and request.action == Action.UNLOCK and not outcome.error:
             text = f"release {request.release}: revision {request.version} was cut off and is marked failed"
             reason = Reason.UNLOCKED
-            self._ports.events.emit(look.obj, type_=reason.event, reason=reason, message=text)
+            self._ports.events.emit(observed.obj, type_=reason.event, reason=reason, message=text)
         elif outcome and request.action == Action.CORRECT and not outcome.error and not outcome.done:
             return  # all was right again before it began
         elif outcome and request.action != Action.UNLOCK:
@@ -294,7 +306,7 @@ class BundleReconciler:
             ending = f"failed: {outcome.error}" if outcome.error else f"succeeded{_reported(outcome.done)}"
             text = f"{request.action} of release {request.release} {ending}"
             kind = NORMAL if outcome.superseded else reason.event
-            self._ports.events.emit(look.obj, type_=kind, reason=reason, message=text)
+            self._ports.events.emit(observed.obj, type_=kind, reason=reason, message=text)
 
 
 def _reported(done: str) -> str:
@@ -307,28 +319,28 @@ def _asks_to_delete_volumes(obj: Mapping[str, Any]) -> bool:
 
 
 def _request(
-    look: ObservedBundle, release: ObservedRelease, decision: NextAction, secrets: Iterable[str]
+    observed: ObservedBundle, release: ObservedRelease, decision: NextAction, secrets: Iterable[str]
 ) -> ActionRequest:
-    wanted, attempt = release.resolved, release.attempt
+    desired, attempt = release.resolved, release.attempt
     current = release.revisions[-1].version if release.revisions else 0
     making = decision.action in MAKING
-    digest = wanted.digest if wanted and (making or decision.action == Action.UNLOCK) else ""
+    digest = desired.digest if desired and (making or decision.action == Action.UNLOCK) else ""
     return ActionRequest(
         action=decision.action,
-        bundle=look.bundle.name,
+        bundle=observed.bundle.name,
         release=release.name,
-        namespace=look.bundle.namespace,
+        namespace=observed.bundle.namespace,
         version=current + 1 if making else current,
         digest=digest,
-        spec_digest=wanted.spec_digest if wanted and making else "",
-        spec=wanted.spec if wanted else None,
-        values=wanted.resolved.values if wanted and wanted.resolved else None,
+        spec_digest=desired.spec_digest if desired and making else "",
+        spec=desired.spec if desired else None,
+        values=desired.resolved.values if desired and desired.resolved else None,
         redactor=Redactor(secrets),
         failures=attempt.failures if attempt and attempt.digest == digest else 0,
         interrupted=bool(attempt and attempt.digest == digest and attempt.interrupted),
-        requests=look.requests(release.name),
-        volumes=look.bundle.spec.volumes,
-        skip_hooks=look.skips_hooks(release.name),
+        requests=observed.requests(release.name),
+        volumes=observed.bundle.spec.volumes,
+        skip_hooks=observed.skips_hooks(release.name),
         unlocks=attempt.unlocks if attempt else 0,
     )
 

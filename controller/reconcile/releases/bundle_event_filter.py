@@ -1,4 +1,4 @@
-"""Which events of HelmBundles are news: what we write into their status ourselves is none."""
+"""Which events of HelmBundles count: what we write into their status ourselves does not."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ class BundleStatusWriter:
         self._kube = kube
         self._clock = clock
 
-    def hold(self, obj: Mapping[str, Any]) -> None:
+    def ensure_finalizer(self, obj: Mapping[str, Any]) -> None:
         """Keeps the object from vanishing before its releases are gone."""
         if FINALIZER not in (obj["metadata"].get("finalizers") or []):
             self._set_finalizers(obj, [FINALIZER])
@@ -45,12 +45,12 @@ class BundleStatusWriter:
     def write_invalid(self, obj: Mapping[str, Any], error: SpecInvalid, generation: int) -> None:
         """Reports what is wrong; the releases keep the entries they have, as nothing touches them."""
         text = str(error)
-        wanted = [
+        desired = [
             Condition("Ready", "False", Reason.SPEC_INVALID, text, generation),
             Condition("Stalled", "True", Reason.SPEC_INVALID, "edit the spec as Ready says", generation),
             paused_condition((), generation, _paused(obj)),
         ]
-        self._apply_status(obj, wanted, list((obj.get("status") or {}).get("releases") or []), generation)
+        self._apply_status(obj, desired, list((obj.get("status") or {}).get("releases") or []), generation)
 
     def write(
         self,
@@ -80,8 +80,8 @@ class BundleStatusWriter:
         conditions = bundle_conditions(views, seen, deleting=bundle.deleting, paused=paused)
         self._apply_status(obj, conditions, release_entries(views), seen, status.get("plan"))
 
-    def _set_finalizers(self, obj: Mapping[str, Any], wanted: list[str]) -> None:
-        apply_to_seen(self._kube, HELMBUNDLE, obj, manager=MANAGER, finalizers=wanted)
+    def _set_finalizers(self, obj: Mapping[str, Any], desired: list[str]) -> None:
+        apply_to_seen(self._kube, HELMBUNDLE, obj, manager=MANAGER, finalizers=desired)
 
     def _apply_status(
         self,

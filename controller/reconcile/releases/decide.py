@@ -12,19 +12,19 @@ from controller.domain.releases.gates import gates
 from controller.domain.releases.next_action import next_action
 from controller.domain.releases.release_state import release_state
 from controller.domain.releases.situation import OpenHook, ReleaseSituation
-from controller.ports.helm import Revision
 from controller.ports.kubernetes import HELMBUNDLE
 from controller.reconcile.releases.drift.index import Followed
 from controller.reconcile.releases.drift.watch import DriftWatch
 from controller.reconcile.releases.hooks.running_hooks import find_running_hook
-from controller.reconcile.releases.observe_bundle import ObservedBundle
+from controller.reconcile.releases.observe_bundle import ObservedBundle, PassResults
 from controller.reconcile.releases.observe_release import (
     ObservedRelease,
     is_deployed,
     recorded,
     steady_jitter,
 )
-from controller.reconcile.releases.ports import ReleasePorts
+from controller.reconcile.releases.ports import BundleSettings, ReleasePorts
+from controller.reconcile.releases.release_owner import ReleaseOwners
 from controller.reconcile.releases.release_sizes import ReleaseSizes
 
 _RESTING = (
@@ -44,84 +44,93 @@ class ReleaseDecisions:
     """What a pass cannot tell from its own bundle alone is asked of the other bundles here."""
 
     def __init__(
-        self, ports: ReleasePorts, drift: DriftWatch, sizes: ReleaseSizes, *, retry_cap: float
+        self, ports: ReleasePorts, drift: DriftWatch, sizes: ReleaseSizes, settings: BundleSettings
     ) -> None:
         self._kube = ports.kube
         self._records = ports.records
         self._clock = ports.clock
         self._drift = drift
         self._sizes = sizes
-        self._retry_cap = retry_cap
+        self._retry_cap = settings.retry_cap
+        self._owners = ReleaseOwners(ports.kube, settings.reserved)
 
-    def decide(self, look: ObservedBundle, release: ObservedRelease) -> NextAction:
+    def decide(self, observed: ObservedBundle, results: PassResults, release: ObservedRelease) -> NextAction:
         """The next step for the release: what its state asks for, unless a gate holds it back.
 
         Raises KubeError when other bundles cannot be read.
         """
-        situation = self._situation(look, release)
+        situation = self._situation(observed, results, release)
         decision = next_action(release_state(situation), gates(situation))
-        self._follow_drift(look, release, decision, planning=situation.planning)
+        self._follow_drift(observed, release, decision, planning=situation.planning)
         return _with_obstacle(decision, release)
 
-    def _situation(self, look: ObservedBundle, release: ObservedRelease) -> ReleaseSituation:
+    def _situation(
+        self, observed: ObservedBundle, results: PassResults, release: ObservedRelease
+    ) -> ReleaseSituation:
         """All that the decision depends on. Other objects are read only where they may count."""
-        wanted, spec = release.resolved, release.spec
+        desired, spec = release.resolved, release.spec
         situation = ReleaseSituation(
-            desired=wanted.digest if wanted else None,
+            desired=desired.digest if desired else None,
             recorded=recorded(release.revisions),
             attempt=release.attempt,
             now=self._clock.now(),
             jitter=steady_jitter(release.name, release.attempt),
-            suspended=look.suspended(release.name),
-            obstacle=wanted.obstacle if wanted else None,
-            requests=look.requests(release.name),
-            planning=look.bundle.spec.mode == "Plan" and not look.bundle.deleting,
+            suspended=observed.suspended(release.name),
+            obstacle=desired.obstacle if desired else None,
+            requests=observed.requests(release.name),
+            planning=observed.bundle.spec.mode == "Plan" and not observed.bundle.deleting,
             retry_cap=self._retry_cap,
             foreign_grace=_foreign_grace(release),
             drift_mode=spec.drift if spec else "Ignore",
-            too_large=lambda: self._sizes.too_large(look, release),
+            too_large=lambda: self._sizes.too_large(observed, release),
         )
         if situation.suspended:
             return situation
-        owner = self._other_owner(look, release.revisions) if wanted is not None else ""
+        owner = ""
+        if desired is not None:
+            owner = self._owners.of_another(observed, release.name, release.revisions)
         if owner:
             return replace(situation, owner=owner)
         unmet: tuple[str, ...] = ()
-        if spec is not None and wanted is not None:
-            unmet = tuple(name for name in spec.depends_on if not is_deployed(look.histories.get(name, ())))
+        if spec is not None and desired is not None:
+            unmet = tuple(
+                name for name in spec.depends_on if not is_deployed(observed.histories.get(name, ()))
+            )
         dependents: tuple[str, ...] = ()
-        if wanted is None and release.revisions:
-            dependents = self._dependents(look, release.name)
-        look.drifts[release.name] = self._known_drift(look, release)
+        if desired is None and release.revisions:
+            dependents = self._dependents(observed, release.name)
+        results.drifts[release.name] = self._known_drift(observed, release)
         return replace(
             situation,
             unmet=unmet,
             dependents=dependents,
-            open_hook=self._open_hook(look, release),
-            drift=look.drifts[release.name],
+            open_hook=self._open_hook(observed, release),
+            drift=results.drifts[release.name],
         )
 
-    def _open_hook(self, look: ObservedBundle, release: ObservedRelease) -> OpenHook | None:
-        """What the last attempt has left at work on what is wanted still."""
-        spec, wanted, attempt = release.spec, release.resolved, release.attempt
+    def _open_hook(self, observed: ObservedBundle, release: ObservedRelease) -> OpenHook | None:
+        """What the last attempt has left at work on what is desired still."""
+        spec, desired, attempt = release.spec, release.resolved, release.attempt
         last = release.revisions[-1] if release.revisions else None
-        if spec is None or wanted is None or attempt is None or last is None or not attempt.interrupted:
+        if spec is None or desired is None or attempt is None or last is None or not attempt.interrupted:
             return None
-        if not (last.ours and last.status == "failed" and last.digest == attempt.digest == wanted.digest):
+        if not (last.ours and last.status == "failed" and last.digest == attempt.digest == desired.digest):
             return None
-        return find_running_hook(self._kube, self._records, look.key(release.name), last, float(spec.timeout))
+        return find_running_hook(
+            self._kube, self._records, observed.key(release.name), last, float(spec.timeout)
+        )
 
-    def _known_drift(self, look: ObservedBundle, release: ObservedRelease) -> Drift:
+    def _known_drift(self, observed: ObservedBundle, release: ObservedRelease) -> Drift:
         spec, revisions = release.spec, release.revisions
         if spec is None or spec.drift == "Ignore" or not revisions:
             return NO_DRIFT
-        return self._drift.known(look.key(release.name), revisions[-1].version)
+        return self._drift.known(observed.key(release.name), revisions[-1].version)
 
     def _follow_drift(
-        self, look: ObservedBundle, release: ObservedRelease, decision: NextAction, *, planning: bool
+        self, observed: ObservedBundle, release: ObservedRelease, decision: NextAction, *, planning: bool
     ) -> None:
         """Has the objects of a release looked after that is deployed and to stay as it is."""
-        key, spec = look.key(release.name), release.spec
+        key, spec = observed.key(release.name), release.spec
         last = release.revisions[-1] if release.revisions else None
         failed = release.attempt is not None and release.attempt.action == Action.CORRECT
         obstacle = release.resolved.obstacle if release.resolved else None
@@ -136,31 +145,24 @@ class ReleaseDecisions:
         if not rests or last is None or spec is None or spec.drift == "Ignore":
             self._drift.leave(key)
             return
-        bundle = (look.bundle.namespace, look.bundle.name)
-        asked = look.requests(release.name).reconcile
+        bundle = (observed.bundle.namespace, observed.bundle.name)
+        asked = observed.requests(release.name).reconcile
         self._drift.follow(key, Followed(bundle, last.version, spec.drift_ignore, asked))
 
-    def _other_owner(self, look: ObservedBundle, revisions: tuple[Revision, ...]) -> str:
-        """Another living bundle that the release belongs to, empty when there is none."""
-        owner = revisions[-1].bundle if revisions else ""
-        if owner in ("", look.bundle.name):
-            return ""
-        return owner if self._kube.get(HELMBUNDLE, owner, look.bundle.namespace) is not None else ""
-
-    def _dependents(self, look: ObservedBundle, release: str) -> tuple[str, ...]:
+    def _dependents(self, observed: ObservedBundle, release: str) -> tuple[str, ...]:
         """Installed releases of the namespace, of any bundle, whose spec depends on this one.
 
         Those that this one itself depends on do not count: in a circle nothing could ever go.
         """
         needs: dict[str, set[str]] = {}
-        for obj in self._kube.list(HELMBUNDLE, look.bundle.namespace):
+        for obj in self._kube.list(HELMBUNDLE, observed.bundle.namespace):
             for other in (obj.get("spec") or {}).get("releases") or []:
                 needs.setdefault(str(other.get("name")), set()).update(other.get("dependsOn") or [])
         below = _reachable(needs, release)
         found = {name for name, needed in needs.items() if release in needed} - below
         if not found:
             return ()
-        installed = self._records.observe(look.bundle.namespace, releases=found)
+        installed = self._records.observe(observed.bundle.namespace, releases=found)
         return tuple(sorted(name for name in found if installed.get(name)))
 
 
@@ -176,7 +178,7 @@ def _with_obstacle(decision: NextAction, release: ObservedRelease) -> NextAction
     obstacle = release.resolved.obstacle if release.resolved else None
     if obstacle is None or decision.reason != Reason.IN_SYNC:
         return decision
-    text = f"as its spec asks for, as far as can be told: {obstacle.message}"
+    text = f"as its spec asks for, as far as is known: {obstacle.message}"
     return replace(decision, message=text, again_after=obstacle.again_after)
 
 

@@ -1,4 +1,4 @@
-"""Helm's records, as looks need them: read for each pass, or for many looks at once when they come in crowds.
+"""Helm's records, as passes need them: read for each pass, or for many at once when they come in crowds.
 
 After a start every bundle is looked at, and a read for each would take longer than all else together.
 """
@@ -16,7 +16,7 @@ from controller.ports.system import Clock
 
 Histories = Mapping[str, tuple[Revision, ...]]
 
-# Seconds for which what was read at once serves other looks. Someone else's Helm is seen that much later.
+# Seconds for which what was read at once serves other passes. Someone else's Helm is seen that much later.
 SHARED_FOR = 1.0
 # Longer than any read can take: what it began with must still be known when it ends.
 FORGOTTEN_AFTER = 600.0
@@ -39,7 +39,7 @@ class ReleaseHistories:
         self._clock = clock
         self._lock = threading.Lock()
         self._reading = threading.Lock()
-        self._looks: deque[float] = deque(maxlen=CROWD)
+        self._recent_reads: deque[float] = deque(maxlen=CROWD)
         self._shared: _Shared | None = None
         self._acted: dict[tuple[ReleaseKey, str], float] = {}
 
@@ -63,8 +63,8 @@ class ReleaseHistories:
     def _crowded(self) -> bool:
         with self._lock:
             now = self._clock.monotonic()
-            self._looks.append(now)
-            return len(self._looks) == CROWD and now - self._looks[0] <= SHARED_FOR
+            self._recent_reads.append(now)
+            return len(self._recent_reads) == CROWD and now - self._recent_reads[0] <= SHARED_FOR
 
     def _share(self, namespace: str) -> _Shared:
         with self._reading:

@@ -1,4 +1,4 @@
-"""Which claims are kept of releases, as a bundle's status tells it."""
+"""Which claims are kept of releases, as a bundle's status reports it."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ class ReleaseManifests:
         self._records = records
         self._namespace = namespace
         # By release: what was last said of it, and the revisions that count since.
-        self._standing: dict[str, tuple[Release, tuple[int, ...]]] = {}
+        self._current: dict[str, tuple[Release, tuple[int, ...]]] = {}
         # By release and revision; None for one whose record cannot be read.
         self._known: dict[tuple[str, int], Manifest | None] = {}
 
@@ -37,7 +37,7 @@ class ReleaseManifests:
         """
         self._read(releases, again)
         result = {}
-        for name, (_, revisions) in self._standing.items():
+        for name, (_, revisions) in self._current.items():
             manifests = [self._manifest(name, revision) for revision in revisions]
             known = [one for one in manifests if one is not None]
             if known and len(known) == len(manifests):
@@ -45,21 +45,21 @@ class ReleaseManifests:
         return result
 
     def _read(self, releases: Mapping[str, Release], again: bool) -> None:
-        before, self._standing = self._standing, {}
+        before, self._current = self._current, {}
         changed = []
         for name, release in releases.items():
-            said, revisions = before.get(name, (None, ()))
-            if said == release and (release.deployed or not again):
-                self._standing[name] = release, revisions
+            known, revisions = before.get(name, (None, ()))
+            if known == release and (release.deployed or not again):
+                self._current[name] = release, revisions
             elif release.deployed and release.revision:
-                self._standing[name] = release, (release.revision,)
+                self._current[name] = release, (release.revision,)
             elif release.revision:
                 changed.append(release)
         names = [release.name for release in changed]
         histories = self._records.observe(self._namespace, releases=names) if names else {}
         for release in changed:
-            self._standing[release.name] = release, _counting(histories.get(release.name, ()))
-        counting = {(name, one) for name, (_, revisions) in self._standing.items() for one in revisions}
+            self._current[release.name] = release, _counting(histories.get(release.name, ()))
+        counting = {(name, one) for name, (_, revisions) in self._current.items() for one in revisions}
         for gone in self._known.keys() - counting:
             del self._known[gone]
 

@@ -61,7 +61,7 @@ def observe_release(
     name: str,
     spec: ReleaseSpec | None,
     *,
-    wanted: ResolvedRelease | None,
+    desired: ResolvedRelease | None,
     revisions: tuple[Revision, ...],
     outcome: ActionOutcome | None,
     bundle: Mapping[str, Any],
@@ -73,7 +73,7 @@ def observe_release(
     return ObservedRelease(
         name=name,
         spec=spec,
-        resolved=wanted,
+        resolved=desired,
         revisions=revisions,
         attempt=outcome.attempt if outcome else last_attempt(entry),
         attempt_entry=attempt,
@@ -81,12 +81,13 @@ def observe_release(
     )
 
 
-def want_release(
+def resolve_release(
     spec: ReleaseSpec, secrets: SecretValues, charts: ChartSource, digest_key: Callable[[], bytes]
 ) -> ResolvedRelease:
     """The release with its secrets resolved and its digest, or what stands in the way."""
     try:
-        resolved = resolve(spec.values, secrets.lookup, release=spec.name)
+        upstream = bool(spec.chart.repository)
+        resolved = resolve(spec.values, secrets.lookup, release=spec.name, upstream=upstream)
     except SecretMissing as error:
         return ResolvedRelease(spec, obstacle=_obstacle(Reason.SECRET_MISSING, error))
     except SpecInvalid as error:
@@ -112,14 +113,14 @@ def _spec_digest(spec: ReleaseSpec, resolved: ResolvedValues, key: bytes) -> str
     return spec_digest(spec.chart, resolved.values, key)[:DIGEST_LENGTH]
 
 
-def as_recorded(wanted: ResolvedRelease, revisions: tuple[Revision, ...]) -> ResolvedRelease:
+def as_recorded(desired: ResolvedRelease, revisions: tuple[Revision, ...]) -> ResolvedRelease:
     """Where the chart cannot be had, its digest is that of the last revision, if that was made for this
     very spec: a version of a chart does not change in its repository."""
     last = revisions[-1] if revisions else None
-    known = last is not None and last.ours and last.spec_digest == wanted.spec_digest
-    if wanted.digest or not wanted.spec_digest or last is None or not known:
-        return wanted
-    return replace(wanted, digest=last.held or last.digest)
+    known = last is not None and last.ours and last.spec_digest == desired.spec_digest
+    if desired.digest or not desired.spec_digest or last is None or not known:
+        return desired
+    return replace(desired, digest=last.desired_at_rollback or last.digest)
 
 
 def is_deployed(revisions: tuple[Revision, ...]) -> bool:
@@ -141,7 +142,7 @@ def recorded(revisions: tuple[Revision, ...]) -> Recorded | None:
         forced=marks_in(one.forced for one in revisions),
         asked=marks_in(one.asked for one in revisions),
         rolled_back_to=last.rolled_back_to,
-        held=last.held,
+        desired_at_rollback=last.desired_at_rollback,
         removing=last.removing,
     )
 
@@ -180,4 +181,5 @@ def _attempt_of(outcome: ActionOutcome) -> dict[str, Any]:
         requests=attempt.requests,
         interrupted=attempt.interrupted,
         lacks_right=attempt.lacks_right,
+        taken=attempt.taken,
     )

@@ -1,11 +1,11 @@
-"""What the reconciler of bundles is given: its ports, its settings, and whom it tells."""
+"""What the reconciler of bundles is given: its ports, its settings, and whom it notifies."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from controller.domain.api.keys import BundleKey
+from controller.domain.api.keys import BundleKey, ReleaseKey
 from controller.domain.shared import backoff
 from controller.ports.charts import ChartSource
 from controller.ports.helm import HelmClient, ReleaseRecords
@@ -31,22 +31,24 @@ class ReleasePorts:
 @dataclass(frozen=True)
 class BundleSettings:
     """`resync`: seconds until a bundle is looked at again though nothing was announced. `history`: revisions
-    that Helm keeps of a release. `retry_cap`: the longest pause between tries of what fails, in seconds."""
+    that Helm keeps of a release. `retry_cap`: the longest pause between tries of what fails, in seconds.
+    `reserved` is the release that the controller itself was installed as, None where that is not known."""
 
     resync: float
     history: int = 5
     retry_cap: float = backoff.CAP
+    reserved: ReleaseKey | None = None
 
 
 @dataclass(frozen=True)
 class BundleListeners:
-    """Whom the reconciler of bundles tells what.
+    """Whom the reconciler of bundles notifies of what.
 
     `requeue(key)` has another bundle looked at: an ended action may be what others wait for.
     `note_end(key)` has a bundle looked at whose action has ended, also by a container that is told to stop:
     how it ended is in no status yet.
-    `learn(texts)` tells the log which secrets must not be in it. `abandon()` ends the process when a
-    Helm action outlived its end and cannot be told what it may still write.
+    `learn(texts)` gives the log which secrets must not be in it. `abandon()` ends the process when a
+    Helm action outlived its end, and nobody knows what it may still write.
     """
 
     requeue: Callable[[BundleKey], None]

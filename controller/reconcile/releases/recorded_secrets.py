@@ -45,7 +45,7 @@ class RecordedSecrets:
             # No such revision, or one that nobody can read: no action can have had its values.
             return request.redactor
         # Which values were references is not recorded, and their Secrets may be gone: any may be a secret,
-        # also one that a ConfigMap of the chart quotes. But what has such a name is told by it.
+        # also one that a ConfigMap of the chart quotes. But what has such a name is recognized by it.
         objects = (*rendered.manifest, *rendered.hooks)
         kept = given & SecretValues(self._kube, namespace).of_no_release()
         images = {text for obj in objects for text in _images(obj)}

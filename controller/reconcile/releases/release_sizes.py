@@ -1,4 +1,4 @@
-"""The sizes of releases: told before Helm is asked to write what the API server would refuse."""
+"""The sizes of releases: reported before Helm is asked to write what the API server would refuse."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from controller.reconcile.releases.observe_bundle import ObservedBundle
 from controller.reconcile.releases.observe_release import ObservedRelease
 from controller.reconcile.releases.ports import ReleasePorts
 
-# What runs, what is wanted, and what was wanted before that.
+# What runs, what is desired, and what was desired before that.
 _REMEMBERED = 3
 
 
@@ -30,32 +30,32 @@ class ReleaseSizes:
         self._events = ports.events
         self._known: dict[ReleaseKey, dict[str, int]] = {}
 
-    def too_large(self, look: ObservedBundle, release: ObservedRelease) -> str:
-        """Why the record of the release as it is wanted could not be stored; empty when it can be, or
-        when nobody can tell."""
-        wanted = release.resolved
-        if wanted is None or wanted.resolved is None or not wanted.digest:
+    def too_large(self, observed: ObservedBundle, release: ObservedRelease) -> str:
+        """Why the record of the release as desired could not be stored; empty when it can be, or
+        when nobody knows."""
+        desired = release.resolved
+        if desired is None or desired.resolved is None or not desired.digest:
             return ""
-        known = self._known.setdefault(look.key(release.name), {})
-        if wanted.digest not in known:
-            octets = self._estimate(look, wanted.spec, wanted.resolved)
+        known = self._known.setdefault(observed.key(release.name), {})
+        if desired.digest not in known:
+            octets = self._estimate(observed, desired.spec, desired.resolved)
             if octets is None:
                 return ""
             while len(known) >= _REMEMBERED:
                 known.pop(next(iter(known)))
-            known[wanted.digest] = octets
-            self._report(look, release.name, octets)
-        return too_large(known[wanted.digest])
+            known[desired.digest] = octets
+            self._report(observed, release.name, octets)
+        return too_large(known[desired.digest])
 
     def forget(self, key: ReleaseKey) -> None:
         """The release is gone."""
         self._known.pop(key, None)
 
-    def shown(self, look: ObservedBundle, view: ReleaseView) -> ReleaseView:
+    def shown(self, observed: ObservedBundle, view: ReleaseView) -> ReleaseView:
         """The view with the size of the revision that it shows, if that is known."""
-        octets = self._known.get(look.key(view.name), {}).get(view.digest, 0)
+        octets = self._known.get(observed.key(view.name), {}).get(view.digest, 0)
         if not octets:
-            entries = (look.obj.get("status") or {}).get("releases") or []
+            entries = (observed.obj.get("status") or {}).get("releases") or []
             empty: dict[str, Any] = {}
             before = next((one for one in entries if one.get("name") == view.name), empty)
             octets = int(before.get("bytes") or 0) if before.get("valuesDigest") == view.digest else 0
@@ -66,20 +66,20 @@ class ReleaseSizes:
         files, defaults = self._charts.files(spec.chart), self._charts.defaults(spec.chart)
         return release_octets(files, defaults, values.values, rendered.text)
 
-    def _estimate(self, look: ObservedBundle, spec: ReleaseSpec, values: ResolvedValues) -> int | None:
+    def _estimate(self, observed: ObservedBundle, spec: ReleaseSpec, values: ResolvedValues) -> int | None:
         """None when it cannot be rendered now: the action itself will tell why."""
-        namespace = look.bundle.namespace
+        namespace = observed.bundle.namespace
         try:
             request = HelmRequest(spec.name, namespace, self._charts.locate(spec.chart), values.values)
             return self.of_rendered(spec, values, self._helm.render(request))
         except (ChartInvalid, HelmFailed):
             return None
 
-    def _report(self, look: ObservedBundle, name: str, octets: int) -> None:
+    def _report(self, observed: ObservedBundle, name: str, octets: int) -> None:
         for reason, text in (
             (Reason.RELEASE_TOO_LARGE, too_large(octets)),
             (Reason.RELEASE_LARGE, nearly_too_large(octets)),
         ):
             if text:
                 message = f"release {name}: {text}"
-                self._events.emit(look.obj, type_=reason.event, reason=reason, message=message)
+                self._events.emit(observed.obj, type_=reason.event, reason=reason, message=message)

@@ -9,7 +9,7 @@ from controller.domain.api.reasons import Reason, known_reason
 from controller.domain.releases.actions import Action, NextAction
 from controller.domain.releases.bundle_status import ReleaseView, ReportedState
 from controller.domain.releases.hooks import HookView
-from controller.reconcile.releases.observe_bundle import ObservedBundle
+from controller.reconcile.releases.observe_bundle import ObservedBundle, PassResults
 from controller.reconcile.releases.observe_release import ObservedRelease
 
 
@@ -21,10 +21,10 @@ def resting_state(decision: NextAction, release: ObservedRelease) -> ReportedSta
     if decision.reason in (Reason.SUSPENDED, Reason.ROLLED_BACK):
         # Suspended as it should be is deployed all the same; otherwise nobody knows what it lacks.
         last = revisions[-1] if revisions else None
-        as_wanted = last and release.resolved and last.digest == release.resolved.digest and last.ours
-        if as_wanted and last and last.status == "deployed":
+        as_desired = last and release.resolved and last.digest == release.resolved.digest and last.ours
+        if as_desired and last and last.status == "deployed":
             return ReportedState.DEPLOYED
-        # Whoever suspends it to look into a failure must still be told of that.
+        # Whoever suspends it to look into a failure must still see that.
         failed = last is not None and last.status == "failed"
         return ReportedState.FAILED if failed else ReportedState.SUSPENDED
     if decision.action == Action.NOTHING or decision.reason == Reason.DRIFT_RECURS:
@@ -35,6 +35,7 @@ def resting_state(decision: NextAction, release: ObservedRelease) -> ReportedSta
         Reason.CHART_INVALID,
         Reason.CHART_NOT_FOUND,
         Reason.CHART_UNTRUSTED,
+        Reason.OBJECT_NAME_TAKEN,
         Reason.REPOSITORY_DENIED,
         Reason.REPOSITORY_UNTRUSTED,
         Reason.RELEASE_NAME_TAKEN,
@@ -44,16 +45,18 @@ def resting_state(decision: NextAction, release: ObservedRelease) -> ReportedSta
     if decision.reason in failing or (revisions and revisions[-1].status == "failed"):
         return ReportedState.FAILED
     if decision.reason == Reason.REPOSITORY_UNAVAILABLE and not revisions:
-        # What is deployed goes on running without its repository, and may well be as wanted.
+        # What is deployed goes on running without its repository, and may well be as desired.
         return ReportedState.FAILED
     return ReportedState.WAITING
 
 
 def release_view(
-    look: ObservedBundle,
+    observed: ObservedBundle,
+    results: PassResults,
     release: ObservedRelease,
     decision: NextAction,
     state: ReportedState,
+    *,
     hooks: Sequence[HookView],
 ) -> ReleaseView:
     """The release as its bundle's status shows it from now on. `hooks` are those of a running action."""
@@ -64,7 +67,7 @@ def release_view(
         message = f"{error} ({message})" if message else error
     return ReleaseView(
         name=release.name,
-        namespace=look.bundle.namespace,
+        namespace=observed.bundle.namespace,
         state=state,
         reason=decision.reason,
         message=message,
@@ -74,18 +77,18 @@ def release_view(
         last_attempt=release.attempt_entry,
         unlocks=release.attempt.unlocks if release.attempt else 0,
         hooks=[hook.entry() for hook in hooks] or release.hook_entries,
-        drift=look.drifts[release.name].entries() if release.name in look.drifts else (),
-        kept=look.kept.get(release.name, ()),
+        drift=results.drifts[release.name].entries() if release.name in results.drifts else (),
+        kept=results.kept.get(release.name, ()),
     )
 
 
-def as_before(look: ObservedBundle, view: ReleaseView) -> tuple[ReleaseView, ...]:
+def as_before(observed: ObservedBundle, view: ReleaseView) -> tuple[ReleaseView, ...]:
     """The view of a release that is put off: its state, reason, message and drift as the status has them.
 
     What is known besides, such as how its last action ended, is as in `view`. Nothing when the status does
     not have the release yet: whoever takes it up says what becomes of it.
     """
-    known = (look.obj.get("status") or {}).get("releases") or []
+    known = (observed.obj.get("status") or {}).get("releases") or []
     entry = next((one for one in known if one.get("name") == view.name), None)
     if entry is None:
         return ()

@@ -1,4 +1,4 @@
-"""Which bundles wait for releases of others: to them, and to no others, the end of an action is news."""
+"""Which bundles wait for releases of others: at the end of an action these are reconciled, and no others."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class WaitingBundles:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._looked_at: dict[BundleKey, int] = {}
+        self._in_pass: dict[BundleKey, int] = {}
         self._waits: dict[BundleKey, frozenset[str]] = {}
 
     @contextmanager
@@ -29,14 +29,14 @@ class WaitingBundles:
         """
         found: set[str] = set()
         with self._lock:
-            self._looked_at[bundle] = self._looked_at.get(bundle, 0) + 1
+            self._in_pass[bundle] = self._in_pass.get(bundle, 0) + 1
         try:
             yield found
         finally:
             with self._lock:
-                self._looked_at[bundle] -= 1
-                if not self._looked_at[bundle]:
-                    del self._looked_at[bundle]
+                self._in_pass[bundle] -= 1
+                if not self._in_pass[bundle]:
+                    del self._in_pass[bundle]
                 if found:
                     self._waits[bundle] = frozenset(found)
                 else:
@@ -46,4 +46,4 @@ class WaitingBundles:
         """The bundles that the end of an action on the release concerns."""
         with self._lock:
             waiting = {key for key, names in self._waits.items() if release in names}
-            return {key for key in waiting | self._looked_at.keys() if key[0] == namespace}
+            return {key for key in waiting | self._in_pass.keys() if key[0] == namespace}

@@ -13,7 +13,7 @@ from controller.errors import (
     RepositoryUntrusted,
 )
 
-# A chart or a Secret that is missing is looked for again after this many seconds: nothing tells us when
+# A chart or a Secret that is missing is looked for again after this many seconds: no event says when
 # it comes.
 RETRY_SECONDS = 2.0
 # A repository that rests is not asked at such a pass, but a Secret that was corrected meanwhile is seen.

@@ -15,7 +15,7 @@ from controller.ports.openstack import Cloud, Clouds
 from controller.ports.system import Clock
 
 # In one pass nothing more is begun after so many seconds, and what was begun has a while to come to its end:
-# one server is asked after and acted upon where the lists alone took the time, or no look would get anywhere.
+# one server is asked after and acted upon where the lists alone took the time, or no pass would get anywhere.
 # Lists that are not complete when the grace is over are not known.
 OBSERVE_WITHIN, OBSERVE_GRACE = 40.0, 20.0
 # So many seconds more for the first step of a host, which is a read and a write: lists that just came in time
@@ -86,7 +86,7 @@ class CloudAccess:
         return view
 
     def last_view(self, *, younger_than: float) -> CloudView | None:
-        """The last complete look, if it was taken within so many seconds."""
+        """The last complete pass, if it was taken within so many seconds."""
         with self._lock:
             view = self._view
         if view is None or self._clock.monotonic() - view.taken > younger_than:

@@ -16,7 +16,7 @@ class EditFilter:
         self._known: dict[str, tuple[Any, ...]] = {}
 
     def feed(self, event: str | None, obj: Mapping[str, Any]) -> bool:
-        """Whether the event tells of anything new but the status. `event` as of a watch, None of a list."""
+        """Whether the event brings anything new but the status. `event` as of a watch, None of a list."""
         meta = obj["metadata"]
         uid = str(meta.get("uid") or "")
         if event == "DELETED":

@@ -5,12 +5,11 @@ from __future__ import annotations
 import base64
 import threading
 
-from controller.domain.api.names import MANAGED_BY, MANAGED_BY_US
+from controller.domain.api.names import DIGEST_KEY_SECRET, MANAGED_BY, MANAGED_BY_US
 from controller.errors import Conflict, KubeError
 from controller.ports.kubernetes import SECRET, Kube
 from controller.ports.system import Randomness
 
-NAME = "osctl-digest-key"
 ENTRY = "key"
 OCTETS = 32
 
@@ -33,7 +32,7 @@ class InstallationKey:
             return self._key
 
     def _stored(self) -> bytes:
-        secret = self._kube.get(SECRET, NAME, self._namespace)
+        secret = self._kube.get(SECRET, DIGEST_KEY_SECRET, self._namespace)
         return base64.b64decode(((secret or {}).get("data") or {}).get(ENTRY) or "")
 
     def _made(self) -> bytes:
@@ -41,7 +40,11 @@ class InstallationKey:
         secret = {
             "apiVersion": SECRET.api_version,
             "kind": SECRET.kind,
-            "metadata": {"name": NAME, "namespace": self._namespace, "labels": {MANAGED_BY: MANAGED_BY_US}},
+            "metadata": {
+                "name": DIGEST_KEY_SECRET,
+                "namespace": self._namespace,
+                "labels": {MANAGED_BY: MANAGED_BY_US},
+            },
             "type": "Opaque",
             "data": {ENTRY: base64.b64encode(key).decode()},
         }
@@ -51,7 +54,7 @@ class InstallationKey:
             stored = self._stored()
             if not stored:
                 raise KubeError(
-                    f'Secret "{NAME}" has no entry "{ENTRY}"; delete it to have it made again'
+                    f'Secret "{DIGEST_KEY_SECRET}" has no entry "{ENTRY}"; delete it to have it made again'
                 ) from None
             return stored
         return key

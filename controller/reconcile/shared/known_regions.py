@@ -19,7 +19,7 @@ class KnownRegions:
     def feed(self, event: str | None, obj: Mapping[str, Any]) -> RegionKey:
         """Takes in one event of a watch; the key that it is about.
 
-        A deletion that no watch tells leaves a key behind, and a pass at nothing.
+        A deletion that no watch reports leaves a key behind, and a pass at nothing.
         """
         key = (str(obj["metadata"]["namespace"]), str(obj["metadata"]["name"]))
         with self._lock:

@@ -1,13 +1,13 @@
 """The Lease that makes a container the only writer of its kind.
 
-Two pods run for a minute when a node dies and its pod is replaced; both must not act. A container
-takes the Lease of its own name before its first write and ends itself when it cannot renew it in
-time. The holder is the pod, so that a restarted container takes its own Lease again at once.
+Two pods run for a minute when a node dies and its pod is replaced; both must not act, nor must two
+installations for one region. A container takes the Lease of its own name, in the region's namespace, before
+its first write and ends itself when it cannot renew it in time. The holder is the pod, so that a restarted
+container takes its own Lease again at once.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -15,28 +15,47 @@ from typing import Any
 
 from controller.domain.api.names import WORK_AGE_ANNOTATION
 from controller.errors import Conflict, KubeError
-from controller.ports.kubernetes import LEASE, Kube
+from controller.ports.kubernetes import LEASE, NAMESPACE, Kube
 from controller.ports.system import Clock
 
-DURATION = 15
-RENEW_EVERY = 5.0
 # After a renewal that failed, so that a cut connection does not use up the time there is.
 RETRY_EVERY = 0.5
-# A holder gives up well before others may take over: client-go keeps the same distance
-# (leaderelection: RenewDeadline 10 s under LeaseDuration 15 s).
-GIVE_UP_AFTER = 10.0
-# Seconds. No look at anything takes as long as this; what does is told on the Lease, which is renewed by
+# Seconds. No pass takes as long as this; what does is reported on the Lease, which is renewed by
 # a thread of its own whatever the work does.
 STUCK_AFTER = 120.0
 
 
+@dataclass(frozen=True, slots=True)
+class LeaseTimes:
+    """Seconds: for `duration` after its last renewal a Lease keeps others out.
+
+    A holder gives up well before: client-go keeps the same distance (leaderelection: RenewDeadline 10 s
+    under LeaseDuration 15 s).
+    """
+
+    duration: int = 15
+
+    @property
+    def renew_every(self) -> float:
+        return self.duration / 3
+
+    @property
+    def give_up_after(self) -> float:
+        return self.duration * 2 / 3
+
+
 def lease_name(container: str) -> str:
-    """Name of a container's Lease, in the namespace of the controller's pod."""
+    """Name of a container's Lease, in the namespace of the region."""
     return f"osctl-{container}"
 
 
-class _WentBack(Exception):
-    """The Lease shows a state from before our last renewal."""
+def lease_holder(pod_namespace: str, pod_name: str) -> str:
+    """By what a container is known as the holder: two installations may have pods of one name."""
+    return f"{pod_namespace}/{pod_name}"
+
+
+class _Lost(Exception):
+    """The Lease that we hold is not as we left it: others have had it since, or have it now."""
 
 
 @dataclass
@@ -51,7 +70,17 @@ class WriterLease:
     `kube` should answer or give up within a few seconds, and without retries of its own.
     """
 
-    def __init__(self, kube: Kube, clock: Clock, *, name: str, namespace: str, holder: str) -> None:
+    def __init__(
+        self,
+        kube: Kube,
+        clock: Clock,
+        *,
+        name: str,
+        namespace: str,
+        holder: str,
+        times: LeaseTimes = LeaseTimes(),
+    ) -> None:
+        self.times = times
         self._kube = kube
         self._clock = clock
         self._name = name
@@ -62,34 +91,41 @@ class WriterLease:
         # The times of renewal that the Lease may show if nobody but us has written it since we hold it.
         self._written: set[str] = set()
         self._held = False
+        self._lost = False
         self._work_age = 0.0
 
     def try_take(self, work_age: float = 0.0) -> bool:
         """Takes or renews the Lease; False while someone else holds it or the API does not answer.
 
         Another pod's Lease is taken over only after we ourselves saw it unchanged for its whole
-        duration: clocks of two nodes are never compared. A Lease that is ours, but not as we left it, is
-        lost at once: the API server's state went back (etcd was restored), and watches that have seen a
-        later one would stay silent until it comes again.
+        duration: clocks of two nodes are never compared. One that we hold, and that is not as we left it, is
+        lost at once and for good: another pod has it, somebody has deleted it, so that another may have had
+        it since, or the API server's state went back (etcd was restored), and watches that have seen a later
+        one would stay silent until it comes again.
+
+        A namespace that is being deleted loses its Leases first, and lets nobody make one: the last holder
+        goes on there, so that what it holds by finalizers can go.
 
         `work_age`: for how many seconds one piece of the container's work has been under way.
         """
+        if self._lost:
+            return False
         self._work_age = work_age
         asked_at = self._clock.monotonic()
         try:
             held = self._take()
         except KubeError:
             held = False
-        except _WentBack:
-            self._renewed = -math.inf
+        except _Lost:
+            self._lost = True
             return False
         if held:
             self._renewed = asked_at
         return held
 
     def lost(self) -> bool:
-        """Whether the last renewal is so long ago that another pod may soon believe us dead."""
-        return self._clock.monotonic() - self._renewed > GIVE_UP_AFTER
+        """Whether others may have the Lease, or the last renewal is so long ago that they may soon."""
+        return self._lost or self._clock.monotonic() - self._renewed > self.times.give_up_after
 
     def release(self) -> None:
         """Lets another pod take over at once. A failure is no harm: the Lease ends by itself."""
@@ -105,13 +141,15 @@ class WriterLease:
     def _take(self) -> bool:
         lease = self._kube.get(LEASE, self._name, self._namespace)
         if lease is None:
-            return self._write(self._kube.create, self._object({}, transitions=0))
+            if self._held and not self._is_ending():
+                raise _Lost
+            return self._held or self._write(self._kube.create, self._object({}, transitions=0))
         spec = lease.get("spec") or {}
         holder = spec.get("holderIdentity") or ""
+        if self._held and (holder != self._holder or str(spec.get("renewTime")) not in self._written):
+            raise _Lost
         if holder not in ("", self._holder) and not self._expired(lease):
             return False
-        if holder == self._holder and self._held and str(spec.get("renewTime")) not in self._written:
-            raise _WentBack
         transitions = _transitions(lease) + (holder != self._holder)
         return self._write(self._kube.replace, self._object(lease["metadata"], transitions=transitions))
 
@@ -126,12 +164,17 @@ class WriterLease:
         self._held, self._written = True, {moment}
         return True
 
+    def _is_ending(self) -> bool:
+        """Whether the namespace is being deleted: the API server lets nobody make anything there any more."""
+        found = self._kube.get(NAMESPACE, self._namespace)
+        return found is not None and bool(found["metadata"].get("deletionTimestamp"))
+
     def _expired(self, lease: dict[str, Any]) -> bool:
         now = self._clock.monotonic()
         stamp = str(lease["metadata"].get("resourceVersion"))
         if stamp != self._seen.stamp:
             self._seen = _Seen(stamp, now)
-        duration = int((lease.get("spec") or {}).get("leaseDurationSeconds") or DURATION)
+        duration = int((lease.get("spec") or {}).get("leaseDurationSeconds") or self.times.duration)
         return now - self._seen.since > duration
 
     def _object(self, metadata: dict[str, Any], *, transitions: int) -> dict[str, Any]:
@@ -145,7 +188,7 @@ class WriterLease:
             "metadata": {"name": self._name, "namespace": self._namespace, **kept},
             "spec": {
                 "holderIdentity": self._holder,
-                "leaseDurationSeconds": DURATION,
+                "leaseDurationSeconds": self.times.duration,
                 "leaseTransitions": transitions,
                 "renewTime": moment,
             },

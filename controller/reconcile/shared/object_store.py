@@ -1,4 +1,4 @@
-"""What watches have told, kept as small facts: complete before it is used, and right after deletions.
+"""What watches have reported, kept as small facts: complete before it is used, and right after deletions.
 
 A watch alone does not say when its first list is over, nor what vanished while it was cut off. So the
 store compares itself with a list of metadata: at the start, after a watch has begun again, and from time
@@ -67,6 +67,8 @@ class ObjectStore:
         kind = self._kinds[resource]
         meta = obj["metadata"]
         uid, version = str(meta["uid"]), _version(meta)
+        if event != "DELETED" and self._is_seen(kind, event, uid, version):
+            return False
         facts = None if event == "DELETED" else kind.parse(obj)
         with self._lock:
             before = kind.records.get(uid)
@@ -80,6 +82,16 @@ class ObjectStore:
             # A list after the first one: the watch was cut off, and deletions went unseen.
             kind.suspect = kind.suspect or (event is None and kind.complete)
             return (before.facts if before else None) != facts
+
+    def _is_seen(self, kind: _Kind, event: str | None, uid: str, version: int) -> bool:
+        """Whether the object is held just as it comes: of one version there is one content."""
+        with self._lock:
+            known = kind.records.get(uid)
+            if known is None or known.version != version or not version:
+                return False
+            kind.fed = self._clock.monotonic()
+            kind.suspect = kind.suspect or (event is None and kind.complete)
+            return True
 
     def facts(self, resource: Resource) -> list[Any]:
         """The facts of all objects of the resource, without order."""

@@ -33,7 +33,7 @@ Key = TypeVar("Key", bound=Hashable)
 
 
 class _Place(Enum):
-    """Where it is read, and for how many seconds it must have been wanted before."""
+    """Where it is read, and for how many seconds it must have been desired before."""
 
     LOG = "log", 0.0
     # What says of a workload why its pods cannot be made.
@@ -68,7 +68,7 @@ def at_once(work: Callable[[], None]) -> None:
 
 
 def _nothing() -> None:
-    """Nobody is told."""
+    """Nobody is notified."""
 
 
 class PodOutput:
@@ -76,7 +76,7 @@ class PodOutput:
     why nobody can make the pods of a workload. To be asked by one reconciler.
 
     `beside` has the reading done, and `changed()` is called when it brought anything new: a kubelet that
-    does not answer then holds up nobody, and what is known is told without.
+    does not answer then holds up nobody, and what is known is reported without.
     """
 
     def __init__(
@@ -95,7 +95,7 @@ class PodOutput:
         self._changed = changed
         self._lock = threading.Lock()
         self._known: dict[_Source, tuple[float, str]] = {}
-        self._wanted: dict[_Source, float] = {}
+        self._requested: dict[_Source, float] = {}
         self._reading = False
 
     def added(self, components: Mapping[Key, ComponentHealth]) -> dict[Key, ComponentHealth]:
@@ -125,8 +125,8 @@ class PodOutput:
         with self._lock:
             for gone in self._known.keys() - every:
                 del self._known[gone]
-            self._wanted = {one: self._wanted.get(one, now) for one in every}
-            desired = [one for one, since in self._wanted.items() if now - since >= one.place.after]
+            self._requested = {one: self._requested.get(one, now) for one in every}
+            desired = [one for one, since in self._requested.items() if now - since >= one.place.after]
             # The oldest first, so that each has its turn however many there are.
             ages = {one: self._known[one][0] if one in self._known else -KEPT for one in desired}
             stale = sorted(
@@ -138,7 +138,7 @@ class PodOutput:
             return due
 
     def _read_all(self, due: Sequence[_Source]) -> None:
-        news = False
+        changed = False
         try:
             for source in due:
                 try:
@@ -151,14 +151,14 @@ class PodOutput:
                     # A container that has just started again has logged nothing yet: its end counts.
                     text = text or (before[1] if before else "")
                     self._known[source] = (self._clock.monotonic(), text)
-                news = news or before is None or before[1] != text
+                changed = changed or before is None or before[1] != text
                 if away:
                     # The others would only wait for it as long again.
                     break
         finally:
             with self._lock:
                 self._reading = False
-        if news:
+        if changed:
             self._changed()
 
     def _read(self, source: _Source) -> str:

@@ -53,7 +53,7 @@ class RegionRedactor:
         self._last: dict[str, str] = {}
 
     def learn_from_secrets(self, names: frozenset[str]) -> None:
-        """A new look begins: from now on these Secrets are what is looked for.
+        """A new pass begins: from now on these Secrets are what is looked for.
 
         They are read before anything is said, so that what they hold now is known once it is rotated.
         """
@@ -75,7 +75,7 @@ class RegionRedactor:
         return self._redacted(text, STALE_AFTER)
 
     def redact_output(self, text: str) -> str:
-        """What a container said, likewise, by the Secrets as they are at this look."""
+        """What a container said, likewise, by the Secrets as they are at this pass."""
         done = self._redacted(text, 0.0)
         return WITHHELD if text and self._clock.now() < self._unknown_until else done
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import base64
 import binascii
+from contextlib import suppress
 
 from controller.domain.api.names import MANAGED_BY, MANAGED_BY_US
 from controller.domain.values.chart_values import Values
-from controller.domain.values.secret_refs import find_references
-from controller.errors import SpecInvalid
+from controller.domain.values.secret_refs import find_references, reserved
+from controller.errors import SecretReserved, SpecInvalid
 from controller.ports.kubernetes import SECRET, Kube, KubeObjects
 
 
@@ -39,13 +40,22 @@ class SecretValues:
             references = find_references(values)
         except SpecInvalid:
             return frozenset()
-        found = (self.lookup(reference.name, reference.key) for reference in references)
+        found = set()
+        for reference in references:
+            with suppress(SecretReserved):
+                found.add(self.lookup(reference.name, reference.key))
         return frozenset(text for text in found if text)
 
     def lookup(self, name: str, key: str) -> str | None:
-        """The text under a key of a Secret; None when either is missing, or is not UTF-8 text."""
+        """The text under a key of a Secret; None when either is missing, or is not UTF-8 text.
+
+        Raises SecretReserved.
+        """
         if name not in self._read:
             secret = self._kube.get(SECRET, name, self._namespace)
+            what = reserved(name, str((secret or {}).get("type") or ""))
+            if what:
+                raise SecretReserved(name, what)
             self._read[name] = None if secret is None else dict(secret.get("data") or {})
         return _decoded((self._read[name] or {}).get(key) or "")
 

@@ -64,6 +64,7 @@ class Bench:
     secrets: dict[str, Mapping[str, str]] = field(default_factory=dict)
     learned: list[str] = field(default_factory=list)
     patience: float = 60.0
+    pull_seconds: float = 120.0
     proxy: Proxy = field(default_factory=Proxy)
 
     def __post_init__(self) -> None:
@@ -80,6 +81,7 @@ class Bench:
             read_proxy=lambda: self.proxy,
             learn=self.learned.extend,
             patience=self.patience,
+            pull_seconds=self.pull_seconds,
         )
         return ChartStore(self.directory / "none", pulled=pulled)
 
@@ -360,6 +362,14 @@ def test_a_repository_that_hangs_holds_nobody_up(tmp_path: Path) -> None:
         # Not each of them has waited.
         assert time.monotonic() - began < pulls * bench.patience / 2
         assert len(server.requests) <= pulled_charts.AT_A_TIME
+
+
+def test_a_pull_takes_no_longer_than_the_setting_allows(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, pull_seconds=1.0)
+    with serve(lambda _: Response(hang=True)) as server:
+        began = time.monotonic()
+        failing(bench.store, web(server), RepositoryUnavailable)
+        assert 1.0 <= time.monotonic() - began < 15.0
 
 
 def test_a_pull_that_takes_longer_is_there_at_a_later_look(tmp_path: Path) -> None:

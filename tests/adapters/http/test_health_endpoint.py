@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import http.client
 import socket
+import threading
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import pytest
 
-from controller.adapters.http.health_endpoint import Endpoint, EndpointUnavailable, serve_endpoint
+from controller.adapters.http import health_endpoint
+from controller.adapters.http.health_endpoint import (
+    MOST_CONNECTIONS,
+    Endpoint,
+    EndpointUnavailable,
+    serve_endpoint,
+)
 from controller.adapters.system.metrics import PrometheusMetrics
 from controller.domain.shared import metrics
 
@@ -101,3 +109,40 @@ def test_a_port_that_is_taken_is_an_error_that_names_the_setting() -> None:
 def test_a_client_that_sends_nothing_holds_up_nobody() -> None:
     with served(Endpoint()) as port, socket.create_connection(("127.0.0.1", port), timeout=60):
         assert ask(port, "/healthz")[0] == 200
+
+
+# -- who holds connections open
+
+
+def connected(port: int) -> socket.socket:
+    return socket.create_connection(("127.0.0.1", port), timeout=60)
+
+
+def test_who_holds_connections_open_keeps_nobody_away() -> None:
+    with served(Endpoint()) as port:
+        before = threading.active_count()
+        held = [connected(port) for _ in range(3 * MOST_CONNECTIONS)]
+        try:
+            for _ in range(10):
+                assert ask(port, "/healthz") == (200, "ok\n")
+            # The oldest were cut off, the newest are waited for.
+            assert held[0].recv(1) == b""
+            assert threading.active_count() <= before + MOST_CONNECTIONS + 2
+            held[-1].sendall(b"GET /healthz HTTP/1.0\r\n\r\n")
+            assert held[-1].recv(12) == b"HTTP/1.0 200"
+        finally:
+            for one in held:
+                one.close()
+
+
+def test_who_sends_a_request_for_ever_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(health_endpoint, "REQUEST_TIMEOUT", 1.0)
+    with served(Endpoint()) as port, connected(port) as slow:
+        slow.sendall(b"GET /metrics HTTP/1.0\r\n")
+        slow.settimeout(0.1)
+        until = time.monotonic() + 30
+        with pytest.raises((BrokenPipeError, ConnectionResetError)):
+            while time.monotonic() < until:
+                slow.sendall(b"x: y\r\n")
+                with suppress(TimeoutError):
+                    slow.recv(1)

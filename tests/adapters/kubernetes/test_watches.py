@@ -52,9 +52,9 @@ def test_what_is_not_watched_is_no_sign() -> None:
 def test_a_loop_that_does_not_turn_is_told() -> None:
     life, clock = signs()
     clock.advance(LOOP_STILL_AFTER + 1)
-    assert life.loop_stands() == "the event loop stands still for 61 s"
+    assert life.loop_is_stuck() == "the event loop stands still for 61 s"
     life.turned()
-    assert life.loop_stands() == ""
+    assert life.loop_is_stuck() == ""
 
 
 def test_a_watch_is_given_up_later_than_a_request_takes_to_be_found_dead() -> None:

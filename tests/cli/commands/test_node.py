@@ -34,9 +34,9 @@ ENTRY = {
 def world(monkeypatch: pytest.MonkeyPatch) -> Iterator[NodeWorld]:
     """The commands find this cluster; while they wait, the node container does its work."""
     world = NodeWorld("cmp1", "cmp2")
-    world.look(2)
+    world.reconcile(2)
     monkeypatch.setattr(commands, "open_cluster", lambda *_: Cluster(world.kube, "openstack"))
-    monkeypatch.setattr(commands.time, "sleep", lambda _: world.look())
+    monkeypatch.setattr(commands.time, "sleep", lambda _: world.reconcile())
     yield world
 
 
@@ -44,6 +44,12 @@ def test_the_list_has_a_line_for_each_node(world: NodeWorld) -> None:
     lines = osctl("node", "list").stdout.splitlines()
     assert lines[0].split() == ["NODE", "STATE", "COMPUTE", "SERVERS", "MAINTENANCE", "REASON"]
     assert lines[1].split() == ["cmp1", "Ready", "enabled,", "up", "0", "-", "InService"]
+
+
+def test_hosts_of_no_node_are_named_below_the_list(world: NodeWorld) -> None:
+    world.cloud.add_host("somebody.example.org")
+    world.reconcile(3)
+    assert "somebody.example.org" in osctl("node", "list").stderr
 
 
 def test_why_says_the_cause_first() -> None:
@@ -124,7 +130,7 @@ def test_maintain_and_return(world: NodeWorld) -> None:
     assert "the node may be worked on" in found.stderr
     assert {one.host for one in world.cloud.hosted.values()} == {"cmp2"}
     assert osctl("node", "return", "cmp1").exit_code == 0
-    world.look(4)
+    world.reconcile(4)
     assert world.kube.get(NODE_MAINTENANCE, "node-cmp1") is None
     assert world.cloud.services["cmp1"].enabled
 
@@ -137,7 +143,7 @@ def test_a_plan_for_a_node_that_is_nowhere_is_refused(world: NodeWorld) -> None:
 def test_maintain_gives_a_maintenance_that_is_there_mode_and_fenced(world: NodeWorld) -> None:
     assert osctl("node", "maintain", "cmp1").exit_code == 0
     world.set_condition("cmp1", "Unknown", boot="boot-1")
-    world.look()
+    world.reconcile()
     report = world.notes("cmp1")["last-compute-report"]
     found = osctl("node", "maintain", "cmp1", "--mode", "evacuate", "--fenced")
     assert found.exit_code == 0 and "mode evacuate, fenced again" in found.stderr
@@ -154,7 +160,7 @@ def test_maintain_gives_a_maintenance_that_is_there_mode_and_fenced(world: NodeW
 def test_maintain_does_not_take_one_that_is_rolled_back_for_its_own(world: NodeWorld) -> None:
     world.cloud.boot(1, "cmp1")
     assert osctl("node", "maintain", "cmp1").exit_code == 0
-    world.look(5)
+    world.reconcile(5)
     world.kube.delete(NODE_MAINTENANCE, "node-cmp1")
     found = osctl("node", "maintain", "cmp1")
     assert found.exit_code == 6 and "rolled back" in found.stderr

@@ -233,10 +233,10 @@ def test_apply_says_that_a_plan_comes_first(kube: FakeKube) -> None:
 
 def test_an_approved_plan_is_waited_for(kube: FakeKube) -> None:
     found = region(condition("Ready", "False", "Applying"), condition("Planned", "True", "PlanApproved"))
-    assert judge(found).standing == RegionOutcome.PENDING
+    assert judge(found).outcome == RegionOutcome.PENDING
 
 
 def test_a_plan_of_an_earlier_spec_is_not_known() -> None:
     found = region({**PENDING, "observedGeneration": 1}, generation=2, plan=PLAN)
     assert not plan_view(found).known
-    assert judge(found).standing == RegionOutcome.PENDING
+    assert judge(found).outcome == RegionOutcome.PENDING

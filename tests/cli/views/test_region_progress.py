@@ -75,13 +75,13 @@ def test_nothing_is_told_twice():
 def test_a_second_failure_is_news_and_the_same_one_is_not():
     track = tracker()
 
-    def look(failures: int) -> list[str]:
+    def lines_after(failures: int) -> list[str]:
         entry = release("nova", "Failed", lastAttempt={"failures": failures, "error": "no"})
         return change_lines(track.observe(APPLYING, [bundle("compute", entry)], 101.0).changed)
 
-    assert look(1) == ["nova: failed: no"]
-    assert look(1) == []
-    assert look(2) == ["nova: failed 2 times: no"]
+    assert lines_after(1) == ["nova: failed: no"]
+    assert lines_after(1) == []
+    assert lines_after(2) == ["nova: failed 2 times: no"]
 
 
 def test_a_release_of_an_earlier_spec_is_not_done():

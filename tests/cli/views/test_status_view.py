@@ -94,7 +94,7 @@ def test_a_region_that_nobody_looks_at_says_so():
     fresh = region(observed=0)
     fresh["metadata"]["creationTimestamp"] = "2026-03-01T09:00:00Z"
     view = region_view(fresh, [], NOW)
-    assert view.standing == RegionOutcome.PENDING
+    assert view.outcome == RegionOutcome.PENDING
     assert "no controller has observed it" in view.causes[0].message
 
 

@@ -11,19 +11,19 @@ READY = condition("Ready", "True", "RegionReady", "10 releases deployed")
 
 
 def test_ready_of_the_present_spec_is_ready():
-    assert judge(region(READY)).standing == RegionOutcome.READY
+    assert judge(region(READY)).outcome == RegionOutcome.READY
 
 
 def test_ready_of_an_earlier_spec_is_not_ready():
-    assert judge(region(READY, generation=2)).standing == RegionOutcome.PENDING
+    assert judge(region(READY, generation=2)).outcome == RegionOutcome.PENDING
 
 
 def test_a_condition_left_behind_by_an_earlier_spec_is_not_ready():
-    assert judge(region(READY, generation=2, observed=2)).standing == RegionOutcome.PENDING
+    assert judge(region(READY, generation=2, observed=2)).outcome == RegionOutcome.PENDING
 
 
 def test_a_read_older_than_the_write_is_not_ready():
-    assert judge(region(READY), generation=2).standing == RegionOutcome.PENDING
+    assert judge(region(READY), generation=2).outcome == RegionOutcome.PENDING
 
 
 def test_an_invalid_spec_needs_an_edit():
@@ -33,11 +33,11 @@ def test_an_invalid_spec_needs_an_edit():
             condition("Stalled", "True", "SpecInvalid"),
         )
     )
-    assert (found.standing, found.message) == (RegionOutcome.NEEDS_EDIT, "spec.preset: unknown")
+    assert (found.outcome, found.message) == (RegionOutcome.NEEDS_EDIT, "spec.preset: unknown")
 
 
 def test_a_failing_release_may_still_heal():
-    assert judge(region(condition("Ready", "False", "ReleasesFailing"))).standing == RegionOutcome.PENDING
+    assert judge(region(condition("Ready", "False", "ReleasesFailing"))).outcome == RegionOutcome.PENDING
 
 
 PAUSED = condition("Paused", "True", "PausedBySpec")
@@ -46,25 +46,25 @@ PAUSED = condition("Paused", "True", "PausedBySpec")
 @pytest.mark.parametrize("reason", ["PausedBySpec", "ReleasesFailing"])
 def test_what_a_pause_holds_back_needs_an_edit(reason: str):
     found = judge(region(condition("Ready", "False", reason), PAUSED))
-    assert (found.standing, found.reason) == (RegionOutcome.NEEDS_EDIT, reason)
+    assert (found.outcome, found.reason) == (RegionOutcome.NEEDS_EDIT, reason)
     assert "set it to Apply" in found.message
 
 
 @pytest.mark.parametrize("reason", ["NodesNotReady", "WorkloadsFailing", "ReleasesPending"])
 def test_what_may_heal_in_a_paused_region_is_told_and_waited_for(reason: str):
     found = judge(region(condition("Ready", "False", reason, "cmp1: KubeletStopped"), PAUSED))
-    assert (found.standing, found.reason) == (RegionOutcome.PENDING, reason)
+    assert (found.outcome, found.reason) == (RegionOutcome.PENDING, reason)
     assert found.message == "cmp1: KubeletStopped"
 
 
 def test_a_region_that_is_not_there_is_gone():
-    assert judge(None).standing == RegionOutcome.GONE
+    assert judge(None).outcome == RegionOutcome.GONE
 
 
 def test_a_region_that_is_being_deleted_is_never_ready():
     leaving = region(READY)
     leaving["metadata"]["deletionTimestamp"] = "2026-03-01T09:00:00Z"
-    assert judge(leaving).standing == RegionOutcome.PENDING
+    assert judge(leaving).outcome == RegionOutcome.PENDING
 
 
 def test_silence_is_explained_once_it_is_long():

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from controller.domain.credentials.credential_plan import (
     CredentialPlan,
-    Owner,
     StoredSecret,
     own_secrets,
     plan_credentials,
@@ -41,7 +40,7 @@ def plan(
 
 def test_a_missing_secret_is_made_with_all_its_keys() -> None:
     (change,) = plan().changes
-    assert (change.name, change.stored, change.add, change.owner) == (NAME, None, KINDS, Owner.KEEP)
+    assert (change.name, change.stored, change.add, change.disown) == (NAME, None, KINDS, False)
 
 
 def test_a_complete_secret_needs_nothing() -> None:
@@ -64,7 +63,7 @@ KEYS = st.sampled_from(sorted(KINDS))
     recorded=st.frozensets(KEYS),
     volumes=st.sampled_from(["Retain", "Delete"]),
     flags=st.fixed_dictionaries(
-        {name: st.booleans() for name in ("ours", "foreign", "owned", "stale_owner", "immutable", "deleting")}
+        {name: st.booleans() for name in ("ours", "foreign", "owned", "immutable", "deleting")}
     ),
 )
 def test_a_value_is_never_replaced(
@@ -128,27 +127,19 @@ def test_a_secret_on_its_way_out_is_reported() -> None:
     assert "being deleted" in found.problems[0].message
 
 
-@pytest.mark.parametrize(
-    ("volumes", "owned", "stale", "owner"),
-    [
-        ("Retain", False, False, Owner.KEEP),
-        ("Retain", True, False, Owner.REMOVE),
-        ("Retain", False, True, Owner.REMOVE),
-        ("Delete", True, False, Owner.KEEP),
-        ("Delete", False, False, Owner.SET),
-        ("Delete", True, True, Owner.SET),
-    ],
-)
-def test_the_owner_follows_the_policy_for_volumes(
-    volumes: VolumePolicy, owned: bool, stale: bool, owner: Owner
-) -> None:
-    stored = replace(COMPLETE, owned=owned, stale_owner=stale)
-    for found in (plan(stored, volumes=volumes), plan_farewell([stored], volumes)):
-        assert [change.owner for change in found.changes] == ([] if owner is Owner.KEEP else [owner])
+@pytest.mark.parametrize("volumes", ["Retain", "Delete"])
+def test_nobody_owns_credentials(volumes: VolumePolicy) -> None:
+    """An osdpl that is restored has another uid: Kubernetes would delete what the former one owned."""
+    stored = replace(COMPLETE, owned=True)
+    assert [change.disown for change in plan(stored, volumes=volumes).changes] == [True]
+    assert [change.disown for change in plan_farewell([stored], volumes, {stored.service}).changes] == [True]
+    assert not plan(volumes=volumes).changes[0].disown
 
 
-def test_a_new_secret_goes_with_the_region_when_volumes_do() -> None:
-    assert plan(volumes="Delete").changes[0].owner is Owner.SET
+def test_a_region_that_goes_takes_credentials_along_only_where_volumes_are_and_bundles_are_gone() -> None:
+    assert plan_farewell([COMPLETE], "Delete", ()).remove == (COMPLETE,)
+    assert plan_farewell([COMPLETE], "Delete", {COMPLETE.service}) == CredentialPlan()
+    assert plan_farewell([COMPLETE], "Retain", ()) == CredentialPlan()
 
 
 def test_credentials_of_a_removed_service_are_kept_with_its_volumes() -> None:
@@ -161,8 +152,7 @@ def test_credentials_go_with_the_volumes_once_the_bundle_is_gone() -> None:
 
 
 def test_credentials_stay_while_the_bundle_is_there() -> None:
-    stored = replace(COMPLETE, owned=True)
-    assert plan(stored, wanted=(), volumes="Delete", bundles=("identity",)) == CredentialPlan()
+    assert plan(COMPLETE, wanted=(), volumes="Delete", bundles=("identity",)) == CredentialPlan()
 
 
 @pytest.mark.parametrize("changes", [{"ours": False}, {"service": ""}, {"deleting": True}])

@@ -20,7 +20,7 @@ class Story:
         self.now = 0.0
         self.said: dict[str, Any] = {}
 
-    def look(self, health: Health, generation: int = 1) -> WorkloadVerdict:
+    def observe(self, health: Health, generation: int = 1) -> WorkloadVerdict:
         self.now += self._step
         judged = ComponentHealth(WorkloadVerdict(health, 0, 1, "the probe fails"), generation)
         return self._damping.damped({KEY: judged}, self.said, self.now)[KEY].verdict
@@ -28,9 +28,9 @@ class Story:
     def lose(self, times: int, generations: int = 0) -> WorkloadVerdict:
         """Ready and not ready, so many times, then ready; a new generation each time if asked for."""
         for number in range(times):
-            self.look(Health.READY, 1 + generations * number)
-            self.look(Health.UNHEALTHY, 1 + generations * (number + 1))
-        return self.look(Health.READY, 1 + generations * times)
+            self.observe(Health.READY, 1 + generations * number)
+            self.observe(Health.UNHEALTHY, 1 + generations * (number + 1))
+        return self.observe(Health.READY, 1 + generations * times)
 
 
 def test_a_component_that_is_lost_seldom_is_ready_when_it_is() -> None:
@@ -47,10 +47,10 @@ def test_it_is_healthy_again_after_a_calm_minute() -> None:
     story = Story()
     story.lose(LOSSES)
     for _ in range(int(CALM / 10) - 1):
-        assert story.look(Health.READY).health == Health.UNHEALTHY
-    assert story.look(Health.READY).health == Health.READY
-    story.look(Health.UNHEALTHY)
-    assert story.look(Health.READY).health == Health.READY
+        assert story.observe(Health.READY).health == Health.UNHEALTHY
+    assert story.observe(Health.READY).health == Health.READY
+    story.observe(Health.UNHEALTHY)
+    assert story.observe(Health.READY).health == Health.READY
 
 
 def test_a_new_process_goes_on_to_be_careful_with_what_came_and_went() -> None:
@@ -58,14 +58,14 @@ def test_a_new_process_goes_on_to_be_careful_with_what_came_and_went() -> None:
     story = Story()
     story.said = {"nova": {"api": {"status": "Unhealthy", "message": before.text}}}
     for _ in range(int(CALM / 10)):
-        assert story.look(Health.READY) == before
-    assert story.look(Health.READY).health == Health.READY
+        assert story.observe(Health.READY) == before
+    assert story.observe(Health.READY).health == Health.READY
 
 
 def test_a_new_process_has_no_doubts_of_what_has_healed_meanwhile() -> None:
     story = Story()
     story.said = {"nova": {"api": {"status": "Unhealthy", "message": "the probe fails"}}}
-    assert story.look(Health.READY).health == Health.READY
+    assert story.observe(Health.READY).health == Health.READY
 
 
 def test_losses_long_ago_are_forgotten() -> None:
@@ -79,9 +79,9 @@ def test_rollouts_are_no_flapping() -> None:
 def test_losses_before_a_rollout_are_forgotten() -> None:
     story = Story()
     story.lose(LOSSES - 1)
-    story.look(Health.READY, generation=2)
-    story.look(Health.UNHEALTHY, generation=2)
-    assert story.look(Health.READY, generation=2).health == Health.READY
+    story.observe(Health.READY, generation=2)
+    story.observe(Health.UNHEALTHY, generation=2)
+    assert story.observe(Health.READY, generation=2).health == Health.READY
 
 
 def test_a_component_that_vanished_begins_anew() -> None:

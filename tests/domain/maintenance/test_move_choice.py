@@ -14,7 +14,7 @@ from controller.domain.maintenance.move_choice import (
     QueuedMaintenance,
     Rules,
     Unmovable,
-    decide_turns,
+    decide_queue,
     plan_server,
     share_slots,
     waits_for_slots,
@@ -210,27 +210,27 @@ RACKS = (Aggregate(1, "rack1", frozenset(("h1", "h2"))), Aggregate(2, "rack2", f
 
 def test_the_oldest_begins_and_others_of_its_aggregate_wait() -> None:
     turns = [turn("c", "h3", 3), turn("b", "h2", 2), turn("a", "h1", 1)]
-    found = decide_turns(turns, Availability(aggregates=RACKS))
+    found = decide_queue(turns, Availability(aggregates=RACKS))
     assert (found["a"], found["c"]) == ("", "")
     assert "h1 of aggregate rack1" in found["b"]
 
 
 def test_what_has_begun_goes_on_and_holds_its_place() -> None:
     turns = [turn("old", "h1", 1), turn("young", "h2", 2, begun=True)]
-    found = decide_turns(turns, Availability(aggregates=RACKS))
+    found = decide_queue(turns, Availability(aggregates=RACKS))
     assert found["young"] == ""
     assert "h2" in found["old"]
 
 
 def test_a_dead_host_counts_as_out_of_service_but_not_against_itself() -> None:
     away = Availability(frozenset(("h1",)), RACKS)
-    assert "h1" in decide_turns([turn("a", "h2", 1)], away)["a"]
-    assert decide_turns([turn("a", "h1", 1)], away)["a"] == ""
-    assert decide_turns([turn("a", "h2", 1, most=2)], away)["a"] == ""
+    assert "h1" in decide_queue([turn("a", "h2", 1)], away)["a"]
+    assert decide_queue([turn("a", "h1", 1)], away)["a"] == ""
+    assert decide_queue([turn("a", "h2", 1, most=2)], away)["a"] == ""
 
 
 def test_hosts_without_an_aggregate_stand_for_each_other() -> None:
-    found = decide_turns(
+    found = decide_queue(
         [turn("a", "x1", 1), turn("b", "x2", 2), turn("c", "h3", 3)], Availability((), RACKS)
     )  # type: ignore[arg-type]
     assert (found["a"], found["c"]) == ("", "")
@@ -239,14 +239,14 @@ def test_hosts_without_an_aggregate_stand_for_each_other() -> None:
 
 def test_one_that_waits_is_not_overtaken_within_its_aggregate() -> None:
     turns = [turn("a", "h1", 1, begun=True), turn("b", "h2", 2), turn("c", "h2", 3)]
-    found = decide_turns(turns, Availability(aggregates=RACKS))
+    found = decide_queue(turns, Availability(aggregates=RACKS))
     assert found["b"] and found["c"]
 
 
 def test_of_two_for_one_host_the_second_waits_for_the_first() -> None:
     turns = [QueuedMaintenance("old", "cmp1", 1, False, 5), QueuedMaintenance("young", "cmp1", 2, False, 5)]
-    answers = decide_turns(turns, Availability())
+    answers = decide_queue(turns, Availability())
     assert answers["old"] == "" and "old" in answers["young"]
     begun = [turns[0], replace(turns[1], begun=True)]
-    answers = decide_turns(begun, Availability())
+    answers = decide_queue(begun, Availability())
     assert answers["young"] == "" and "young" in answers["old"]

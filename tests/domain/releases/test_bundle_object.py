@@ -8,13 +8,12 @@ from typing import Any
 import pytest
 
 from controller.domain.releases.bundle import BundleSpec, ChartRef, PlannedSpec, ReleaseSpec
-from controller.domain.releases.bundle_object import Owner, bundle_object, parse_bundle
+from controller.domain.releases.bundle_object import bundle_object, parse_bundle
 from controller.domain.shared.durations import format_duration, parse_duration
 from controller.errors import SpecInvalid
 from tests.api.definitions import SCHEMAS, bundle
 
 SCHEMA = SCHEMAS["HelmBundle"]
-OWNER = Owner("osctl.dev/v1alpha1", "OpenStackDeployment", "region-one", "uid-1")
 SPEC = BundleSpec(
     releases=(
         ReleaseSpec(
@@ -44,7 +43,6 @@ def _written(spec: BundleSpec = SPEC) -> dict[str, Any]:
         namespace="openstack",
         spec=spec,
         labels={"osctl.dev/service": "identity"},
-        owner=OWNER,
     )
 
 
@@ -78,27 +76,12 @@ def test_what_is_written_fits_the_definition() -> None:
     assert SCHEMA.problems(SCHEMA.defaulted(obj)) == []
 
 
-def test_the_owner_is_named_and_not_held_up() -> None:
+def test_its_labels_tell_whose_it_is_and_no_owner_reference() -> None:
     assert _written()["metadata"] == {
         "name": "identity",
         "namespace": "openstack",
         "labels": {"app.kubernetes.io/managed-by": "openstack-controller", "osctl.dev/service": "identity"},
-        "ownerReferences": [
-            {
-                "apiVersion": "osctl.dev/v1alpha1",
-                "kind": "OpenStackDeployment",
-                "name": "region-one",
-                "uid": "uid-1",
-                "controller": True,
-                "blockOwnerDeletion": False,
-            }
-        ],
     }
-
-
-def test_a_bundle_can_have_no_owner() -> None:
-    obj = bundle_object(name="x", namespace="y", spec=BundleSpec(()), labels={})
-    assert "ownerReferences" not in obj["metadata"]
 
 
 def test_what_is_written_shares_nothing_with_the_spec() -> None:

@@ -14,8 +14,8 @@ from controller.domain.region.plan import (
     PlanParts,
     RegionPlan,
     approval_in,
+    awaits_approval,
     gather_plan,
-    holds_for_approval,
     planned_condition,
 )
 from controller.domain.releases.bundle import ChartRef, ReleaseSpec
@@ -72,7 +72,7 @@ def test_the_digest_stays_while_the_same_would_be_done(change: dict[str, Any]) -
 
 
 def test_a_plan_without_effects_has_no_digest() -> None:
-    assert bundle_plan((), 4, "w") == {"observedGeneration": 4, "wish": "w"}
+    assert bundle_plan((), 4, "w") == {"observedGeneration": 4, "desired": "w"}
 
 
 def test_the_digest_covers_what_is_not_shown() -> None:
@@ -135,7 +135,7 @@ DEFAULTS = {"replicas": 1, "debug": False, "password": ""}
 CHART = ChartRef("keystone", path="keystone")
 
 
-def wish(values: dict[str, Any], before: dict[str, Any] | None, **more: Any) -> DesiredRelease:
+def desired_release(values: dict[str, Any], before: dict[str, Any] | None, **more: Any) -> DesiredRelease:
     merged = merge_layers(DEFAULTS, [Layer("services", values, root=("spec", "services"))])
     current = ReleaseSpec("keystone", "openstack", CHART, before) if before is not None else None
     spec = ReleaseSpec("keystone", "openstack", CHART, merged.overlay, **more)
@@ -153,7 +153,7 @@ def gathered(one: dict[str, Any], wanted: DesiredRelease) -> RegionPlan:
 
 
 def test_values_that_change_are_told_with_who_sets_them() -> None:
-    [entry] = gathered(bundle(EFFECTS), wish({"debug": True}, {})).entries
+    [entry] = gathered(bundle(EFFECTS), desired_release({"debug": True}, {})).entries
     assert entry["changes"] == [
         {
             "path": "debug",
@@ -168,30 +168,30 @@ def test_values_that_change_are_told_with_who_sets_them() -> None:
 
 def test_a_secret_is_told_by_its_reference() -> None:
     secret = {"$secretRef": {"name": "mine", "key": "word"}}
-    [entry] = gathered(bundle(EFFECTS), wish({"password": secret}, {})).entries
+    [entry] = gathered(bundle(EFFECTS), desired_release({"password": secret}, {})).entries
     assert entry["changes"][0]["after"] == "secret mine/word"
 
 
 def test_an_override_that_is_gone_falls_back_to_the_layer_below() -> None:
-    [entry] = gathered(bundle(EFFECTS), wish({}, {"replicas": 3})).entries
+    [entry] = gathered(bundle(EFFECTS), desired_release({}, {"replicas": 3})).entries
     assert entry["changes"] == [{"path": "replicas", "before": "3", "after": "1", "layer": "chart defaults"}]
 
 
 def test_the_same_values_point_to_the_chart() -> None:
-    [entry] = gathered(bundle(EFFECTS), wish({"debug": True}, {"debug": True})).entries
+    [entry] = gathered(bundle(EFFECTS), desired_release({"debug": True}, {"debug": True})).entries
     assert "its chart, or a secret that it refers to, has changed" in entry["message"]
 
 
 def test_how_a_release_is_kept_is_part_of_the_plan() -> None:
-    plan = gathered(bundle(), wish({}, {}, drift="Warn", timeout=60))
+    plan = gathered(bundle(), desired_release({}, {}, drift="Warn", timeout=60))
     [entry] = plan.entries
     assert entry["action"] == "Settings"
     assert [(one["path"], one["after"]) for one in entry["changes"]] == [("timeout", "1m"), ("drift", "Warn")]
-    assert plan.digest != gathered(bundle(), wish({}, {}, drift="Ignore", timeout=60)).digest
+    assert plan.digest != gathered(bundle(), desired_release({}, {}, drift="Ignore", timeout=60)).digest
 
 
 def test_a_bundle_that_has_not_been_planned_yet_is_waited_for() -> None:
-    plan = gathered(bundle(EFFECTS, generation=4), wish({}, {}))
+    plan = gathered(bundle(EFFECTS, generation=4), desired_release({}, {}))
     assert (plan.waits_for, plan.digest, plan.empty) == (("identity",), "", False)
 
 
@@ -205,12 +205,12 @@ def test_a_bundle_that_is_not_there_yet_is_waited_for() -> None:
 
 
 def test_a_plan_that_would_fail_cannot_be_approved() -> None:
-    plan = gathered(bundle(replace(EFFECTS, problem="Service/x would be refused")), wish({}, {}))
+    plan = gathered(bundle(replace(EFFECTS, problem="Service/x would be refused")), desired_release({}, {}))
     assert (plan.digest, plan.problem) == ("", "keystone: Service/x would be refused")
 
 
 def test_nothing_to_do_is_an_empty_plan() -> None:
-    assert gathered(bundle(), wish({"debug": True}, {"debug": True})).empty
+    assert gathered(bundle(), desired_release({"debug": True}, {"debug": True})).empty
 
 
 PLAN = RegionPlan(({"name": "keystone"},), "sha256:1", "upgrades 1 release")
@@ -257,4 +257,4 @@ def test_a_spec_is_held_back_until_its_plan_is_approved(
         "spec": {"mode": mode},
         "status": {"plan": {"accepted": accepted}},
     }
-    assert holds_for_approval(osdpl) is held
+    assert awaits_approval(osdpl) is held

@@ -52,8 +52,8 @@ BACK_ASKED = marks_in([label_of(BACK.rollback)])
 
 
 def rolled_back(**more: object) -> Recorded:
-    """Revision 3, a rollback to revision 2 that was asked for while WANTED was wanted."""
-    known = {"asked": BACK_ASKED, "rolled_back_to": 2, "held": WANTED, **more}
+    """Revision 3, a rollback to revision 2 that was asked for while WANTED was desired."""
+    known = {"asked": BACK_ASKED, "rolled_back_to": 2, "desired_at_rollback": WANTED, **more}
     return recorded(digest="bbbb", **known)
 
 
@@ -68,9 +68,11 @@ def drifted(corrections: int = 0, corrected: float = 0.0, *, fresh: bool = False
     return Drift((one,), corrections, corrected, ("someone",), fresh)
 
 
+TAKEN = dataclasses.replace(failed_attempt(action="Install"), taken=True)
+
 TABLE = {
-    "wanted, not installed": (at(), ReleaseState.ABSENT, Action.INSTALL, Reason.NOT_INSTALLED),
-    "wanted, not installed, a dependency is not deployed": (
+    "desired, not installed": (at(), ReleaseState.ABSENT, Action.INSTALL, Reason.NOT_INSTALLED),
+    "desired, not installed, a dependency is not deployed": (
         at(unmet=("mariadb",)),
         ReleaseState.ABSENT,
         Action.WAIT,
@@ -88,50 +90,62 @@ TABLE = {
         Action.WAIT,
         Reason.RIGHT_MISSING,
     ),
-    "deployed as wanted": (at(there=recorded()), ReleaseState.IN_SYNC, Action.NOTHING, Reason.IN_SYNC),
-    "deployed as wanted, others have changed objects of it": (
+    "desired, installed by others who have not handed it over": (
+        at(there=recorded(ours=False), owner="was not made by this controller"),
+        ReleaseState.OUT_OF_SYNC,
+        Action.WAIT,
+        Reason.RELEASE_NAME_TAKEN,
+    ),
+    "refused a moment ago, objects of its names belong to others": (
+        at(attempt=TAKEN),
+        ReleaseState.ABSENT,
+        Action.WAIT,
+        Reason.OBJECT_NAME_TAKEN,
+    ),
+    "deployed as desired": (at(there=recorded()), ReleaseState.IN_SYNC, Action.NOTHING, Reason.IN_SYNC),
+    "deployed as desired, others have changed objects of it": (
         at(there=recorded(), drift=drifted()),
         ReleaseState.DRIFTED,
         Action.CORRECT,
         Reason.DRIFTED,
     ),
-    "deployed as wanted, others have changed objects of it, `drift: Warn`": (
+    "deployed as desired, others have changed objects of it, `drift: Warn`": (
         at(there=recorded(), drift=drifted(), drift_mode="Warn"),
         ReleaseState.DRIFTED,
         Action.NOTHING,
         Reason.DRIFTED,
     ),
-    "deployed as wanted, others change objects of it again and again": (
+    "deployed as desired, others change objects of it again and again": (
         at(there=recorded(), drift=drifted(corrections=3, corrected=NOW)),
         ReleaseState.DRIFTED,
         Action.WAIT,
         Reason.DRIFT_RECURS,
     ),
-    "deployed as wanted, others change objects of it again and again, the pause is over": (
+    "deployed as desired, others change objects of it again and again, the pause is over": (
         at(there=recorded(), drift=drifted(corrections=3, corrected=NOW - 300)),
         ReleaseState.DRIFTED,
         Action.CORRECT,
         Reason.DRIFTED,
     ),
-    "deployed as wanted, objects could not be corrected a moment ago": (
+    "deployed as desired, objects could not be corrected a moment ago": (
         at(there=recorded(), drift=drifted(), attempt=failed_attempt(digest="", action="Correct")),
         ReleaseState.DRIFTED,
         Action.WAIT,
         Reason.BACKING_OFF,
     ),
-    "deployed as wanted, objects could not be corrected a moment ago, others were changed since": (
+    "deployed as desired, objects could not be corrected a moment ago, others were changed since": (
         at(there=recorded(), drift=drifted(fresh=True), attempt=failed_attempt(digest="", action="Correct")),
         ReleaseState.DRIFTED,
         Action.CORRECT,
         Reason.DRIFTED,
     ),
-    "deployed as wanted, its record cannot be read": (
+    "deployed as desired, its record cannot be read": (
         at(there=recorded(), drift=Drift(error="Helm's record cannot be read")),
         ReleaseState.UNREADABLE,
         Action.NOTHING,
         Reason.RECORD_UNREADABLE,
     ),
-    "deployed, wanted otherwise, others have changed objects of it": (
+    "deployed, desired otherwise, others have changed objects of it": (
         at(there=recorded(digest="bbbb"), drift=drifted()),
         ReleaseState.OUT_OF_SYNC,
         Action.UPGRADE,
@@ -149,25 +163,25 @@ TABLE = {
         Action.UPGRADE,
         Reason.RECORD_MISSING,
     ),
-    "deployed, wanted otherwise": (
+    "deployed, desired otherwise": (
         at(there=recorded(digest="bbbb")),
         ReleaseState.OUT_OF_SYNC,
         Action.UPGRADE,
         Reason.SPEC_CHANGED,
     ),
-    "deployed as wanted, an upgrade is asked for": (
+    "deployed as desired, an upgrade is asked for": (
         at(there=recorded(), requests=FORCED),
         ReleaseState.UPGRADE_REQUESTED,
         Action.UPGRADE,
         Reason.FORCED,
     ),
-    "deployed as wanted, the upgrade asked for was made": (
+    "deployed as desired, the upgrade asked for was made": (
         at(there=recorded(forced=marks_in([label_of("now")])), requests=FORCED),
         ReleaseState.IN_SYNC,
         Action.NOTHING,
         Reason.IN_SYNC,
     ),
-    "deployed as wanted, the upgrade asked for failed a moment ago": (
+    "deployed as desired, the upgrade asked for failed a moment ago": (
         at(there=recorded(), requests=FORCED, attempt=Attempt("Upgrade", WANTED, NOW, 1, FORCED)),
         ReleaseState.UPGRADE_REQUESTED,
         Action.WAIT,
@@ -383,7 +397,7 @@ TABLE = {
         Action.UNLOCK,
         Reason.UNLOCKING,
     ),
-    "half uninstalled, wanted again": (
+    "half uninstalled, desired again": (
         at(there=recorded("uninstalling", removing=True)),
         ReleaseState.HALF_UNINSTALLED,
         Action.UNINSTALL,
@@ -401,13 +415,13 @@ TABLE = {
         Action.UNINSTALL,
         Reason.RETRYING,
     ),
-    "uninstalled with its history kept, wanted again": (
+    "uninstalled with its history kept, desired again": (
         at(there=recorded("uninstalled")),
         ReleaseState.HALF_UNINSTALLED,
         Action.UNINSTALL,
         Reason.RETRYING,
     ),
-    "wanted, not installed, a Secret is missing": (
+    "desired, not installed, a Secret is missing": (
         at("", obstacle=MISSING),
         ReleaseState.ABSENT,
         Action.WAIT,
@@ -438,13 +452,13 @@ TABLE = {
         Reason.ROLLBACK_REQUESTED,
     ),
     "rolled back while a Secret was missing": (
-        at("", rolled_back(held=""), obstacle=MISSING, requests=BACK),
+        at("", rolled_back(desired_at_rollback=""), obstacle=MISSING, requests=BACK),
         ReleaseState.ROLLED_BACK,
         Action.NOTHING,
         Reason.ROLLED_BACK,
     ),
     "rolled back while a Secret was missing, which is there again": (
-        at(there=rolled_back(held=""), requests=BACK),
+        at(there=rolled_back(desired_at_rollback=""), requests=BACK),
         ReleaseState.ROLLED_BACK,
         Action.NOTHING,
         Reason.ROLLED_BACK,
@@ -461,13 +475,13 @@ TABLE = {
         Action.UNLOCK,
         Reason.UNLOCKING,
     ),
-    "half uninstalled, wanted again, a Secret is missing": (
+    "half uninstalled, desired again, a Secret is missing": (
         at("", recorded("uninstalling", removing=True), obstacle=MISSING),
         ReleaseState.HALF_UNINSTALLED,
         Action.UNINSTALL,
         Reason.RETRYING,
     ),
-    "deployed as wanted, its repository is away": (
+    "deployed as desired, its repository is away": (
         at(there=recorded(), obstacle=AWAY),
         ReleaseState.IN_SYNC,
         Action.NOTHING,
@@ -479,61 +493,61 @@ TABLE = {
         Action.NOTHING,
         Reason.SUSPENDED,
     ),
-    "no longer wanted": (
+    "no longer desired": (
         at(None, recorded()),
         ReleaseState.UNWANTED,
         Action.UNINSTALL,
         Reason.NO_LONGER_WANTED,
     ),
-    "no longer wanted, pending of a dead writer": (
+    "no longer desired, pending of a dead writer": (
         at(None, recorded("pending-install")),
         ReleaseState.UNWANTED,
         Action.UNINSTALL,
         Reason.NO_LONGER_WANTED,
     ),
-    "no longer wanted, pending, someone else's Helm": (
+    "no longer desired, pending, someone else's Helm": (
         at(None, recorded("pending-upgrade", ours=False)),
         ReleaseState.IN_PROGRESS,
         Action.WAIT,
         Reason.BUSY_ELSEWHERE,
     ),
-    "no longer wanted, pending, someone else's Helm, aged out": (
+    "no longer desired, pending, someone else's Helm, aged out": (
         at(None, recorded("pending-upgrade", ours=False, age=1801)),
         ReleaseState.UNWANTED,
         Action.UNINSTALL,
         Reason.NO_LONGER_WANTED,
     ),
-    "no longer wanted, being uninstalled by someone else's Helm": (
+    "no longer desired, being uninstalled by someone else's Helm": (
         at(None, recorded("uninstalling")),
         ReleaseState.IN_PROGRESS,
         Action.WAIT,
         Reason.BUSY_ELSEWHERE,
     ),
-    "no longer wanted, half uninstalled": (
+    "no longer desired, half uninstalled": (
         at(None, recorded("uninstalling", removing=True)),
         ReleaseState.UNWANTED,
         Action.UNINSTALL,
         Reason.NO_LONGER_WANTED,
     ),
-    "no longer wanted, half uninstalled by someone else's Helm, aged out": (
+    "no longer desired, half uninstalled by someone else's Helm, aged out": (
         at(None, recorded("uninstalling", age=1801)),
         ReleaseState.UNWANTED,
         Action.UNINSTALL,
         Reason.NO_LONGER_WANTED,
     ),
-    "no longer wanted, objects could not be corrected a moment ago": (
+    "no longer desired, objects could not be corrected a moment ago": (
         at(None, recorded(), attempt=failed_attempt(digest="", action="Correct")),
         ReleaseState.UNWANTED,
         Action.UNINSTALL,
         Reason.NO_LONGER_WANTED,
     ),
-    "no longer wanted, others depend on it": (
+    "no longer desired, others depend on it": (
         at(None, recorded(), dependents=("nova",)),
         ReleaseState.UNWANTED,
         Action.WAIT,
         Reason.WAITING_FOR_DEPENDENTS,
     ),
-    "no longer wanted, uninstall failed a moment ago": (
+    "no longer desired, uninstall failed a moment ago": (
         at(
             None,
             recorded("uninstalling", removing=True),
@@ -543,7 +557,7 @@ TABLE = {
         Action.WAIT,
         Reason.BACKING_OFF,
     ),
-    "no longer wanted, gone": (at(None), ReleaseState.GONE, Action.NOTHING, Reason.GONE),
+    "no longer desired, gone": (at(None), ReleaseState.GONE, Action.NOTHING, Reason.GONE),
 }
 
 
@@ -552,6 +566,11 @@ def test_the_api_server_is_forgiven_sooner_than_a_release(interrupted: bool, pau
     last = dataclasses.replace(failed_attempt(failures=20), interrupted=interrupted)
     assert decide(at(attempt=last, jitter=1.0)).again_after == pause
     assert decide(dataclasses.replace(at(attempt=last, jitter=1.0), retry_cap=30)).again_after == 30
+
+
+def test_objects_of_others_are_looked_at_again_within_half_a_minute() -> None:
+    last = dataclasses.replace(failed_attempt(failures=20), taken=True)
+    assert decide(at(attempt=last, jitter=1.0)).again_after == 30
 
 
 @pytest.mark.parametrize(("situation", "state", "action", "reason"), TABLE.values(), ids=TABLE.keys())
@@ -589,7 +608,7 @@ HELD = {
     Gate.SIZE: (at(too_large=lambda: "2 MiB"), Reason.RELEASE_TOO_LARGE),
 }
 # Asked when the action begins.
-AT_THE_BEGINNING = {Gate.SLOT, Gate.IMMUTABLE_FIELDS}
+AT_THE_BEGINNING = {Gate.SLOT, Gate.OBJECT_OWNER, Gate.IMMUTABLE_FIELDS}
 
 
 def test_each_gate_holds_back_an_action_and_says_why() -> None:
@@ -673,7 +692,7 @@ def every_situation() -> Iterator[ReleaseSituation]:
         *("deployed", "failed", "superseded", "pending-upgrade", "pending-rollback", "uninstalling"),
         "uninstalled",
     )
-    found = [None, rolled_back(), rolled_back(held="bbbb")]
+    found = [None, rolled_back(), rolled_back(desired_at_rollback="bbbb")]
     found += [recorded("uninstalling", removing=True)]
     found += [
         recorded(status, digest, ours=ours, copied_from=frozenset() if ours else frozenset({2}))
@@ -721,7 +740,9 @@ def test_no_state_is_without_an_answer_and_none_breaks_a_promise() -> None:
         if decision.action == Action.UNLOCK:
             assert situation.recorded is not None and situation.recorded.status.startswith("pending-")
     assert seen >= {(action, reason) for _, _, action, reason in TABLE.values()} - {
-        (Action.WAIT, Reason.WAITING_FOR_DEPENDENTS)
+        (Action.WAIT, Reason.WAITING_FOR_DEPENDENTS),
+        (Action.WAIT, Reason.RELEASE_NAME_TAKEN),
+        (Action.WAIT, Reason.OBJECT_NAME_TAKEN),
     }
 
 

@@ -67,7 +67,7 @@ def put(
 
 def secrets(bed: Bed) -> dict[str, dict[str, Any]]:
     bed.clock.advance(CHECK_SECONDS)
-    bed.look()
+    bed.reconcile()
     found: dict[str, dict[str, Any]] = bed.region()["status"]["secrets"]
     return found
 
@@ -142,10 +142,10 @@ def test_one_that_the_spec_names_and_that_holds_none_is_told(
 
 def test_one_that_the_spec_names_is_seen_within_seconds_once_it_is_there(bed: Bed) -> None:
     bed.edit(**PUBLIC)
-    assert bed.look() == RESYNC_SECONDS
+    assert bed.reconcile() == RESYNC_SECONDS
     put(bed, "public-tls", {"tls.crt": certificate("2027-03-04"), "tls.key": "private"}, issued=False)
     bed.clock.advance(RESYNC_SECONDS)
-    assert bed.look() == RESYNC
+    assert bed.reconcile() == RESYNC
     assert bed.condition()["status"] == "True"
 
 
@@ -205,7 +205,7 @@ def test_a_content_is_read_once_for_each_version(bed: Bed) -> None:
     secrets(bed)
     bed.kube.forget_requests()
     secrets(bed)
-    bed.look()
+    bed.reconcile()
     assert [one.verb for one in bed.kube.requests if one.name == "nova-client"] == []
     assert bed.kube.writes == []
 
@@ -214,9 +214,9 @@ def test_many_are_read_a_part_at_a_time_and_those_that_end_first_are_shown(bed: 
     for number in range(2 * READ_AT_ONCE + 50):
         end = certificate("2027-03-04" if number % 5 else "2027-01-01")
         put(bed, f"libvirt-{number:03d}", {"tls.crt": end, "tls.key": "private"})
-    assert bed.look() == RESYNC_SECONDS
-    assert bed.look() == RESYNC_SECONDS
-    assert bed.look() == RESYNC
+    assert bed.reconcile() == RESYNC_SECONDS
+    assert bed.reconcile() == RESYNC_SECONDS
+    assert bed.reconcile() == RESYNC
     shown = {name: one for name, one in secrets(bed).items() if "expires" in one}
     assert len(shown) == SHOWN
     assert sum(one["expires"] == "2027-01-01T00:00:00Z" for one in shown.values()) == 50

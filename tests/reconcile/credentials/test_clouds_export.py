@@ -36,7 +36,7 @@ def cloud(bed: Bed) -> dict[str, Any]:
 def bed() -> Bed:
     bed = Bed()
     put_keystone(bed)
-    bed.look()
+    bed.reconcile()
     return bed
 
 
@@ -48,7 +48,7 @@ def test_it_has_the_password_that_was_made_and_goes_with_the_region(bed: Bed) ->
 
 def test_nothing_is_exported_before_keystone_is_asked_for() -> None:
     bed = Bed()
-    bed.look()
+    bed.reconcile()
     assert bed.secret(CLOUDS) is None
 
 
@@ -64,7 +64,7 @@ def test_it_follows_a_rotated_password_and_says_when(bed: Bed) -> None:
     assert secret
     bed.kube.replace({**secret, "data": {**secret["data"], "admin-password": "YW5vdGhlcg=="}})
     bed.clock.advance(60)
-    bed.look()
+    bed.reconcile()
     after = bed.region()["status"]["secrets"][CLOUDS]
     assert cloud(bed)["auth"]["password"] == "another"
     assert after["digest"] != before["digest"] and after["rotated"] != before["rotated"]
@@ -75,7 +75,7 @@ def test_an_operators_own_is_used_and_not_touched() -> None:
     bed = Bed()
     bed.put_secret(CLOUDS, {"clouds.yaml": "mine"})
     put_keystone(bed)
-    bed.look()
+    bed.reconcile()
     assert bed.texts(CLOUDS) == {"clouds.yaml": "mine"}
     assert bed.region()["status"]["secrets"][CLOUDS]["keys"] == ["clouds.yaml"]
 
@@ -83,11 +83,11 @@ def test_an_operators_own_is_used_and_not_touched() -> None:
 def test_an_encrypted_keystone_waits_for_its_authority_and_brings_it_along() -> None:
     bed = Bed()
     put_keystone(bed, scheme={"default": "https"})
-    bed.look()
+    bed.reconcile()
     assert bed.secret(CLOUDS) is None
     assert 'it waits for ca.crt of Secret "region-ca"' in bed.condition()["message"]
     bed.put_secret("region-ca", {"ca.crt": "-----BEGIN CERTIFICATE-----"})
-    bed.look()
+    bed.reconcile()
     assert bed.texts(CLOUDS)["ca.crt"] == "-----BEGIN CERTIFICATE-----"
     assert cloud(bed)["cacert"] == "/etc/openstack/ca.crt"
     assert bed.condition()["status"] == "True"
@@ -95,7 +95,7 @@ def test_an_encrypted_keystone_waits_for_its_authority_and_brings_it_along() -> 
 
 def test_deleted_by_hand_it_comes_back(bed: Bed) -> None:
     bed.kube.delete(SECRET, CLOUDS, NS)
-    bed.look()
+    bed.reconcile()
     assert cloud(bed)["region_name"] == "RegionOne"
 
 
@@ -103,5 +103,5 @@ def test_a_spec_that_is_only_planned_exports_nothing() -> None:
     bed = Bed(mode="Plan")
     bed.put_secret("identity-credentials", {"admin-password": "there already"})
     put_keystone(bed)
-    bed.look()
+    bed.reconcile()
     assert bed.secret(CLOUDS) is None

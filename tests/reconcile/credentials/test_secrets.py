@@ -86,7 +86,7 @@ class Bed:
         osdpl = self.region()
         self.kube.replace({**osdpl, "spec": {**osdpl["spec"], **spec}})
 
-    def look(self) -> float | None:
+    def reconcile(self) -> float | None:
         return self.reconciler.reconcile((NS, REGION))
 
     def region(self) -> KubeObject:
@@ -123,7 +123,7 @@ def bed() -> Bed:
 
 
 def test_every_credential_is_made_and_reported(bed: Bed) -> None:
-    assert bed.look() == RESYNC
+    assert bed.reconcile() == RESYNC
     assert bed.all_texts().keys() == {"database-credentials", "identity-credentials"}
     assert bed.texts("identity-credentials").keys() == {"admin-password", "database-password"}
     secret = bed.secret("identity-credentials") or {}
@@ -142,7 +142,7 @@ def test_every_credential_is_made_and_reported(bed: Bed) -> None:
 
 def test_no_value_is_in_the_status_an_event_or_the_log(bed: Bed, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("DEBUG")
-    bed.look()
+    bed.reconcile()
     shown = json.dumps(bed.region()) + repr(bed.events.seen) + caplog.text
     for texts in bed.all_texts().values():
         for text in texts.values():
@@ -151,7 +151,7 @@ def test_no_value_is_in_the_status_an_event_or_the_log(bed: Bed, caplog: pytest.
 
 
 def test_a_second_look_writes_nothing(bed: Bed) -> None:
-    bed.look()
+    bed.reconcile()
     bed.kube.forget_requests()
     bed.clock.advance(1000)
     assert bed.restarted(seed=1).reconcile((NS, REGION)) == RESYNC
@@ -161,7 +161,7 @@ def test_a_second_look_writes_nothing(bed: Bed) -> None:
 
 
 def test_a_restart_keeps_every_credential(bed: Bed) -> None:
-    bed.look()
+    bed.reconcile()
     before = bed.all_texts()
     bed.restarted(seed=1).reconcile((NS, REGION))
     assert bed.all_texts() == before
@@ -183,7 +183,7 @@ def test_killed_at_any_write_the_next_run_ends_where_one_run_would(when: str, nt
 
     setattr(bed.kube, when, kill)
     with contextlib.suppress(Killed):
-        bed.look()
+        bed.reconcile()
     setattr(bed.kube, when, lambda request: None)
     bed.restarted(seed=1).reconcile((NS, REGION))
     after = bed.all_texts()
@@ -205,7 +205,7 @@ def once(bed: Bed, verb: str, action: Callable[[], None]) -> None:
 
 def test_of_two_writers_that_create_the_first_wins(bed: Bed) -> None:
     once(bed, "create", lambda: bed.put_secret("database-credentials", {"root-password": "theirs"}))
-    assert bed.look() == RESYNC
+    assert bed.reconcile() == RESYNC
     assert bed.texts("database-credentials") == {"root-password": "theirs"}
     assert bed.condition()["status"] == "True"
 
@@ -218,7 +218,7 @@ def test_an_edit_between_reading_and_writing_is_not_lost(bed: Bed) -> None:
         bed.kube.replace({**secret, "stringData": {"database-password": "typed-in-by-hand"}})
 
     once(bed, "replace", edit)
-    bed.look()
+    bed.reconcile()
     assert bed.texts("identity-credentials") == {
         "admin-password": "mine",
         "database-password": "typed-in-by-hand",
@@ -233,14 +233,14 @@ def test_writers_that_never_rest_end_in_a_conflict_to_retry_later(bed: Bed) -> N
 
     bed.kube.before_write = refuse
     with pytest.raises(Conflict):
-        bed.look()
+        bed.reconcile()
 
 
 def test_a_lost_secret_is_reported_and_not_made_anew(bed: Bed) -> None:
-    bed.look()
+    bed.reconcile()
     bed.kube.delete(SECRET, "database-credentials", NS)
     for _ in range(3):
-        assert bed.look() == RESYNC_SECONDS
+        assert bed.reconcile() == RESYNC_SECONDS
     assert bed.secret("database-credentials") is None
     condition = bed.condition()
     assert (condition["status"], condition["reason"]) == ("False", "SecretMissing")
@@ -248,13 +248,13 @@ def test_a_lost_secret_is_reported_and_not_made_anew(bed: Bed) -> None:
     assert bed.events.seen[-1][:2] == ("Warning", "SecretMissing")
     assert bed.region()["status"]["secrets"]["database-credentials"]["state"] == "Incomplete"
     bed.put_secret("database-credentials", {"root-password": ""})
-    assert bed.look() == RESYNC
+    assert bed.reconcile() == RESYNC
     assert bed.texts("database-credentials")["root-password"]
     assert bed.condition()["status"] == "True"
 
 
 def test_a_failed_read_generates_nothing(bed: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
-    bed.look()
+    bed.reconcile()
     before = bed.all_texts()
 
     def unavailable(*_: Any, **__: Any) -> Any:
@@ -262,17 +262,17 @@ def test_a_failed_read_generates_nothing(bed: Bed, monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr(bed.kube, "list", unavailable)
     with pytest.raises(ApiUnavailable):
-        bed.look()
+        bed.reconcile()
     assert bed.all_texts() == before
 
 
 def test_a_changed_secret_shows_in_the_digest_with_its_time(bed: Bed) -> None:
-    bed.look()
+    bed.reconcile()
     before = bed.region()["status"]["secrets"]["database-credentials"]
     secret = bed.secret("database-credentials") or {}
     bed.kube.replace({**secret, "stringData": {"root-password": "rotated-by-hand"}})
     bed.clock.advance(60)
-    bed.look()
+    bed.reconcile()
     after = bed.region()["status"]["secrets"]["database-credentials"]
     assert after["digest"] != before["digest"]
     assert (before["rotated"], after["rotated"]) == ("2023-11-14T22:13:20Z", "2023-11-14T22:14:20Z")
@@ -283,13 +283,13 @@ OWN = {"credentials": {"identity": {"admin-password": {"name": "mine", "key": "p
 
 def test_a_missing_secret_of_the_operator_is_named_until_it_comes() -> None:
     bed = Bed(features=OWN)
-    assert bed.look() == RESYNC_SECONDS
+    assert bed.reconcile() == RESYNC_SECONDS
     message = bed.condition()["message"]
     assert 'Secret "mine"' in message
     assert "spec.features.credentials.identity.admin-password" in message
     assert bed.texts("identity-credentials").keys() == {"database-password"}
     bed.put_secret("mine", {"pw": "hunter2-hunter2"})
-    assert bed.look() == RESYNC
+    assert bed.reconcile() == RESYNC
     assert bed.condition()["message"] == "3 credentials in 3 Secrets are in place"
 
 
@@ -297,7 +297,7 @@ def test_a_secret_of_the_operator_is_only_read() -> None:
     bed = Bed(features=OWN)
     bed.put_secret("mine", {"pw": "hunter2-hunter2", "other": "x"})
     before = bed.secret("mine")
-    bed.look()
+    bed.reconcile()
     assert bed.secret("mine") == before
     assert bed.region()["status"]["secrets"]["mine"]["keys"] == ["pw"]
 
@@ -305,18 +305,18 @@ def test_a_secret_of_the_operator_is_only_read() -> None:
 def test_what_else_is_in_a_secret_of_the_operator_does_not_count() -> None:
     bed = Bed(features=OWN)
     bed.put_secret("mine", {"pw": "hunter2-hunter2", "other": "x"})
-    bed.look()
+    bed.reconcile()
     before = bed.region()["status"]["secrets"]["mine"]
     bed.kube.replace({**(bed.secret("mine") or {}), "stringData": {"other": "y"}})
-    bed.look()
+    bed.reconcile()
     assert bed.region()["status"]["secrets"]["mine"] == before
 
 
 def test_a_spec_that_cannot_be_read_leaves_everything_and_says_so(bed: Bed) -> None:
-    bed.look()
+    bed.reconcile()
     before = bed.all_texts(), bed.region()["status"]["secrets"]
     bed.edit(broken=True)
-    assert bed.look() == RESYNC
+    assert bed.reconcile() == RESYNC
     assert (bed.all_texts(), bed.region()["status"]["secrets"]) == before
     condition = bed.condition()
     assert (condition["status"], condition["reason"]) == ("Unknown", "SpecInvalid")
@@ -324,29 +324,29 @@ def test_a_spec_that_cannot_be_read_leaves_everything_and_says_so(bed: Bed) -> N
 
 
 def test_credentials_of_a_removed_service_wait_for_its_return(bed: Bed) -> None:
-    bed.look()
+    bed.reconcile()
     before = bed.texts("identity-credentials")
     bed.edit(**{"with": ["database"]})
-    bed.look()
+    bed.reconcile()
     assert bed.texts("identity-credentials") == before
     bed.edit(**{"with": ["database", "identity"]})
-    bed.look()
+    bed.reconcile()
     assert bed.texts("identity-credentials") == before
 
 
 def test_credentials_go_with_volumes_that_are_deleted_after_their_bundle() -> None:
     bed = Bed(volumes="Delete")
     bed.put_bundle("identity")
-    bed.look()
+    bed.reconcile()
     bed.edit(**{"with": ["database"]})
-    bed.look()
+    bed.reconcile()
     assert bed.secret("identity-credentials")
     bed.kube.delete(HELMBUNDLE, "identity", NS)
-    bed.look()
+    bed.reconcile()
     assert bed.secret("identity-credentials") is None
     assert "identity-credentials" not in bed.region()["status"]["secrets"]
     bed.edit(**{"with": ["database", "identity"]})
-    assert bed.look() == RESYNC
+    assert bed.reconcile() == RESYNC
     assert bed.texts("identity-credentials").keys() == {"admin-password", "database-password"}
 
 
@@ -358,29 +358,29 @@ def keep_claim(bed: Bed) -> None:
 def test_credentials_stay_as_long_as_any_claim_that_was_kept_earlier() -> None:
     bed = Bed(volumes="Delete")
     keep_claim(bed)
-    bed.look()
+    bed.reconcile()
     before = bed.texts("identity-credentials")
     bed.edit(**{"with": ["database"]})
-    bed.look()
+    bed.reconcile()
     assert bed.texts("identity-credentials") == before
     bed.kube.delete(PVC, "mariadb-backup-data", NS)
-    bed.look()
+    bed.reconcile()
     assert bed.secret("identity-credentials") is None
 
 
 def test_credentials_are_not_collected_with_a_region_whose_claims_were_kept_earlier() -> None:
     bed = Bed(volumes="Delete")
-    bed.look()
+    bed.reconcile()
     finalize(bed, ["core.osctl.dev/finalizer"])
     keep_claim(bed)
     bed.kube.delete(OSDPL, REGION, NS)
-    bed.look()
+    bed.reconcile()
     assert owners(bed) == []
 
 
 def test_killed_between_publishing_and_removing_nothing_counts_as_lost() -> None:
     bed = Bed(volumes="Delete")
-    bed.look()
+    bed.reconcile()
     bed.edit(**{"with": ["database"]})
 
     def kill(request: Request) -> None:
@@ -389,7 +389,7 @@ def test_killed_between_publishing_and_removing_nothing_counts_as_lost() -> None
 
     bed.kube.before_write = kill
     with pytest.raises(Killed):
-        bed.look()
+        bed.reconcile()
     bed.kube.before_write = lambda request: None
     bed.kube.delete(SECRET, "identity-credentials", NS)
     bed.edit(**{"with": ["database", "identity"]})
@@ -402,15 +402,30 @@ def owners(bed: Bed) -> list[str]:
     return [reference["uid"] for reference in secret["metadata"].get("ownerReferences", [])]
 
 
-def test_secrets_are_collected_with_the_region_only_where_volumes_are(bed: Bed) -> None:
-    bed.look()
+@pytest.mark.parametrize("volumes", ["Retain", "Delete"])
+def test_no_credentials_are_owned_by_the_region(bed: Bed, volumes: str) -> None:
+    bed.edit(volumes=volumes)
+    bed.reconcile()
     assert owners(bed) == []
-    bed.edit(volumes="Delete")
-    bed.look()
-    assert owners(bed) == [bed.region()["metadata"]["uid"]]
-    bed.edit(volumes="Retain")
-    bed.look()
+    reference = {"apiVersion": OSDPL.api_version, "kind": OSDPL.kind, "name": REGION, "uid": "another"}
+    patch = {"metadata": {"ownerReferences": [reference]}}
+    bed.kube.merge_patch(SECRET, "database-credentials", NS, patch)
+    bed.reconcile()
     assert owners(bed) == []
+
+
+def test_with_volumes_the_credentials_of_a_deleted_region_go_after_its_bundles() -> None:
+    bed = Bed(volumes="Delete")
+    bed.reconcile()
+    bed.put_bundle("database")
+    finalize(bed, ["core.osctl.dev/finalizer"])
+    bed.kube.delete(OSDPL, REGION, NS)
+    bed.reconcile()
+    assert bed.secret("database-credentials")
+    assert bed.secret("identity-credentials") is None
+    bed.kube.delete(HELMBUNDLE, "database", NS)
+    bed.reconcile()
+    assert bed.secret("database-credentials") is None
 
 
 def finalize(bed: Bed, finalizers: list[str]) -> None:
@@ -420,11 +435,11 @@ def finalize(bed: Bed, finalizers: list[str]) -> None:
 
 def test_a_policy_edited_just_before_the_deletion_still_counts() -> None:
     bed = Bed(volumes="Delete")
-    bed.look()
+    bed.reconcile()
     finalize(bed, ["core.osctl.dev/finalizer"])
     bed.edit(volumes="Retain")
     bed.kube.delete(OSDPL, REGION, NS)
-    bed.look()
+    bed.reconcile()
     assert owners(bed) == []
     finalize(bed, [])
     bed.kube.collect_garbage()
@@ -432,13 +447,13 @@ def test_a_policy_edited_just_before_the_deletion_still_counts() -> None:
 
 
 def test_a_region_that_returns_takes_up_its_credentials(bed: Bed) -> None:
-    bed.look()
+    bed.reconcile()
     before = bed.all_texts()
     bed.kube.delete(OSDPL, REGION, NS)
     bed.kube.collect_garbage()
-    assert bed.look() is None
+    assert bed.reconcile() is None
     bed.create_region()
-    bed.look()
+    bed.reconcile()
     assert bed.all_texts() == before
     assert bed.condition()["status"] == "True"
 
@@ -447,12 +462,12 @@ def test_a_deleted_region_makes_no_new_credentials(bed: Bed) -> None:
     finalize(bed, ["core.osctl.dev/finalizer"])
     bed.kube.delete(OSDPL, REGION, NS)
     bed.kube.forget_requests()
-    bed.look()
+    bed.reconcile()
     assert bed.kube.writes == []
 
 
 def test_a_second_region_gets_nothing(bed: Bed) -> None:
-    bed.look()
+    bed.reconcile()
     bed.clock.advance(10)
     meta = {"name": "another", "namespace": NS}
     bed.kube.create({"apiVersion": OSDPL.api_version, "kind": OSDPL.kind, "metadata": meta, "spec": {}})
@@ -463,7 +478,7 @@ def test_a_second_region_gets_nothing(bed: Bed) -> None:
 
 def test_a_paused_region_is_left_as_it_is() -> None:
     bed = Bed(mode="Paused")
-    bed.look()
+    bed.reconcile()
     assert {(one.kind, one.subresource) for one in bed.kube.writes} == {(OSDPL.kind, "status")}
     assert bed.kube.objects("Secret") == []
     assert "0 of 2 Secrets are in place" in bed.condition()["message"]
@@ -476,7 +491,7 @@ def test_a_region_deleted_meanwhile_ends_the_look_quietly(bed: Bed) -> None:
             bed.kube.delete(OSDPL, REGION, NS)
 
     bed.kube.before_write = delete
-    assert bed.look() is None
+    assert bed.reconcile() is None
 
 
 def test_helms_own_and_other_secrets_are_never_touched(bed: Bed) -> None:
@@ -489,7 +504,7 @@ def test_helms_own_and_other_secrets_are_never_touched(bed: Bed) -> None:
     bed.put_secret("identity-tls", {"tls.key": "x"}, **labels)
     before = {s["metadata"]["name"]: s for s in bed.kube.objects("Secret")}
     bed.edit(volumes="Delete")
-    bed.look()
+    bed.reconcile()
     after = {s["metadata"]["name"]: s for s in bed.kube.objects("Secret")}
     assert {name: after[name] for name in before} == before
 
@@ -497,7 +512,7 @@ def test_helms_own_and_other_secrets_are_never_touched(bed: Bed) -> None:
 def test_a_secret_of_that_name_that_belongs_to_helm_is_reported(bed: Bed) -> None:
     labels = {"app.kubernetes.io/managed-by": "Helm"}
     bed.put_secret("database-credentials", {"x": "y"}, **labels)
-    assert bed.look() == RESYNC_SECONDS
+    assert bed.reconcile() == RESYNC_SECONDS
     assert bed.texts("database-credentials") == {"x": "y"}
     assert "belongs to something else" in bed.condition()["message"]
     assert bed.texts("identity-credentials")
@@ -515,7 +530,7 @@ def approve(bed: Bed) -> None:
 
 def test_with_mode_plan_nothing_is_made_before_the_plan_is_approved() -> None:
     bed = Bed(mode="Plan")
-    bed.look()
+    bed.reconcile()
     assert {(one.kind, one.subresource) for one in bed.kube.writes} == {("OpenStackDeployment", "status")}
     assert bed.condition()["status"] == "True"
     assert (
@@ -524,24 +539,24 @@ def test_with_mode_plan_nothing_is_made_before_the_plan_is_approved() -> None:
     )
     assert bed.region()["status"]["secrets"] == {}
     approve(bed)
-    bed.look()
+    bed.reconcile()
     assert bed.all_texts().keys() == {"database-credentials", "identity-credentials"}
 
 
 def test_with_mode_plan_an_edit_after_the_approval_makes_nothing(bed: Bed) -> None:
     bed.edit(mode="Plan", **{"with": ["database"]})
     approve(bed)
-    bed.look()
+    bed.reconcile()
     assert bed.all_texts().keys() == {"database-credentials"}
     bed.edit(**{"with": ["database", "identity"]})
-    bed.look()
+    bed.reconcile()
     assert bed.all_texts().keys() == {"database-credentials"}
     assert bed.condition()["status"] == "True"
 
 
 def test_with_mode_plan_credentials_of_a_service_that_goes_stay_until_it_has_gone(bed: Bed) -> None:
     bed.edit(volumes="Delete")
-    bed.look()
+    bed.reconcile()
     bed.edit(mode="Plan", **{"with": ["database"]})
-    bed.look()
+    bed.reconcile()
     assert bed.all_texts().keys() == {"database-credentials", "identity-credentials"}

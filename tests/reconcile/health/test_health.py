@@ -61,14 +61,14 @@ class Health:
             store=self.store,
             namespace="openstack",
             resync=RESYNC,
-            changed=self.told,
+            changed=self.reported,
             beside=self.beside,
         )
 
-    def told(self) -> None:
+    def reported(self) -> None:
         self.looks_asked += 1
 
-    def look(self, after: float = 2.0) -> float | None:
+    def reconcile(self, after: float = 2.0) -> float | None:
         self.clock.advance(after)
         return self.reconciler.reconcile(KEY)
 
@@ -95,24 +95,28 @@ BROKEN: dict[str, Any] = {"readyReplicas": 0, "availableReplicas": 0}
 
 def test_a_healthy_region_is_said_to_be_so(health: Health) -> None:
     health.cluster.put(deployment())
-    assert health.look() == RESYNC
+    assert health.reconcile() == RESYNC
     assert (health.component()["status"], health.component()["ready"]) == ("Ready", 2)
-    told = health.cluster.condition("WorkloadsHealthy")
-    assert (told["status"], told["reason"], told["observedGeneration"]) == ("True", "WorkloadsHealthy", 1)
+    reported = health.cluster.condition("WorkloadsHealthy")
+    assert (reported["status"], reported["reason"], reported["observedGeneration"]) == (
+        "True",
+        "WorkloadsHealthy",
+        1,
+    )
 
 
 def test_a_crashing_pod_turns_it_over_and_it_heals_unaided(health: Health) -> None:
     health.cluster.put(deployment())
-    health.look()
+    health.reconcile()
     health.cluster.put(deployment(2, **BROKEN))
     health.cluster.put(pod("nova-api-bbb-1", ("ReplicaSet", "nova-api-bbb"), **crashing("no such filter")))
-    health.look()
+    health.reconcile()
     assert health.component()["status"] == "Unhealthy"
     assert "CrashLoopBackOff" in health.component()["message"]
     assert "no such filter" in health.component()["message"]
     assert health.cluster.condition("WorkloadsHealthy")["reason"] == "WorkloadsFailing"
     health.cluster.put(deployment())
-    health.look()
+    health.reconcile()
     assert health.cluster.condition("WorkloadsHealthy")["status"] == "True"
     assert [reason for _, reason in health.events.emitted] == [
         "WorkloadsHealthy",
@@ -123,31 +127,31 @@ def test_a_crashing_pod_turns_it_over_and_it_heals_unaided(health: Health) -> No
 
 def test_nothing_new_writes_nothing(health: Health) -> None:
     health.cluster.put(deployment())
-    health.look()
+    health.reconcile()
     health.cluster.kube.forget_requests()
-    health.look()
+    health.reconcile()
     health.start()
     health.cluster.relist(*PARSERS)
-    health.look()
+    health.reconcile()
     assert health.writes() == []
 
 
 def test_other_entries_of_the_status_are_not_touched(health: Health) -> None:
     before = {one["type"]: one for one in health.cluster.status()["conditions"]}
     health.cluster.put(deployment())
-    health.look()
+    health.reconcile()
     after = {one["type"]: one for one in health.cluster.status()["conditions"]}
     assert {name for name in before if before[name] != after[name]} == {"WorkloadsHealthy"}
 
 
 def test_a_storm_of_events_is_written_at_most_once_a_second(health: Health) -> None:
     health.cluster.put(deployment())
-    health.look()
+    health.reconcile()
     health.cluster.kube.forget_requests()
     for number in range(50):
         broken = number % 2 == 0
         health.cluster.put(deployment(2, **(BROKEN if broken else {})))
-        pause = health.look(after=0.1)
+        pause = health.reconcile(after=0.1)
         assert pause is not None
     assert 1 <= len(health.writes()) <= 5
 
@@ -158,61 +162,61 @@ def test_nothing_is_said_before_the_first_list_is_complete(health: Health) -> No
     health.cluster.put(deployment(2, name="nova-scheduler", **BROKEN))
     health.cluster.cut = False
     health.cluster.deliver(None, health.cluster.kube.objects("Deployment")[0])
-    again = health.look()
+    again = health.reconcile()
     assert again is not None
     assert again < 1
     assert health.writes() == []
     health.cluster.relist(*WORKLOADS)
-    health.look()
+    health.reconcile()
     assert health.cluster.condition("WorkloadsHealthy")["status"] == "False"
 
 
 def test_after_a_restart_the_status_stays_until_everything_is_known(health: Health) -> None:
     health.cluster.put(deployment())
-    health.look()
+    health.reconcile()
     before = copy.deepcopy(health.cluster.status())
     health.start()
-    health.look()
+    health.reconcile()
     assert health.cluster.status() == before
     health.cluster.relist(*PARSERS)
-    health.look()
+    health.reconcile()
     assert health.cluster.status() == before
 
 
 def test_a_deletion_that_no_watch_told_is_noticed_when_the_watch_begins_anew(health: Health) -> None:
     health.cluster.put(deployment())
     health.cluster.put(deployment(name="nova-scheduler"))
-    health.look()
+    health.reconcile()
     health.cluster.cut = True
     health.cluster.remove("Deployment", "nova-scheduler")
     health.cluster.relist(*WORKLOADS)
-    health.look()
+    health.reconcile()
     assert set(health.cluster.status()["health"]["nova"]) == {"api"}
 
 
 def test_a_deletion_that_nothing_told_is_noticed_in_time(health: Health) -> None:
     health.cluster.put(deployment())
-    health.look()
+    health.reconcile()
     health.cluster.cut = True
     health.cluster.remove("Deployment", "nova-api")
-    health.look()
+    health.reconcile()
     assert health.component()
-    health.look(after=RESYNC)
+    health.reconcile(after=RESYNC)
     assert not health.component()
 
 
 def test_a_change_that_the_watch_has_not_told_yet_is_no_reason_to_forget(health: Health) -> None:
     health.cluster.put(deployment())
-    health.look()
+    health.reconcile()
     health.cluster.cut = True
     health.cluster.put(deployment(name="nova-scheduler"))
-    health.look(after=RESYNC + 1)
+    health.reconcile(after=RESYNC + 1)
     assert health.component()["status"] == "Ready"
 
 
 def test_what_comes_while_the_list_is_under_way_is_kept(health: Health) -> None:
     health.cluster.put(deployment())
-    health.look()
+    health.reconcile()
     plain = health.cluster.kube.list_metadata
 
     def slow(resource: Resource, *args: Any, **selectors: Any) -> list[dict[str, Any]]:
@@ -222,7 +226,7 @@ def test_what_comes_while_the_list_is_under_way_is_kept(health: Health) -> None:
         return listed
 
     health.cluster.kube.list_metadata = slow  # type: ignore[method-assign]
-    health.look(after=RESYNC + 1)
+    health.reconcile(after=RESYNC + 1)
     assert health.component("scheduler")["status"] == "Ready"
 
 
@@ -238,7 +242,7 @@ def test_an_older_event_does_not_undo_a_newer_one(health: Health) -> None:
     first = health.cluster.put(deployment(2, **BROKEN))
     health.cluster.put(deployment())
     health.cluster.deliver("MODIFIED", first)
-    health.look()
+    health.reconcile()
     assert health.component()["status"] == "Ready"
 
 
@@ -255,9 +259,9 @@ def test_an_event_that_changes_nothing_of_interest_is_told_to_be_none(health: He
 def test_unknown_until_the_first_release_is_deployed(health: Health) -> None:
     health.cluster.bundle("nova", state="Installing", settled=False)
     health.cluster.put(deployment(2, **BROKEN))
-    health.look()
-    told = health.cluster.condition("WorkloadsHealthy")
-    assert (told["status"], told["reason"]) == ("Unknown", "Initializing")
+    health.reconcile()
+    reported = health.cluster.condition("WorkloadsHealthy")
+    assert (reported["status"], reported["reason"]) == ("Unknown", "Initializing")
     assert health.component()["status"] == "Progressing"
 
 
@@ -265,43 +269,43 @@ def test_a_region_without_bundles_is_left_alone() -> None:
     world = Health()
     world.cluster.region()
     world.cluster.put(deployment())
-    assert world.look() is None
+    assert world.reconcile() is None
     assert world.writes() == []
 
 
 def test_an_osdpl_that_is_gone_is_no_error(health: Health) -> None:
     health.cluster.remove("OpenStackDeployment", NAME)
-    assert health.look() is None
+    assert health.reconcile() is None
 
 
 def test_the_verdict_is_about_a_generation_only_when_its_bundles_are_deployed(health: Health) -> None:
     health.cluster.put(deployment())
-    health.look()
+    health.reconcile()
     health.cluster.region(observed=2)
     health.cluster.bundle("nova", "placement", state="Upgrading", settled=False)
     health.cluster.kube.forget_requests()
-    health.look()
+    health.reconcile()
     assert "list" not in [request.verb for request in health.cluster.kube.requests]
     assert health.cluster.condition("WorkloadsHealthy")["observedGeneration"] == 1
     health.cluster.bundle("nova", "placement")
-    health.look()
+    health.reconcile()
     assert health.cluster.condition("WorkloadsHealthy")["observedGeneration"] == 2
 
 
 def test_the_verdict_is_not_about_a_generation_whose_rollout_was_not_seen_yet(health: Health) -> None:
     health.cluster.put(deployment())
-    health.look()
+    health.reconcile()
     health.cluster.region(observed=2)
     health.cluster.cut = True
     health.cluster.put(deployment(2, updatedReplicas=0))
-    again = health.look()
+    again = health.reconcile()
     assert again is not None
     assert again < 1
     assert health.cluster.condition("WorkloadsHealthy")["observedGeneration"] == 1
     health.cluster.relist(*WORKLOADS)
-    health.look()
-    told = health.cluster.condition("WorkloadsHealthy")
-    assert (told["status"], told["observedGeneration"]) == ("False", 2)
+    health.reconcile()
+    reported = health.cluster.condition("WorkloadsHealthy")
+    assert (reported["status"], reported["observedGeneration"]) == ("False", 2)
 
 
 def rendered(name: str) -> dict[str, Any]:
@@ -319,13 +323,13 @@ def test_a_workload_that_someone_deleted_is_missed(health: Health) -> None:
     )
     health.cluster.put(deployment())
     health.cluster.put(deployment(name="nova-scheduler"))
-    health.look()
+    health.reconcile()
     health.cluster.remove("Deployment", "nova-api")
-    health.look()
+    health.reconcile()
     assert health.component()["message"] == "Deployment nova-api does not exist, although release nova has it"
     assert health.cluster.condition("WorkloadsHealthy")["status"] == "False"
     health.cluster.put(deployment())
-    health.look()
+    health.reconcile()
     assert health.cluster.condition("WorkloadsHealthy")["status"] == "True"
 
 
@@ -333,17 +337,17 @@ def test_what_only_the_watch_has_not_told_yet_is_not_missed(health: Health) -> N
     health.records.manifests["nova", 1] = RenderedRelease((rendered("nova-api"),), ())
     health.records.statuses["nova", 1] = "pending-install"
     health.cluster.bundle("nova", state="Installing", settled=False)
-    health.look()
+    health.reconcile()
     health.cluster.cut = True
     health.cluster.put(deployment())
     health.cluster.cut = False
     health.cluster.bundle("nova")
-    again = health.look()
+    again = health.reconcile()
     assert again is not None
     assert again < 1
     assert not health.component()
     health.cluster.relist(*WORKLOADS)
-    health.look()
+    health.reconcile()
     assert health.component()["status"] == "Ready"
 
 
@@ -352,10 +356,10 @@ def test_the_record_of_a_release_is_read_once_for_each_revision(health: Health) 
     health.records.manifests["nova", 2] = RenderedRelease((), ())
     health.cluster.put(deployment())
     for _ in range(3):
-        health.look()
+        health.reconcile()
     assert health.records.reads == 1
     health.cluster.bundle("nova", revision=2)
-    health.look()
+    health.reconcile()
     assert health.records.reads == 2
 
 
@@ -364,10 +368,10 @@ def test_a_record_that_cannot_be_read_costs_only_the_look_for_what_is_gone_of_th
 ) -> None:
     health.records.damaged.add(("nova", 1))
     health.cluster.put(deployment())
-    health.look()
+    health.reconcile()
     assert health.cluster.condition("WorkloadsHealthy")["status"] == "True"
     health.cluster.put(deployment(2, **BROKEN))
-    health.look()
+    health.reconcile()
     assert health.cluster.condition("WorkloadsHealthy")["status"] == "False"
     assert health.records.reads == 1
     assert caplog.text.count("cannot be read") == 1
@@ -383,16 +387,16 @@ def test_what_is_gone_is_missed_while_its_release_is_not_deployed(
     )
     for name in ("nova-api", "nova-scheduler"):
         health.cluster.put(deployment(name=name))
-    health.look()
+    health.reconcile()
     health.cluster.remove("Deployment", "nova-api")
-    health.look()
+    health.reconcile()
     health.records.manifests["nova", 2] = RenderedRelease((rendered("nova-api"),), ())
     health.records.statuses["nova", 2] = "failed" if state == "Failed" else "pending-upgrade"
     health.cluster.bundle("nova", state=state, revision=2, settled=False)
     if restarted:
         health.start()
         health.cluster.relist(*PARSERS)
-    health.look()
+    health.reconcile()
     assert "does not exist" in health.component()["message"]
     assert health.cluster.condition("WorkloadsHealthy")["status"] == "False"
 
@@ -403,14 +407,14 @@ def test_what_an_upgrade_takes_away_is_not_missed_meanwhile(health: Health) -> N
     )
     for name in ("nova-api", "nova-scheduler"):
         health.cluster.put(deployment(name=name))
-    health.look()
+    health.reconcile()
     # The bundle's status tells of the upgrade, and not yet of the revision that it makes.
     health.cluster.bundle("nova", state="Upgrading", settled=False)
-    health.look()
+    health.reconcile()
     health.records.manifests["nova", 2] = RenderedRelease((rendered("nova-api"),), ())
     health.records.statuses["nova", 2] = "pending-upgrade"
     health.cluster.remove("Deployment", "nova-scheduler")
-    health.look()
+    health.reconcile()
     assert set(health.cluster.status()["health"]["nova"]) == {"api"}
     assert health.cluster.condition("WorkloadsHealthy")["status"] == "True"
 
@@ -420,7 +424,7 @@ def test_a_release_that_was_never_deployed_lacks_nothing(health: Health) -> None
     health.records.statuses["nova", 1] = "pending-install"
     health.cluster.bundle("nova", state="Installing", settled=False)
     health.cluster.put(deployment())
-    health.look()
+    health.reconcile()
     assert set(health.cluster.status()["health"]["nova"]) == {"api"}
 
 
@@ -439,14 +443,14 @@ def test_a_password_that_a_container_prints_reaches_no_status(health: Health) ->
     health.cluster.put(secret)
     health.cluster.bundle("nova", secret="compute-credentials")
     crash(health, "access denied with correct-horse at mysql://nova:someone-elses@db/nova")
-    health.look()
+    health.reconcile()
     assert "access denied with [redacted] at mysql://nova:[redacted]@db/nova" in health.component()["message"]
 
 
 def test_the_log_speaks_for_a_container_that_died_without_a_word(health: Health) -> None:
     health.cluster.kube.logs["openstack", "nova-api-bbb-1", "api"] = "ERROR: no such filter\n"
     crash(health, "")
-    health.look()
+    health.reconcile()
     assert health.component()["message"].endswith('"ERROR: no such filter"')
 
 
@@ -457,19 +461,19 @@ def test_a_log_that_is_slow_to_come_holds_up_nothing(health: Health) -> None:
     health.cluster.relist(*PARSERS)
     health.cluster.kube.logs["openstack", "nova-api-bbb-1", "api"] = "ERROR: no such filter\n"
     crash(health, "")
-    health.look()
+    health.reconcile()
     bare = health.component()["message"]
     assert bare.endswith("ended with exit code 1")
-    health.look()
+    health.reconcile()
     assert (len(work), health.looks_asked) == (1, 0)
     work.pop()()
     assert health.looks_asked == 1
-    health.look()
+    health.reconcile()
     assert health.component()["message"] == f'{bare}: "ERROR: no such filter"'
     health.cluster.kube.forget_requests()
     health.start()
     health.cluster.relist(*PARSERS)
-    health.look()
+    health.reconcile()
     assert health.writes() == []
 
 
@@ -493,16 +497,16 @@ def test_why_nobody_can_make_its_pods_is_told_when_it_takes_too_long(
         health.cluster.kube.create(refusal(workload, f"Error creating: pods forbidden: {quota}", at(age)))
     health.cluster.kube.forget_requests()
     health.cluster.put(workload)
-    health.look()
+    health.reconcile()
     name = workload["metadata"]["labels"]["component"]
     assert (health.component(name)["status"], health.looks_asked) == ("Progressing", 0)
     assert words in health.component(name)["message"]
-    health.look(after=600)
+    health.reconcile(after=600)
     assert health.component(name)["status"] == "Unhealthy"
     assert health.component(name)["message"].endswith(
         ': "Error creating: pods forbidden: exceeded quota: compute"'
     )
-    health.look()
+    health.reconcile()
     assert [one.kind for one in health.cluster.kube.requests if one.verb == "list"].count("Event") == 1
 
 
@@ -522,15 +526,15 @@ def refusal(workload: dict[str, Any], message: str, last: str) -> dict[str, Any]
 def test_flapping_is_told_and_ends_by_itself(health: Health) -> None:
     for _ in range(3):
         health.cluster.put(deployment())
-        health.look()
+        health.reconcile()
         health.cluster.put(deployment(2, **BROKEN))
-        health.look()
+        health.reconcile()
     health.cluster.put(deployment())
-    again = health.look()
+    again = health.reconcile()
     assert health.component()["status"] == "Unhealthy"
     assert "became unready" in health.component()["message"]
     assert again == 10.0
-    health.look(after=60)
+    health.reconcile(after=60)
     assert health.component()["status"] == "Ready"
 
 
@@ -558,12 +562,12 @@ def test_what_the_regions_own_services_say_counts_too(health: Health) -> None:
     health.cluster.put(computes)
     probes = _Probes()
     health.reconciler._probes = cast(ServiceProbes, probes)
-    again = health.look()
+    again = health.reconcile()
     entry = health.cluster.status()["health"]["probes"]["compute-services"]
     assert (entry["status"], entry["ready"], entry["desired"]) == ("Unhealthy", 1, 2)
     assert "probes compute-services 1/2: 1 of 2" in health.cluster.condition("WorkloadsHealthy")["message"]
     assert again == 4.0
-    health.look()
+    health.reconcile()
     assert probes.known["compute-services"] == entry
 
 
@@ -571,8 +575,8 @@ def test_the_probes_end_with_the_region(health: Health) -> None:
     probes = _Probes()
     health.reconciler._probes = cast(ServiceProbes, probes)
     health.cluster.bundle("nova", "keystone")
-    health.look()
+    health.reconcile()
     assert not probes.ended
     health.cluster.remove("OpenStackDeployment", NAME)
-    health.look()
+    health.reconcile()
     assert probes.ended

@@ -87,7 +87,7 @@ class Region(WatchedCluster):
         found: dict[str, Any] = (self.status().get("health") or {}).get("nova") or {}
         return found
 
-    def told_after(self, component: str, status: str) -> float:
+    def reported_after(self, component: str, status: str) -> float:
         """Seconds from now until the status says so of the component."""
         began = self.clock.monotonic()
         while self.health()[component]["status"] != status:
@@ -114,10 +114,10 @@ def test_a_change_is_told_within_two_seconds_however_soon_after_another(
     calm.put(deployment(2, name=f"nova-{before}", **BROKEN))
     calm.live(after_another)
     calm.put(deployment(2, name=f"nova-{after}", **BROKEN))
-    assert calm.told_after(after, "Progressing") <= TOLD_WITHIN - LEFT_TO_THE_MACHINE
+    assert calm.reported_after(after, "Progressing") <= TOLD_WITHIN - LEFT_TO_THE_MACHINE
     for name in (before, after):
         calm.put(deployment(name=f"nova-{name}"))
-    assert calm.told_after(after, "Ready") <= TOLD_WITHIN - LEFT_TO_THE_MACHINE
+    assert calm.reported_after(after, "Ready") <= TOLD_WITHIN - LEFT_TO_THE_MACHINE
     calm.live(3.0)
 
 
@@ -146,4 +146,4 @@ def test_a_storm_is_looked_at_a_few_times_a_second_and_what_comes_after_is_told_
     assert 5 <= writes <= 11
     assert writes <= looks <= 5 * 11
     calm.put(deployment(2, name="nova-c49", **BROKEN))
-    assert calm.told_after("c49", "Progressing") <= TOLD_WITHIN - LEFT_TO_THE_MACHINE
+    assert calm.reported_after("c49", "Progressing") <= TOLD_WITHIN - LEFT_TO_THE_MACHINE

@@ -16,10 +16,10 @@ def health() -> Health:
     world.cluster.region()
     world.cluster.bundle("nova")
     world.cluster.put(deployment())
-    world.look()
+    world.reconcile()
     world.cluster.put(deployment(2, **BROKEN))
     world.cluster.put(pod("nova-api-bbb-1", ("ReplicaSet", "nova-api-bbb"), **crashing("no such filter")))
-    world.look()
+    world.reconcile()
     assert world.cluster.condition("WorkloadsHealthy")["reason"] == "WorkloadsFailing"
     for resource, name in ((HELMBUNDLE, "compute"), (OSDPL, KEY[1])):
         meta = {"name": name, "namespace": "openstack", "finalizers": ["osctl.dev/test"]}
@@ -40,7 +40,7 @@ def test_a_region_that_is_removed_is_not_said_to_be_well(health: Health) -> None
     told = len(health.events.emitted)
     health.cluster.kube.delete(OSDPL, KEY[1], KEY[0])
     remove_bundle(health)
-    health.look()
+    health.reconcile()
     said = health.cluster.condition("WorkloadsHealthy")
     assert (said["status"], said["reason"]) == ("Unknown", "Deleting")
     assert said["message"] == "the region is being removed"
@@ -50,7 +50,7 @@ def test_a_region_that_is_removed_is_not_said_to_be_well(health: Health) -> None
 def test_a_region_of_which_every_bundle_goes_is_not_said_to_be_well(health: Health) -> None:
     told = len(health.events.emitted)
     remove_bundle(health)
-    health.look()
+    health.reconcile()
     said = health.cluster.condition("WorkloadsHealthy")
     assert (said["status"], said["reason"]) == ("Unknown", "Initializing")
     assert len(health.events.emitted) == told

@@ -16,7 +16,7 @@ ZONE = {"metadata": {"labels": {"osctl.dev/availability-zone": "az1"}}}
 @pytest.fixture
 def world() -> NodeWorld:
     world = NodeWorld("cmp1", "cmp2", "cmp3")
-    world.look(2)
+    world.reconcile(2)
     return world
 
 
@@ -35,7 +35,7 @@ def is_theirs(world: NodeWorld) -> bool:
     """Whether the hosts that somebody puts into it stay there."""
     known = world.cloud.groups[1]
     world.cloud.groups[1] = replace(known, hosts=known.hosts | {"cmp2", "cmp3"})
-    world.look(3)
+    world.reconcile(3)
     return world.cloud.groups[1].hosts == {"cmp1", "cmp2", "cmp3"} and not world.cloud.groups[1].ours
 
 
@@ -49,14 +49,14 @@ def test_what_nova_refuses_is_told_and_tried_ever_more_seldom(world: NodeWorld) 
         refuse(name, subject)
 
     world.cloud.before = counted
-    world.look(200)
+    world.reconcile(60, after=10)
     assert (
         "it cannot be put into the aggregates that its labels name: 409 one of its servers"
         in world.status("cmp1")["message"]
     )
     assert 4 <= asked <= 9
     world.cloud.before = lambda *_: None
-    world.look(200)
+    world.reconcile(60, after=10)
     assert [one.hosts for one in world.cloud.groups.values()] == [{"cmp1"}]
     assert "labels say" not in world.status("cmp1").get("message", "")
 
@@ -65,7 +65,7 @@ def test_a_refusal_for_one_host_does_not_hold_up_another(world: NodeWorld) -> No
     for name in ("cmp1", "cmp2"):
         world.edit_node(name, ZONE)
     world.cloud.before = lambda name, subject: refuse(name, subject) if subject == "cmp1" else None
-    world.look(3)
+    world.reconcile(3)
     assert [one.hosts for one in world.cloud.groups.values()] == [{"cmp2"}]
 
 
@@ -78,11 +78,11 @@ def test_an_aggregate_that_we_made_and_could_not_mark_is_ours_all_the_same(world
             raise CloudUnavailable("503")
 
     world.cloud.before = killed
-    world.look(1)
+    world.reconcile(1)
     assert world.notes("cmp1")["making-aggregate"].startswith("az1 ")
     world.cloud.before = lambda *_: None
     world.restart()
-    world.look(3)
+    world.reconcile(3)
     assert world.cloud.groups[1].ours
     assert world.cloud.groups[1].hosts == {"cmp1"}
     assert "making-aggregate" not in world.notes("cmp1")
@@ -91,7 +91,7 @@ def test_an_aggregate_that_we_made_and_could_not_mark_is_ours_all_the_same(world
 def test_an_aggregate_that_a_person_has_just_made_stays_theirs(world: NodeWorld) -> None:
     made_by_somebody(world)
     world.edit_node("cmp1", ZONE)
-    world.look(2)
+    world.reconcile(2)
     assert is_theirs(world)
 
 
@@ -102,12 +102,12 @@ def test_an_aggregate_that_a_person_makes_since_we_may_not_is_theirs(world: Node
 
     world.edit_node("cmp1", ZONE)
     world.cloud.before = refused
-    world.look(3)
+    world.reconcile(3)
     assert "os-aggregates:create" in world.status("cmp1")["message"]
     assert "making-aggregate" not in world.notes("cmp1")
     world.cloud.before = lambda *_: None
     made_by_somebody(world)
-    world.look(10, after=10)
+    world.reconcile(10, after=10)
     assert is_theirs(world)
 
 
@@ -122,12 +122,12 @@ def test_an_aggregate_that_a_person_makes_long_after_a_kill_is_theirs(world: Nod
     world.edit_node("cmp1", ZONE)
     world.cloud.before = killed
     with pytest.raises(Killed):
-        world.look(1)
+        world.reconcile(1)
     world.cloud.before = lambda *_: None
     world.restart()
     world.clock.advance(600)
     made_by_somebody(world)
-    world.look(10, after=10)
+    world.reconcile(10, after=10)
     assert is_theirs(world)
 
 
@@ -137,7 +137,7 @@ def test_after_an_outcome_that_is_not_known_the_next_look_goes_on(world: NodeWor
 
     world.edit_node("cmp1", ZONE)
     world.cloud.after = lambda name, subject: lost(name, subject) if name == "ensure_aggregate" else None
-    world.look(1)
+    world.reconcile(1)
     world.cloud.after = lambda *_: None
-    world.look(2)
+    world.reconcile(2)
     assert [one.hosts for one in world.cloud.groups.values()] == [{"cmp1"}]

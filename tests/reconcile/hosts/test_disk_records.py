@@ -24,23 +24,23 @@ def world() -> NodeWorld:
     configure(world, DEFAULT, CEPH)
     for host in HOSTS:
         run(world, host)
-    world.look(2)
+    world.reconcile(2)
     return world
 
 
 def lose(world: NodeWorld, host: str = "cmp1") -> None:
     world.set_ready(host, False)
     world.cloud.die(host)
-    world.look(14, after=10)
+    world.reconcile(14, after=10)
     world.fence(host)
-    world.look(10, after=5)
+    world.reconcile(10, after=5)
 
 
 def evacuated(world: NodeWorld) -> list[str]:
     return [subject for name, subject in world.cloud.writes if name == "evacuate"]
 
 
-def told(world: NodeWorld) -> str:
+def reported(world: NodeWorld) -> str:
     """What is said of the only server of the only maintenance."""
     [maintenance] = world.kube.objects("NodeMaintenance")
     [server] = maintenance["status"]["servers"]
@@ -49,7 +49,7 @@ def told(world: NodeWorld) -> str:
 
 
 def token(world: NodeWorld) -> str:
-    found = re.search(r"osctl node disks-shared cmp1 (\w+)$", told(world))
+    found = re.search(r"osctl node disks-shared cmp1 (\w+)$", reported(world))
     assert found is not None
     return found[1]
 
@@ -68,29 +68,29 @@ def test_a_host_on_shared_storage_is_evacuated(world: NodeWorld) -> None:
 
 def test_a_host_whose_own_values_say_local_disks_is_not(world: NodeWorld) -> None:
     override(world, "cmp1", LOCAL)
-    world.look(2, after=10)
+    world.reconcile(2, after=10)
     world.cloud.boot(1, "cmp1", local_disk=True)
     lose(world)
     assert evacuated(world) == []
-    assert "cmp1 keeps disks in qcow2:" in told(world)
+    assert "cmp1 keeps disks in qcow2:" in reported(world)
 
 
 def test_a_maintenance_that_a_person_makes_is_judged_likewise(world: NodeWorld) -> None:
     override(world, "cmp1", LOCAL)
-    world.look(2, after=10)
+    world.reconcile(2, after=10)
     world.cloud.boot(1, "cmp1", local_disk=True)
     world.set_ready("cmp1", False)
     world.cloud.die("cmp1")
     world.maintain("work", "cmp1", mode="Evacuate")
-    world.look(2)
+    world.reconcile(2)
     world.fence("cmp1")
-    world.look(6)
-    assert evacuated(world) == [] and "keeps disks in qcow2:" in told(world)
+    world.reconcile(6)
+    assert evacuated(world) == [] and "keeps disks in qcow2:" in reported(world)
 
 
 def test_servers_on_volumes_leave_whatever_the_host_keeps_disks_in(world: NodeWorld) -> None:
     override(world, "cmp1", LOCAL)
-    world.look(2, after=10)
+    world.reconcile(2, after=10)
     [volume] = world.cloud.boot(1, "cmp1", local_disk=False)
     world.cloud.boot(1, "cmp1", local_disk=True)
     lose(world)
@@ -99,21 +99,21 @@ def test_servers_on_volumes_leave_whatever_the_host_keeps_disks_in(world: NodeWo
 
 def test_servers_that_were_made_before_a_change_stay(world: NodeWorld) -> None:
     override(world, "cmp1", LOCAL)
-    world.look(2, after=10)
+    world.reconcile(2, after=10)
     world.cloud.boot(1, "cmp1", local_disk=True)
     # The label is taken off: the host is on Ceph from here on, its server is not.
     run(world, "cmp1")
-    world.look(3, after=10)
+    world.reconcile(3, after=10)
     lose(world)
     assert evacuated(world) == []
-    assert "for qcow2:$state_path/instances before" in told(world)
+    assert "for qcow2:$state_path/instances before" in reported(world)
 
 
 def test_a_host_that_was_emptied_after_a_change_is_certain_again(world: NodeWorld) -> None:
     override(world, "cmp1", LOCAL)
-    world.look(2, after=10)
+    world.reconcile(2, after=10)
     run(world, "cmp1")
-    world.look(3, after=10)
+    world.reconcile(3, after=10)
     ids = world.cloud.boot(1, "cmp1", local_disk=True)
     lose(world)
     assert evacuated(world) == ids
@@ -123,12 +123,12 @@ def test_a_nova_compute_that_was_not_restarted_runs_with_what_it_began_with(worl
     configure(world, "nova-compute-of-a-label", LOCAL)
     world.clock.advance(5)
     run(world, "cmp1", "nova-compute-of-a-label")
-    world.look(2, after=10)
+    world.reconcile(2, after=10)
     configure(world, "nova-compute-of-a-label", CEPH)
-    world.look(3, after=10)
+    world.reconcile(3, after=10)
     world.cloud.boot(1, "cmp1", local_disk=True)
     lose(world)
-    assert evacuated(world) == [] and "was not seen to start with rbd:vms:" in told(world)
+    assert evacuated(world) == [] and "was not seen to start with rbd:vms:" in reported(world)
 
 
 def test_a_pod_that_is_older_than_its_configuration_is_in_doubt(world: NodeWorld) -> None:
@@ -136,7 +136,7 @@ def test_a_pod_that_is_older_than_its_configuration_is_in_doubt(world: NodeWorld
     world.clock.advance(60)
     configure(world, DEFAULT, CEPH)
     world.restart()
-    world.look(3, after=10)
+    world.reconcile(3, after=10)
     world.cloud.boot(1, "cmp1", local_disk=True)
     lose(world)
     assert evacuated(world) == []
@@ -148,31 +148,31 @@ def test_hosts_with_servers_that_were_never_seen_before_are_in_doubt_until_a_per
     ids = world.cloud.boot(1, "cmp1", local_disk=True)
     world.kube.delete(CONFIGMAP, "osctl-host-disks", world.namespace)
     world.restart()
-    world.look(3, after=10)
+    world.reconcile(3, after=10)
     lose(world)
-    assert evacuated(world) == [] and "had servers already" in told(world)
+    assert evacuated(world) == [] and "had servers already" in reported(world)
     world.annotate("cmp1", disks_shared=token(world))
-    world.look(6, after=5)
+    world.reconcile(6, after=5)
     assert evacuated(world) == ids
 
 
 def test_a_confirmation_is_of_one_host_and_one_configuration(world: NodeWorld) -> None:
     world.cloud.boot(1, "cmp1", local_disk=True)
     world.kube.delete(CONFIGMAP, "osctl-host-disks", world.namespace)
-    world.look(3, after=10)
+    world.reconcile(3, after=10)
     lose(world)
     given = token(world)
     world.set_ready("cmp1", True)
     for _ in ("it cleans up", "it is held down no more", "it reports"):
         world.cloud.restart("cmp1")
-        world.look(4, after=10)
+        world.reconcile(4, after=10)
     world.annotate("cmp1", disks_shared=given)
     world.annotate("cmp2", disks_shared=given)
     # There and back: what was confirmed is not what there is.
     for text in (LOCAL, CEPH):
         configure(world, "nova-compute-of-a-label", text)
         run(world, "cmp1", "nova-compute-of-a-label")
-        world.look(3, after=10)
+        world.reconcile(3, after=10)
     lose(world)
     assert evacuated(world) == [] and token(world) != given
 
@@ -182,7 +182,7 @@ def test_a_region_that_says_nothing_of_ceph_is_judged_by_its_hosts() -> None:
     configure(world, DEFAULT, CEPH)
     for host in HOSTS:
         run(world, host)
-    world.look(2)
+    world.reconcile(2)
     ids = world.cloud.boot(1, "cmp1", local_disk=True)
     lose(world)
     assert evacuated(world) == ids
@@ -191,22 +191,22 @@ def test_a_region_that_says_nothing_of_ceph_is_judged_by_its_hosts() -> None:
 def test_a_host_that_would_make_the_disks_anew_stops_it(world: NodeWorld) -> None:
     world.cloud.boot(1, "cmp1", local_disk=True)
     override(world, "cmp2", LOCAL)
-    world.look(2, after=10)
+    world.reconcile(2, after=10)
     lose(world)
-    assert evacuated(world) == [] and "cmp2 may take its servers" in told(world)
+    assert evacuated(world) == [] and "cmp2 may take its servers" in reported(world)
     world.cloud.set_compute_service("service-cmp2", enabled=False, reason="not this one")
-    world.look(6, after=5)
+    world.reconcile(6, after=5)
     assert len(evacuated(world)) == 1
 
 
 def test_a_host_whose_nova_compute_is_being_replaced_takes_none(world: NodeWorld) -> None:
     world.cloud.boot(1, "cmp1", local_disk=True)
     end(world, "cmp3")
-    world.look(2, after=10)
+    world.reconcile(2, after=10)
     lose(world)
-    assert evacuated(world) == [] and "cmp3 may take its servers" in told(world)
+    assert evacuated(world) == [] and "cmp3 may take its servers" in reported(world)
     run(world, "cmp3")
-    world.look(6, after=5)
+    world.reconcile(6, after=5)
     assert len(evacuated(world)) == 1
 
 
@@ -225,7 +225,7 @@ def test_without_a_nova_compute_of_ours_nothing_is_certain() -> None:
     world = NodeWorld(*HOSTS, nodes={"evacuation": "Auto"}, compute={"images": {"backend": "ceph"}})
     world.cloud.boot(1, "cmp1", local_disk=True)
     lose(world)
-    assert evacuated(world) == [] and "it is not known where cmp1 keeps disks" in told(world)
+    assert evacuated(world) == [] and "it is not known where cmp1 keeps disks" in reported(world)
 
 
 def test_what_may_not_be_read_is_not_known_anew_and_holds_up_nothing(world: NodeWorld) -> None:
@@ -238,13 +238,13 @@ def test_what_may_not_be_read_is_not_known_anew_and_holds_up_nothing(world: Node
 
     world.kube.get = get  # type: ignore[method-assign,assignment]
     world.cordon("cmp1")
-    world.look(3, after=10)
+    world.reconcile(3, after=10)
     assert not world.cloud.services["cmp1"].enabled
 
 
 def test_no_secret_is_in_what_is_remembered_or_told(world: NodeWorld) -> None:
     override(world, "cmp1", LOCAL)
-    world.look(2, after=10)
+    world.reconcile(2, after=10)
     world.cloud.boot(1, "cmp1", local_disk=True)
     lose(world)
     kept = world.kube.get(CONFIGMAP, "osctl-host-disks", world.namespace)
@@ -253,15 +253,15 @@ def test_no_secret_is_in_what_is_remembered_or_told(world: NodeWorld) -> None:
 
 
 def test_a_look_at_what_stays_writes_nothing_and_a_host_that_is_gone_is_forgotten(world: NodeWorld) -> None:
-    world.look(2, after=10)
+    world.reconcile(2, after=10)
     before = world.kube.get(CONFIGMAP, "osctl-host-disks", world.namespace)
-    world.look(5, after=10)
+    world.reconcile(5, after=10)
     assert world.kube.get(CONFIGMAP, "osctl-host-disks", world.namespace) == before
     assert before is not None and sorted(before["data"]) == list(HOSTS)
     end(world, "cmp3")
     world.kube.delete(NODE, "cmp3")
     world.cloud.die("cmp3")
-    world.look(20, after=10)
+    world.reconcile(20, after=10)
     after = world.kube.get(CONFIGMAP, "osctl-host-disks", world.namespace)
     assert after is not None and sorted(after["data"]) == ["cmp1", "cmp2"]
 
@@ -272,9 +272,9 @@ def test_a_look_at_what_stays_writes_nothing_and_a_host_that_is_gone_is_forgotte
 def test_only_another_pod_certainly_began_with_an_edit(world: NodeWorld, restarts: int, old: bool) -> None:
     """A container that is restarted in its pod may still read the file as it was before the edit."""
     configure(world, DEFAULT, LOCAL)
-    world.look(2, after=10)
+    world.reconcile(2, after=10)
     run(world, "cmp1", restarts=restarts)
-    world.look(2, after=10)
+    world.reconcile(2, after=10)
     kept = world.kube.get(CONFIGMAP, "osctl-host-disks", world.namespace)
     assert kept is not None
     assert [json.loads(kept["data"][host])["old"] for host in HOSTS] == [old, True, True]

@@ -20,7 +20,7 @@ ROLE = "openstack-compute-node"
 def world() -> NodeWorld:
     world = NodeWorld("cmp1", "cmp2")
     world.cloud.boot(2, "cmp1")
-    world.look(2)
+    world.reconcile(2)
     assert locked(world) == ({"cmp1"}, {"cmp1"})
     return world
 
@@ -41,12 +41,12 @@ def test_a_node_with_servers_is_locked_until_they_are_gone(world: NodeWorld) -> 
     assert world.status("cmp1")["drainLocked"] == "2 servers are on it"
     world.cloud.before = fail()
     world.cloud.hosted.clear()
-    world.look(2)
+    world.reconcile(2)
     assert world.kube.objects("Pod")  # not known to be empty
     world.cloud.before = lambda *_: None
-    world.look(MISSING_OBSERVATIONS - 1)
+    world.reconcile(MISSING_OBSERVATIONS - 1)
     assert world.kube.list(POD, NAMESPACE)
-    world.look(1)
+    world.reconcile(1)
     assert world.kube.list(POD, NAMESPACE) == [] and world.kube.list(PDB, NAMESPACE) == []
 
 
@@ -92,7 +92,7 @@ def test_a_member_that_the_majority_needs_locks_its_node(release: str, component
         )
         ready = {"conditions": [{"type": "Ready", "status": "True" if number else "False"}]}
         world.kube.replace({**made, "status": ready}, subresource="status")
-    world.look(2)
+    world.reconcile(2)
     locked = {
         one["spec"]["nodeName"] for one in world.kube.objects("Pod") if "lock" in one["metadata"]["name"]
     }
@@ -104,12 +104,12 @@ def test_a_lock_whose_pod_does_not_run_is_not_said_to_hold() -> None:
     world = NodeWorld("cmp1")
     world.lock_phase, world.lock_reason = "Pending", "ImagePullBackOff"
     world.cloud.boot(2, "cmp1")
-    world.look(15)
+    world.reconcile(15)
     assert "drainLocked" not in world.status("cmp1")
     assert "drains are not blocked" in world.status("cmp1")["message"]
     assert "ImagePullBackOff" in world.status("cmp1")["message"]
     world.lock_phase = "Running"
-    world.look(2)
+    world.reconcile(2)
     assert world.status("cmp1")["drainLocked"] == "2 servers are on it"
     assert "drains are not blocked" not in world.status("cmp1").get("message", "")
 
@@ -119,13 +119,13 @@ def test_pods_that_fail_are_made_again_ever_more_seldom() -> None:
     world.lock_phase, world.lock_reason = "Failed", "OutOfpods"
     world.cloud.boot(2, "cmp1")
     made = set()
-    for _ in range(200):
-        world.look(1)
+    for _ in range(60):
+        world.reconcile(1, after=10)
         made |= {one["metadata"]["uid"] for one in world.kube.list(POD, NAMESPACE)}
     assert 3 <= len(made) <= 8
     assert "OutOfpods" in world.status("cmp1")["message"]
     world.lock_phase = "Running"
-    world.look(2)
+    world.reconcile(2)
     assert world.status("cmp1")["drainLocked"] == "2 servers are on it"
 
 
@@ -139,7 +139,7 @@ def test_a_lock_that_admission_refuses_holds_up_nobody_else() -> None:
     world.kube.before_write = refuse
     world.cloud.boot(2, "cmp1")
     world.cordon("cmp2")
-    world.look(3)
+    world.reconcile(3)
     assert "exceeded quota" in world.status("cmp1")["message"]
     assert "drainLocked" not in world.status("cmp1")
     assert not world.cloud.services["cmp2"].enabled
@@ -148,7 +148,7 @@ def test_a_lock_that_admission_refuses_holds_up_nobody_else() -> None:
 def test_a_budget_that_somebody_changed_is_put_right(world: NodeWorld) -> None:
     [budget] = world.kube.list(PDB, NAMESPACE)
     world.kube.replace({**budget, "spec": {**budget["spec"], "minAvailable": 0}})
-    world.look(2)
+    world.reconcile(2)
     [budget] = world.kube.list(PDB, NAMESPACE)
     assert budget["spec"]["minAvailable"] == 1
 
@@ -163,11 +163,11 @@ def test_a_pod_that_has_lost_its_label_is_said_to_hold_nothing_and_has_it_again(
     world.kube.merge_patch(
         POD, pod["metadata"]["name"], NAMESPACE, {"metadata": {"labels": {DRAIN_LOCK_LABEL: label}}}
     )
-    world.look(1)
+    world.reconcile(1)
     assert "drainLocked" not in world.status("cmp1")
     assert "drains are not blocked" in world.status("cmp1")["message"]
     assert "lost its label" in world.status("cmp1")["message"]
-    world.look(1)
+    world.reconcile(1)
     [mended] = world.kube.list(POD, NAMESPACE)
     assert mended["metadata"]["uid"] == pod["metadata"]["uid"]
     assert mended["metadata"]["labels"] == pod["metadata"]["labels"]
@@ -181,7 +181,7 @@ def test_a_label_is_put_back_while_openstack_does_not_answer(world: NodeWorld) -
         [one] = world.kube.list(resource, NAMESPACE)
         lost = {"metadata": {"labels": {DRAIN_LOCK_LABEL: None}}}
         world.kube.merge_patch(resource, one["metadata"]["name"], NAMESPACE, lost)
-        world.look(2, after=20)
+        world.reconcile(2, after=20)
         assert world.kube.list(resource, NAMESPACE, labels=DRAIN_LOCK_LABEL)
     assert "it is not known whether servers are on it" in world.status("cmp1")["drainLocked"]
 
@@ -190,7 +190,7 @@ def test_a_budget_that_has_lost_its_labels_and_annotations_is_put_right(world: N
     [budget] = world.kube.list(PDB, NAMESPACE)
     bare = {key: value for key, value in budget["metadata"].items() if key not in ("labels", "annotations")}
     world.kube.replace({**budget, "metadata": bare})
-    world.look(2)
+    world.reconcile(2)
     [mended] = world.kube.list(PDB, NAMESPACE)
     for key in ("uid", "labels", "annotations"):
         assert mended["metadata"][key] == budget["metadata"][key]
@@ -204,7 +204,7 @@ def test_a_pod_of_somebody_else_with_the_name_of_a_lock_is_told_and_left_alone()
     theirs = world.kube.create(theirs)
     world.clock.advance(60)
     world.cloud.boot(2, "cmp1")
-    world.look(3)
+    world.reconcile(3)
     assert "another pod has the name of its lock" in world.status("cmp1")["message"]
     assert world.kube.get(POD, "osctl-drain-lock-cmp1", NAMESPACE) == theirs
 
@@ -213,7 +213,7 @@ def test_hypervisors_that_all_say_none_release_nothing(world: NodeWorld) -> None
     world.cloud.hypervisors = lambda: tuple(  # type: ignore[method-assign]
         Hypervisor(host, 0) for host in world.cloud.services
     )
-    world.look(MISSING_OBSERVATIONS + 2)
+    world.reconcile(MISSING_OBSERVATIONS + 2)
     assert locked(world) == ({"cmp1"}, {"cmp1"})
     assert "2 servers" in world.status("cmp1")["drainLocked"]
 
@@ -223,7 +223,7 @@ def test_what_placement_holds_for_a_server_there_releases_nothing(world: NodeWor
     world.cloud.hosted.clear()
     whole = world.cloud.server
     world.cloud.server = lambda id_: hidden.get(id_) or whole(id_)  # type: ignore[method-assign]
-    world.look(MISSING_OBSERVATIONS + 2)
+    world.reconcile(MISSING_OBSERVATIONS + 2)
     assert locked(world) == ({"cmp1"}, {"cmp1"})
     assert "Placement" in world.status("cmp1")["drainLocked"]
 
@@ -236,29 +236,29 @@ def test_a_look_that_is_not_answered_in_the_end_releases_nothing(world: NodeWorl
             fail()(name, subject)
 
     world.cloud.before = before
-    world.look(MISSING_OBSERVATIONS + 2)
+    world.reconcile(MISSING_OBSERVATIONS + 2)
     assert locked(world) == ({"cmp1"}, {"cmp1"})
 
 
 def test_a_node_that_lost_its_role_stays_locked_while_servers_are_on_it(world: NodeWorld) -> None:
     world.edit_node("cmp1", {"metadata": {"labels": {ROLE: None}}})
-    world.look(MISSING_OBSERVATIONS + 2)
+    world.reconcile(MISSING_OBSERVATIONS + 2)
     assert locked(world) == ({"cmp1"}, {"cmp1"})
     # A lock that somebody takes away comes back, as that of any node with servers.
     for resource in (POD, PDB):
         [one] = world.kube.list(resource, NAMESPACE)
         world.kube.delete(resource, one["metadata"]["name"], NAMESPACE)
-    world.look(2)
+    world.reconcile(2)
     assert locked(world) == ({"cmp1"}, {"cmp1"})
     world.cloud.hosted.clear()
     world.cloud.held["cmp1"].clear()
-    world.look(MISSING_OBSERVATIONS + 2)
+    world.reconcile(MISSING_OBSERVATIONS + 2)
     assert locked(world) == (set(), set())
 
 
 def test_nothing_is_kept_for_a_node_that_is_gone(world: NodeWorld) -> None:
     world.kube.delete(NODE, "cmp1")
-    world.look(MISSING_OBSERVATIONS + 2)
+    world.reconcile(MISSING_OBSERVATIONS + 2)
     assert locked(world)[1] == set()
 
 

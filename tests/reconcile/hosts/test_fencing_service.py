@@ -24,20 +24,20 @@ def lost(**fencing: Any) -> NodeWorld:
     world = NodeWorld(*HOSTS, nodes=features)
     for host in HOSTS:
         world.cloud.boot(1, host, local_disk=False)
-    world.look(2)
+    world.reconcile(2)
     for host in HOSTS:
         world.set_ready(host, False)
         world.cloud.die(host)
-    world.look(14, after=10)
+    world.reconcile(14, after=10)
     world.fencing.asked.clear()
     return world
 
 
 def test_a_few_are_asked_for_in_each_look_and_all_in_turn() -> None:
     world = lost()
-    world.look(1)
+    world.reconcile(1)
     assert len(world.fencing.asked) == ASKED
-    world.look(2)
+    world.reconcile(2)
     assert set(world.fencing.asked) == set(HOSTS)
 
 
@@ -50,7 +50,7 @@ def test_a_slow_service_is_asked_once_in_a_look() -> None:
         return quick(url, **more)
 
     world.fencing.confirm = slow  # type: ignore[method-assign]
-    world.look(1)
+    world.reconcile(1)
     assert len(world.fencing.asked) == 1
 
 
@@ -65,7 +65,7 @@ def test_an_answer_to_an_absence_that_is_over_is_none() -> None:
 
     world.fencing.confirm = slow  # type: ignore[method-assign]
     world.fencing.off |= set(HOSTS)
-    world.look(1)
+    world.reconcile(1)
     assert all("fenced" not in world.notes(host) for host in HOSTS)
 
 
@@ -81,7 +81,7 @@ def test_its_token_and_authority_come_from_secrets() -> None:
         tokenFrom={"name": "fencing", "key": "token"}, authorityFrom={"name": "fencing", "key": "ca.crt"}
     )
     put_secret(world)
-    world.look(1)
+    world.reconcile(1)
     assert set(world.fencing.tokens) == {"s3"}
     assert set(world.fencing.authorities) == {b"CERTIFICATE"}
 
@@ -91,7 +91,7 @@ def test_without_its_token_the_service_is_not_asked(key: str) -> None:
     world = lost(tokenFrom={"name": "fencing", "key": key})
     if key == "another":
         put_secret(world)
-    world.look(3)
+    world.reconcile(3)
     assert world.fencing.asked == []
     told = {world.status(host)["message"] for host in HOSTS}
     assert any(f'the Secret "fencing" has no key "{key}"' in one for one in told)

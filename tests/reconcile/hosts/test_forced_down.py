@@ -19,7 +19,7 @@ class Killed(BaseException):
 def world() -> NodeWorld:
     world = NodeWorld("cmp1", "cmp2", "cmp3", "cmp4", nodes={"evacuation": "Auto"})
     world.cloud.boot(2, "cmp1", local_disk=False)
-    world.look(2)
+    world.reconcile(2)
     return world
 
 
@@ -28,7 +28,7 @@ def away(world: NodeWorld) -> NodeWorld:
     """cmp1 is lost, forced down and evacuated."""
     lose(world)
     world.fence("cmp1")
-    world.look(15)
+    world.reconcile(15)
     assert service(world).forced_down and remembered(world) == ["cmp1"]
     return world
 
@@ -36,7 +36,7 @@ def away(world: NodeWorld) -> NodeWorld:
 def lose(world: NodeWorld) -> None:
     world.set_ready("cmp1", False)
     world.cloud.die("cmp1")
-    world.look(14, after=10)
+    world.reconcile(14, after=10)
 
 
 def service(world: NodeWorld) -> ComputeService:
@@ -44,7 +44,7 @@ def service(world: NodeWorld) -> ComputeService:
 
 
 def remembered(world: NodeWorld) -> list[str]:
-    return sorted((world.kube.get(CONFIGMAP, "osctl-held-hosts", NAMESPACE) or {}).get("data") or {})
+    return sorted((world.kube.get(CONFIGMAP, "osctl-forced-down-hosts", NAMESPACE) or {}).get("data") or {})
 
 
 def disable(world: NodeWorld) -> None:
@@ -64,17 +64,17 @@ def come_back(world: NodeWorld) -> None:
     world.set_ready("cmp1", True)
     for _ in ("it cleans up", "it is held down no more", "it reports"):
         world.cloud.restart("cmp1")
-        world.look(4, after=10)
+        world.reconcile(4, after=10)
 
 
 def test_what_a_person_disabled_meanwhile_is_let_up_and_stays_disabled(away: NodeWorld) -> None:
     disable(away)
-    away.look(3)
+    away.reconcile(3)
     come_back(away)
     assert (service(away).forced_down, service(away).enabled) == (False, False)
     assert service(away).reason == "rma 17"
     enable(away)
-    away.look(2)
+    away.reconcile(2)
     assert away.status("cmp1")["reason"] == "InService"
 
 
@@ -83,9 +83,9 @@ def test_what_a_person_enabled_meanwhile_serves_again(away: NodeWorld, evacuatin
     if not evacuating:
         [maintenance] = away.kube.objects("NodeMaintenance")
         away.kube.delete(NODE_MAINTENANCE, maintenance["metadata"]["name"])
-        away.look(3)
+        away.reconcile(3)
     enable(away)
-    away.look(3)
+    away.reconcile(3)
     assert not service(away).enabled
     come_back(away)
     assert (service(away).forced_down, service(away).enabled) == (False, True)
@@ -108,13 +108,13 @@ def test_it_is_known_to_a_new_process_wherever_the_old_one_was_killed(world: Nod
     usual = world.cloud.before
     setattr(world.cloud, "after" if after else "before", killed)
     with pytest.raises(Killed):
-        world.look(10)
+        world.reconcile(10)
     world.cloud.before = world.cloud.after = usual
     assert service(world).forced_down == after
     disable(world)
     world.clock.advance(3600)
     world.restart()
-    world.look(10)
+    world.reconcile(10)
     come_back(world)
     assert (service(world).forced_down, service(world).reason) == (False, "rma 17")
 
@@ -123,7 +123,7 @@ def test_it_is_known_though_the_node_object_is_gone(away: NodeWorld) -> None:
     away.cloud.boot(1, "cmp1")
     away.kube.delete(NODE, "cmp1")
     away.restart()
-    away.look(80, after=10)
+    away.reconcile(80, after=10)
     assert service(away).forced_down and remembered(away) == ["cmp1"]
 
 
@@ -131,7 +131,7 @@ def test_what_a_person_forces_down_after_the_return_stays_down(away: NodeWorld) 
     come_back(away)
     assert service(away).enabled and remembered(away) == []
     force_down(away)
-    away.look(10, after=60)
+    away.reconcile(10, after=60)
     assert service(away).forced_down
 
 
@@ -141,16 +141,16 @@ def test_so_does_what_a_person_forces_down_while_the_node_is_still_cordoned(away
     assert (service(away).forced_down, service(away).enabled) == (False, False)
     force_down(away)
     away.cordon("cmp1", False)
-    away.look(10, after=60)
+    away.reconcile(10, after=60)
     assert service(away).forced_down
 
 
 def test_what_a_person_let_up_is_forgotten_and_a_persons_when_forced_down_again(away: NodeWorld) -> None:
     [maintenance] = away.kube.objects("NodeMaintenance")
     away.kube.delete(NODE_MAINTENANCE, maintenance["metadata"]["name"])
-    away.look(3)
+    away.reconcile(3)
     away.cloud.services["cmp1"] = replace(service(away), forced_down=False, reason="rma 17")
-    away.look(8, after=60)
+    away.reconcile(8, after=60)
     assert remembered(away) == []
     force_down(away)
     come_back(away)
@@ -168,7 +168,7 @@ def test_what_a_person_had_forced_down_before_its_evacuation_stays_down(world: N
     force_down(world)
     lose(world)
     world.fence("cmp1")
-    world.look(15)
+    world.reconcile(15)
     assert remembered(world) == []
     come_back(world)
     assert service(world).forced_down

@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from controller.domain.hosts.next_step import MAP_AFTER, REGISTER_WITHIN
+from controller.domain.hosts.cordon_and_return import MAP_AFTER
+from controller.domain.hosts.next_step import REGISTER_WITHIN
+from controller.domain.shared.backoff import SHORT_PAUSES
 from controller.domain.shared.cloud_facts import Agent
 from controller.ports.kubernetes import CRONJOB, JOB, NODE
-from controller.reconcile.hosts.step_rounds import LONGEST_PAUSE
 from tests.reconcile.node_world import COMPUTE, NAMESPACE, NodeWorld
 
 
@@ -18,7 +19,7 @@ from tests.reconcile.node_world import COMPUTE, NAMESPACE, NodeWorld
 def world() -> NodeWorld:
     world = NodeWorld("cmp1", "cmp2", "cmp3")
     world.cloud.agents["a"] = Agent("a", "cmp1", "Open vSwitch agent", alive=True)
-    world.look(2)
+    world.reconcile(2)
     assert world.condition("NodesReady")["status"] == "True"
     return world
 
@@ -33,16 +34,16 @@ def failing(world: NodeWorld, reason: str) -> bool:
 
 def test_a_compute_service_that_does_not_report(world: NodeWorld) -> None:
     world.cloud.die("cmp1")
-    world.look(2)
+    world.reconcile(2)
     assert failing(world, "ComputeDown")
     world.cloud.restart("cmp1")
-    world.look(5)
+    world.reconcile(5)
     assert world.condition("NodesReady")["status"] == "True"
 
 
 def test_an_agent_that_does_not_report(world: NodeWorld) -> None:
     world.cloud.agents["a"] = replace(world.cloud.agents["a"], alive=False)
-    world.look(2)
+    world.reconcile(2)
     assert failing(world, "AgentsDown")
 
 
@@ -50,22 +51,22 @@ def test_an_old_node_that_is_labelled_has_all_its_time(world: NodeWorld) -> None
     world.add_node("old", compute=False)
     world.clock.advance(100_000)
     world.edit_node("old", {"metadata": {"labels": {COMPUTE: "enabled"}}})
-    world.look(2)
+    world.reconcile(2)
     assert world.status("old")["reason"] == "ComputeAwaited"
-    world.look(1, after=REGISTER_WITHIN)
+    world.reconcile(1, after=REGISTER_WITHIN)
     assert world.status("old")["reason"] == "ComputeMissing"
     assert world.condition("NodesReady")["reason"] == "HostsFailing"
     world.restart()
-    world.look(2)
+    world.reconcile(2)
     assert world.status("old")["reason"] == "ComputeMissing"
 
 
 def test_servers_left_on_a_node_that_is_gone(world: NodeWorld) -> None:
     world.cloud.boot(1, "cmp1")
-    world.look(1)
+    world.reconcile(1)
     world.kube.delete(NODE, "cmp1")
     world.cloud.die("cmp1")
-    world.look(4)
+    world.reconcile(4)
     assert world.condition("NodesReady")["reason"] == "HostsFailing"
 
 
@@ -75,11 +76,11 @@ def test_a_new_host_takes_servers_once_it_is_healthy(world: NodeWorld) -> None:
     world.cloud.services["cmp4"] = replace(world.cloud.services["cmp4"], enabled=False, reason=nova)
     world.cloud.agents["b"] = Agent("b", "cmp4", "Open vSwitch agent", alive=False)
     world.add_node("cmp4")
-    world.look(4, after=10)
+    world.reconcile(4, after=10)
     assert not world.cloud.services["cmp4"].enabled
     assert world.status("cmp4")["reason"] == "AgentsDown"
     world.cloud.agents["b"] = replace(world.cloud.agents["b"], alive=True)
-    world.look(2)
+    world.reconcile(2)
     assert world.cloud.services["cmp4"].enabled
 
 
@@ -97,25 +98,25 @@ def test_a_node_whose_pods_have_not_come_yet_waits_for_them(world: NodeWorld) ->
 
     add_pod("cmp2")
     world.cordon("cmp1")
-    world.look(2)
+    world.reconcile(2)
     world.cordon("cmp1", False)
-    world.look(3)
+    world.reconcile(3)
     assert world.status("cmp1")["reason"] == "PodsNotReady"
     add_pod("cmp1")
-    world.look(2)
+    world.reconcile(2)
     assert world.cloud.services["cmp1"].enabled
 
 
 def test_what_is_told_of_a_host_is_as_it_is_after_the_step(world: NodeWorld) -> None:
-    world.look(1)
+    world.reconcile(1)
     world.cordon("cmp1")
-    world.look(1)
+    world.reconcile(1)
     assert (world.status("cmp1")["reason"], world.status("cmp1")["compute"]) == (
         "NodeCordoned",
         "disabled, up",
     )
     world.cordon("cmp1", False)
-    world.look(1)
+    world.reconcile(1)
     assert (world.status("cmp1")["reason"], world.status("cmp1")["compute"]) == ("InService", "enabled, up")
 
 
@@ -134,8 +135,8 @@ def unmapped(world: NodeWorld) -> NodeWorld:
     world.cloud.hypervisors = lambda: tuple(  # type: ignore[method-assign]
         one for one in whole() if one.host != "cmp1"
     )
-    world.look(2)
-    world.look(2, after=MAP_AFTER)
+    world.reconcile(2)
+    world.reconcile(2, after=MAP_AFTER)
     return world
 
 
@@ -143,11 +144,11 @@ def end(world: NodeWorld, kind: str) -> None:
     [job] = world.kube.list(JOB, NAMESPACE)
     status: dict[str, Any] = {"conditions": [{"type": kind, "status": "True"}]}
     world.kube.replace({**job, "status": status}, subresource="status")
-    world.look(1, after=LONGEST_PAUSE)
+    world.reconcile(1, after=SHORT_PAUSES.cap)
 
 
 def test_the_job_is_told_of_while_it_works(unmapped: NodeWorld) -> None:
-    unmapped.look(1)
+    unmapped.reconcile(1)
     [job] = unmapped.kube.list(JOB, NAMESPACE)
     assert job["spec"]["ttlSecondsAfterFinished"] == 3600
     assert unmapped.status("cmp1")["message"] == f'the Job "{job["metadata"]["name"]}" maps it'
@@ -162,14 +163,14 @@ def test_how_the_job_ended_is_told(unmapped: NodeWorld, kind: str, words: str) -
 
 def test_one_job_maps_all_hosts(unmapped: NodeWorld) -> None:
     unmapped.cloud.hypervisors = tuple  # type: ignore[method-assign, assignment]
-    unmapped.look(2)
-    unmapped.look(3, after=MAP_AFTER)
+    unmapped.reconcile(2)
+    unmapped.reconcile(3, after=MAP_AFTER)
     [job] = unmapped.kube.list(JOB, NAMESPACE)
     assert job["spec"]["activeDeadlineSeconds"] == 900
     assert unmapped.status("cmp2")["message"] == f'the Job "{job["metadata"]["name"]}" maps all hosts'
 
 
 def test_a_host_that_is_not_mapped_for_long_is_complained_of(unmapped: NodeWorld) -> None:
-    unmapped.look(20, after=MAP_AFTER)
+    unmapped.reconcile(20, after=MAP_AFTER)
     assert unmapped.status("cmp1")["reason"] == "CellNotMapped"
     assert unmapped.condition("NodesReady")["reason"] == "HostsFailing"

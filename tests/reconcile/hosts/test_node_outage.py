@@ -19,7 +19,7 @@ def well(name: str, subject: str) -> None:
 def world() -> NodeWorld:
     world = NodeWorld("cmp1", "cmp2")
     world.cloud.boot(2, "cmp1")
-    world.look(3)
+    world.reconcile(3)
     return world
 
 
@@ -27,7 +27,7 @@ def test_what_is_not_known_any_more_is_told_as_of_the_last_look(world: NodeWorld
     last = timestamp(world.clock.now())
     known = world.status("cmp1")
     world.cloud.before = fail(SILENT)
-    world.look(5, after=20)
+    world.reconcile(5, after=20)
     told = world.status("cmp1")
     assert (told["reason"], told["asOf"]) == ("CloudUnknown", last)
     assert SILENT in told["message"]
@@ -38,9 +38,9 @@ def test_what_is_not_known_any_more_is_told_as_of_the_last_look(world: NodeWorld
 def test_a_new_process_that_hears_nothing_makes_nothing_younger(world: NodeWorld) -> None:
     last = timestamp(world.clock.now())
     world.cloud.before = fail(SILENT)
-    world.look(2, after=20)
+    world.reconcile(2, after=20)
     world.restart()
-    world.look(3, after=20)
+    world.reconcile(3, after=20)
     told = world.status("cmp1")
     assert (told["reason"], told["asOf"], told["servers"]) == ("CloudUnknown", last, 2)
 
@@ -48,7 +48,7 @@ def test_a_new_process_that_hears_nothing_makes_nothing_younger(world: NodeWorld
 def test_a_node_that_is_not_ready_meanwhile_is_told_with_both(world: NodeWorld) -> None:
     world.cloud.before = fail(SILENT)
     world.set_ready("cmp1", False)
-    world.look(2, after=20)
+    world.reconcile(2, after=20)
     told = world.status("cmp1")
     assert told["state"] == "NotReady"
     assert "kubelet" in told["message"] and SILENT in told["message"]
@@ -56,19 +56,19 @@ def test_a_node_that_is_not_ready_meanwhile_is_told_with_both(world: NodeWorld) 
 
 def test_when_openstack_answers_again_everything_is_of_now(world: NodeWorld) -> None:
     world.cloud.before = fail(SILENT)
-    world.look(2, after=20)
+    world.reconcile(2, after=20)
     world.cloud.before = well
-    world.look(2, after=20)
+    world.reconcile(2, after=20)
     told = world.status("cmp1")
     assert told["reason"] == "InService" and "asOf" not in told and "message" not in told
 
 
 def test_a_host_that_failed_before_is_not_said_to_fail_now(world: NodeWorld) -> None:
     world.cloud.die("cmp2")
-    world.look(2)
+    world.reconcile(2)
     assert world.condition("NodesReady")["reason"] == "HostsFailing"
     world.cloud.before = fail(SILENT)
-    world.look(2, after=20)
+    world.reconcile(2, after=20)
     told = world.condition("NodesReady")
     assert told["reason"] == "HostsFailing"
     assert f"as of before OpenStack stopped answering: {SILENT}" in told["message"]
@@ -77,7 +77,7 @@ def test_a_host_that_failed_before_is_not_said_to_fail_now(world: NodeWorld) -> 
 def test_the_command_line_says_of_when_it_is(world: NodeWorld) -> None:
     last = timestamp(world.clock.now())
     world.cloud.before = fail(SILENT)
-    world.look(2, after=20)
+    world.reconcile(2, after=20)
     entry = world.status("cmp1")
     lines = node_causes("cmp1", entry, [])
     assert lines[1:] == [

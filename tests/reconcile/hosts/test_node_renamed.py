@@ -12,10 +12,10 @@ def renamed(**features: Any) -> NodeWorld:
     """The machine of cmp1 joined again as `renamed1`, and the old Node object is still there."""
     world = NodeWorld(*(f"cmp{number}" for number in range(1, 7)), **features)
     world.cloud.boot(2, "cmp1")
-    world.look(3)
+    world.reconcile(3)
     world.set_ready("cmp1", False)
     join_again(world)
-    world.look(3)
+    world.reconcile(3)
     world.cloud.calls.clear()
     return world
 
@@ -33,10 +33,10 @@ def evacuating() -> NodeWorld:
         compute={"images": {"backend": "ceph"}},
     )
     world.cloud.boot(20, "cmp1")
-    world.look(3)
+    world.reconcile(3)
     lose(world, "cmp1")
     world.fence("cmp1")
-    world.look(6)
+    world.reconcile(6)
     assert 0 < evacuations(world) < 20
     return world
 
@@ -44,7 +44,7 @@ def evacuating() -> NodeWorld:
 def lose(world: NodeWorld, node: str) -> None:
     world.set_ready(node, False)
     world.cloud.die("cmp1")
-    world.look(60)
+    world.reconcile(60)
 
 
 def evacuations(world: NodeWorld) -> int:
@@ -53,7 +53,7 @@ def evacuations(world: NodeWorld) -> int:
 
 def test_the_ready_one_has_the_host_and_nothing_is_done_for_the_other() -> None:
     world = renamed()
-    world.look(60, after=10)
+    world.reconcile(60, after=10)
     assert world.cloud.writes == []
     assert world.status("renamed1")["reason"] == "InService"
     assert world.status("cmp1")["reason"] == "NodeReplaced"
@@ -67,7 +67,7 @@ def test_a_machine_that_runs_under_another_name_is_neither_fenced_nor_evacuated(
     )
     world.fence("cmp1")
     world.cloud.die("cmp1")
-    world.look(60, after=10)
+    world.reconcile(60, after=10)
     assert world.fencing.asked == []
     assert world.cloud.writes == []
 
@@ -75,7 +75,7 @@ def test_a_machine_that_runs_under_another_name_is_neither_fenced_nor_evacuated(
 def test_the_old_node_is_forgotten_with_its_object() -> None:
     world = renamed()
     world.kube.delete(NODE, "cmp1")
-    world.look(5)
+    world.reconcile(5)
     assert world.cloud.writes == []
     assert world.status("cmp1") == {}
     assert world.status("renamed1")["servers"] == 2
@@ -85,12 +85,12 @@ def test_an_evacuation_that_has_begun_ends_when_the_machine_is_back_under_anothe
     world = evacuating()
     begun = evacuations(world)
     join_again(world)
-    world.look(40)
+    world.reconcile(40)
     assert evacuations(world) == begun
     assert world.kube.list(NODE_MAINTENANCE) == []
     for _ in ("it cleans up, and is held down no more", "it reports"):
         world.cloud.restart("cmp1")
-        world.look(30)
+        world.reconcile(30)
     assert world.cloud.services["cmp1"].enabled
     assert world.status("renamed1")["reason"] == "InService"
 
@@ -99,7 +99,7 @@ def test_nothing_is_evacuated_on_a_persons_word_for_the_old_node_while_its_machi
     world = renamed()
     world.cloud.die("cmp1")
     world.maintain("nm", "cmp1", mode="Evacuate", fenced=True)
-    world.look(20)
+    world.reconcile(20)
     assert evacuations(world) == 0
     ready = world.maintenance("nm")["conditions"][0]
     assert ready["reason"] == "ComputeStillReports"
@@ -110,31 +110,31 @@ def test_a_word_that_the_machine_is_off_ends_when_it_has_run_under_another_name(
     world = evacuating()
     begun = evacuations(world)
     join_again(world)
-    world.look(40)
+    world.reconcile(40)
     lose(world, "renamed1")
     world.maintain("nm", "cmp1", mode="Evacuate")
-    world.look(20)
+    world.reconcile(20)
     assert evacuations(world) == begun
     ready = world.maintenance("nm")["conditions"][0]
     assert ready["reason"] == "FencingAwaited"
     assert "osctl node fenced renamed1" in ready["message"]
     assert "fenced" not in world.notes("cmp1")
     world.fence("renamed1")
-    world.look(20)
+    world.reconcile(20)
     assert evacuations(world) > begun
 
 
 def test_a_host_in_maintenance_stays_so_when_its_machine_joins_again_under_another_name() -> None:
     world = NodeWorld("cmp1", "cmp2")
     world.cloud.boot(2, "cmp1")
-    world.look(3)
+    world.reconcile(3)
     world.maintain("nm", "cmp1", mode="Cordon")
-    world.look(5)
+    world.reconcile(5)
     world.set_ready("cmp1", False)
     join_again(world)
-    world.look(3)
+    world.reconcile(3)
     world.cloud.calls.clear()
-    world.look(30)
+    world.reconcile(30)
     assert world.cloud.writes == []
     assert world.status("renamed1")["reason"] == "InMaintenance"
     assert world.status("renamed1")["maintenance"] == "nm"
@@ -142,13 +142,13 @@ def test_a_host_in_maintenance_stays_so_when_its_machine_joins_again_under_anoth
 
 def test_it_is_in_service_again_under_its_new_name_once_that_maintenance_is_deleted() -> None:
     world = NodeWorld("cmp1", "cmp2")
-    world.look(3)
+    world.reconcile(3)
     world.maintain("nm", "cmp1", mode="Cordon")
-    world.look(5)
+    world.reconcile(5)
     world.set_ready("cmp1", False)
     join_again(world)
-    world.look(3)
+    world.reconcile(3)
     world.kube.delete(NODE_MAINTENANCE, "nm")
-    world.look(6)
+    world.reconcile(6)
     assert world.cloud.services["cmp1"].enabled
     assert world.status("renamed1")["reason"] == "InService"

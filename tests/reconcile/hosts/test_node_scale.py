@@ -20,7 +20,7 @@ def world() -> NodeWorld:
     world = NodeWorld(*(f"cmp{number:03}" for number in range(HOSTS)))
     for host in world.cloud.services:
         world.cloud.boot(SERVERS, host)
-    world.look(2)
+    world.reconcile(2)
     return world
 
 

@@ -53,7 +53,7 @@ class Region:
         world.clouds = clouds
         world.restart()
 
-    def look(self) -> None:
+    def reconcile(self) -> None:
         self.world.clock.advance(10)
         self.world.watch()
         self.world.hosts.reconcile()
@@ -93,26 +93,26 @@ def resident() -> float:
     return pages * 4096 / 2**20
 
 
-def told(text: str) -> None:
+def reported(text: str) -> None:
     sys.stderr.write(f"\n{len(HOSTS)} hosts, over HTTP: {text}\n")
 
 
 @pytest.mark.slow
 def test_looks_cost_memory_only_once(region: Region) -> None:
     before = resident()
-    region.look()
+    region.reconcile()
     first = resident() - before
     for _ in range(5):
-        region.look()
+        region.reconcile()
     more = resident() - before - first
-    told(f"{first:.0f} MiB with the first pass, {more:.0f} MiB with five more")
+    reported(f"{first:.0f} MiB with the first pass, {more:.0f} MiB with five more")
     assert first < 120
     assert more < 30
 
 
 @pytest.mark.slow
 def test_a_dry_run_takes_seconds_and_asks_a_few_questions(region: Region) -> None:
-    region.look()
+    region.reconcile()
     # What that look found is too old for the plan, which takes one of its own.
     region.world.clock.advance(10)
     region.world.maintain("plan", HOSTS[0], dryRun=True)
@@ -122,7 +122,7 @@ def test_a_dry_run_takes_seconds_and_asks_a_few_questions(region: Region) -> Non
     wall, busy = time.monotonic() - began, time.process_time() - busy
     status, asked = region.world.maintenance("plan"), len(region.server.requests)
     region.world.kube.delete(NODE_MAINTENANCE, "plan")
-    told(f"a plan of {SERVERS} servers: {busy:.2f} s of a core, {wall:.2f} s, {asked} requests")
+    reported(f"a plan of {SERVERS} servers: {busy:.2f} s of a core, {wall:.2f} s, {asked} requests")
     assert status["phase"] == "Planned"
     assert (len(status["servers"]), len(status["network"])) == (SERVERS, NETWORKS + ROUTERS)
     # Besides a pass: its servers, and its two agents.
@@ -132,9 +132,9 @@ def test_a_dry_run_takes_seconds_and_asks_a_few_questions(region: Region) -> Non
 
 @pytest.mark.slow
 def test_at_rest_a_minute_costs_few_requests(region: Region) -> None:
-    region.look()
+    region.reconcile()
     asked = region.a_minute()
-    told(f"at rest {sum(asked.values())} requests a minute: {dict(asked)}")
+    reported(f"at rest {sum(asked.values())} requests a minute: {dict(asked)}")
     assert sum(asked.values()) <= AT_REST
     assert {one.split()[0] for one in asked} == {"GET"}
 
@@ -146,5 +146,5 @@ def test_ten_maintenances_cost_a_bounded_number_of_requests(region: Region) -> N
         region.world.maintain(f"work-{host}", host, budgets={"nodesPerAggregate": MAINTENANCES})
     for minute in range(2):
         asked = region.a_minute()
-        told(f"ten maintenances, minute {minute + 1}: {sum(asked.values())} requests: {dict(asked)}")
+        reported(f"ten maintenances, minute {minute + 1}: {sum(asked.values())} requests: {dict(asked)}")
         assert sum(asked.values()) <= WITH_MAINTENANCES

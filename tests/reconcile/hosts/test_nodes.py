@@ -36,7 +36,7 @@ class Nodes:
     def put(self, *args: Any, **fields: Any) -> None:
         self.cluster.put({"apiVersion": "v1", "kind": "Node", **node(*args, **fields)})
 
-    def look(self, after: float = 2.0) -> float | None:
+    def reconcile(self, after: float = 2.0) -> float | None:
         self.clock.advance(after)
         return self.reconciler.reconcile(KEY)
 
@@ -49,7 +49,7 @@ def nodes() -> Nodes:
 def test_nodes_are_listed_with_role_and_state(nodes: Nodes) -> None:
     nodes.put("cmp1")
     nodes.put("cmp2", spec=CORDONED)
-    nodes.look()
+    nodes.reconcile()
     shown = nodes.cluster.status()["nodes"]
     assert {name: (entry["roles"], entry["state"]) for name, entry in shown.items()} == {
         "cmp1": (["openstack-compute-node"], "Ready"),
@@ -61,12 +61,12 @@ def test_nodes_are_listed_with_role_and_state(nodes: Nodes) -> None:
 
 def test_a_node_that_falls_silent_and_returns_turns_the_condition_over(nodes: Nodes) -> None:
     nodes.put("cmp1")
-    nodes.look()
+    nodes.reconcile()
     nodes.put("cmp1", "Unknown")
-    nodes.look()
+    nodes.reconcile()
     assert nodes.cluster.condition("NodesReady")["reason"] == "NodesNotReady"
     nodes.put("cmp1")
-    nodes.look()
+    nodes.reconcile()
     assert nodes.cluster.condition("NodesReady")["status"] == "True"
     assert [reason for _, reason in nodes.events.emitted] == ["NodesReady", "NodesNotReady", "NodesReady"]
 
@@ -74,34 +74,34 @@ def test_a_node_that_falls_silent_and_returns_turns_the_condition_over(nodes: No
 def test_a_removed_node_leaves_the_status(nodes: Nodes) -> None:
     nodes.put("cmp1")
     nodes.put("cmp2")
-    nodes.look()
+    nodes.reconcile()
     nodes.cluster.remove("Node", "cmp2", None)
-    nodes.look()
+    nodes.reconcile()
     assert set(nodes.cluster.status()["nodes"]) == {"cmp1"}
 
 
 def test_nothing_new_writes_nothing(nodes: Nodes) -> None:
     nodes.put("cmp1")
-    nodes.look()
+    nodes.reconcile()
     nodes.cluster.kube.forget_requests()
-    nodes.look()
+    nodes.reconcile()
     assert nodes.cluster.kube.writes == []
 
 
 def test_a_storm_of_events_is_written_at_most_once_a_second(nodes: Nodes) -> None:
     nodes.put("cmp1")
-    nodes.look()
+    nodes.reconcile()
     nodes.cluster.kube.forget_requests()
     for number in range(30):
         nodes.put("cmp1", "Unknown" if number % 2 == 0 else "True")
-        nodes.look(after=0.1)
+        nodes.reconcile(after=0.1)
     assert 1 <= sum(request.manager == "osctl-node" for request in nodes.cluster.kube.writes) <= 3
 
 
 def test_nothing_is_said_before_the_first_list_is_complete(nodes: Nodes) -> None:
     nodes.cluster.cut = True
     nodes.put("cmp1")
-    again = nodes.look()
+    again = nodes.reconcile()
     assert again is not None
     assert again < 1
     assert nodes.cluster.condition("NodesReady")["status"] == "Unknown"
@@ -111,18 +111,18 @@ def test_nothing_is_said_before_the_first_look_at_compute_hosts() -> None:
     board = LastHostFindings()
     nodes = Nodes(board)
     nodes.put("cmp1")
-    nodes.look()
+    nodes.reconcile()
     assert "nodes" not in nodes.cluster.status()
     board.write(HostFindings(unknown="no credentials yet"))
-    nodes.look()
+    nodes.reconcile()
     assert "cmp1" in nodes.cluster.status()["nodes"]
 
 
 def test_a_first_look_that_takes_long_hides_nothing() -> None:
     nodes = Nodes(LastHostFindings())
     nodes.put("cmp1")
-    nodes.look()
-    nodes.look(after=FIRST_OBSERVATION_SECONDS)
+    nodes.reconcile()
+    nodes.reconcile(after=FIRST_OBSERVATION_SECONDS)
     assert "cmp1" in nodes.cluster.status()["nodes"]
 
 
@@ -149,5 +149,5 @@ def test_a_second_osdpl_is_left_alone(nodes: Nodes) -> None:
 def test_a_loss_is_told_before_the_first_look_at_compute_hosts() -> None:
     nodes = Nodes(LastHostFindings())
     nodes.put("cmp1", "Unknown")
-    nodes.look()
+    nodes.reconcile()
     assert nodes.cluster.condition("NodesReady")["status"] == "False"

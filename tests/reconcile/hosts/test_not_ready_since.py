@@ -13,7 +13,7 @@ from tests.reconcile.node_world import NodeWorld
 def world() -> NodeWorld:
     world = NodeWorld("cmp1", "cmp2", "cmp3", "cmp4", nodes={"evacuation": "Auto"})
     world.cloud.boot(4, "cmp1", local_disk=False)
-    world.look(2)
+    world.reconcile(2)
     return world
 
 
@@ -25,16 +25,16 @@ def lose(world: NodeWorld, ready: str = "Unknown") -> None:
     """Not ready for longer than the hold-down."""
     world.set_condition("cmp1", ready)
     world.cloud.die("cmp1")
-    world.look(20, after=10)
+    world.reconcile(20, after=10)
     assert world.status("cmp1")["reason"] == "FencingAwaited"
 
 
 def test_false_and_then_unknown_is_one_absence(world: NodeWorld) -> None:
     lose(world, "False")
     world.fence("cmp1")
-    world.look(3)
+    world.reconcile(3)
     world.set_condition("cmp1", "Unknown")
-    world.look(40)
+    world.reconcile(40)
     assert evacuated(world) == 4
     [maintenance] = world.kube.objects("NodeMaintenance")
     assert maintenance["status"]["phase"] == "Completed"
@@ -44,21 +44,21 @@ def test_false_and_then_unknown_is_one_absence(world: NodeWorld) -> None:
 def test_what_was_taken_back_stays_so_when_false_becomes_unknown(world: NodeWorld) -> None:
     lose(world, "False")
     world.fence("cmp1")
-    world.look(1)
+    world.reconcile(1)
     [maintenance] = world.kube.objects("NodeMaintenance")
     world.kube.delete(NODE_MAINTENANCE, maintenance["metadata"]["name"])
-    world.look(8)
+    world.reconcile(8)
     begun = evacuated(world)
     world.set_condition("cmp1", "Unknown")
-    world.look(20)
+    world.reconcile(20)
     assert world.kube.objects("NodeMaintenance") == [] and evacuated(world) == begun
 
 
 def test_the_hold_down_runs_from_the_first_moment(world: NodeWorld) -> None:
     world.set_condition("cmp1", "False")
-    world.look(10, after=10)
+    world.reconcile(10, after=10)
     world.set_condition("cmp1", "Unknown")
-    world.look(4, after=10)
+    world.reconcile(4, after=10)
     assert not world.cloud.services["cmp1"].enabled
 
 
@@ -66,11 +66,11 @@ def test_a_machine_that_was_started_again_is_not_off(world: NodeWorld) -> None:
     """Nobody saw that it was ready in between, but it is another boot."""
     world.set_condition("cmp1", "Unknown", boot="first")
     world.cloud.die("cmp1")
-    world.look(20, after=10)
+    world.reconcile(20, after=10)
     world.fence("cmp1")
     world.clock.advance(5)
     world.set_condition("cmp1", "False", boot="second")
-    world.look(20, after=10)
+    world.reconcile(20, after=10)
     assert world.status("cmp1")["reason"] == "FencingAwaited"
     assert evacuated(world) == 0
 
@@ -78,21 +78,21 @@ def test_a_machine_that_was_started_again_is_not_off(world: NodeWorld) -> None:
 def test_the_fencing_service_is_asked_anew_for_a_machine_that_was_started_again() -> None:
     world = NodeWorld("cmp1", "cmp2", "cmp3", nodes={"evacuation": "Auto", "fencing": {"url": "https://f"}})
     world.cloud.boot(8, "cmp1", local_disk=False)
-    world.look(2)
+    world.reconcile(2)
     world.set_condition("cmp1", "Unknown", boot="first")
     world.cloud.die("cmp1")
     world.fencing.off.add("cmp1")
     while not evacuated(world):
-        world.look(1)
+        world.reconcile(1)
     world.fencing.asked.clear()
     world.fencing.off.clear()
     world.set_condition("cmp1", "Unknown", boot="second")
-    world.look(6)
+    world.reconcile(6)
     begun = evacuated(world)
-    world.look(50)
+    world.reconcile(50)
     assert world.fencing.asked and evacuated(world) == begun < 8
     world.fencing.off.add("cmp1")
-    world.look(60)
+    world.reconcile(60)
     assert all(one.host != "cmp1" for one in world.cloud.hosted.values())
     assert len(world.kube.objects("NodeMaintenance")) == 1
 
@@ -106,21 +106,21 @@ def test_a_return_that_nobody_saw_ends_an_absence_and_its_word(world: NodeWorld)
     world.clock.advance(3600)
     world.set_ready("cmp1", False)
     world.restart()
-    world.look(2)
+    world.reconcile(2)
     assert world.status("cmp1")["reason"] == "NodeNotReady"
-    world.look(20, after=10)
+    world.reconcile(20, after=10)
     assert world.status("cmp1")["reason"] == "FencingAwaited"
     assert evacuated(world) == 0
 
 
 def test_the_hold_down_of_an_absence_after_one_that_nobody_saw_end_is_a_whole_one(world: NodeWorld) -> None:
     world.set_ready("cmp1", False)
-    world.look(2)
+    world.reconcile(2)
     world.set_ready("cmp1", True)
     world.clock.advance(3600)
     world.set_ready("cmp1", False)
     world.restart()
-    world.look(4, after=10)
+    world.reconcile(4, after=10)
     assert world.cloud.services["cmp1"].enabled
 
 
@@ -130,7 +130,7 @@ def test_a_confirmation_holds_though_nobody_looked_while_false_became_unknown(wo
     world.fence("cmp1")
     world.clock.advance(3600)
     world.set_condition("cmp1", "Unknown")
-    world.look(20, after=10)
+    world.reconcile(20, after=10)
     assert evacuated(world) == 4
 
 
@@ -140,7 +140,7 @@ def test_a_kubelet_that_spoke_while_nobody_looked_was_not_off(world: NodeWorld) 
     world.clock.advance(3600)
     world.set_condition("cmp1", "False")
     world.set_condition("cmp1", "Unknown")
-    world.look(20, after=10)
+    world.reconcile(20, after=10)
     assert world.status("cmp1")["reason"] == "FencingAwaited"
     assert evacuated(world) == 0
 
@@ -150,7 +150,7 @@ def test_a_kubelet_that_speaks_again_was_not_off(world: NodeWorld) -> None:
     world.fence("cmp1")
     world.clock.advance(5)
     world.set_condition("cmp1", "False")
-    world.look(20, after=10)
+    world.reconcile(20, after=10)
     assert world.status("cmp1")["reason"] == "FencingAwaited"
     assert evacuated(world) == 0
 
@@ -159,7 +159,7 @@ def test_an_absence_is_the_same_one_after_a_restart(world: NodeWorld) -> None:
     lose(world)
     world.fence("cmp1")
     world.restart()
-    world.look(40)
+    world.reconcile(40)
     assert evacuated(world) == 4
 
 
@@ -167,7 +167,7 @@ def test_an_absence_is_the_same_one_after_a_restart(world: NodeWorld) -> None:
 def test_what_names_no_machine_confirms_nothing(world: NodeWorld, words: str) -> None:
     lose(world)
     world.annotate("cmp1", fenced=words)
-    world.look(20)
+    world.reconcile(20)
     assert world.status("cmp1")["reason"] == "FencingAwaited"
     assert evacuated(world) == 0
 
@@ -176,16 +176,16 @@ def test_a_word_goes_when_the_node_is_back(world: NodeWorld) -> None:
     lose(world)
     world.fence("cmp1")
     world.set_ready("cmp1", True)
-    world.look(2)
+    world.reconcile(2)
     assert not {"fenced", "not-ready-since"} & world.notes("cmp1").keys()
 
 
 def test_a_node_that_never_said_whether_it_is_ready_gets_its_hold_down(world: NodeWorld) -> None:
     live = world.node("cmp1")
     world.kube.replace({**live, "status": {"conditions": []}}, subresource="status")
-    world.look(3)
+    world.reconcile(3)
     assert world.cloud.services["cmp1"].enabled
-    world.look(20, after=10)
+    world.reconcile(20, after=10)
     assert world.cloud.services["cmp1"].reason == f"{MARK}node not ready"
 
 
@@ -194,7 +194,7 @@ def test_what_a_person_forced_down_meanwhile_stays_down(world: NodeWorld) -> Non
     world.cloud.force_down("service-cmp1", down=True)
     world.set_ready("cmp1", True)
     world.cloud.calls.clear()
-    world.look(10, after=10)
+    world.reconcile(10, after=10)
     assert world.cloud.writes == []
     assert world.status("cmp1")["reason"] == "DisabledByOthers"
 
@@ -206,16 +206,16 @@ def test_what_a_person_had_disabled_is_so_again_after_its_evacuation(world: Node
     world.cloud.die("cmp1")
     world.fence("cmp1")
     world.maintain("by-hand", "cmp1", mode="Evacuate")
-    world.look(30)
+    world.reconcile(30)
     assert evacuated(world) == 4
     assert world.cloud.services["cmp1"].forced_down
     world.kube.delete(NODE_MAINTENANCE, "by-hand")
     world.set_ready("cmp1", True)
-    world.look(3)
+    world.reconcile(3)
     world.cloud.restart("cmp1")
-    world.look(4)
+    world.reconcile(4)
     world.cloud.restart("cmp1")
-    world.look(4)
+    world.reconcile(4)
     service = world.cloud.services["cmp1"]
     assert (service.forced_down, service.enabled, service.reason) == (False, False, why)
 
@@ -226,7 +226,7 @@ def test_the_hold_down_runs_by_no_clock_of_a_kubelet(world: NodeWorld) -> None:
     ready = {"type": "Ready", "status": "False", "lastTransitionTime": then, "lastHeartbeatTime": then}
     status = {**world.node("cmp1")["status"], "conditions": [ready]}
     world.kube.replace({**world.node("cmp1"), "status": status}, subresource="status")
-    world.look(5, after=10)
+    world.reconcile(5, after=10)
     assert world.cloud.services["cmp1"].enabled
-    world.look(12, after=10)
+    world.reconcile(12, after=10)
     assert not world.cloud.services["cmp1"].enabled

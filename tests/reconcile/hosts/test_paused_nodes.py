@@ -17,7 +17,7 @@ HOSTS = [f"cmp{number}" for number in range(1, 11)]
 def world() -> NodeWorld:
     world = NodeWorld(*HOSTS, nodes={"evacuation": "Auto", "fencing": {"url": "https://fencing"}})
     world.cloud.boot(2, "cmp1", local_disk=False)
-    world.look(2)
+    world.reconcile(2)
     return world
 
 
@@ -36,7 +36,7 @@ def trouble(world: NodeWorld) -> None:
     world.cordon("cmp2")
     world.edit_node("cmp3", {"metadata": {"labels": {"osctl.dev/availability-zone": "az1"}}})
     world.kube.delete(NODE, "cmp4")
-    world.look(30, after=10)
+    world.reconcile(30, after=10)
 
 
 @pytest.mark.parametrize(("mode", "quiet"), [("Paused", True), ("Plan", False), ("Apply", False)])
@@ -55,53 +55,53 @@ def test_what_would_be_done_is_told(world: NodeWorld) -> None:
     assert {world.status(name)["reason"] for name in ("cmp1", "cmp2", "cmp4")} == {"PausedBySpec"}
     assert "cordoned" in world.status("cmp2")["message"]
     set_mode(world, "Apply")
-    world.look(3)
+    world.reconcile(3)
     assert not world.cloud.services["cmp2"].enabled
 
 
 def test_an_evacuation_by_itself_is_neither_begun_nor_gone_on_with(world: NodeWorld) -> None:
     world.cloud.boot(20, "cmp1", local_disk=False)
     lose(world)
-    world.look(14, after=10)
+    world.reconcile(14, after=10)
     world.fence("cmp1")
-    world.look(4)
+    world.reconcile(4)
     begun = [call for call in world.cloud.writes if call[0] == "evacuate"]
     assert 0 < len(begun) < 22
     set_mode(world, "Paused")
-    world.look(15)
+    world.reconcile(15)
     assert [call for call in world.cloud.writes if call[0] == "evacuate"] == begun
     [maintenance] = world.kube.objects("NodeMaintenance")
     assert "Paused" in maintenance["status"]["conditions"][0]["message"]
     set_mode(world, "Apply")
-    world.look(60)
+    world.reconcile(60)
     assert all(one.host != "cmp1" for one in world.cloud.hosted.values())
 
 
 def test_a_host_that_a_person_lets_up_meanwhile_is_not_held_down_again(world: NodeWorld) -> None:
     lose(world)
-    world.look(14, after=10)
+    world.reconcile(14, after=10)
     world.fence("cmp1")
-    world.look(4, cloud_moves=False)
+    world.reconcile(4, cloud_moves=False)
     [maintenance] = world.kube.objects("NodeMaintenance")
     assert any(one["state"] == "Requested" for one in maintenance["status"]["servers"])
     set_mode(world, "Paused")
-    world.look(2, cloud_moves=False)
+    world.reconcile(2, cloud_moves=False)
     up = replace(world.cloud.services["cmp1"], forced_down=False, enabled=True, reason="")
     world.cloud.services["cmp1"] = up
     world.cloud.calls.clear()
-    world.look(5, cloud_moves=False)
+    world.reconcile(5, cloud_moves=False)
     assert (world.cloud.writes, world.cloud.services["cmp1"]) == ([], up)
 
 
 def test_a_maintenance_that_somebody_made_goes_on(world: NodeWorld) -> None:
     set_mode(world, "Paused")
     world.maintain("work", "cmp1")
-    world.look(20)
+    world.reconcile(20)
     assert world.maintenance("work")["phase"] == "Completed"
     world.kube.delete(NODE_MAINTENANCE, "work")
-    world.look(4)
+    world.reconcile(4)
     assert not world.node("cmp1")["spec"].get("unschedulable")
     assert world.status("cmp1")["reason"] == "PausedBySpec"
     set_mode(world, "Apply")
-    world.look(3)
+    world.reconcile(3)
     assert world.cloud.services["cmp1"].enabled

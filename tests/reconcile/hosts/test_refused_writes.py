@@ -43,7 +43,7 @@ def allow(world: NodeWorld) -> None:
     world.kube.before_write = lambda _: None
 
 
-def told(world: NodeWorld, name: str) -> tuple[str, str, str]:
+def reported(world: NodeWorld, name: str) -> tuple[str, str, str]:
     """Phase, reason and message of a maintenance."""
     status = world.maintenance(name)
     ready = next(one for one in status["conditions"] if one["type"] == "Ready")
@@ -62,27 +62,29 @@ def test_a_cordon_that_is_refused_is_said_and_holds_up_no_other_maintenance(
     world.kube.before_write = refusing("patch", "Node", "cmp1", error)
     world.maintain("one", "cmp1", mode="Migrate", budgets={"nodesPerAggregate": 2})
     world.maintain("two", "cmp2", mode="Migrate", budgets={"nodesPerAggregate": 2})
-    world.look(20)
-    assert told(world, "one")[:2] == ("Blocked", "ApiServerRefused") and DENIED in told(world, "one")[2]
-    assert told(world, "two")[0] == "Completed"
+    world.reconcile(20)
+    assert (
+        reported(world, "one")[:2] == ("Blocked", "ApiServerRefused") and DENIED in reported(world, "one")[2]
+    )
+    assert reported(world, "two")[0] == "Completed"
     assert world.cloud.services["cmp1"].enabled and len(world.cloud.servers_on("cmp1")) == 2
     allow(world)
-    world.look(20)
-    assert told(world, "one")[0] == "Completed"
+    world.reconcile(20)
+    assert reported(world, "one")[0] == "Completed"
 
 
 def test_an_uncordon_that_is_refused_is_said_and_done_when_it_may_be(world: NodeWorld) -> None:
     world.maintain("work", "cmp1", mode="Migrate")
-    world.look(6)
-    assert told(world, "work")[0] == "Completed"
+    world.reconcile(6)
+    assert reported(world, "work")[0] == "Completed"
     world.kube.before_write = refusing("patch", "Node", "cmp1")
     world.kube.delete(NODE_MAINTENANCE, "work")
-    world.look(3)
-    phase, reason, message = told(world, "work")
+    world.reconcile(3)
+    phase, reason, message = reported(world, "work")
     assert (phase, reason) == ("Blocked", "ApiServerRefused")
     assert message.startswith("it is rolled back, and the API server refused") and DENIED in message
     allow(world)
-    world.look(3)
+    world.reconcile(3)
     assert world.maintenance("work") == {}
     assert not world.node("cmp1")["spec"].get("unschedulable")
 
@@ -93,34 +95,34 @@ def test_a_router_on_no_agent_does_not_wait_for_an_uncordon_that_is_refused(worl
     world.cloud.on_agents = {"cmp1": ["r1"]}
     world.cloud.before = no_router_is_added
     world.maintain("work", "cmp1", mode="Migrate")
-    world.look(6)
+    world.reconcile(6)
     assert not any(world.cloud.on_agents.values())
     world.cloud.before = lambda *_: None
     world.kube.before_write = refusing("patch", "Node", "cmp1")
     world.kube.delete(NODE_MAINTENANCE, "work")
-    world.look(6)
+    world.reconcile(6)
     assert [one for one in world.cloud.on_agents.values() if one] == [["r1"]]
-    assert told(world, "work")[:2] == ("Blocked", "ApiServerRefused")
+    assert reported(world, "work")[:2] == ("Blocked", "ApiServerRefused")
 
 
 def test_a_maintenance_that_may_not_be_held_says_so_and_does_nothing(world: NodeWorld) -> None:
     world.kube.before_write = refusing("patch", "NodeMaintenance")
     world.maintain("work", "cmp1", mode="Migrate")
-    world.look(3)
-    assert told(world, "work")[:2] == ("Blocked", "ApiServerRefused")
+    world.reconcile(3)
+    assert reported(world, "work")[:2] == ("Blocked", "ApiServerRefused")
     assert world.cloud.services["cmp1"].enabled
 
 
 def test_without_a_region_a_refusal_for_one_maintenance_holds_up_no_other(world: NodeWorld) -> None:
     for number in ("1", "2"):
         world.maintain(f"work{number}", f"cmp{number}", mode="Migrate", budgets={"nodesPerAggregate": 2})
-    world.look(6)
+    world.reconcile(6)
     world.kube.delete(OSDPL, NAME, NAMESPACE)
     world.kube.before_write = refusing("patch", "Node", "cmp1")
     for number in ("1", "2"):
         world.kube.delete(NODE_MAINTENANCE, f"work{number}")
     world.maintenances.reconcile()
-    assert told(world, "work1")[:2] == ("Blocked", "ApiServerRefused")
+    assert reported(world, "work1")[:2] == ("Blocked", "ApiServerRefused")
     assert world.maintenance("work2") == {}
 
 
@@ -135,12 +137,12 @@ def lost(name: str) -> NodeWorld:
         compute={"images": {"backend": "ceph"}},
     )
     world.cloud.boot(2, name)
-    world.look(1)
+    world.reconcile(1)
     world.set_ready(name, False)
     world.cloud.die(name)
-    world.look(20, after=10)
+    world.reconcile(20, after=10)
     world.fence(name)
-    world.look(4)
+    world.reconcile(4)
     [evacuation] = world.kube.list(NODE_MAINTENANCE)
     assert evacuation["spec"]["nodeName"] == name
     return world
@@ -150,7 +152,7 @@ def serves_the_others(world: NodeWorld) -> bool:
     """Whether a lock is made, a cordon followed and the status written, as when nothing is refused."""
     world.cloud.boot(2, "cmp3")
     world.cordon("cmp2")
-    world.look(3)
+    world.reconcile(3)
     locked = world.status("cmp3").get("drainLocked") == "2 servers are on it"
     return locked and world.status("cmp2")["reason"] == "NodeCordoned"
 
@@ -160,14 +162,14 @@ def test_an_evacuation_that_may_not_be_deleted_is_told_of_its_node_only() -> Non
     world.kube.before_write = refusing("delete", "NodeMaintenance")
     world.set_ready("cmp1", True)
     world.cloud.restart("cmp1")
-    world.look(3)
+    world.reconcile(3)
     message = world.status("cmp1")["message"]
     assert "NodeMaintenance evacuate-cmp1" in message and DENIED in message
     assert serves_the_others(world)
     allow(world)
-    world.look(2, after=60)
+    world.reconcile(2, after=60)
     assert world.kube.list(NODE_MAINTENANCE) == []
-    world.look(1)
+    world.reconcile(1)
     assert DENIED not in world.status("cmp1").get("message", "")
 
 
@@ -186,7 +188,7 @@ def test_a_pod_that_may_not_be_removed_holds_up_no_other() -> None:
         refuse(request)
 
     world.kube.before_write = before_write
-    world.look(60, after=10)
+    world.reconcile(60, after=10)
     assert "stuck" in tried
     assert 5 <= tried.count("held") <= 30
     assert "the Pod held cannot be deleted" in world.status("cmp1")["message"]
@@ -197,13 +199,13 @@ def test_a_note_that_a_node_may_not_have_holds_up_only_the_aggregates_of_its_hos
     for name in ("1", "4"):
         world.edit_node(f"cmp{name}", {"metadata": {"labels": {AGGREGATE_LABEL: f"rack{name}"}}})
     world.kube.before_write = refusing("patch", "Node", "cmp1")
-    world.look(3)
+    world.reconcile(3)
     assert "it cannot be put into the aggregates that its labels name" in world.status("cmp1")["message"]
     assert DENIED in world.status("cmp1")["message"]
     assert [one.name for one in world.cloud.aggregates()] == ["rack4"]
     assert serves_the_others(world)
     allow(world)
-    world.look(2, after=60)
+    world.reconcile(2, after=60)
     assert sorted(one.name for one in world.cloud.aggregates()) == ["rack1", "rack4"]
 
 
@@ -211,31 +213,31 @@ def test_a_note_that_a_node_may_not_have_holds_up_only_the_aggregates_of_its_hos
 def test_a_lock_that_may_not_be_released_is_told_and_holds_up_no_other(world: NodeWorld, kind: str) -> None:
     world.cloud.boot(1, "cmp1")
     world.cloud.boot(1, "cmp4")
-    world.look(2)
+    world.reconcile(2)
     world.cloud.hosted.clear()
     for held in world.cloud.held.values():
         held.clear()
     world.kube.before_write = refusing("delete", kind, "osctl-drain-lock-cmp1")
-    world.look(MISSING_OBSERVATIONS + 1)
+    world.reconcile(MISSING_OBSERVATIONS + 1)
     nodes = [one["metadata"]["annotations"]["osctl.dev/node"] for one in world.kube.list(POD, NAMESPACE)]
     assert nodes == ["cmp1"]
-    told = world.status("cmp1").get("drainLocked", "")
+    reported = world.status("cmp1").get("drainLocked", "")
     # A pod without a budget holds nothing back.
-    assert ("it could not be released" in told and DENIED in told) == (kind == "PodDisruptionBudget")
+    assert ("it could not be released" in reported and DENIED in reported) == (kind == "PodDisruptionBudget")
     assert "drains are not blocked" not in world.status("cmp1").get("message", "")
     assert serves_the_others(world)
     allow(world)
-    world.look(MISSING_OBSERVATIONS + 1)
+    world.reconcile(MISSING_OBSERVATIONS + 1)
     assert "osctl-drain-lock-cmp1" not in [one["metadata"]["name"] for one in world.kube.list(POD, NAMESPACE)]
 
 
 def test_a_lock_whose_budget_may_not_be_made_again_is_not_said_to_hold(world: NodeWorld) -> None:
     world.cloud.boot(2, "cmp1")
-    world.look(2)
+    world.reconcile(2)
     assert world.status("cmp1")["drainLocked"] == "2 servers are on it"
     world.kube.delete(PDB, "osctl-drain-lock-cmp1", NAMESPACE)
     world.kube.before_write = refusing("create", "PodDisruptionBudget")
-    world.look(2)
+    world.reconcile(2)
     assert "drainLocked" not in world.status("cmp1")
     assert (
         f"drains are not blocked, as they should be: its lock is refused: {DENIED}"

@@ -6,11 +6,12 @@ from dataclasses import replace
 
 import pytest
 
+from controller.domain.shared.backoff import Pauses
 from controller.domain.shared.cloud_facts import MARK, VolumeService
 from controller.errors import CloudRefused
 from controller.ports.kubernetes import NODE_MAINTENANCE
+from controller.reconcile.hosts.retry_pauses import RetryPauses
 from controller.reconcile.hosts.step_rounds import STEPS_PER_PASS
-from controller.reconcile.shared.retry_pauses import RetryPauses
 from tests.fakes.world import FakeClock
 from tests.reconcile.node_world import NodeWorld
 
@@ -46,7 +47,7 @@ def test_a_step_that_is_refused_again_and_again_is_tried_ever_more_seldom() -> N
     assert looks <= 62
     assert 10 <= tried <= 25
     world.cloud.before = lambda *_: None
-    world.look(1)
+    world.reconcile(1)
     assert world.status("cmp1")["reason"] == "CleanupAwaited"
 
 
@@ -56,7 +57,7 @@ def test_a_host_that_is_let_up_at_last_is_enabled_within_a_minute() -> None:
     tries(world, 600)
     world.cloud.uncleaned.clear()
     world.cloud.services["cmp1"] = replace(world.cloud.services["cmp1"], up=True)
-    world.look(8, after=10)
+    world.reconcile(8, after=10)
     assert world.cloud.services["cmp1"].enabled
 
 
@@ -64,9 +65,9 @@ def test_hosts_that_get_nowhere_do_not_starve_one_that_is_cordoned() -> None:
     stuck = [f"a{number:02}" for number in range(2 * STEPS_PER_PASS)]
     world = NodeWorld(*stuck, "z1", nodes={"maxUnhealthy": "100%"})
     hold_down(world, *stuck)
-    world.look(1)
+    world.reconcile(1)
     world.cordon("z1")
-    world.look(1)
+    world.reconcile(1)
     assert not world.cloud.services["z1"].enabled
 
 
@@ -75,20 +76,20 @@ def test_an_evacuation_that_was_taken_back_makes_no_haste() -> None:
     world.cloud.boot(1, "cmp1", local_disk=True)
     world.set_ready("cmp1", False)
     world.cloud.die("cmp1")
-    world.look(20, after=10)
+    world.reconcile(20, after=10)
     world.fence("cmp1")
-    world.look(5)
+    world.reconcile(5)
     [maintenance] = world.kube.objects("NodeMaintenance")
     world.kube.delete(NODE_MAINTENANCE, maintenance["metadata"]["name"])
-    world.look(10)
+    world.reconcile(10)
     assert tries(world, 120)[0] <= 14
-    world.look(1)
+    world.reconcile(1)
     assert "automatic evacuation was deleted" in world.status("cmp1")["message"]
 
 
 def test_pauses_grow_to_their_bound_and_end_with_success() -> None:
     clock = FakeClock()
-    pauses = RetryPauses(clock, first=5, cap=60)
+    pauses = RetryPauses(clock, Pauses(5, 60))
     waited = []
     for _ in range(8):
         pauses.failed("a")
@@ -113,10 +114,10 @@ def came_back() -> NodeWorld:
         name: VolumeService("cinder-volume", name, enabled=True, up=False)
         for name in ("cmp1@lvm", "cmp2@lvm")
     }
-    world.look(2)
+    world.reconcile(2)
     world.edit_node("cmp1", {"metadata": {"labels": {"openstack-compute-node": None}}})
     world.cloud.die("cmp1")
-    world.look(8, after=10)
+    world.reconcile(8, after=10)
     assert world.cloud.volumes["cmp1@lvm"].reason == f"{MARK}node removed"
     world.edit_node("cmp1", {"metadata": {"labels": {"openstack-compute-node": "enabled"}}})
     world.cloud.add_host("cmp1")
@@ -125,7 +126,7 @@ def came_back() -> NodeWorld:
 
 
 def test_its_volume_service_is_enabled_again(came_back: NodeWorld) -> None:
-    came_back.look(3)
+    came_back.reconcile(3)
     assert came_back.status("cmp1")["reason"] == "InService"
     assert came_back.cloud.volumes["cmp1@lvm"].enabled
 
@@ -133,16 +134,16 @@ def test_its_volume_service_is_enabled_again(came_back: NodeWorld) -> None:
 def test_one_that_somebody_else_disabled_stays_so(came_back: NodeWorld) -> None:
     volume = came_back.cloud.volumes["cmp2@lvm"]
     came_back.cloud.volumes["cmp2@lvm"] = replace(volume, enabled=False, reason="broken disk")
-    came_back.look(3)
+    came_back.reconcile(3)
     assert came_back.cloud.volumes["cmp2@lvm"].reason == "broken disk"
 
 
 def test_it_waits_until_its_host_is_in_service(came_back: NodeWorld) -> None:
     came_back.cordon("cmp1")
-    came_back.look(3)
+    came_back.reconcile(3)
     assert not came_back.cloud.volumes["cmp1@lvm"].enabled
     came_back.cordon("cmp1", False)
-    came_back.look(3)
+    came_back.reconcile(3)
     assert came_back.cloud.volumes["cmp1@lvm"].enabled
 
 
@@ -155,5 +156,5 @@ def test_a_refusal_is_not_asked_for_in_every_look(came_back: NodeWorld) -> None:
             raise CloudRefused("no", 400)
 
     came_back.cloud.before = refuse
-    came_back.look(30, after=10)
+    came_back.reconcile(30, after=10)
     assert 2 <= len(asked) <= 6

@@ -46,18 +46,18 @@ def slow(world: NodeWorld, seconds: float, **others: float) -> None:
     world.cloud.before = before
 
 
-def lasts(world: NodeWorld, look: Callable[[], object]) -> float:
+def lasts(world: NodeWorld, reconcile: Callable[[], object]) -> float:
     world.clock.advance(10)
     world.watch()
     began = world.clock.monotonic()
-    look()
+    reconcile()
     return world.clock.monotonic() - began
 
 
 @pytest.fixture
 def world() -> NodeWorld:
     world = NodeWorld(*HOSTS)
-    world.look(2)
+    world.reconcile(2)
     return world
 
 
@@ -92,7 +92,7 @@ def test_steps_that_nobody_answers_end_in_time_and_every_host_has_its_turn(world
 @pytest.mark.parametrize("seconds", [2, 5, 7, 9, 10.5, 11.9])
 def test_a_host_has_its_step_where_the_lists_alone_take_the_time_of_a_look(seconds: float) -> None:
     world = NodeWorld("cmp1", "cmp2")
-    world.look(2)
+    world.reconcile(2)
     world.cordon("cmp1")
     slow(world, seconds)
     for _ in range(3):
@@ -102,7 +102,7 @@ def test_a_host_has_its_step_where_the_lists_alone_take_the_time_of_a_look(secon
 
 def test_lists_that_take_longer_than_a_look_are_told_not_to_be_known() -> None:
     world = NodeWorld("cmp1", "cmp2")
-    world.look(2)
+    world.reconcile(2)
     world.cordon("cmp1")
     slow(world, 16)
     assert lasts(world, world.hosts.reconcile) <= ABOUT_A_MINUTE
@@ -113,9 +113,9 @@ def test_lists_that_take_longer_than_a_look_are_told_not_to_be_known() -> None:
 def test_drain_locks_are_looked_at_in_turn(world: NodeWorld) -> None:
     for host in HOSTS[:6]:
         world.cloud.boot(1, host)
-    world.look(2)
+    world.reconcile(2)
     world.cloud.hosted.clear()
-    world.look(2)
+    world.reconcile(2)
     tried = silent(world, "servers_on")
     for _ in range(2):
         assert lasts(world, world.hosts.reconcile) <= ABOUT_A_MINUTE
@@ -126,7 +126,7 @@ def test_maintenances_end_in_time_and_each_has_its_turn(world: NodeWorld) -> Non
     for host in HOSTS[:6]:
         world.cloud.boot(1, host)
         world.maintain(f"work-{host}", host, budgets={"nodesPerAggregate": 6})
-    world.look(1)
+    world.reconcile(1)
     tried = silent(world, "set_compute_service")
     for _ in range(4):
         assert lasts(world, world.maintenances.reconcile) <= ABOUT_A_MINUTE
@@ -139,7 +139,7 @@ def test_servers_leave_a_host_however_long_a_look_at_all_of_them_would_take(
 ) -> None:
     world = NodeWorld("cmp1", "cmp2")
     world.cloud.boot(servers, "cmp1")
-    world.look(2)
+    world.reconcile(2)
     world.maintain("work", "cmp1", budgets={"serversPerNode": 10, "serversPerRegion": 10})
     slow(world, seconds)
     for _ in range(60):
@@ -158,7 +158,7 @@ def test_routers_and_servers_leave_a_host_together_where_neutron_and_nova_are_sl
     world = NodeWorld("cmp1", "cmp2")
     agents(world, *[f"r{number}" for number in range(8)])
     world.cloud.boot(8, "cmp1")
-    world.look(2)
+    world.reconcile(2)
     world.maintain("work", "cmp1")
     slow(world, 3)
     for _ in range(60):
@@ -170,7 +170,7 @@ def test_routers_and_servers_leave_a_host_together_where_neutron_and_nova_are_sl
 def test_a_router_that_was_taken_off_its_agent_when_the_time_was_over_is_put_on_another_at_once() -> None:
     world = NodeWorld("cmp1", "cmp2")
     agents(world, "r1")
-    world.look(2)
+    world.reconcile(2)
     world.maintain("work", "cmp1")
     slow(world, 3, remove_from_agent=25)
     for _ in range(4):
@@ -181,7 +181,7 @@ def test_a_router_that_was_taken_off_its_agent_when_the_time_was_over_is_put_on_
 def test_a_router_between_two_agents_is_not_taken_off_the_first_once_more() -> None:
     world = NodeWorld("cmp1", "cmp2")
     agents(world, "r1")
-    world.look(2)
+    world.reconcile(2)
     world.maintain("work", "cmp1")
     slow(world, 3, remove_from_agent=60)
     for _ in range(6):
@@ -193,7 +193,7 @@ def test_a_router_between_two_agents_is_not_taken_off_the_first_once_more() -> N
 def test_a_router_on_no_agent_comes_before_those_on_theirs_also_where_it_was_refused_once() -> None:
     world = NodeWorld("cmp1", "cmp2", "cmp3")
     agents(world, *[f"r{number:02}" for number in range(15)])
-    world.look(2)
+    world.reconcile(2)
     refused = []
 
     def busy_once(name: str, subject: str) -> None:
@@ -217,9 +217,9 @@ def test_a_maintenance_goes_however_long_a_look_at_all_of_its_moves_would_take(s
     world = NodeWorld("cmp1", "cmp2")
     world.cloud.failing = set(world.cloud.boot(30, "cmp1"))
     agents(world, "r1")
-    world.look(2)
+    world.reconcile(2)
     world.maintain("work", "cmp1", retries=0, budgets={"serversPerNode": 10, "serversPerRegion": 10})
-    world.look(30)
+    world.reconcile(30)
     assert world.maintenance("work")["phase"] == "Blocked"
     slow(world, seconds)
     uid = world.kube.get(NODE_MAINTENANCE, "work")["metadata"]["uid"]  # type: ignore[index]
@@ -233,11 +233,11 @@ def test_a_maintenance_goes_however_long_a_look_at_all_of_its_moves_would_take(s
 
 def test_the_fencing_service_is_asked_once_when_the_look_took_its_time(world: NodeWorld) -> None:
     world = NodeWorld(*HOSTS, nodes={"evacuation": "Auto", "fencing": {"url": "https://f.example/"}})
-    world.look(2)
+    world.reconcile(2)
     for host in HOSTS[:8]:
         world.set_ready(host, False)
         world.cloud.die(host)
-    world.look(20, after=10)
+    world.reconcile(20, after=10)
     world.fencing.asked.clear()
     for host in HOSTS[30:40]:
         world.cordon(host)

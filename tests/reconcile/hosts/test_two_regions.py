@@ -24,8 +24,8 @@ def two(one: NodeWorld) -> NodeWorld:
 
 def both(one: NodeWorld, two: NodeWorld, times: int = 30, after: float = 3.0) -> None:
     for _ in range(times):
-        one.look(after=after)
-        two.look(after=after)
+        one.reconcile(after=after)
+        two.reconcile(after=after)
 
 
 def finalizers(world: NodeWorld, name: str) -> list[str]:
@@ -51,7 +51,7 @@ def test_a_maintenance_that_is_deleted_waits_for_the_region_that_began_it(
     one.maintain("work", "cmp1")
     both(one, two, 5)
     one.kube.delete(NODE_MAINTENANCE, "work")
-    two.look(20)
+    two.reconcile(20)
     assert len(finalizers(two, "work")) == 1
     assert one.cloud.services["cmp1"].reason == "osctl.dev: maintenance work"
     both(one, two)
@@ -65,7 +65,7 @@ def test_an_installation_whose_region_is_gone_leaves_those_of_others(one: NodeWo
     both(one, two, 5)
     two.kube.delete(OSDPL, two.name.name, SECOND)
     one.kube.delete(NODE_MAINTENANCE, "work")
-    two.look(5, after=20)
+    two.reconcile(5, after=20)
     assert len(finalizers(two, "work")) == 1
     assert one.notes("cmp1")["cordoned-by"] == "work"
 
@@ -75,7 +75,7 @@ def test_a_region_that_is_gone_lets_its_own_go(one: NodeWorld, two: NodeWorld) -
     both(one, two, 5)
     two.kube.delete(OSDPL, two.name.name, SECOND)
     two.kube.delete(NODE_MAINTENANCE, "work")
-    two.look(3, after=20)
+    two.reconcile(3, after=20)
     assert two.kube.get(NODE_MAINTENANCE, "work") is None
     assert not one.node("cmp1")["spec"].get("unschedulable")
 
@@ -83,15 +83,15 @@ def test_a_region_that_is_gone_lets_its_own_go(one: NodeWorld, two: NodeWorld) -
 def test_a_region_that_comes_back_under_its_name_goes_on_where_it_was(one: NodeWorld) -> None:
     ids = one.cloud.boot(2, "cmp1")
     one.maintain("work", "cmp1")
-    one.look(4)
+    one.reconcile(4)
     osdpl = one.kube.get(OSDPL, one.name.name, one.namespace)
     assert osdpl is not None
     one.kube.delete(OSDPL, one.name.name, one.namespace)
-    one.look(3, after=20)
+    one.reconcile(3, after=20)
     assert "there is no OpenStackDeployment" in one.maintenance("work")["conditions"][0]["message"]
     one.kube.create({key: part for key, part in osdpl.items() if key != "status"} | {"metadata": one.meta})
     one.restart()
-    one.look(30)
+    one.reconcile(30)
     assert one.maintenance("work")["progress"] == "2/2"
     moved = [subject for name, subject in one.cloud.writes if name == "live_migrate"]
     assert sorted(moved) == sorted(ids)
@@ -104,7 +104,7 @@ def test_one_that_names_a_region_without_a_controller_stays_as_it_was_made(one: 
     spec = {"region": two.written(), "nodeName": "cmp1"}
     one.kube.create({**body, "metadata": {"name": "work"}, "spec": spec})
     made = one.kube.get(NODE_MAINTENANCE, "work")
-    one.look(5, after=20)
+    one.reconcile(5, after=20)
     assert one.kube.get(NODE_MAINTENANCE, "work") == made
     assert made is not None
     [ready] = made["status"]["conditions"]

@@ -35,7 +35,7 @@ def until(world: NodeWorld, reached: Callable[[], bool], looks: int = 80) -> Non
     for _ in range(looks):
         if reached():
             return
-        world.look()
+        world.reconcile()
     raise AssertionError(world.kube.objects("NodeMaintenance"))
 
 
@@ -75,7 +75,7 @@ def router_between_agents(world: NodeWorld) -> None:
 def test_a_router_between_two_agents_is_not_forgotten_while_something_is_in_the_way(world: NodeWorld) -> None:
     router_between_agents(world)
     world.cloud.die("cmp1")
-    world.look(3)
+    world.reconcile(3)
     assert phase(world) == "Blocked"
     world.cloud.restart("cmp1")
     world.cloud.before = nothing
@@ -91,13 +91,13 @@ def test_a_router_between_two_agents_is_not_forgotten_by_an_edit(
     live = world.kube.get(NODE_MAINTENANCE, "work")
     assert live is not None
     world.kube.replace({**live, "spec": {**live["spec"], **change}})
-    world.look(3)
+    world.reconcile(3)
     world.cloud.before = nothing
-    world.look(3)
+    world.reconcile(3)
     if change.get("mode") == "Evacuate":
         # Blocked, since the node is alive; it is put back with the rest.
         world.kube.delete(NODE_MAINTENANCE, "work")
-        world.look(6)
+        world.reconcile(6)
     assert len(holders(world, "r1")) == 1
 
 
@@ -107,7 +107,7 @@ def test_a_maintenance_does_not_go_before_its_routers_are_on_an_agent(
 ) -> None:
     router_between_agents(world)
     world.kube.delete(NODE_MAINTENANCE, "work")
-    world.look(4)
+    world.reconcile(4)
     assert world.kube.get(NODE_MAINTENANCE, "work") is not None
     target = world.cloud.agents["L3 agent cmp2"]
     world.cloud.agents["L3 agent cmp2"] = replace(target, alive=target_lives)
@@ -120,11 +120,11 @@ def test_a_router_that_no_agent_takes_keeps_its_maintenance_and_is_named(world: 
     router_between_agents(world)
     world.cloud.before = failing("add_to_agent", CloudRefused("network POST: 409 no", 400))
     world.kube.delete(NODE_MAINTENANCE, "work")
-    world.look(3)
-    world.look(35, after=30)
+    world.reconcile(3)
+    world.reconcile(35, after=30)
     assert phase(world) == "Blocked" and "r1" in message(world)
     world.cloud.on_agents["L3 agent cmp2"] = ["r1"]  # by hand
-    world.look(3)
+    world.reconcile(3)
     assert world.kube.get(NODE_MAINTENANCE, "work") is None
 
 
@@ -174,7 +174,7 @@ def test_a_network_leaves_an_agent_only_when_another_is_seen_to_have_it(world: N
     world.cloud.on_agents = {"DHCP agent cmp1": ["n1"]}
     world.cloud.before = failing("add_to_agent", CloudRefused("network POST: 409 no", 409))
     world.maintain("work", "cmp1")
-    world.look(8)
+    world.reconcile(8)
     assert holders(world, "n1") == ["DHCP agent cmp1"] and phase(world) == "Moving"
     world.cloud.before = nothing
     until(world, lambda: phase(world) == "Completed")
@@ -242,7 +242,7 @@ def killed_while_routers_move(number: int, when: str, *, rolled_back: bool) -> b
         if world.kube.get(NODE_MAINTENANCE, "work") is None or (not deleted and phase(world) == "Completed"):
             break
         try:
-            world.look()
+            world.reconcile()
         except Killed:
             world.restart()
             deleted = rolled_back
@@ -270,7 +270,7 @@ def test_a_node_for_networks_only_is_emptied_of_routers(world: NodeWorld) -> Non
     assert holders(world, "r1") == ["L3 agent cmp2"]
     assert not world.cloud.agents["L3 agent net1"].enabled
     world.kube.delete(NODE_MAINTENANCE, "work")
-    world.look(3)
+    world.reconcile(3)
     assert world.cloud.agents["L3 agent net1"].enabled
 
 
@@ -289,7 +289,7 @@ def renamed() -> NodeWorld:
     world.add_node("ip-10-0-0-9", **{"kubernetes.io/hostname": "cmp9"})
     world.cloud.add_host("cmp9")
     world.cloud.boot(2, "cmp9")
-    world.look(2)
+    world.reconcile(2)
     return world
 
 
@@ -300,7 +300,7 @@ def test_servers_leave_a_host_that_has_another_name_than_its_node(renamed: NodeW
     assert "cmp9" not in {one.host for one in renamed.cloud.hosted.values()}
     assert renamed.cloud.services["cmp9"].reason == f"{MARK}maintenance work"
     renamed.kube.delete(NODE_MAINTENANCE, "work")
-    renamed.look(4)
+    renamed.reconcile(4)
     assert renamed.cloud.services["cmp9"].enabled
 
 
@@ -327,7 +327,7 @@ def test_the_host_of_a_node_that_is_gone_is_remembered(renamed: NodeWorld) -> No
 
 def test_a_maintenance_of_a_node_that_is_nowhere_holds_up_no_other(world: NodeWorld) -> None:
     world.maintain("slip", "cmpp7")
-    world.look(3)
+    world.reconcile(3)
     assert phase(world, "slip") == "Blocked" and 'no node "cmpp7"' in message(world, "slip")
     world.maintain("work", "cmp1")
     until(world, lambda: phase(world) == "Completed")
@@ -335,19 +335,19 @@ def test_a_maintenance_of_a_node_that_is_nowhere_holds_up_no_other(world: NodeWo
 
 def test_a_plan_for_a_node_that_is_nowhere_says_so(world: NodeWorld) -> None:
     world.maintain("work", "cmpp7", dryRun=True)
-    world.look(2)
+    world.reconcile(2)
     assert phase(world) == "Blocked" and "no host of that name" in message(world)
 
 
 def test_the_next_begins_only_when_the_host_before_is_in_service_again(world: NodeWorld) -> None:
     world.maintain("first", "cmp1")
-    world.look(8)
+    world.reconcile(8)
     world.maintain("second", "cmp2")
     add_agents(world, "Open vSwitch agent", hosts=("cmp1",))
     agent = world.cloud.agents["Open vSwitch agent cmp1"]
     world.cloud.agents[agent.id] = replace(agent, alive=False)
     world.kube.delete(NODE_MAINTENANCE, "first")
-    world.look(8)
+    world.reconcile(8)
     assert world.kube.get(NODE_MAINTENANCE, "first") is None
     assert not world.cloud.services["cmp1"].enabled and phase(world, "second") == "Waiting"
     world.cloud.agents[agent.id] = agent
@@ -360,7 +360,7 @@ def test_while_one_is_rolled_back_the_next_waits(world: NodeWorld) -> None:
     until(world, lambda: any(one.task for one in world.cloud.hosted.values()))
     world.maintain("second", "cmp2")
     world.kube.delete(NODE_MAINTENANCE, "first")
-    world.look(3, cloud_moves=False)
+    world.reconcile(3, cloud_moves=False)
     assert world.kube.get(NODE_MAINTENANCE, "first") is not None and phase(world, "second") == "Waiting"
 
 
@@ -398,7 +398,7 @@ def test_a_description_that_is_long_already_can_be_marked(world: NodeWorld) -> N
     until(world, lambda: phase(world) == "Completed")
     assert len(world.cloud.agents[agent.id].description) == 255
     world.kube.delete(NODE_MAINTENANCE, "work")
-    world.look(3)
+    world.reconcile(3)
     assert world.cloud.agents[agent.id].description.strip("x") == ""
 
 
@@ -410,7 +410,7 @@ def test_a_maintenance_with_a_long_name_puts_back_what_it_disabled(world: NodeWo
     found = world.cloud.volumes["cmp1@lvm"]
     assert not found.enabled and len(found.reason) <= 255
     world.kube.delete(NODE_MAINTENANCE, name)
-    world.look(3)
+    world.reconcile(3)
     assert world.cloud.volumes["cmp1@lvm"].enabled
 
 
@@ -418,7 +418,7 @@ def test_a_move_that_is_stuck_frees_its_slot_and_is_said(world: NodeWorld) -> No
     stuck, other = world.cloud.boot(2, "cmp1")
     world.maintain("work", "cmp1", budgets={"serversPerNode": 1}, deadlines={"server": "5m"})
     until(world, lambda: bool(world.cloud.hosted[stuck].task))
-    world.look(110, cloud_moves=False)
+    world.reconcile(110, cloud_moves=False)
     assert world.cloud.hosted[other].task, "the slot is free"
     until(world, lambda: phase(world) == "Completed")
     assert world.maintenance("work")["progress"] == "2/2"
@@ -439,10 +439,10 @@ def test_a_resize_of_a_tenant_is_left_to_the_tenant(world: NodeWorld) -> None:
     [id_] = world.cloud.boot(1, "cmp1")
     world.cloud.hosted[id_] = replace(world.cloud.hosted[id_], status="RESIZE", task="resize_migrating")
     world.maintain("work", "cmp1")
-    world.look(5)
+    world.reconcile(5)
     world.cloud.hosted[id_] = replace(world.cloud.hosted[id_], host="cmp2", status="VERIFY_RESIZE", task="")
     world.cloud.moves[99] = Migration(99, id_, "resize", "finished", "cmp1", "cmp2")
-    world.look(5)
+    world.reconcile(5)
     assert phase(world) == "Blocked" and "resize waits" in message(world)
     assert world.cloud.writes[-1][0] != "confirm_resize"
     world.cloud.confirm_resize(id_)
@@ -452,7 +452,7 @@ def test_a_resize_of_a_tenant_is_left_to_the_tenant(world: NodeWorld) -> None:
 def test_what_placement_still_has_is_named_soon(world: NodeWorld) -> None:
     world.cloud.held["cmp1"].add("a-migration")
     world.maintain("work", "cmp1")
-    world.look(60)
+    world.reconcile(60)
     assert phase(world) == "Blocked" and "a-migration" in message(world)
     world.cloud.held["cmp1"].clear()
     until(world, lambda: phase(world) == "Completed")
@@ -463,7 +463,7 @@ def test_what_placement_still_has_is_named_soon(world: NodeWorld) -> None:
 
 def test_a_started_maintenance_goes_when_its_region_is_gone(world: NodeWorld) -> None:
     world.maintain("work", "cmp1")
-    world.look(5)
+    world.reconcile(5)
     assert world.node("cmp1")["spec"]["unschedulable"] is True
     world.kube.delete(OSDPL, NAME, NAMESPACE)
     world.cloud.before = failing("compute_services", CloudUnavailable("nobody listens"))
@@ -476,10 +476,10 @@ def test_a_started_maintenance_goes_when_its_region_is_gone(world: NodeWorld) ->
 
 def test_while_its_region_answers_no_more_a_started_maintenance_waits_with_a_reason(world: NodeWorld) -> None:
     world.maintain("work", "cmp1")
-    world.look(5)
+    world.reconcile(5)
     world.kube.delete(NODE_MAINTENANCE, "work")
     world.cloud.before = failing("compute_services", CloudUnavailable("503"))
-    world.look(2)
+    world.reconcile(2)
     assert phase(world) == "RollingBack" and "waits for OpenStack: 503" in message(world)
 
 
@@ -499,7 +499,7 @@ def test_reconciling_and_stalled_are_there_only_while_they_are_true(world: NodeW
 
     world.maintain("work", "cmp1")
     for _ in range(6):
-        world.look()
+        world.reconcile()
         note()
     world.cloud.hosted.clear()
     world.cloud.held["cmp1"].clear()

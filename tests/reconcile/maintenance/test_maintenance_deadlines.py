@@ -17,8 +17,8 @@ def world() -> NodeWorld:
     world.cloud.boot(1, "cmp1")
     world.maintain("work", "cmp1", deadlines={"server": "5m", "whole": "1h"})
     while not asked(world, "live_migrate"):
-        world.look(1)
-    world.look(2)
+        world.reconcile(1)
+    world.reconcile(2)
     return world
 
 
@@ -33,13 +33,13 @@ def state(world: NodeWorld) -> str:
 @pytest.mark.parametrize("hours", [1, -1, 24 * 365])
 def test_a_clock_that_is_set_makes_no_migration_late(world: NodeWorld, hours: float) -> None:
     world.clock.jump(hours * HOUR)
-    world.look(10, cloud_moves=False)
+    world.reconcile(10, cloud_moves=False)
     assert asked(world, "abort_migration") == 0 and state(world) == "Moving"
 
 
 def test_an_hour_in_which_nobody_looked_makes_no_migration_late(world: NodeWorld) -> None:
     world.clock.advance(HOUR)
-    world.look(10, cloud_moves=False)
+    world.reconcile(10, cloud_moves=False)
     assert asked(world, "abort_migration") == 0 and state(world) == "Moving"
 
 
@@ -48,7 +48,7 @@ def test_an_hour_in_which_nobody_looked_makes_no_migration_late(world: NodeWorld
 def test_a_migration_that_takes_too_long_is_aborted(world: NodeWorld, hours: float, restarted: bool) -> None:
     world.clock.jump(hours * HOUR)
     for number in range(60):
-        world.look(1, after=10, cloud_moves=False)
+        world.reconcile(1, after=10, cloud_moves=False)
         if restarted and number % 5 == 4:
             world.restart()
     assert asked(world, "abort_migration") == 1
@@ -57,15 +57,15 @@ def test_a_migration_that_takes_too_long_is_aborted(world: NodeWorld, hours: flo
 def test_the_whole_of_it_is_measured_in_the_same_way(world: NodeWorld) -> None:
     world.cloud.boot(1, "cmp1")
     world.clock.jump(2 * HOUR)
-    world.look(20)
+    world.reconcile(20)
     assert world.maintenance("work")["phase"] == "Completed"
 
 
 def test_nothing_is_written_of_the_time_of_one_that_is_done(world: NodeWorld) -> None:
-    world.look(20)
+    world.reconcile(20)
     assert world.maintenance("work")["phase"] == "Completed"
     before = world.kube.get(NODE_MAINTENANCE, "work")
-    world.look(20, after=20)
+    world.reconcile(20, after=20)
     assert world.kube.get(NODE_MAINTENANCE, "work") == before
 
 
@@ -73,11 +73,11 @@ def test_nothing_is_written_of_the_time_of_one_that_is_done(world: NodeWorld) ->
 def test_a_clock_that_is_set_cuts_no_roll_back_short(world: NodeWorld, hours: float) -> None:
     world.cloud.boot(1, "cmp1", status="SHUTOFF")
     while not asked(world, "cold_migrate"):
-        world.look(1, cloud_moves=False)
+        world.reconcile(1, cloud_moves=False)
     world.kube.delete(NODE_MAINTENANCE, "work")
-    world.look(1, cloud_moves=False)
+    world.reconcile(1, cloud_moves=False)
     world.clock.jump(hours * HOUR)
-    world.look(5, cloud_moves=False)
+    world.reconcile(5, cloud_moves=False)
     assert world.maintenance("work")["phase"] == "RollingBack"
 
 
@@ -89,12 +89,12 @@ def test_a_clock_that_is_set_begins_no_second_evacuation() -> None:
     world.cloud.die("cmp1")
     world.maintain("work", "cmp1", mode="Evacuate", fenced=True)
     while not asked(world, "evacuate"):
-        world.look(1, cloud_moves=False)
+        world.reconcile(1, cloud_moves=False)
     unseen = world.cloud.moves
     world.cloud.moves = {}
     world.clock.jump(HOUR)
-    world.look(3, cloud_moves=False)
+    world.reconcile(3, cloud_moves=False)
     assert asked(world, "evacuate") == 1
     world.cloud.moves = unseen
-    world.look(10)
+    world.reconcile(10)
     assert asked(world, "evacuate") == 1 and state(world) == "Done"

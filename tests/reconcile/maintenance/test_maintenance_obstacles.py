@@ -20,11 +20,11 @@ def world() -> NodeWorld:
         1: Aggregate(1, "a", frozenset({"cmp1"})),
         2: Aggregate(2, "b", frozenset({"cmp2"})),
     }
-    world.look(2)
+    world.reconcile(2)
     return world
 
 
-def told(world: NodeWorld, name: str = "work") -> tuple[str, str, str]:
+def reported(world: NodeWorld, name: str = "work") -> tuple[str, str, str]:
     """Phase, reason and message."""
     status = world.maintenance(name)
     ready = next(one for one in status["conditions"] if one["type"] == "Ready")
@@ -39,11 +39,11 @@ def under_way(world: NodeWorld) -> int:
     return sum(bool(one.task) for one in world.cloud.hosted.values())
 
 
-def look_until_moving(world: NodeWorld, count: int) -> None:
+def reconcile_until_moving(world: NodeWorld, count: int) -> None:
     for _ in range(12):
         if under_way(world) == count:
             return
-        world.look(cloud_moves=False)
+        world.reconcile(cloud_moves=False)
     raise AssertionError(world.maintenance("work"))
 
 
@@ -65,19 +65,19 @@ def test_one_that_has_begun_does_not_become_a_plan_and_loses_no_router(world: No
 
     world.cloud.before = no_post
     world.maintain("work", "cmp1")
-    world.look(6)
+    world.reconcile(6)
     assert world.cloud.on_agents == {"l3-cmp1": []}, "the router is between two agents"
     started = world.maintenance("work")["startedAt"]
     edit(world, dryRun=True)
-    world.look(3)
+    world.reconcile(3)
     status = world.maintenance("work")
     assert status["startedAt"] == started and [one["id"] for one in status["network"]] == ["r1"]
-    assert "dryRun came after it had begun" in told(world)[2]
+    assert "dryRun came after it had begun" in reported(world)[2]
     world.cloud.before = lambda *_: None
-    world.look(3)
+    world.reconcile(3)
     assert world.cloud.on_agents == {"l3-cmp1": [], "l3-cmp2": ["r1"]}
     world.kube.delete(NODE_MAINTENANCE, "work")
-    world.look(4)
+    world.reconcile(4)
     assert world.cloud.services["cmp1"].enabled and world.kube.get(NODE_MAINTENANCE, "work") is None
 
 
@@ -87,14 +87,14 @@ def test_one_that_has_begun_does_not_become_a_plan_and_loses_no_router(world: No
 def test_servers_under_way_from_a_host_that_falls_silent_have_their_deadline(world: NodeWorld) -> None:
     world.cloud.boot(4, "cmp1")
     world.maintain("work", "cmp1", deadlines={"server": "5m"})
-    look_until_moving(world, 2)
+    reconcile_until_moving(world, 2)
     world.cloud.die("cmp1")
-    world.look(3, cloud_moves=False)
-    assert told(world)[:2] == ("Blocked", "ComputeDown")
-    assert "0/4 servers moved, 2 under way" in told(world)[2]
-    world.look(12, after=30, cloud_moves=False)
+    world.reconcile(3, cloud_moves=False)
+    assert reported(world)[:2] == ("Blocked", "ComputeDown")
+    assert "0/4 servers moved, 2 under way" in reported(world)[2]
+    world.reconcile(12, after=30, cloud_moves=False)
     assert states(world) == ["Blocked", "Blocked", "Pending", "Pending"]
-    assert told(world)[1] == "ComputeDown" and under_way(world) == 2, "nothing more was begun"
+    assert reported(world)[1] == "ComputeDown" and under_way(world) == 2, "nothing more was begun"
 
 
 def test_slots_of_one_that_is_stuck_come_free_for_others(world: NodeWorld) -> None:
@@ -102,12 +102,12 @@ def test_slots_of_one_that_is_stuck_come_free_for_others(world: NodeWorld) -> No
     world.cloud.boot(4, "cmp2")
     budget = {"budgets": {"serversPerRegion": 2}, "deadlines": {"server": "5m"}}
     world.maintain("work", "cmp1", **budget)
-    look_until_moving(world, 2)
+    reconcile_until_moving(world, 2)
     world.cloud.die("cmp1")
     world.maintain("second", "cmp2", **budget)
-    world.look(5, cloud_moves=False)
-    assert "2 servers of the region may move at once, and these do: work (2)" in told(world, "second")[2]
-    world.look(12, after=30, cloud_moves=False)
+    world.reconcile(5, cloud_moves=False)
+    assert "2 servers of the region may move at once, and these do: work (2)" in reported(world, "second")[2]
+    world.reconcile(12, after=30, cloud_moves=False)
     assert under_way(world) == 4, "two that are given up, and two of the second"
     assert "Requested" in states(world, "second") or "Moving" in states(world, "second")
 
@@ -117,12 +117,12 @@ def test_one_that_may_not_go_on_takes_no_slot(world: NodeWorld) -> None:
     world.cloud.boot(1, "cmp2")
     budget = {"budgets": {"serversPerRegion": 1}, "deadlines": {"server": "5m"}}
     world.maintain("work", "cmp1", **budget)
-    look_until_moving(world, 1)
+    reconcile_until_moving(world, 1)
     world.cloud.die("cmp1")
-    world.look(12, after=30)
+    world.reconcile(12, after=30)
     world.maintain("second", "cmp2", **budget)
-    world.look(20)
-    assert told(world, "second")[0] == "Completed"
+    world.reconcile(20)
+    assert reported(world, "second")[0] == "Completed"
 
 
 def test_servers_that_arrived_count_though_the_node_came_back(world: NodeWorld) -> None:
@@ -130,10 +130,10 @@ def test_servers_that_arrived_count_though_the_node_came_back(world: NodeWorld) 
     world.cloud.die("cmp1")
     world.set_ready("cmp1", False)
     world.maintain("work", "cmp1", mode="Evacuate", fenced=True)
-    look_until_moving(world, 2)
+    reconcile_until_moving(world, 2)
     world.set_ready("cmp1", True)
-    world.look(8)
-    assert told(world)[:2] == ("Blocked", "ComputeStillReports")
+    world.reconcile(8)
+    assert reported(world)[:2] == ("Blocked", "ComputeStillReports")
     assert world.maintenance("work")["progress"] == "2/4" and states(world)[:2] == ["Done", "Done"]
     assert sum(name == "evacuate" for name, _ in world.cloud.writes) == 2
 
@@ -141,17 +141,17 @@ def test_servers_that_arrived_count_though_the_node_came_back(world: NodeWorld) 
 def test_servers_under_way_from_a_node_that_is_removed_are_followed(world: NodeWorld) -> None:
     world.cloud.boot(3, "cmp1")
     world.maintain("work", "cmp1")
-    look_until_moving(world, 2)
+    reconcile_until_moving(world, 2)
     world.kube.delete(NODE, "cmp1")
-    world.look(8)
-    assert told(world)[:2] == ("Blocked", "NodeRemoved")
+    world.reconcile(8)
+    assert reported(world)[:2] == ("Blocked", "NodeRemoved")
     assert world.maintenance("work")["progress"] == "2/3"
 
 
 def test_servers_under_way_are_followed_while_openstack_refuses_something_else(world: NodeWorld) -> None:
     world.cloud.boot(3, "cmp1")
     world.maintain("work", "cmp1")
-    look_until_moving(world, 2)
+    reconcile_until_moving(world, 2)
     world.cloud.volumes["cmp1@lvm"] = VolumeService("cinder-volume", "cmp1@lvm", True, True)
 
     def refuse(name: str, subject: str) -> None:
@@ -159,12 +159,12 @@ def test_servers_under_way_are_followed_while_openstack_refuses_something_else(w
             raise CloudRefused("block_storage PUT: 404", 404)
 
     world.cloud.before = refuse
-    world.look(8)
-    assert told(world)[:2] == ("Blocked", "CloudRefused") and "block_storage PUT" in told(world)[2]
+    world.reconcile(8)
+    assert reported(world)[:2] == ("Blocked", "CloudRefused") and "block_storage PUT" in reported(world)[2]
     assert world.maintenance("work")["progress"] == "2/3"
     world.cloud.before = lambda *_: None
-    world.look(12)
-    assert told(world)[0] == "Completed"
+    world.reconcile(12)
+    assert reported(world)[0] == "Completed"
 
 
 # -- what a plan tells of
@@ -174,8 +174,8 @@ def test_a_plan_tells_that_a_silent_compute_cannot_be_migrated_from(world: NodeW
     world.cloud.boot(2, "cmp1")
     world.cloud.die("cmp1")
     world.maintain("work", "cmp1", dryRun=True)
-    world.look(2)
-    phase, reason, text = told(world)
+    world.reconcile(2)
+    phase, reason, text = reported(world)
     assert (phase, reason) == ("Planned", "Planned")
     assert text.startswith(
         "2 servers: 2 Live; nothing was done; if it were created now, it would stop at ComputeDown"
@@ -185,38 +185,38 @@ def test_a_plan_tells_that_a_silent_compute_cannot_be_migrated_from(world: NodeW
 def test_a_plan_tells_that_a_living_host_is_not_evacuated(world: NodeWorld) -> None:
     world.cloud.boot(2, "cmp2", local_disk=False)
     world.maintain("work", "cmp2", mode="Evacuate", dryRun=True)
-    world.look(2)
-    assert "would stop at ComputeStillReports (the node is ready" in told(world)[2]
+    world.reconcile(2)
+    assert "would stop at ComputeStillReports (the node is ready" in reported(world)[2]
 
 
 def test_a_plan_tells_that_it_is_not_its_turn(world: NodeWorld) -> None:
     world.maintain("first", "cmp3")
-    world.look(6)
+    world.reconcile(6)
     world.maintain("work", "cmp4", dryRun=True)
-    world.look(2)
-    assert "would stop at WaitingForTurn (waits: cmp3 without an aggregate out of service" in told(world)[2]
+    world.reconcile(2)
+    assert "would stop at Queued (waits: cmp3 without an aggregate out of service" in reported(world)[2]
 
 
 def test_a_plan_takes_nobodys_turn(world: NodeWorld) -> None:
     world.maintain("work", "cmp3", dryRun=True)
     world.clock.advance(2)
     world.maintain("second", "cmp4")
-    world.look(8)
-    assert told(world, "second")[0] == "Completed"
+    world.reconcile(8)
+    assert reported(world, "second")[0] == "Completed"
 
 
 def test_a_plan_tells_which_routers_have_nowhere_to_go(world: NodeWorld) -> None:
     world.cloud.agents["l3"] = Agent("l3", "cmp1", "L3 agent", alive=True)
     world.cloud.on_agents = {"l3": ["r1", "r2"]}
     world.maintain("work", "cmp1", dryRun=True)
-    world.look(2)
-    assert "AgentsDown (2 routers and networks have no other agent that lives" in told(world)[2]
+    world.reconcile(2)
+    assert "AgentsDown (2 routers and networks have no other agent that lives" in reported(world)[2]
     assert {one["state"] for one in world.maintenance("work")["network"]} == {"Blocked"}
 
 
 def test_a_plan_with_nothing_in_its_way_names_no_obstacle(world: NodeWorld) -> None:
     world.cloud.boot(1, "cmp1")
     world.maintain("work", "cmp1", dryRun=True)
-    world.look(2)
-    assert told(world)[2] == "1 servers: 1 Live; nothing was done"
+    world.reconcile(2)
+    assert reported(world)[2] == "1 servers: 1 Live; nothing was done"
     assert world.cloud.writes == []

@@ -32,7 +32,7 @@ def until_done(world: NodeWorld, looks: int = 150) -> None:
     for _ in range(looks):
         if done(world):
             return
-        world.look()
+        world.reconcile()
     raise AssertionError(world.maintenance("work"))
 
 
@@ -41,7 +41,7 @@ def test_servers_leave_within_the_budget_and_the_node_returns(world: NodeWorld) 
     world.maintain("work", "cmp1", budgets={"serversPerNode": 3})
     most = 0
     while not done(world):
-        world.look()
+        world.reconcile()
         most = max(most, sum(bool(one.task) for one in world.cloud.hosted.values()))
     assert most == 3
     assert world.maintenance("work")["progress"] == "7/7"
@@ -49,7 +49,7 @@ def test_servers_leave_within_the_budget_and_the_node_returns(world: NodeWorld) 
     assert world.node("cmp1")["spec"]["unschedulable"] is True
     assert world.cloud.services["cmp1"].reason == f"{MARK}maintenance work"
     world.kube.delete(NODE_MAINTENANCE, "work")
-    world.look(4)
+    world.reconcile(4)
     assert world.kube.get(NODE_MAINTENANCE, "work") is None
     assert world.cloud.services["cmp1"].enabled
     assert not world.node("cmp1")["spec"].get("unschedulable")
@@ -59,10 +59,10 @@ def test_a_finished_maintenance_is_quiet(world: NodeWorld) -> None:
     world.cloud.boot(2, "cmp1")
     world.maintain("work", "cmp1")
     until_done(world)
-    world.look(3)
+    world.reconcile(3)
     world.cloud.calls.clear()
     world.kube.forget_requests()
-    world.look(5, after=20)
+    world.reconcile(5, after=20)
     assert world.cloud.writes == [] and world.kube.writes == []
 
 
@@ -83,7 +83,7 @@ def test_a_human_cordon_and_a_human_disable_survive_a_maintenance(world: NodeWor
     world.maintain("work", "cmp1")
     until_done(world)
     world.kube.delete(NODE_MAINTENANCE, "work")
-    world.look(4)
+    world.reconcile(4)
     assert world.node("cmp1")["spec"]["unschedulable"] is True
     assert world.cloud.services["cmp1"].reason == "broken fan"
 
@@ -92,7 +92,7 @@ def test_a_failing_server_is_tried_again_and_then_given_up_until_an_edit(world: 
     good, bad = world.cloud.boot(2, "cmp1")
     world.cloud.failing.add(bad)
     world.maintain("work", "cmp1", retries=1)
-    world.look(60)
+    world.reconcile(60)
     status = world.maintenance("work")
     assert (status["phase"], status["progress"]) == ("Blocked", "1/2")
     asked = Counter(s for n, s in world.cloud.writes if n == "live_migrate")
@@ -109,7 +109,7 @@ def test_a_refused_request_is_an_attempt_with_its_cause(world: NodeWorld) -> Non
     for host in ("cmp2", "cmp3"):
         world.cloud.set_compute_service(f"service-{host}", enabled=False, reason="full")
     world.maintain("work", "cmp1", retries=0)
-    world.look(20)
+    world.reconcile(20)
     [server] = world.maintenance("work")["servers"]
     assert server["state"] == "Blocked" and "No valid host" in server["message"]
 
@@ -125,7 +125,7 @@ def test_routers_and_networks_go_to_other_agents_and_their_agents_return(world: 
     assert sorted(world.cloud.on_agents["L3 agent cmp2"]) == ["r1", "r2"]
     assert not world.cloud.agents["L3 agent cmp1"].enabled
     world.kube.delete(NODE_MAINTENANCE, "work")
-    world.look(3)
+    world.reconcile(3)
     agent = world.cloud.agents["L3 agent cmp1"]
     assert agent.enabled and agent.description == ""
 
@@ -136,11 +136,11 @@ def test_two_nodes_of_one_aggregate_wait_for_each_other(world: NodeWorld) -> Non
     world.maintain("work", "cmp1")
     world.clock.advance(2)
     world.maintain("second", "cmp2")
-    world.look(25)
+    world.reconcile(25)
     assert done(world) and world.maintenance("second")["phase"] == "Waiting"
     assert world.cloud.services["cmp2"].enabled
     world.kube.delete(NODE_MAINTENANCE, "work")
-    world.look(40, after=6)
+    world.reconcile(40, after=6)
     assert done(world, "second")
 
 
@@ -148,9 +148,9 @@ def test_deleting_it_midway_ends_what_is_under_way_and_moves_nothing_more(world:
     world.cloud.boot(6, "cmp1")
     world.maintain("work", "cmp1")
     while not any(name == "live_migrate" for name, _ in world.cloud.writes):
-        world.look()
+        world.reconcile()
     world.kube.delete(NODE_MAINTENANCE, "work")
-    world.look(12)
+    world.reconcile(12)
     assert world.kube.get(NODE_MAINTENANCE, "work") is None
     assert sum(name == "live_migrate" for name, _ in world.cloud.writes) == 2
     assert all(not one.task for one in world.cloud.hosted.values())
@@ -160,13 +160,13 @@ def test_deleting_it_midway_ends_what_is_under_way_and_moves_nothing_more(world:
 def test_an_evacuation_needs_certainty(world: NodeWorld) -> None:
     world.cloud.boot(1, "cmp1", local_disk=False)
     world.maintain("work", "cmp1", mode="Evacuate")
-    world.look(5)
+    world.reconcile(5)
     assert "ready" in world.maintenance("work")["conditions"][0]["message"]
     world.set_ready("cmp1", False)
-    world.look(5)
+    world.reconcile(5)
     assert "reports" in world.maintenance("work")["conditions"][0]["message"]
     world.cloud.die("cmp1")
-    world.look(5)
+    world.reconcile(5)
     assert "not certain" in world.maintenance("work")["conditions"][0]["message"]
     assert not [name for name, _ in world.cloud.writes if name in ("force_down", "evacuate")]
     world.kube.merge_patch(NODE_MAINTENANCE, "work", None, {"spec": {"fenced": world.confirmed("cmp1")}})
@@ -214,7 +214,7 @@ def killed_at(number: int, when: str, mode: str, count: int) -> bool:
         if done(world):
             break
         try:
-            world.look()
+            world.reconcile()
         except Killed:
             world.restart()
     assert done(world), (number, when, world.maintenance("work"))
@@ -257,9 +257,9 @@ def test_what_cannot_be_seen_is_waited_for(world: NodeWorld, name: str) -> None:
             raise CloudUnavailable("timeout")
 
     world.maintain("work", "cmp1")
-    world.look(4)
+    world.reconcile(4)
     world.cloud.before = before
-    world.look(15)
+    world.reconcile(15)
     assert not done(world)
     world.cloud.before = lambda *_: None
     until_done(world)
@@ -300,9 +300,9 @@ def test_servers_missing_from_a_list_are_looked_for_one_by_one(world: NodeWorld)
     whole = world.cloud.servers_on
     world.cloud.servers_on = lambda host: whole(host)[:1]  # type: ignore[method-assign]
     world.maintain("work", "cmp1")
-    world.look(40)
+    world.reconcile(40)
     world.cloud.servers_on = lambda host: ()  # type: ignore[method-assign]
-    world.look(10)
+    world.reconcile(10)
     left = [id_ for id_ in ids if world.cloud.hosted[id_].host == "cmp1"]
     assert done(world) == (not left)
 
@@ -310,7 +310,7 @@ def test_servers_missing_from_a_list_are_looked_for_one_by_one(world: NodeWorld)
 def test_a_cloud_that_is_away_is_told_and_everything_else_goes_on(world: NodeWorld) -> None:
     world.maintain("work", "cmp1")
     world.cloud.before = fail("503")
-    world.look(3)
+    world.reconcile(3)
     status = world.maintenance("work")
     assert "503" in status["conditions"][0]["message"]
     assert world.status("cmp2")["state"] == "Ready"
@@ -321,13 +321,13 @@ def test_a_cloud_that_is_away_is_told_and_everything_else_goes_on(world: NodeWor
 def test_while_the_cloud_is_away_one_that_did_nothing_can_be_deleted(world: NodeWorld) -> None:
     world.cloud.boot(1, "cmp1")
     world.maintain("other", "cmp2")
-    world.look(8)
+    world.reconcile(8)
     world.maintain("work", "cmp1")
-    world.look(3)
+    world.reconcile(3)
     assert world.maintenance("work")["phase"] == "Waiting"
     world.cloud.before = fail()
     world.kube.delete(NODE_MAINTENANCE, "work")
-    world.look(2)
+    world.reconcile(2)
     assert world.kube.get(NODE_MAINTENANCE, "work") is None
 
 
@@ -335,7 +335,7 @@ def test_a_conflict_of_tasks_is_waited_out(world: NodeWorld) -> None:
     [id_] = world.cloud.boot(1, "cmp1")
     world.cloud.hosted[id_] = replace(world.cloud.hosted[id_], task="image_snapshot")
     world.maintain("work", "cmp1")
-    world.look(5)
+    world.reconcile(5)
     [server] = world.maintenance("work")["servers"]
     assert server["action"] == "Busy"
     world.cloud.hosted[id_] = replace(world.cloud.hosted[id_], task="")
@@ -344,6 +344,6 @@ def test_a_conflict_of_tasks_is_waited_out(world: NodeWorld) -> None:
 
 def test_a_maintenance_of_a_node_that_is_not_there_says_so(world: NodeWorld) -> None:
     world.maintain("work", "cmp9")
-    world.look(4)
+    world.reconcile(4)
     assert world.maintenance("work")["phase"] == "Blocked"
     assert 'no node "cmp9"' in world.maintenance("work")["conditions"][0]["message"]

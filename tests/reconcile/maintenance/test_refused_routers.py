@@ -21,7 +21,7 @@ def world() -> NodeWorld:
     for host in HOSTS:
         world.cloud.agents[host] = Agent(host, host, "L3 agent", alive=True)
     world.cloud.on_agents = {"cmp1": ["r1"]}
-    world.look(4)
+    world.reconcile(4)
     return world
 
 
@@ -42,7 +42,7 @@ def where(world: NodeWorld, router: str = "r1") -> list[str]:
     return [agent for agent, items in world.cloud.on_agents.items() if router in items]
 
 
-def told(world: NodeWorld) -> tuple[str, str]:
+def reported(world: NodeWorld) -> tuple[str, str]:
     status = world.maintenance("work")
     return status["phase"], status["conditions"][0]["message"]
 
@@ -51,7 +51,7 @@ def until(world: NodeWorld, reached: Callable[[], bool]) -> None:
     for _ in range(80):
         if reached():
             return
-        world.look()
+        world.reconcile()
     raise AssertionError(world.maintenance("work"))
 
 
@@ -71,19 +71,19 @@ def test_one_that_all_others_refuse_is_back_on_its_agent_and_told(world: NodeWor
     refused = refusing(world, OTHERS)
     world.maintain("work", "cmp1")
     until(world, lambda: len(refused) == len(OTHERS) and where(world) == ["cmp1"])
-    world.look()
+    world.reconcile()
     assert sorted(refused) == sorted(OTHERS), "each was asked once"
-    assert told(world)[0] == "Blocked"
-    assert "Router r1: the other agents refuse it" in told(world)[1]
-    assert "not valid for this router" in told(world)[1]
+    assert reported(world)[0] == "Blocked"
+    assert "Router r1: the other agents refuse it" in reported(world)[1]
+    assert "not valid for this router" in reported(world)[1]
 
 
 def test_one_that_all_others_refuse_is_offered_to_them_ever_more_seldom(world: NodeWorld) -> None:
     refused = refusing(world, OTHERS)
     world.maintain("work", "cmp1", deadlines={"server": "15m"})
-    world.look(240, after=5)
+    world.reconcile(120, after=10)
     assert len(refused) < 12 and where(world) == ["cmp1"]
-    assert told(world)[0] == "Blocked"
+    assert reported(world)[0] == "Blocked"
 
 
 def test_one_that_is_back_on_its_agent_leaves_it_when_another_comes(world: NodeWorld) -> None:
@@ -91,39 +91,39 @@ def test_one_that_is_back_on_its_agent_leaves_it_when_another_comes(world: NodeW
     world.maintain("work", "cmp1")
     until(world, lambda: len(refused) == len(OTHERS) and where(world) == ["cmp1"])
     world.cloud.agents["net1"] = Agent("net1", "net1", "L3 agent", alive=True)
-    until(world, lambda: told(world)[0] == "Completed")
+    until(world, lambda: reported(world)[0] == "Completed")
     assert where(world) == ["net1"]
 
 
 def test_one_that_is_back_on_its_agent_is_offered_again_after_an_edit(world: NodeWorld) -> None:
     refusing(world, OTHERS)
     world.maintain("work", "cmp1", deadlines={"server": "5m"})
-    world.look(100, after=5)
+    world.reconcile(50, after=10)
     refusing(world, ())
-    world.look(100, after=5)
+    world.reconcile(50, after=10)
     assert where(world) == ["cmp1"], "its time is over"
     world.kube.merge_patch(NODE_MAINTENANCE, "work", None, {"spec": {"retries": 1}})
-    until(world, lambda: told(world)[0] == "Completed")
+    until(world, lambda: reported(world)[0] == "Completed")
     assert where(world) == ["cmp2"]
 
 
 def test_one_on_no_agent_is_not_forgotten_by_an_edit_while_it_is_blocked(world: NodeWorld) -> None:
     on_no_agent(world)
-    assert told(world)[0] == "Blocked" and where(world) == []
+    assert reported(world)[0] == "Blocked" and where(world) == []
     world.kube.merge_patch(NODE_MAINTENANCE, "work", None, {"spec": {"retries": 1}})
-    world.look(3)
+    world.reconcile(3)
     refusing(world, ())
-    until(world, lambda: told(world)[0] == "Completed")
+    until(world, lambda: reported(world)[0] == "Completed")
     assert len(where(world)) == 1
 
 
 def test_one_on_no_agent_that_nobody_takes_is_offered_ever_more_seldom(world: NodeWorld) -> None:
     refused = on_no_agent(world)
     world.restart()
-    world.look(240, after=5)
+    world.reconcile(120, after=10)
     assert set(refused) == set(HOSTS) and len(refused) < 16
     refusing(world, ("cmp1", "cmp2", "cmp4"))
-    world.look(240, after=10)
+    world.reconcile(120, after=20)
     assert where(world) == ["cmp3"]
 
 
@@ -131,7 +131,7 @@ def test_a_rollback_asks_others_where_the_noted_agent_refuses(world: NodeWorld) 
     on_no_agent(world)
     refusing(world, ("cmp1", "cmp2"))
     world.kube.delete(NODE_MAINTENANCE, "work")
-    world.look(240, after=5)
+    world.reconcile(120, after=10)
     assert is_gone(world)
     assert where(world)[0] in ("cmp3", "cmp4")
 
@@ -139,9 +139,9 @@ def test_a_rollback_asks_others_where_the_noted_agent_refuses(world: NodeWorld) 
 def test_a_rollback_asks_those_that_refuse_ever_more_seldom_and_says_so(world: NodeWorld) -> None:
     refused = on_no_agent(world)
     world.kube.delete(NODE_MAINTENANCE, "work")
-    world.look(240, after=5)
+    world.reconcile(120, after=10)
     assert len(refused) < 20
-    assert "r1 (" in told(world)[1] and "not valid for this router" in told(world)[1]
+    assert "r1 (" in reported(world)[1] and "not valid for this router" in reported(world)[1]
     refusing(world, OTHERS)
-    world.look(240, after=10)
+    world.reconcile(120, after=20)
     assert is_gone(world) and where(world) == ["cmp1"]

@@ -26,7 +26,7 @@ from controller.errors import (
 )
 from controller.ports.kubernetes import HELMBUNDLE, OSDPL
 from controller.reconcile.region.deployment import DeploymentReconciler
-from controller.reconcile.releases.observe_release import want_release
+from controller.reconcile.releases.observe_release import resolve_release
 from controller.reconcile.shared.chart_errors import LONGEST, RETRY_SECONDS
 from controller.reconcile.shared.secret_values import SecretValues
 from controller.render.region import Region
@@ -262,7 +262,7 @@ def test_the_release_waits_and_says_why(
     del stalls
     charts.error = error
     spec = ReleaseSpec("web", "openstack", ChartRef("web", "1.0.0", repository="https://charts.example"))
-    wanted = want_release(spec, SecretValues(kube, "openstack"), charts, lambda: b"key")
+    wanted = resolve_release(spec, SecretValues(kube, "openstack"), charts, lambda: b"key")
     assert wanted.obstacle is not None
     assert (wanted.obstacle.action, wanted.obstacle.reason) == (Action.WAIT, reason)
     assert wanted.obstacle.message == str(error)

@@ -52,7 +52,7 @@ class _Region:
         )
         self.children = ChildrenReporter(self.kube, self.clock)
 
-    def look(self) -> None:
+    def reconcile(self) -> None:
         self.core.reconcile(KEY)
         self.children.reconcile(KEY)
         self.core.reconcile(KEY)
@@ -75,7 +75,7 @@ class _Region:
                     "releases": releases,
                 },
             )
-        self.look()
+        self.reconcile()
 
     def _write(self, bundle: KubeObject, status: KubeObject) -> None:
         meta = {key: bundle["metadata"][key] for key in ("name", "namespace")}
@@ -84,28 +84,28 @@ class _Region:
 
     def are_deployed(self) -> None:
         deploy_all(self.kube)
-        self.look()
+        self.reconcile()
         assert ready(self.kube) == ("True", "RegionReady")
 
 
 def test_a_region_is_installed_upgraded_paused_and_deleted_without_a_warning() -> None:
     region = _Region()
     region.kube.create(osdpl())
-    region.look()
+    region.reconcile()
     region.work("Installing")
     region.are_deployed()
     edit(region.kube, publicDomainName="example.net")
-    region.look()
+    region.reconcile()
     region.work("Upgrading")
     region.are_deployed()
     edit(region.kube, mode="Paused")
-    region.look()
+    region.reconcile()
     edit(region.kube, mode="Apply")
-    region.look()
+    region.reconcile()
     region.are_deployed()
     hold_bundles(region.kube)
     region.kube.delete(OSDPL, KEY[1], KEY[0])
-    region.look()
+    region.reconcile()
     assert ("Normal", "Deleting") in region.events.emitted
     assert ("Normal", "ReleasesPending") in region.events.emitted
     assert {kind for kind, _ in region.events.emitted} == {"Normal"}
@@ -130,7 +130,7 @@ def test_a_rollout_is_told_without_a_warning() -> None:
     health.cluster.bundle("nova")
     for ready_pods in (2, 1, 2):
         health.cluster.put(deployment(2, readyReplicas=ready_pods, availableReplicas=ready_pods))
-        health.look()
+        health.reconcile()
     told = [reason for _, reason in health.events.emitted]
     assert told == ["WorkloadsHealthy", "WorkloadsProgressing", "WorkloadsHealthy"]
     assert {kind for kind, _ in health.events.emitted} == {"Normal"}
@@ -138,15 +138,15 @@ def test_a_rollout_is_told_without_a_warning() -> None:
 
 def test_a_maintenance_is_begun_and_ended_without_a_warning() -> None:
     world = NodeWorld("cmp1", "cmp2")
-    world.look()
+    world.reconcile()
     world.maintain("m", "cmp1", mode="Migrate")
     for _ in range(20):
-        world.look()
+        world.reconcile()
         world.clock.advance(20)
     assert world.maintenance("m")["phase"] == "Completed"
     world.kube.delete(NODE_MAINTENANCE, "m")
     for _ in range(20):
-        world.look()
+        world.reconcile()
         world.clock.advance(20)
     assert "MaintenanceEnded" in {reason for _, reason in world.events.emitted}
     assert {kind for kind, _ in world.events.emitted} == {"Normal"}
@@ -154,10 +154,10 @@ def test_a_maintenance_is_begun_and_ended_without_a_warning() -> None:
 
 def test_a_node_that_is_lost_is_a_warning() -> None:
     world = NodeWorld("cmp1", "cmp2", "cmp3")
-    world.look()
+    world.reconcile()
     world.set_ready("cmp1", False)
     for _ in range(20):
-        world.look()
+        world.reconcile()
         world.clock.advance(20)
     assert ("Warning", "NodeNotReady") in world.events.emitted
 

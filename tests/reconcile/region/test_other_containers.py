@@ -17,12 +17,10 @@ from controller.ports.kubernetes import LEASE, OSDPL, KubeObject, Resource
 from controller.reconcile.region.deployment import DeploymentReconciler
 from controller.reconcile.region.other_containers import (
     CHECK_SECONDS,
-    FAR_APART,
-    SILENT_AFTER,
-    STEADY_FOR,
     OtherContainers,
+    SilenceTimes,
 )
-from controller.reconcile.shared.lease import RENEW_EVERY, STUCK_AFTER, WriterLease
+from controller.reconcile.shared.lease import STUCK_AFTER, LeaseTimes, WriterLease
 from controller.render.region import Region
 from tests.fakes.kube import FakeKube
 from tests.fakes.world import FakeClock
@@ -47,6 +45,7 @@ def rendered(spec: str) -> Region:
     return render(osdpl(**json.loads(spec)))
 
 
+TIMES, RENEW_EVERY = SilenceTimes(), LeaseTimes().renew_every
 OTHERS = ("helmbundle", "health")
 
 
@@ -136,14 +135,14 @@ class Pod:
 def pod() -> Pod:
     pod = Pod()
     pod.deploy()
-    pod.passes(SILENT_AFTER)
+    pod.passes(TIMES.silent_after)
     assert ready(pod.kube) == ("True", "RegionReady")
     return pod
 
 
 def test_a_container_that_does_not_renew_makes_ready_unknown_and_is_named(pod: Pod) -> None:
     pod.alive.remove("health")
-    pod.passes(SILENT_AFTER - 3 * RENEW_EVERY)
+    pod.passes(TIMES.silent_after - 3 * RENEW_EVERY)
     assert ready(pod.kube) == ("True", "RegionReady")
     pod.passes(30)
     assert ready(pod.kube) == ("Unknown", "ContainerSilent")
@@ -155,10 +154,10 @@ def test_a_container_that_does_not_renew_makes_ready_unknown_and_is_named(pod: P
 
 def test_ready_comes_back_unaided_when_it_renews_again(pod: Pod) -> None:
     pod.alive.clear()
-    pod.passes(2 * SILENT_AFTER)
+    pod.passes(2 * TIMES.silent_after)
     assert ready(pod.kube)[0] == "Unknown"
     pod.alive.update(OTHERS)
-    pod.passes(STEADY_FOR + 2 * CHECK_SECONDS)
+    pod.passes(TIMES.steady_for + 2 * CHECK_SECONDS)
     assert ready(pod.kube) == ("True", "RegionReady")
 
 
@@ -187,16 +186,16 @@ def test_one_whose_work_does_not_end_is_not_believed_although_it_renews(pod: Pod
     assert ready(pod.kube) == ("Unknown", "ContainerSilent")
     assert "health (WorkloadsHealthy)" in find(status(pod.kube)["conditions"], "Ready")["message"]
     pod.work_age["health"] = 0.0
-    pod.passes(STEADY_FOR + 2 * CHECK_SECONDS)
+    pod.passes(TIMES.steady_for + 2 * CHECK_SECONDS)
     assert ready(pod.kube) == ("True", "RegionReady")
 
 
 def test_nothing_is_written_while_nothing_differs(pod: Pod) -> None:
     pod.alive.remove("health")
-    pod.passes(2 * SILENT_AFTER)
+    pod.passes(2 * TIMES.silent_after)
     changes = pod.changes
     pod.kube.forget_requests()
-    pod.passes(2 * SILENT_AFTER)
+    pod.passes(2 * TIMES.silent_after)
     assert pod.changes == changes
     assert [one for one in pod.kube.writes if one.kind != "Lease"] == []
 
@@ -204,7 +203,7 @@ def test_nothing_is_written_while_nothing_differs(pod: Pod) -> None:
 def test_what_a_living_container_knows_to_be_false_goes_before(pod: Pod) -> None:
     pod.alive.remove("helmbundle")
     pod.says("health", "False", Reason.WORKLOADS_FAILING)
-    pod.passes(2 * SILENT_AFTER)
+    pod.passes(2 * TIMES.silent_after)
     pod.core.reconcile(KEY)
     assert ready(pod.kube) == ("False", "WorkloadsFailing")
 
@@ -213,7 +212,7 @@ def test_a_silent_helmbundle_is_named_when_an_edit_is_not_taken_up(pod: Pod) -> 
     pod.alive.remove("helmbundle")
     assert pod.kube.merge_patch(OSDPL, KEY[1], KEY[0], {"spec": {"publicDomainName": "example.net"}})
     pod.core.reconcile(KEY)
-    pod.passes(2 * SILENT_AFTER)
+    pod.passes(2 * TIMES.silent_after)
     pod.says("health")
     pod.core.reconcile(KEY)
     assert ready(pod.kube) == ("Unknown", "ContainerSilent")
@@ -221,30 +220,30 @@ def test_a_silent_helmbundle_is_named_when_an_edit_is_not_taken_up(pod: Pod) -> 
 
 def test_after_its_own_restart_core_does_not_believe_what_it_did_not_believe_before(pod: Pod) -> None:
     pod.alive.remove("health")
-    pod.passes(2 * SILENT_AFTER)
+    pod.passes(2 * TIMES.silent_after)
     pod.restart()
     pod.core.reconcile(KEY)
     pod.passes(CHECK_SECONDS)
     pod.core.reconcile(KEY)
     assert ready(pod.kube) == ("Unknown", "ContainerSilent")
-    pod.passes(2 * SILENT_AFTER)
+    pod.passes(2 * TIMES.silent_after)
     assert ready(pod.kube) == ("Unknown", "ContainerSilent")
     pod.alive.add("health")
-    pod.passes(STEADY_FOR + 2 * CHECK_SECONDS)
+    pod.passes(TIMES.steady_for + 2 * CHECK_SECONDS)
     assert ready(pod.kube) == ("True", "RegionReady")
 
 
 def test_a_restart_of_core_alone_changes_nothing(pod: Pod) -> None:
     pod.restart()
     pod.core.reconcile(KEY)
-    pod.passes(2 * SILENT_AFTER)
+    pod.passes(2 * TIMES.silent_after)
     assert ready(pod.kube) == ("True", "RegionReady")
 
 
 def test_a_container_that_never_came_up_is_silent(pod: Pod) -> None:
     pod.kube.delete(LEASE, "osctl-health", OWN)
     pod.alive.remove("health")
-    pod.passes(SILENT_AFTER + 2 * CHECK_SECONDS)
+    pod.passes(TIMES.silent_after + 2 * CHECK_SECONDS)
     assert ready(pod.kube) == ("Unknown", "ContainerSilent")
 
 
@@ -257,6 +256,6 @@ def test_while_the_api_server_is_away_nobody_is_called_silent(pod: Pod) -> None:
     pod.kube.away = False
     pod.others.observe()
     assert pod.others.silence().silent == frozenset()
-    assert FAR_APART < SILENT_AFTER
-    pod.passes(2 * SILENT_AFTER)
+    assert TIMES.far_apart < TIMES.silent_after
+    pod.passes(2 * TIMES.silent_after)
     assert ready(pod.kube) == ("True", "RegionReady")

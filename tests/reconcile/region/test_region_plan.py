@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from controller.domain.api.conditions import find
-from controller.domain.region.plan import holds_for_approval
+from controller.domain.region.plan import awaits_approval
 from controller.domain.releases.bundle import BundleSpec, ChartRef, ReleaseSpec
 from controller.domain.releases.bundle_object import parse_bundle
 from controller.domain.releases.digests import fingerprint
@@ -92,8 +92,8 @@ def render(obj: Mapping[str, Any]) -> Region:
             drift = spec.get("drift") or "Correct"
             one = ReleaseSpec(chart, "openstack", ref, merged.overlay, drift=drift)
             releases.append(RegionRelease(one, merged))
-        wish = BundleSpec(tuple(one.spec for one in releases), volumes=spec.get("volumes") or "Retain")
-        bundles.append(RegionBundle(service, service, tuple(releases), wish))
+        desired = BundleSpec(tuple(one.spec for one in releases), volumes=spec.get("volumes") or "Retain")
+        bundles.append(RegionBundle(service, service, tuple(releases), desired))
     return Region(tuple(bundles), ())
 
 
@@ -127,13 +127,13 @@ class Helm:
         self.deployed: dict[str, str] = {}
         self.problem: dict[str, str] = {}
 
-    def look(self, *names: str) -> None:
+    def reconcile(self, *names: str) -> None:
         for obj in self.kube.objects(HELMBUNDLE.kind):
             if not names or obj["metadata"]["name"] in names:
-                self._look(obj)
+                self._reconcile(obj)
         self._report()
 
-    def _look(self, obj: dict[str, Any]) -> None:
+    def _reconcile(self, obj: dict[str, Any]) -> None:
         spec = parse_bundle(obj).spec
         generation = obj["metadata"]["generation"]
         before = [str(one["name"]) for one in (obj.get("status") or {}).get("releases") or []]
@@ -180,8 +180,8 @@ class Helm:
         kept = {one.name for one in target.releases}
         effects += [ReleaseEffects(name, PlanAction.UNINSTALL) for name in there if name not in kept]
         charts = [CHARTS.digest(one.chart) for one in target.releases]
-        wish = desired_digest(desired_of(obj["spec"].get("planned") or obj["spec"]), charts)
-        return bundle_plan(effects, obj["metadata"]["generation"], wish)
+        desired = desired_digest(desired_of(obj["spec"].get("planned") or obj["spec"]), charts)
+        return bundle_plan(effects, obj["metadata"]["generation"], desired)
 
     def _report(self) -> None:
         """helmbundle's word on the region, so that Ready can become True."""
@@ -215,7 +215,7 @@ def settle(core: DeploymentReconciler, helm: Helm) -> None:
     for _ in range(12):
         helm.kube.forget_requests()
         core.reconcile(KEY)
-        helm.look()
+        helm.reconcile()
         if not helm.kube.changes:
             return
     pytest.fail(f"never settles: {helm.kube.changes}")
@@ -371,7 +371,7 @@ def test_a_crash_in_the_middle_of_an_approved_plan_goes_on(
     old = dict(running.deployed)
     approve_until(kube, core, running)
     # The first half is applied meanwhile: what is left to do is another, smaller plan.
-    running.look()
+    running.reconcile()
     assert [name for name in old if running.deployed[name] != old[name]] in (["keystone"], ["glance"])
     restarted = make_core(kube, clock, events)
     settle(restarted, running)
@@ -424,12 +424,12 @@ def test_a_first_install_is_planned_without_a_release(
     assert all(one["spec"]["releases"] == [] for one in kube.objects("HelmBundle"))
     assert {one["state"] for one in status(kube)["services"].values()} == {"Planned"}
     assert "openstackVersion" not in status(kube)
-    assert holds_for_approval(get_osdpl(kube))
+    assert awaits_approval(get_osdpl(kube))
     edit(kube, approvedPlan=plan(kube)["digest"])
     settle(core, helm)
     assert ready(kube) == ("True", "RegionReady")
     assert len(helm.deployed) == 4
-    assert not holds_for_approval(get_osdpl(kube))
+    assert not awaits_approval(get_osdpl(kube))
 
 
 def test_a_service_that_goes_is_planned_and_goes_once_approved(

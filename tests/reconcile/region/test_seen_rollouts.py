@@ -74,15 +74,15 @@ class Pair:
         self.cluster.put(deployment(2, updatedReplicas=0, readyReplicas=0, availableReplicas=0))
         self.cluster.cut = False
 
-    def look(self) -> float | None:
-        again = self.health.look()
+    def reconcile(self) -> float | None:
+        again = self.health.reconcile()
         self.core.reconcile(KEY)
         return again
 
     def seen(self) -> None:
         """Health's watches have told of everything."""
         self.cluster.relist(*WORKLOADS)
-        self.look()
+        self.reconcile()
 
     def condition(self, type_: str) -> Mapping[str, Any]:
         return find(self.cluster.status()["conditions"], type_)
@@ -108,7 +108,7 @@ def test_a_verdict_is_not_about_a_spec_that_waits_for_a_secret(pair: Pair) -> No
     pair.edit()
     pair.trouble = SecretMissing("mine", "password")
     pair.apply()
-    pair.look()
+    pair.reconcile()
     assert pair.condition("Ready")["observedGeneration"] == 2
     assert pair.condition("WorkloadsHealthy")["observedGeneration"] == 1
 
@@ -117,12 +117,12 @@ def test_a_spec_that_is_applied_late_is_ready_only_when_its_rollout_was_seen(pai
     pair.edit()
     pair.trouble = SecretMissing("mine", "password")
     pair.apply()
-    pair.look()
+    pair.reconcile()
     pair.trouble = None
     pair.apply()
     pair.rollout()
     pair.deployed(revision=2)
-    pair.look()
+    pair.reconcile()
     assert pair.ready() == ("False", "Applying")
     pair.seen()
     assert pair.ready() == ("False", "WorkloadsProgressing")
@@ -134,7 +134,7 @@ def test_what_a_new_controller_makes_of_the_same_spec_is_ready_only_when_seen(pa
     pair.apply()
     pair.rollout()
     pair.deployed(revision=2)
-    pair.look()
+    pair.reconcile()
     assert pair.ready() == ("False", "Applying")
     pair.seen()
     assert pair.ready() == ("False", "WorkloadsProgressing")
@@ -144,7 +144,7 @@ def test_an_upgrade_that_no_spec_asked_for_is_ready_only_when_seen(pair: Pair) -
     """As when a Secret changes that values refer to: the bundle stays, and Helm has a revision more."""
     pair.rollout()
     pair.deployed(revision=2)
-    pair.look()
+    pair.reconcile()
     assert pair.ready() == ("False", "Applying")
     pair.seen()
     assert pair.ready() == ("False", "WorkloadsProgressing")
@@ -153,14 +153,14 @@ def test_an_upgrade_that_no_spec_asked_for_is_ready_only_when_seen(pair: Pair) -
 def test_it_is_ready_with_the_look_that_has_seen_the_last_of_it(pair: Pair) -> None:
     pair.deployed(revision=2)
     assert pair.ready() == ("False", "Applying")
-    pair.look()
+    pair.reconcile()
     assert pair.ready() == ("True", "RegionReady")
 
 
 def test_health_looks_again_at_once_while_its_watches_lag_behind(pair: Pair) -> None:
     pair.rollout()
     pair.deployed(revision=2)
-    again = pair.look()
+    again = pair.reconcile()
     assert again is not None
     assert again < 1
 
@@ -168,8 +168,8 @@ def test_health_looks_again_at_once_while_its_watches_lag_behind(pair: Pair) -> 
 def test_health_says_once_what_it_speaks_of(pair: Pair) -> None:
     pair.deployed(revision=2)
     pair.kube.forget_requests()
-    pair.look()
-    pair.look()
+    pair.reconcile()
+    pair.reconcile()
     assert len(pair.writes_of_health()) == 1
 
 
@@ -178,10 +178,10 @@ def test_a_health_that_was_killed_in_between_says_nothing_before_it_has_seen_it(
     pair.deployed(revision=2)
     pair.health.start()
     pair.cluster.relist(HELMBUNDLE)
-    pair.look()
+    pair.reconcile()
     assert pair.ready() == ("False", "Applying")
     pair.cluster.relist(*pair.health.store.resources)
-    pair.look()
+    pair.reconcile()
     assert pair.ready() == ("False", "WorkloadsProgressing")
 
 
@@ -195,8 +195,8 @@ def test_a_core_that_was_killed_after_the_bundles_believes_no_older_verdict(pair
     pair.kube.replace({**live, "status": before}, subresource="status")
     pair.rollout()
     pair.cluster.relist(HELMBUNDLE)
-    pair.look()
+    pair.reconcile()
     assert pair.ready()[0] == "False"
     pair.deployed(revision=2)
-    pair.look()
+    pair.reconcile()
     assert pair.ready() == ("False", "Applying")

@@ -97,10 +97,10 @@ def test_a_rollback_goes_on_when_the_missing_secret_is_there_again(bench: Bench)
     bench.helm.hooks_of["web"] = [Hook("web-back", events="post-rollback")]
     bench.kube.delete(SECRET, "keys", NAMESPACE)
     bench.annotate("pages", {f"{ROLLBACK_RELEASE_PREFIX}/web": "1 now"})
-    bench.look()
+    bench.reconcile()
     bench.wait(lambda: bench.hook_runs("web-back"), "the hook runs")
     bench.kube.create({**KEYS, "stringData": {"p": "planted-secret-word"}})
-    bench.look()
+    bench.reconcile()
     [running] = bench.slots.busy().values()
     assert not running.cancellation.cancelled
     bench.helm.finish("web-back")

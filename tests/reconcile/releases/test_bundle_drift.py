@@ -48,10 +48,10 @@ def let_pass(bench: Bench, seconds: float) -> None:
 
 def edit(bench: Bench, **data: str | None) -> None:
     bench.kube.merge_patch(CONFIGMAP, "settings", NAMESPACE, {"data": data})
-    told(bench)
+    reported(bench)
 
 
-def told(bench: Bench) -> None:
+def reported(bench: Bench) -> None:
     """The watch tells what has happened, and the lookout compares it."""
     bench.watch.deliver()
     let_pass(bench, 2)
@@ -67,7 +67,7 @@ def test_an_edit_is_told_and_put_right_without_helm(bench: Bench) -> None:
     deployed(bench)
     edit(bench, a="9")
     assert bench.asked == {(NAMESPACE, "pages")}
-    bench.look()
+    bench.reconcile()
     assert bench.release("pages", "web")["drift"] == [
         {"object": "ConfigMap/settings", "change": "Edited", "paths": ["/data/a"]}
     ]
@@ -106,7 +106,7 @@ def test_a_deleted_hook_job_comes_back_and_no_other_hook_runs(bench: Bench) -> N
     deployed(bench)
     other = bench.kube.get(JOB, "bootstrap", NAMESPACE)
     bench.kube.delete(JOB, "db-sync", NAMESPACE)
-    told(bench)
+    reported(bench)
     bench.settle()
     assert bench.kube.get(JOB, "db-sync", NAMESPACE) is not None
     assert bench.kube.get(JOB, "bootstrap", NAMESPACE) == other
@@ -179,7 +179,7 @@ def test_what_cannot_be_put_right_is_told_with_the_field_and_tried_ever_less_oft
     edit_only = {"data": {"a": "9"}}
     bench.kube.merge_patch(CONFIGMAP, "settings", NAMESPACE, edit_only)
     bench.kube.before_write = refuse
-    told(bench)
+    reported(bench)
     bench.settle()
     entry = bench.release("pages", "web")
     assert (entry["state"], entry["reason"]) == ("Failed", "BackingOff")
@@ -212,14 +212,14 @@ def test_an_object_that_cannot_be_put_right_does_not_delay_the_others(bench: Ben
 
     bench.kube.merge_patch(CONFIGMAP, "bad", NAMESPACE, {"data": {"a": "9"}})
     bench.kube.before_write = refuse
-    told(bench)
+    reported(bench)
     for _ in range(40):
         bench.settle()
         let_pass(bench, 60)
     entry = bench.release("pages", "web")
     assert (entry["reason"], entry["lastAttempt"]["failures"] > 3) == ("BackingOff", True)
     bench.kube.delete(CONFIGMAP, "settings", NAMESPACE)
-    told(bench)
+    reported(bench)
     bench.settle()
     assert data(bench) == {"a": "1", "b": "2"}
     entry = bench.release("pages", "web")
@@ -310,7 +310,7 @@ def test_a_new_process_finds_what_was_changed_while_there_was_none(bench: Bench)
 def test_a_pass_over_a_release_that_is_looked_after_costs_no_more(bench: Bench) -> None:
     def asked() -> list[tuple[str, str]]:
         bench.kube.forget_requests()
-        bench.look()
+        bench.reconcile()
         # One list of kept claims serves all bundles of the namespace for half a minute.
         return [(one.verb, one.kind) for one in bench.kube.requests if one.kind != "PersistentVolumeClaim"]
 

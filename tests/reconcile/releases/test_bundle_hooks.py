@@ -57,7 +57,7 @@ def stuck(bench: Bench, release: str = "nova", job: str = "nova-db-sync") -> Non
     """The release's install waits for its hook."""
     bench.helm.hooks_of[release] = [Hook(job)]
     bench.bundle("compute", release)
-    bench.look()
+    bench.reconcile()
     bench.wait(lambda: bench.hook_runs(job), "the hook runs")
 
 
@@ -68,9 +68,9 @@ def test_hooks_of_a_running_action_are_told_in_their_order(bench: Bench) -> None
         Hook("nova-clean", events="pre-delete"),
     ]
     bench.bundle("compute", "nova")
-    bench.look()
+    bench.reconcile()
     bench.wait(lambda: bench.hook_runs("nova-db-init"), "the first hook runs")
-    bench.look()
+    bench.reconcile()
     hooks = bench.release("compute", "nova")["hooks"]
     assert hooks == [
         {"name": "nova-db-init", "phase": "Running", "since": "2023-11-14T22:13:20Z"},
@@ -87,7 +87,7 @@ def test_a_release_that_waits_for_a_stuck_hook_says_which_and_why(bench: Bench) 
     stuck(bench)
     bench.pod("nova-db-sync", PULLING)
     bench.clock.advance(5)
-    bench.look()
+    bench.reconcile()
     entry = bench.release("compute", "nova")
     assert entry["state"] == "Installing"
     assert entry["message"] == (
@@ -109,7 +109,7 @@ def test_the_unmet_dependency_of_a_hook_is_told_from_the_log_of_its_entrypoint(b
         "Service mariadb has no endpoints - Trying again in 2.000 seconds\n"
     )
     bench.clock.advance(5)
-    bench.look()
+    bench.reconcile()
     message = bench.release("compute", "nova")["message"]
     assert "it waits for Service/x/mariadb" in message
     assert message.endswith("unmet: Service mariadb in namespace x: Service mariadb has no endpoints")
@@ -130,7 +130,7 @@ def test_without_the_right_to_see_pods_the_job_is_told_alone(
 
     monkeypatch.setattr(bench.kube, "list", refuse)
     bench.clock.advance(5)
-    bench.look()
+    bench.reconcile()
     message = bench.release("compute", "nova")["message"]
     assert message == "waits for its hook: Job nova-db-sync runs since 2023-11-14T22:13:20Z"
     bench.helm.finish("nova-db-sync")
@@ -139,11 +139,11 @@ def test_without_the_right_to_see_pods_the_job_is_told_alone(
 
 def test_pods_are_listed_for_hooks_that_last_and_not_at_every_look(bench: Bench) -> None:
     stuck(bench)
-    bench.look()
+    bench.reconcile()
     bench.kube.forget_requests()
     for _ in range(12):
         bench.clock.advance(1)
-        bench.look()
+        bench.reconcile()
     pods = [request for request in bench.kube.requests if request.kind == "Pod"]
     assert 1 <= len(pods) <= 3
     records = [request for request in bench.kube.requests if (request.verb, request.kind) == ("get", "Job")]
@@ -208,13 +208,13 @@ def test_time_that_is_up_is_explained_by_what_the_hook_waited_for(bench: Bench) 
     stuck(bench)
     bench.pod("nova-db-sync", PULLING)
     bench.clock.advance(1797)
-    bench.look()
+    bench.reconcile()
     bench.clock.advance(4)
     bench.kube.delete(POD, "nova-db-sync-x7k2p", NAMESPACE)
     found = bench.kube.get(JOB, "nova-db-sync", NAMESPACE)
     assert found is not None
     bench.kube.replace({**found, "status": {**found["status"], "failed": 1}}, subresource="status")
-    bench.look()
+    bench.reconcile()
     bench.helm.finish("nova-db-sync", "TimedOut")
     bench.settle()
     assert bench.release("compute", "nova")["lastAttempt"]["error"] == (
@@ -226,7 +226,7 @@ def test_time_that_is_up_is_explained_by_what_the_hook_waited_for(bench: Bench) 
 def test_an_action_is_looked_at_just_before_its_time_is_up(bench: Bench) -> None:
     stuck(bench)
     bench.clock.advance(1790)
-    bench.look()
+    bench.reconcile()
     again = bench.reconciler.reconcile((NAMESPACE, "compute"))
     assert again is not None and again <= 7
     bench.helm.finish("nova-db-sync")
@@ -241,7 +241,7 @@ def test_hooks_of_a_failed_action_are_still_told_after_a_restart(bench: Bench) -
     before = bench.status("compute")
     bench.restart()
     bench.kube.forget_requests()
-    bench.look()
+    bench.reconcile()
     assert bench.status("compute") == before
     assert bench.kube.changes == []
 
@@ -255,7 +255,7 @@ def test_an_edit_ends_an_action_whose_hook_never_finishes_and_is_served_next(
         bench.settle()
     bench.helm.hooks_of["nova"] = [Hook("nova-db-sync")]
     bench.bundle("compute", {"name": "nova", "values": {"a": 1}})
-    bench.look()
+    bench.reconcile()
     bench.wait(lambda: bench.hook_runs("nova-db-sync"), "the hook runs")
     bench.helm.hooks_of["nova"] = []
     bench.bundle("compute", {"name": "nova", "values": {"a": 2}})
@@ -269,7 +269,7 @@ def test_an_edit_that_cannot_be_served_yet_ends_the_action_too(bench: Bench) -> 
     stuck(bench)
     bench.bundle("compute", {"name": "nova", "values": {"a": {"$secretRef": {"name": "x", "key": "y"}}}})
     bench.until(lambda: not bench.slots.busy(), "the action ends")
-    bench.look()
+    bench.reconcile()
     assert bench.release("compute", "nova")["reason"] == "SecretMissing"
 
 
@@ -284,10 +284,10 @@ def test_a_secret_that_is_gone_for_a_moment_ends_nothing(bench: Bench) -> None:
     bench.kube.create(secret)
     bench.helm.hooks_of["nova"] = [Hook("nova-db-sync")]
     bench.bundle("compute", {"name": "nova", "values": values})
-    bench.look()
+    bench.reconcile()
     bench.wait(lambda: bench.hook_runs("nova-db-sync"), "the hook runs")
     bench.kube.delete(SECRET, "x", NAMESPACE)
-    bench.look()
+    bench.reconcile()
     [running] = bench.slots.busy().values()
     assert not running.cancellation.cancelled
     bench.kube.create(secret)
@@ -313,7 +313,7 @@ def test_a_release_put_back_while_it_is_uninstalled_is_installed_anew(bench: Ben
     bench.bundle("compute", "nova", volumes="Delete")
     bench.settle()
     bench.bundle("compute", volumes="Delete")
-    bench.look()
+    bench.reconcile()
     bench.wait(lambda: bench.hook_runs("nova-clean"), "the hook runs")
     deleted = bench.helm.calls.count(("DeleteClaims", "nova"))
     bench.bundle("compute", "nova", volumes="Delete")
@@ -331,7 +331,7 @@ def test_an_action_that_is_given_less_time_by_an_edit_is_ended_when_that_is_up(
 ) -> None:
     bench.helm.hooks_of["nova"] = [Hook("nova-db-sync")]
     bench.bundle("compute", {"name": "nova", "timeout": "24h"})
-    bench.look()
+    bench.reconcile()
     bench.wait(lambda: bench.hook_runs("nova-db-sync"), "the hook runs")
     [running] = bench.slots.busy().values()
     bench.bundle("compute", {"name": "nova", "timeout": "1m"}, **({"mode": "Paused"} if paused else {}))
@@ -340,7 +340,7 @@ def test_an_action_that_is_given_less_time_by_an_edit_is_ended_when_that_is_up(
     assert again is not None and (paused or again <= 30)
     assert not running.cancellation.cancelled
     bench.clock.advance(31)
-    bench.look()
+    bench.reconcile()
     assert running.cancellation.cancelled is not paused
     bench.helm.finish("nova-db-sync")
     bench.settle()
@@ -349,17 +349,17 @@ def test_an_action_that_is_given_less_time_by_an_edit_is_ended_when_that_is_up(
 def test_an_action_cut_by_an_edit_that_gives_it_less_time_fails_with_its_cause(bench: Bench) -> None:
     bench.helm.hooks_of["nova"] = [Hook("nova-db-sync")]
     bench.bundle("compute", {"name": "nova", "timeout": "24h"})
-    bench.look()
+    bench.reconcile()
     bench.wait(lambda: bench.hook_runs("nova-db-sync"), "the hook runs")
     bench.bundle("compute", {"name": "nova", "timeout": "1m"})
     bench.clock.advance(55)
-    bench.look()
+    bench.reconcile()
     bench.pod("nova-db-sync", PULLING)
     # Just before the new time is up it is looked at once more, as before the old one.
     again = bench.reconciler.reconcile((NAMESPACE, "compute"))
     assert again is not None and again <= 2
     bench.clock.advance(3)
-    bench.look()
+    bench.reconcile()
     bench.clock.advance(2)
     bench.until(lambda: bench.release("compute", "nova")["state"] == "Failed", "it fails")
     attempt = bench.release("compute", "nova")["lastAttempt"]
@@ -373,12 +373,12 @@ def test_an_action_cut_by_an_edit_that_gives_it_less_time_fails_with_its_cause(b
 def test_an_action_that_is_given_more_time_by_an_edit_goes_on(bench: Bench) -> None:
     bench.helm.hooks_of["nova"] = [Hook("nova-db-sync")]
     bench.bundle("compute", {"name": "nova", "timeout": "1m"})
-    bench.look()
+    bench.reconcile()
     bench.wait(lambda: bench.hook_runs("nova-db-sync"), "the hook runs")
     [running] = bench.slots.busy().values()
     bench.bundle("compute", {"name": "nova", "timeout": "24h"})
     bench.clock.advance(600)
-    bench.look()
+    bench.reconcile()
     assert not running.cancellation.cancelled
     bench.helm.finish("nova-db-sync")
     bench.settle()
@@ -389,7 +389,7 @@ def test_an_install_makes_way_for_a_hook_that_a_lost_release_has_left(bench: Ben
     bench.helm.hooks_of["nova"] = [once]
     left = bench.kube.create(once.job(NAMESPACE))
     bench.bundle("compute", "nova")
-    bench.look()
+    bench.reconcile()
     bench.wait(lambda: bench.hook_runs("nova-db-sync"), "the hook runs")
     found = bench.kube.get(JOB, "nova-db-sync", NAMESPACE)
     assert found is not None and found["metadata"]["uid"] != left["metadata"]["uid"]

@@ -23,13 +23,13 @@ def test_a_look_that_finds_a_release_as_it_should_be_is_counted(bench: Bench, me
     bench.bundle("identity", "keystone")
     bench.settle()
     before = measures.value(metrics.DIGEST_SKIPS, release="keystone") or 0
-    bench.look()
-    bench.look()
+    bench.reconcile()
+    bench.reconcile()
     assert measures.value(metrics.DIGEST_SKIPS, release="keystone") == before + 2
 
 
 def test_a_look_that_begins_an_action_is_not_counted(bench: Bench, measures: FakeMetrics) -> None:
     bench.bundle("identity", "keystone")
-    bench.look()
+    bench.reconcile()
     assert measures.value(metrics.DIGEST_SKIPS, release="keystone") is None
     bench.settle()

@@ -98,18 +98,18 @@ def running(bench: Bench) -> Bench:
     bench.bundle("identity", release(conf="a"))
     bench.settle()
     bench.bundle("identity", release(conf="a"), mode="Plan")
-    bench.look()
+    bench.reconcile()
     return bench
 
 
 def test_what_is_deployed_as_wanted_has_an_empty_plan(running: Bench) -> None:
-    assert set(plan(running)) == {"observedGeneration", "wish"}
+    assert set(plan(running)) == {"observedGeneration", "desired"}
     assert running.condition("identity", "Ready")["status"] == "True"
 
 
 def test_a_changed_value_is_told_by_its_effects(running: Bench) -> None:
     running.bundle("identity", release(conf="a"), mode="Plan", planned=spec_of(release(conf="b")))
-    running.look()
+    running.reconcile()
     [entry] = plan(running)["releases"]
     assert entry["action"] == "Upgrade"
     assert entry["objects"] == ["change ConfigMap/keystone-etc", "change Deployment/keystone-api"]
@@ -122,7 +122,7 @@ def test_a_changed_value_is_told_by_its_effects(running: Bench) -> None:
 def test_a_change_that_restarts_nothing_is_told_so(running: Bench) -> None:
     planned = spec_of(release(conf="a", **REPLICAS))
     running.bundle("identity", release(conf="a"), mode="Plan", planned=planned)
-    running.look()
+    running.reconcile()
     assert "restarts" not in entries(running)["keystone"]
     assert entries(running)["keystone"]["objects"] == ["change Deployment/keystone-api"]
 
@@ -135,7 +135,7 @@ def test_a_job_that_cannot_be_changed_is_replaced(running: Bench) -> None:
     running.kube.before_write = refuse
     planned = spec_of(release(conf="a", image="2"))
     running.bundle("identity", release(conf="a"), mode="Plan", planned=planned)
-    running.look()
+    running.reconcile()
     assert entries(running)["keystone"]["jobs"] == ["keystone-setup"]
     assert entries(running)["keystone"]["objects"] == ["replace Job/keystone-setup"]
 
@@ -153,14 +153,14 @@ def test_what_the_api_server_would_refuse_is_a_problem_that_is_looked_at_again(r
     assert "hunter2" not in problem
     running.kube.before_write = lambda _: None
     running.clock.advance(25)
-    running.look()
+    running.reconcile()
     assert "problem" not in entries(running)["keystone"]
 
 
 def test_a_new_and_a_leaving_release_are_planned(running: Bench) -> None:
     planned = spec_of(release("horizon", conf="a"), volumes="Delete")
     running.bundle("identity", release(conf="a"), mode="Plan", planned=planned)
-    running.look()
+    running.reconcile()
     found = entries(running)
     assert {name: one["action"] for name, one in found.items()} == {
         "horizon": "Install",
@@ -175,7 +175,7 @@ def test_objects_that_a_release_no_longer_has_are_deleted(bench: Bench) -> None:
     bench.bundle("identity", release(extra=True))
     bench.settle()
     bench.bundle("identity", release(extra=True), mode="Plan", planned=spec_of(release()))
-    bench.look()
+    bench.reconcile()
     assert entries(bench)["keystone"]["objects"] == ["delete Service/keystone-extra"]
 
 
@@ -188,7 +188,7 @@ def test_a_claim_that_the_release_no_longer_has_is_kept_or_deleted(
     planned = spec_of(release(), volumes=volumes)
     bench.bundle("identity", release(claim=True, extra=True), mode="Plan", planned=planned)
     bench.kube.forget_requests()
-    bench.look()
+    bench.reconcile()
     assert entries(bench)["keystone"]["objects"] == [
         f"{verb} PersistentVolumeClaim/keystone-backup",
         "delete Service/keystone-extra",
@@ -203,7 +203,7 @@ def test_what_helm_leaves_by_itself_is_never_told_as_lost(bench: Bench) -> None:
     bench.kube.merge_patch(PVC, "keystone-backup", NAMESPACE, note)
     planned = spec_of(release(), volumes="Delete")
     bench.bundle("identity", release(claim=True), mode="Plan", planned=planned)
-    bench.look()
+    bench.reconcile()
     assert entries(bench)["keystone"]["objects"] == ["keep PersistentVolumeClaim/keystone-backup"]
 
 
@@ -215,7 +215,7 @@ def test_hooks_are_told_in_the_order_in_which_helm_runs_them(running: Bench) -> 
         Hook("keystone-check", events="pre-upgrade", weight=9),
     )
     running.bundle("identity", release(conf="a"), mode="Plan", planned=spec_of(release(conf="b")))
-    running.look()
+    running.reconcile()
     assert entries(running)["keystone"]["hooks"] == [
         "Job/keystone-check",
         "Job/keystone-db-init",
@@ -226,20 +226,20 @@ def test_hooks_are_told_in_the_order_in_which_helm_runs_them(running: Bench) -> 
 def test_a_plan_writes_nothing_but_the_bundles_status(running: Bench) -> None:
     running.bundle("identity", release(conf="a"), mode="Plan", planned=spec_of(release(conf="b")))
     running.kube.forget_requests()
-    running.look()
+    running.reconcile()
     assert {(one.kind, one.subresource) for one in running.kube.writes} == {("HelmBundle", "status")}
 
 
 def test_the_same_plan_is_not_made_anew_at_every_look(running: Bench) -> None:
     running.bundle("identity", release(conf="a"), mode="Plan", planned=spec_of(release(conf="b")))
-    running.look()
+    running.reconcile()
     assert isinstance(running.helm, RenderingHelm)
     renders = running.helm.renders
-    running.look()
-    running.look()
+    running.reconcile()
+    running.reconcile()
     assert running.helm.renders == renders
     running.clock.advance(400)
-    running.look()
+    running.reconcile()
     assert running.helm.renders > renders
 
 
@@ -248,7 +248,7 @@ def test_a_first_install_makes_not_even_the_installations_key(bench: Bench) -> N
     bench.digest_key = lambda: asked.append(1) or b"key"  # type: ignore[func-returns-value]
     bench.restart()
     bench.bundle("identity", mode="Plan", planned=spec_of(release(conf="a")))
-    bench.look()
+    bench.reconcile()
     assert entries(bench)["keystone"]["action"] == "Install"
     assert asked == []
 
@@ -256,7 +256,7 @@ def test_a_first_install_makes_not_even_the_installations_key(bench: Bench) -> N
 def test_a_secret_that_is_not_there_yet_does_not_hide_the_plan(bench: Bench) -> None:
     reference = {"$secretRef": {"name": "mine", "key": "word"}}
     bench.bundle("identity", mode="Plan", planned=spec_of(release(conf=reference)))
-    bench.look()
+    bench.reconcile()
     entry = entries(bench)["keystone"]
     assert entry["action"] == "Install"
     assert "1 credential(s) are not there yet" in entry["message"]
@@ -277,12 +277,12 @@ def test_a_rotated_secret_is_planned_and_not_shown(bench: Bench) -> None:
     bench.bundle("identity", wanted)
     bench.settle()
     bench.bundle("identity", wanted, mode="Plan")
-    bench.look()
+    bench.reconcile()
     assert "releases" not in plan(bench)
     digests = []
     for word in ("planted-two", "planted-three"):
         put(word)
-        bench.look()
+        bench.reconcile()
         digests.append(plan(bench)["digest"])
         assert entries(bench)["keystone"]["restarts"] == ["Deployment/keystone-api"]
     assert digests[0] != digests[1]
@@ -297,14 +297,14 @@ def test_a_release_that_was_rolled_back_by_name_stays_there(running: Bench) -> N
     running.settle()
     assert running.release("identity", "keystone")["reason"] == "RolledBack"
     running.bundle("identity", release(conf="b"), mode="Plan")
-    running.look()
+    running.reconcile()
     assert "releases" not in plan(running)
 
 
 def test_a_suspended_release_has_no_plan(running: Bench) -> None:
     planned = spec_of({**release(conf="b"), "suspend": True})
     running.bundle("identity", release(conf="a"), mode="Plan", planned=planned)
-    running.look()
+    running.reconcile()
     assert "releases" not in plan(running)
 
 
@@ -313,7 +313,7 @@ def test_a_suspended_release_has_no_plan(running: Bench) -> None:
 
 def test_an_edit_of_the_bundle_itself_is_planned_and_held_back(running: Bench) -> None:
     running.bundle("identity", release(conf="b"), mode="Plan")
-    running.look()
+    running.reconcile()
     assert running.release("identity", "keystone")["reason"] == "PlanPending"
     assert entries(running)["keystone"]["action"] == "Upgrade"
     assert running.helm.calls == [("Install", "keystone")]
@@ -341,7 +341,7 @@ def test_a_release_that_was_cut_off_is_freed_and_finished(running: Bench) -> Non
 
 def test_a_removal_is_held_back_too(running: Bench) -> None:
     running.bundle("identity", mode="Plan")
-    running.look()
+    running.reconcile()
     assert entries(running)["keystone"]["action"] == "Uninstall"
     assert running.helm.calls == [("Install", "keystone")]
 
@@ -354,7 +354,7 @@ def test_a_bundle_with_mode_plan_that_is_removed_takes_its_releases_along(runnin
 
 def test_back_to_apply_the_plan_goes_from_the_status(running: Bench) -> None:
     running.bundle("identity", release(conf="b"), mode="Plan")
-    running.look()
+    running.reconcile()
     running.bundle("identity", release(conf="b"))
     running.settle()
     assert "plan" not in running.status("identity")
@@ -389,7 +389,7 @@ def test_a_large_release_is_installed_and_warned_of_also_after_a_restart(bench: 
         assert ready["status"] == "True"
         assert "of what a Secret holds" in ready["message"]
         bench.restart()
-        bench.look()
+        bench.reconcile()
     assert bench.release("identity", "keystone")["bytes"] > 700_000
     assert any(text.startswith("ReleaseLarge") for _, text in bench.events.emitted)
 
@@ -397,5 +397,5 @@ def test_a_large_release_is_installed_and_warned_of_also_after_a_restart(bench: 
 def test_a_plan_of_a_release_that_is_too_large_is_a_problem(running: Bench) -> None:
     planned = spec_of(release(large=NOISE))
     running.bundle("identity", release(conf="a"), mode="Plan", planned=planned)
-    running.look()
+    running.reconcile()
     assert "a Secret holds at most" in entries(running)["keystone"]["problem"]

@@ -102,7 +102,7 @@ def test_the_way_out_is_taken_at_once(bench: Bench, annotation: str) -> None:
 
 def test_the_way_out_ends_a_hook_that_hangs(bench: Bench) -> None:
     bench.kube.delete(HELMBUNDLE, "images", NAMESPACE)
-    bench.look()
+    bench.reconcile()
     bench.wait(lambda: bench.hook_runs(CLEAN.name), "the hook runs")
     bench.annotate("images", {SKIP_HOOKS_ANNOTATION: "true"})
     bench.until(lambda: is_gone(bench), "the bundle is gone")
@@ -144,12 +144,12 @@ def test_a_secret_that_nobody_marked_as_ours_stays_out_of_the_error(gone: str) -
         bench.kube.delete(HELMBUNDLE, "images", NAMESPACE)
     else:
         bench.bundle("images", "other")
-    bench.look()
+    bench.reconcile()
     bench.wait(lambda: bench.hook_runs(CLEAN.name), "the hook runs")
     bench.pod(CLEAN.name, CRASHED)
     bench.kube.logs[NAMESPACE, "glance-clean-x7k2p", "main"] = "denied for planted-secret-word\n"
     bench.clock.advance(5)
-    bench.look()
+    bench.reconcile()
     assert '"denied for [redacted]"' in bench.release("images", "glance")["message"]
     bench.helm.finish(CLEAN.name, "Failed")
     bench.until(lambda: bench.release("images", "glance").get("lastAttempt", {}).get("error"), "it fails")
@@ -183,7 +183,7 @@ def test_a_secret_that_is_a_word_of_a_name_hides_no_name(bench: Bench, word: str
 def failing(bench: Bench, said: str) -> str:
     """The error of a deletion whose hook has said that, and failed."""
     bench.bundle("images", "other")
-    bench.look()
+    bench.reconcile()
     bench.wait(lambda: bench.hook_runs(CLEAN.name), "the hook runs")
     bench.pod(CLEAN.name, CRASHED)
     bench.kube.logs[NAMESPACE, "glance-clean-x7k2p", "main"] = said
@@ -234,7 +234,7 @@ def test_nothing_is_left_of_a_hook_that_failed_once_hooks_are_skipped(bench: Ben
 def test_nothing_is_left_of_a_hook_of_the_deletion_once_its_release_is_put_back(bench: Bench) -> None:
     bench.helm.hooks_of["glance"] = [ONCE]
     bench.bundle("images")
-    bench.look()
+    bench.reconcile()
     bench.wait(lambda: bench.hook_runs(ONCE.name), "the hook runs")
     bench.bundle("images", "glance")
     bench.settle()
@@ -260,10 +260,10 @@ def test_a_removal_that_makes_room_is_ended_when_nobody_wants_the_release_any_mo
     bench.helm.mark_uninstalling("glance", NAMESPACE, 2)
     held = threading.Event()
     bench.helm.on_uninstall = held.wait
-    bench.look()
+    bench.reconcile()
     bench.wait(lambda: ("Uninstall", "glance") in bench.helm.calls, "it begins")
     bench.bundle("images", "other", volumes="Delete")
-    bench.look()
+    bench.reconcile()
     held.set()
     bench.settle()
     assert bench.helm.status("glance") == ""
@@ -277,9 +277,9 @@ def test_secrets_are_listed_once_a_look_however_many_releases_go() -> None:
     bench.settle()
     bench.helm.hooks_of["web0"] = [CLEAN]
     bench.kube.delete(HELMBUNDLE, "pages", NAMESPACE)
-    bench.look()
+    bench.reconcile()
     bench.kube.forget_requests()
-    bench.look()
+    bench.reconcile()
     lists = [one for one in bench.kube.requests if (one.verb, one.kind) == ("list", "Secret")]
     assert len(lists) <= 1
     bench.helm.finish(CLEAN.name)

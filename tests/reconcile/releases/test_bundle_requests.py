@@ -58,7 +58,7 @@ def test_a_request_for_one_release_does_not_concern_the_others(bench: Bench) -> 
 def test_a_forced_upgrade_is_made_once_even_if_its_news_is_lost_in_a_kill(bench: Bench) -> None:
     deployed(bench, 1)
     bench.annotate("compute", {FORCE_ANNOTATION: "now"})
-    bench.look()
+    bench.reconcile()
     bench.wait(lambda: not bench.slots.busy(), "it is upgraded")
     bench.restart()  # before the status was told
     bench.settle()

@@ -25,7 +25,7 @@ def test_one_slot_is_enough_where_a_hook_waits_for_the_next_release() -> None:
     bench = Bench(size=1)
     bench.helm.hooks_of["keystone"] = [Hook("keystone-db-sync")]
     bench.bundle("identity", "keystone", "mariadb")
-    bench.look()
+    bench.reconcile()
     bench.wait(lambda: bench.hook_runs("keystone-db-sync"), "the hook runs")
     bench.until(lambda: bench.release("identity", "mariadb").get("state") == "Deployed", "mariadb is there")
     assert bench.release("identity", "keystone")["state"] == "Installing"
@@ -38,7 +38,7 @@ def test_one_slot_is_enough_where_a_hook_that_is_a_pod_waits_for_the_next_releas
     bench = Bench(size=1)
     bench.helm.hooks_of["keystone"] = [Hook("keystone-check", kind="Pod")]
     bench.bundle("identity", "keystone", "mariadb")
-    bench.look()
+    bench.reconcile()
     bench.wait(lambda: bench.kube.get(POD, "keystone-check", NAMESPACE), "the pod is there")
     bench.clock.advance(LASTS_AFTER)
     bench.until(lambda: bench.release("identity", "mariadb").get("state") == "Deployed", "mariadb is there")
@@ -82,12 +82,12 @@ def test_a_place_given_back_has_those_looked_at_that_were_refused() -> None:
     bench.helm.hooks_of["keystone"] = [Hook("keystone-db-sync")]
     bench.bundle("a", "keystone")
     bench.bundle("b", "mariadb")
-    bench.look("a")
-    bench.look("b")
+    bench.reconcile("a")
+    bench.reconcile("b")
     assert bench.release("b", "mariadb")["reason"] == "WaitingForSlot"
     bench.wait(lambda: bench.hook_runs("keystone-db-sync"), "the hook runs")
     bench.asked.clear()
-    bench.look("a")
+    bench.reconcile("a")
     assert (NAMESPACE, "b") in bench.asked
     bench.helm.finish("keystone-db-sync")
     bench.settle()
@@ -100,7 +100,7 @@ def test_what_is_suspended_ends_what_it_does_and_takes_no_edit_until_it_is_resum
     nova: dict[str, object] = {"name": "nova", "values": {"a": 1}}
     bench.helm.hooks_of["nova"] = [Hook("nova-db-sync")]
     bench.bundle("compute", nova)
-    bench.look()
+    bench.reconcile()
     bench.wait(lambda: bench.hook_runs("nova-db-sync"), "the hook runs")
     edited = {**nova, "values": {"a": 2}}
     if how == "release":
@@ -110,8 +110,8 @@ def test_what_is_suspended_ends_what_it_does_and_takes_no_edit_until_it_is_resum
     else:
         bench.bundle("compute", edited)
         bench.annotate("compute", {SUSPEND_ANNOTATION: "true"})
-    bench.look()
-    bench.look()
+    bench.reconcile()
+    bench.reconcile()
     [running] = bench.slots.busy().values()
     assert not running.cancellation.cancelled
     bench.helm.finish("nova-db-sync")
@@ -133,11 +133,11 @@ def test_what_is_suspended_ends_what_it_does_and_takes_no_edit_until_it_is_resum
 def test_a_bundle_that_cannot_be_read_says_whether_it_is_paused(bench: Bench, mode: str) -> None:
     bench.bundle("compute", {"name": "nova", "timeout": "soon"}, mode=mode)
     assert bench.condition("compute", "Paused")["status"] == "Unknown"
-    bench.look()
+    bench.reconcile()
     assert bench.condition("compute", "Ready")["reason"] == "SpecInvalid"
     assert bench.condition("compute", "Paused")["status"] == ("True" if mode == "Paused" else "False")
     bench.kube.forget_requests()
-    bench.look()
+    bench.reconcile()
     assert bench.kube.writes == []
 
 
@@ -146,7 +146,7 @@ def test_a_forced_upgrade_ends_one_that_hangs(bench: Bench) -> None:
     bench.settle()
     bench.helm.hooks_of["nova"] = [Hook("nova-db-sync")]
     bench.annotate("compute", {FORCE_ANNOTATION: "one"})
-    bench.look()
+    bench.reconcile()
     bench.wait(lambda: bench.hook_runs("nova-db-sync"), "the hook runs")
     bench.helm.hooks_of["nova"] = []
     bench.annotate("compute", {FORCE_ANNOTATION: "two"})
@@ -159,7 +159,7 @@ def test_a_rollback_asked_for_ends_an_upgrade_that_hangs(bench: Bench) -> None:
     bench.settle()
     bench.helm.hooks_of["nova"] = [Hook("nova-db-sync", events="post-upgrade")]
     bench.bundle("compute", {"name": "nova", "values": {"a": 2}})
-    bench.look()
+    bench.reconcile()
     bench.wait(lambda: bench.hook_runs("nova-db-sync"), "the hook runs")
     bench.annotate("compute", {f"{ROLLBACK_RELEASE_PREFIX}/nova": "1"})
     bench.settle()
@@ -182,18 +182,18 @@ class TestToldToStop:
     def test_says_nothing_of_an_edit_that_it_does_not_take_up(self, stopped: Bench) -> None:
         before = stopped.status("pages")
         stopped.bundle("pages", {"name": "web", "values": {"a": 2}})
-        stopped.look()
+        stopped.reconcile()
         assert stopped.status("pages") == before
         assert stopped.helm.calls == []
 
     def test_says_nothing_of_a_bundle_that_nothing_was_said_of(self, stopped: Bench) -> None:
         stopped.bundle("new", "mariadb")
-        stopped.look()
+        stopped.reconcile()
         assert "releases" not in stopped.status("new")
 
     def test_leaves_the_edit_to_the_next_run(self, stopped: Bench) -> None:
         stopped.bundle("pages", {"name": "web", "values": {"a": 2}}, "more")
-        stopped.look()
+        stopped.reconcile()
         stopped.restart()
         stopped.settle()
         assert stopped.helm.calls == [("Upgrade", "web"), ("Install", "more")]
@@ -203,13 +203,13 @@ class TestToldToStop:
         bench = Bench()
         bench.helm.hooks_of["db"] = [Hook("db-sync")]
         bench.bundle("pages", "db", {"name": "web", "dependsOn": ["db"]})
-        bench.look()
+        bench.reconcile()
         bench.wait(lambda: bench.hook_runs("db-sync"), "the hook runs")
         waits = bench.release("pages", "web")
         bench.slots.close()
         bench.helm.finish("db-sync")
         bench.wait(lambda: not bench.slots.under_way(), "it has ended")
-        bench.look()
+        bench.reconcile()
         assert bench.release("pages", "db")["state"] == "Deployed"
         assert bench.release("pages", "web") == waits
         assert bench.condition("pages", "Ready")["status"] == "False"

@@ -68,7 +68,7 @@ class World:
             records=cast(ReleaseRecords, self.releases),
             watch=self.watch,
             clock=self.clock,
-            look_again=self.due.append,
+            reconcile_after=self.due.append,
             changed_bundle=self.changed.append,
             pace=pace,
             measures=self.measures,

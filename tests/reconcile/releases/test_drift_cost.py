@@ -55,7 +55,7 @@ class Region:
             records=cast(ReleaseRecords, self.records),
             watch=self.watch,
             clock=self.clock,
-            look_again=lambda after: None,
+            reconcile_after=lambda after: None,
             changed_bundle=lambda bundle: None,
             pace=DriftRates(qps=20, resync=3600, settle=10),
         )

@@ -153,7 +153,7 @@ def test_a_plan_tells_the_way_out(bench: Bench) -> None:
         "releases": [{"chart": {"name": "mariadb", "path": "mariadb"}, **mariadb(size="50Gi")}],
     }
     bench.bundle("database", mariadb(), mode="Plan", planned=planned)
-    bench.look()
+    bench.reconcile()
     [entry] = bench.status("database")["plan"]["releases"]
     assert "claim mysql-data: size 20Gi → 50Gi" in entry["problem"]
     assert WAY_OUT in entry["problem"]

@@ -64,7 +64,7 @@ class World:
         )
         self.running = RunningAction(request, self.clock.now(), CancellationToken())
 
-    def look(self, after: float = 0.0) -> Any:
+    def reconcile(self, after: float = 0.0) -> Any:
         self.clock.advance(after)
         return self.hooks.observe(KEY, self.running)
 
@@ -97,7 +97,7 @@ def test_jobs_and_pods_are_told_in_the_order_in_which_helm_runs_them() -> None:
 
 def test_an_action_that_is_soon_over_is_not_looked_into(world: World) -> None:
     world.kube.forget_requests()
-    seen = world.look(1.0)
+    seen = world.reconcile(1.0)
     assert (seen.waiting, seen.again_after) == (False, LASTS_AFTER - 1.0)
     assert world.records.reads == 0
     assert world.kube.requests == []
@@ -106,7 +106,7 @@ def test_an_action_that_is_soon_over_is_not_looked_into(world: World) -> None:
 def test_one_that_waits_for_a_pod_gives_its_place_to_others_and_says_what_for(world: World) -> None:
     waiting = {"reason": "ImagePullBackOff", "message": "no such image, hush-hush"}
     world.pod("first", phase="Pending", containerStatuses=[{"name": "main", "state": {"waiting": waiting}}])
-    seen = world.look(LASTS_AFTER)
+    seen = world.reconcile(LASTS_AFTER)
     assert seen.waiting
     assert seen.again_after == PODS_EVERY
     assert [(one.name, one.phase) for one in seen.hooks] == [
@@ -119,23 +119,23 @@ def test_one_that_waits_for_a_pod_gives_its_place_to_others_and_says_what_for(wo
 
 def test_one_that_has_ended_is_not_waited_for_and_the_next_one_is(world: World) -> None:
     world.pod("first", phase="Running")
-    assert world.look(LASTS_AFTER).waiting
+    assert world.reconcile(LASTS_AFTER).waiting
     world.pod("first", phase="Succeeded")
-    seen = world.look(PODS_EVERY)
+    seen = world.reconcile(PODS_EVERY)
     assert not seen.waiting
     assert seen.again_after == PODS_EVERY
     world.pod("check", phase="Running")
-    seen = world.look(PODS_EVERY)
+    seen = world.reconcile(PODS_EVERY)
     assert seen.waiting
     assert [one.phase for one in seen.hooks] == [HookPhase.SUCCEEDED, HookPhase.RUNNING]
 
 
 def test_pods_are_read_every_few_seconds_however_often_the_bundle_is_looked_at(world: World) -> None:
     world.pod("first", phase="Running")
-    world.look(LASTS_AFTER)
+    world.reconcile(LASTS_AFTER)
     world.kube.forget_requests()
     for _ in range(20):
-        world.look(0.1)
+        world.reconcile(0.1)
     assert [one for one in world.kube.requests if one.kind == "Pod"] == []
     assert world.records.reads == 1
 
@@ -144,15 +144,15 @@ def test_a_pod_of_an_earlier_action_is_not_this_ones(world: World) -> None:
     world.pod("first", phase="Running")
     world.clock.advance(3600)
     world.begin()
-    assert not world.look(LASTS_AFTER).waiting
+    assert not world.reconcile(LASTS_AFTER).waiting
 
 
 def test_a_record_that_is_not_written_yet_is_asked_for_again(world: World) -> None:
     world.records.written = False
-    assert world.look(LASTS_AFTER).again_after == PODS_EVERY
+    assert world.reconcile(LASTS_AFTER).again_after == PODS_EVERY
     world.records.written = True
     world.pod("first", phase="Running")
-    assert world.look(PODS_EVERY).waiting
+    assert world.reconcile(PODS_EVERY).waiting
 
 
 def test_why_a_pod_failed_is_told_without_secrets(world: World) -> None:

@@ -92,7 +92,7 @@ def hooked(**spec: Any) -> Bench:
     bench = Bench()
     bench.helm.hooks_of["web"] = [Hook("db-sync")]
     bench.bundle("pages", {"name": "web", **spec})
-    bench.look()
+    bench.reconcile()
     bench.wait(lambda: bench.hook_runs("db-sync"), "the hook runs")
     return bench
 
@@ -223,7 +223,7 @@ def test_a_request_stays_lost_while_secrets_cannot_be_read_that_its_cause_may_qu
     bench.bundle("pages", "web", "db")
     bench.settle()
     bench.bundle("pages", "db")
-    bench.look()
+    bench.reconcile()
     bench.wait(lambda: bench.hook_runs("bye"), "the hook runs")
     away_for(bench.kube, SECRET)
     bench.helm.finish("bye", "Lost")

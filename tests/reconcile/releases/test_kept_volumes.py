@@ -18,12 +18,12 @@ from tests.reconcile.bundles import NAMESPACE, Bench
 DATA = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "web-data"}, "spec": {}}
 
 
-def wish(bench: Bench, *, claim: bool, **spec: Any) -> None:
+def set_release(bench: Bench, *, claim: bool, **spec: Any) -> None:
     bench.helm.objects_of["web"] = [DATA] if claim else []
     bench.bundle("pages", {"name": "web", "values": {"claim": claim}}, **spec)
     bench.settle()
     bench.clock.advance(60)
-    bench.look()
+    bench.reconcile()
 
 
 def claim(bench: Bench) -> dict[str, Any]:
@@ -37,7 +37,7 @@ def label(bench: Bench) -> str | None:
     return found
 
 
-def told(bench: Bench) -> list[str]:
+def reported(bench: Bench) -> list[str]:
     [entry] = bench.status("pages")["releases"]
     return list(entry.get("kept") or [])
 
@@ -45,14 +45,14 @@ def told(bench: Bench) -> list[str]:
 @pytest.fixture
 def bench() -> Bench:
     made = Bench()
-    wish(made, claim=True)
+    set_release(made, claim=True)
     return made
 
 
 def test_a_claim_that_is_dropped_is_kept_and_told(bench: Bench) -> None:
-    wish(bench, claim=False)
+    set_release(bench, claim=False)
     assert is_kept(claim(bench)["metadata"])
-    assert (label(bench), told(bench)) == ("web", ["web-data"])
+    assert (label(bench), reported(bench)) == ("web", ["web-data"])
     said = [text for _, text in bench.events.emitted if "keeps" in text]
     assert said == [
         "UpgradeSucceeded: Upgrade of release web succeeded: keeps PersistentVolumeClaim/web-data"
@@ -60,20 +60,20 @@ def test_a_claim_that_is_dropped_is_kept_and_told(bench: Bench) -> None:
 
 
 def test_a_later_change_says_nothing_of_it_again(bench: Bench) -> None:
-    wish(bench, claim=False)
+    set_release(bench, claim=False)
     bench.events.emitted.clear()
     bench.bundle("pages", {"name": "web", "values": {"more": 1}})
     bench.settle()
     assert [text for _, text in bench.events.emitted if "keeps" in text] == []
-    assert told(bench) == ["web-data"]
+    assert reported(bench) == ["web-data"]
 
 
 def test_a_claim_that_comes_back_is_the_releases_again(bench: Bench) -> None:
     uid = claim(bench)["metadata"]["uid"]
-    wish(bench, claim=False)
-    wish(bench, claim=True)
+    set_release(bench, claim=False)
+    set_release(bench, claim=True)
     assert claim(bench)["metadata"]["uid"] == uid
-    assert (label(bench), told(bench)) == (None, [])
+    assert (label(bench), reported(bench)) == (None, [])
 
 
 def test_it_is_marked_before_helm_is_called_or_helm_is_not_called(bench: Bench) -> None:
@@ -85,7 +85,7 @@ def test_it_is_marked_before_helm_is_called_or_helm_is_not_called(bench: Bench) 
     calls = list(bench.helm.calls)
     bench.helm.objects_of["web"] = []
     bench.bundle("pages", {"name": "web", "values": {"claim": False}})
-    bench.look()
+    bench.reconcile()
     bench.settle()
     assert bench.helm.calls == calls
     assert claim(bench)
@@ -99,17 +99,17 @@ def test_what_counts_is_what_helm_renders_on_the_server(bench: Bench) -> None:
         return render(request, server=server) if server else RenderedRelease((DATA,), ())
 
     bench.helm.render = without_lookups  # type: ignore[method-assign]
-    wish(bench, claim=False)
+    set_release(bench, claim=False)
     assert label(bench) == "web"
 
 
 def test_with_volumes_delete_it_goes(bench: Bench) -> None:
-    wish(bench, claim=False, volumes="Delete")
+    set_release(bench, claim=False, volumes="Delete")
     assert bench.kube.get(PVC, "web-data", NAMESPACE) is None
 
 
 def test_what_was_kept_is_not_deleted_with_the_release(bench: Bench) -> None:
-    wish(bench, claim=False)
+    set_release(bench, claim=False)
     bench.bundle("pages", volumes="Delete")
     bench.settle()
     assert (bench.helm.status("web"), label(bench)) == ("", "web")
@@ -130,37 +130,36 @@ def test_keys_that_a_chart_keeps_stay_while_any_claim_is_kept(bench: Bench, kept
 
 
 def test_a_claim_that_somebody_has_deleted_is_not_told_as_kept(bench: Bench) -> None:
-    wish(bench, claim=False)
+    set_release(bench, claim=False)
     bench.kube.delete(PVC, "web-data", NAMESPACE)
     bench.clock.advance(60)
-    bench.look()
-    assert told(bench) == []
+    bench.reconcile()
+    assert reported(bench) == []
 
 
 def test_a_mark_on_a_claim_in_use_is_taken_off(bench: Bench) -> None:
     """Left by a container that was killed, before the wish was taken back."""
     bench.kube.merge_patch(PVC, "web-data", NAMESPACE, {"metadata": {"labels": {KEPT_LABEL: "web"}}})
     bench.clock.advance(60)
-    bench.look()
-    assert (label(bench), told(bench)) == (None, [])
+    bench.reconcile()
+    assert (label(bench), reported(bench)) == (None, [])
 
 
-def test_a_claim_that_another_release_has_taken_over_is_left_without_being_called_unused(
-    bench: Bench,
-) -> None:
+def test_a_claim_that_another_release_has_taken_over_is_left_as_it_is(bench: Bench) -> None:
     notes = {"meta.helm.sh/release-name": "other", "meta.helm.sh/release-namespace": NAMESPACE}
     bench.kube.merge_patch(PVC, "web-data", NAMESPACE, {"metadata": {"annotations": notes}})
-    wish(bench, claim=False)
-    assert is_kept(claim(bench)["metadata"])
-    assert (label(bench), told(bench)) == (None, [])
+    before = claim(bench)
+    set_release(bench, claim=False)
+    assert claim(bench) == before
+    assert reported(bench) == []
 
 
 def test_looks_that_change_nothing_write_nothing(bench: Bench) -> None:
-    wish(bench, claim=False)
+    set_release(bench, claim=False)
     bench.kube.forget_requests()
     for _ in range(3):
         bench.clock.advance(60)
-        bench.look()
+        bench.reconcile()
     assert bench.kube.writes == []
 
 
@@ -183,5 +182,5 @@ def test_a_claim_on_its_way_out_is_not_called_kept(bench: Bench) -> None:
     used = {"metadata": {"finalizers": ["kubernetes.io/pvc-protection"]}}
     bench.kube.merge_patch(PVC, "web-data", NAMESPACE, used)
     bench.kube.delete(PVC, "web-data", NAMESPACE)
-    wish(bench, claim=False)
-    assert told(bench) == []
+    set_release(bench, claim=False)
+    assert reported(bench) == []

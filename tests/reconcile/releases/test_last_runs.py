@@ -28,9 +28,11 @@ def there(kube: FakeKube, obj: dict[str, Any], namespace: str = SPACE) -> None:
     kube.create({**obj, "metadata": {**obj["metadata"], "namespace": namespace}})
 
 
-def made_way(kube: FakeKube, one: dict[str, Any], action: str, **more: Any) -> tuple[str, ...]:
+def made_way(
+    kube: FakeKube, one: dict[str, Any], action: str, release: str = "web", **more: Any
+) -> tuple[str, ...]:
     options = {"cancellation": CancellationToken(), "timeout": 1.0, "pause": lambda seconds: None, **more}
-    return delete_last_runs(kube, [one], action, SPACE, **options)
+    return delete_last_runs(kube, [one], action, release, SPACE, **options)
 
 
 @pytest.mark.parametrize(
@@ -79,13 +81,14 @@ def test_a_hook_in_another_namespace_is_found_there() -> None:
 
 @pytest.mark.parametrize("place", ["labels", "annotations"])
 def test_what_another_release_has_left_under_that_name_is_left_alone(place: str) -> None:
-    mark = {"labels": "app.kubernetes.io/instance", "annotations": "meta.helm.sh/release-name"}[place]
+    helms = {"meta.helm.sh/release-name": "one", "meta.helm.sh/release-namespace": SPACE}
     kube, theirs, ours = FakeKube(), hook(), hook()
-    theirs["metadata"].setdefault(place, {})[mark] = "one"
-    ours["metadata"].setdefault(place, {})[mark] = "two"
+    marks = {"app.kubernetes.io/instance": "one"} if place == "labels" else helms
+    theirs["metadata"].setdefault(place, {}).update(marks)
+    ours["metadata"].setdefault("labels", {})["app.kubernetes.io/instance"] = "two"
     there(kube, theirs)
-    assert made_way(kube, ours, "Uninstall") == ()
-    assert made_way(kube, theirs, "Uninstall") == ("Job/clean",)
+    assert made_way(kube, ours, "Uninstall", release="two") == ()
+    assert made_way(kube, theirs, "Uninstall", release="one") == ("Job/clean",)
 
 
 def ending(kube: FakeKube) -> None:

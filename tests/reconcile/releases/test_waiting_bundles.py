@@ -39,11 +39,11 @@ def test_an_ended_action_has_only_its_own_bundle_and_those_that_wait_for_it_look
     bench.bundle("identity", "keystone")
     bench.bundle("image", {"name": "glance", "dependsOn": ["keystone"]})
     bench.bundle("web", "horizon")
-    bench.look("web")
+    bench.reconcile("web")
     bench.wait(bench._is_idle, "horizon is installed")
-    bench.look("web", "image")
+    bench.reconcile("web", "image")
     bench.asked.clear()
-    bench.look("identity")
+    bench.reconcile("identity")
     bench.wait(bench._is_idle, "keystone is installed")
     assert bench.asked == {KEYSTONE, GLANCE}
 
@@ -53,12 +53,12 @@ def test_one_slot_and_many_bundles_end_with_all_deployed_each_told_in_its_turn()
     names = [f"bundle{number}" for number in range(12)]
     for name in names:
         bench.bundle(name, f"{name}-release")
-    bench.look()
+    bench.reconcile()
     looks = 0
     while not all(bench.release(name, f"{name}-release").get("state") == "Deployed" for name in names):
         bench.wait(lambda: bench.asked, "somebody is told")
         asked = bench.take_asked()
         for _, name in asked:
             looks += 1
-            bench.look(name)
+            bench.reconcile(name)
     assert looks <= 5 * len(names)

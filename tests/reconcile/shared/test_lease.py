@@ -8,10 +8,12 @@ from typing import Any
 import pytest
 
 from controller.errors import ApiUnavailable
-from controller.ports.kubernetes import LEASE, KubeObject
-from controller.reconcile.shared.lease import DURATION, GIVE_UP_AFTER, WriterLease
+from controller.ports.kubernetes import LEASE, NAMESPACE, KubeObject
+from controller.reconcile.shared.lease import LeaseTimes, WriterLease
 from tests.fakes.kube import FakeKube, Request
 from tests.fakes.world import FakeClock
+
+TIMES = LeaseTimes()
 
 
 @pytest.fixture
@@ -26,6 +28,25 @@ def kube(clock: FakeClock) -> FakeKube:
 
 def lease_of(kube: FakeKube, clock: FakeClock, pod: str) -> WriterLease:
     return WriterLease(kube, clock, name="osctl-core", namespace="openstack", holder=pod)
+
+
+def test_a_longer_lease_is_renewed_and_given_up_later(kube: FakeKube, clock: FakeClock) -> None:
+    times = LeaseTimes(60)
+    lease = WriterLease(kube, clock, name="osctl-core", namespace="openstack", holder="pod-a", times=times)
+    assert lease.try_take()
+    [stored] = kube.objects("Lease")
+    assert stored["spec"]["leaseDurationSeconds"] == 60
+    clock.advance(39)
+    assert not lease.lost()
+    clock.advance(2)
+    assert lease.lost()
+    # Another pod goes by what the Lease says, whatever its own setting is.
+    other = lease_of(kube, clock, "pod-b")
+    assert not other.try_take()
+    clock.advance(60)
+    assert not other.try_take()
+    clock.advance(2)
+    assert other.try_take()
 
 
 def test_the_first_pod_takes_the_lease(kube: FakeKube, clock: FakeClock) -> None:
@@ -55,7 +76,7 @@ def test_a_dead_pods_lease_is_taken_over_after_its_duration(kube: FakeKube, cloc
     second = lease_of(kube, clock, "pod-b")
     assert lease_of(kube, clock, "pod-a").try_take()
     assert not second.try_take()
-    clock.advance(DURATION - 1)
+    clock.advance(TIMES.duration - 1)
     assert not second.try_take()
     clock.advance(2)
     assert second.try_take()
@@ -80,13 +101,13 @@ def test_a_holder_that_cannot_renew_gives_up_before_others_may_take_over(
         raise ApiUnavailable("the API server is away")
 
     kube.before_write = down
-    clock.advance(GIVE_UP_AFTER - 1)
+    clock.advance(TIMES.give_up_after - 1)
     assert not lease.try_take()
     assert not lease.lost()
     clock.advance(2)
     assert not lease.try_take()
     assert lease.lost()
-    assert GIVE_UP_AFTER < DURATION
+    assert TIMES.give_up_after < TIMES.duration
 
 
 def test_a_lease_from_before_our_last_renewal_is_lost_at_once(kube: FakeKube, clock: FakeClock) -> None:
@@ -141,6 +162,55 @@ def test_a_renewal_whose_answer_was_lost_is_known_for_ours(kube: FakeKube, clock
     assert not lease.lost()
 
 
+def test_a_holder_that_reads_another_holder_stops_at_once(kube: FakeKube, clock: FakeClock) -> None:
+    lease = lease_of(kube, clock, "pod-a")
+    assert lease.try_take()
+    stored = kube.get(LEASE, "osctl-core", "openstack")
+    assert stored is not None
+    kube.replace({**stored, "spec": {**stored["spec"], "holderIdentity": "pod-b"}})
+    assert not lease.try_take()
+    assert lease.lost()
+
+
+def test_a_holder_that_finds_its_lease_given_back_stops_at_once(kube: FakeKube, clock: FakeClock) -> None:
+    """Another has had it since."""
+    lease = lease_of(kube, clock, "pod-a")
+    assert lease.try_take()
+    stored = kube.get(LEASE, "osctl-core", "openstack")
+    assert stored is not None
+    kube.replace({**stored, "spec": {**stored["spec"], "holderIdentity": ""}})
+    assert not lease.try_take()
+    assert lease.lost()
+
+
+def test_a_holder_that_finds_no_lease_stops_at_once_and_for_good(kube: FakeKube, clock: FakeClock) -> None:
+    lease = lease_of(kube, clock, "pod-a")
+    kube.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "openstack"}})
+    assert lease.try_take()
+    kube.delete(LEASE, "osctl-core", "openstack")
+    assert not lease.try_take()
+    assert lease.lost()
+    # Taking it again would hide that another may have had it meanwhile.
+    assert not lease.try_take()
+    assert lease.lost()
+    assert kube.get(LEASE, "osctl-core", "openstack") is None
+
+
+def test_in_a_namespace_that_is_being_deleted_the_last_holder_goes_on(
+    kube: FakeKube, clock: FakeClock
+) -> None:
+    held = {"name": "openstack", "finalizers": ["example.com/held"]}
+    kube.create({"apiVersion": "v1", "kind": "Namespace", "metadata": held})
+    lease = lease_of(kube, clock, "pod-a")
+    assert lease.try_take()
+    kube.delete(NAMESPACE, "openstack")
+    kube.delete(LEASE, "osctl-core", "openstack")
+    for _ in range(10):
+        clock.advance(5)
+        assert lease.try_take()
+        assert not lease.lost()
+
+
 def test_of_two_pods_that_try_at_once_one_wins(kube: FakeKube, clock: FakeClock) -> None:
     second = lease_of(kube, clock, "pod-b")
 
@@ -163,7 +233,7 @@ def test_a_lease_that_another_pod_took_over_is_not_released(kube: FakeKube, cloc
     first, second = lease_of(kube, clock, "pod-a"), lease_of(kube, clock, "pod-b")
     assert first.try_take()
     assert not second.try_take()
-    clock.advance(DURATION + 1)
+    clock.advance(TIMES.duration + 1)
     assert second.try_take()
     first.release()
     stored = kube.get(LEASE, "osctl-core", "openstack")

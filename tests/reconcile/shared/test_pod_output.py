@@ -46,7 +46,7 @@ class Reading:
     def tell(self) -> None:
         self.told += 1
 
-    def look(self) -> dict[ComponentKey, WorkloadVerdict]:
+    def observe(self) -> dict[ComponentKey, WorkloadVerdict]:
         added = self.output.added(self.components)
         return {key: component.verdict for key, component in added.items()}
 
@@ -56,46 +56,46 @@ class Reading:
 
 def test_a_few_are_read_at_once_and_all_in_the_end() -> None:
     reading = Reading(READ_AT_ONCE + 2)
-    reading.look()
+    reading.observe()
     reading.read()
-    known = reading.look()
+    known = reading.observe()
     assert sum(bool(one.output) for one in known.values()) == READ_AT_ONCE
     assert sum(one.awaited for one in known.values()) == 2
     reading.read()
-    assert {one.output for one in reading.look().values()} == {f"words of {n}" for n in range(7)}
+    assert {one.output for one in reading.observe().values()} == {f"words of {n}" for n in range(7)}
     assert reading.told == 2
 
 
 def test_nothing_is_read_while_something_is_being_read() -> None:
     reading = Reading(1)
     for _ in range(3):
-        reading.look()
+        reading.observe()
         reading.clock.advance(KEPT)
     assert len(reading.work) == 1
 
 
 def test_what_brings_nothing_new_asks_for_no_look() -> None:
     reading = Reading(1)
-    reading.look()
+    reading.observe()
     reading.read()
     reading.clock.advance(KEPT)
     reading.kube.logs.clear()
-    reading.look()
+    reading.observe()
     reading.read()
     assert reading.told == 1
-    assert reading.look()["nova", "0"].output == "words of 0"
+    assert reading.observe()["nova", "0"].output == "words of 0"
 
 
 def test_a_failure_while_reading_does_not_end_reading_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     reading = Reading(1)
     with monkeypatch.context() as patch:
         patch.setattr(reading.kube, "pod_log", None)
-        reading.look()
+        reading.observe()
         with pytest.raises(TypeError):
             reading.read()
-    reading.look()
+    reading.observe()
     reading.read()
-    assert reading.look()["nova", "0"].output == "words of 0"
+    assert reading.observe()["nova", "0"].output == "words of 0"
 
 
 def test_without_the_right_to_list_events_there_are_no_words(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -107,11 +107,11 @@ def test_without_the_right_to_list_events_there_are_no_words(monkeypatch: pytest
         raise Forbidden("events")
 
     monkeypatch.setattr(reading.kube, "list", forbidden)
-    reading.look()
+    reading.observe()
     reading.clock.advance(LACKING_FOR)
-    reading.look()
+    reading.observe()
     reading.read()
-    verdict = reading.look()["nova", "compute"]
+    verdict = reading.observe()["nova", "compute"]
     assert (verdict.output, verdict.awaited) == ("", False)
 
 
@@ -137,27 +137,27 @@ class Refused(Reading):
             )
 
     def words(self) -> list[str]:
-        return [one.output for one in self.look().values()]
+        return [one.output for one in self.observe().values()]
 
 
 def test_pods_that_are_refused_are_explained_soon_while_they_are_still_on_their_way() -> None:
     refused = Refused(1)
-    refused.look()
+    refused.observe()
     refused.clock.advance(LACKING_FOR - 1)
-    refused.look()
+    refused.observe()
     assert refused.work == []
     refused.clock.advance(1)
-    refused.look()
+    refused.observe()
     refused.read()
     assert refused.words() == ["exceeded quota"]
-    assert refused.look()["nova", "nova-0"].health == Health.PROGRESSING
+    assert refused.observe()["nova", "nova-0"].health == Health.PROGRESSING
 
 
 def test_a_word_of_former_times_explains_nothing() -> None:
     refused = Refused(1)
-    refused.look()
+    refused.observe()
     refused.clock.advance(TEXT_KEPT + 1)
-    refused.look()
+    refused.observe()
     refused.read()
     assert refused.words() == [""]
 
@@ -169,15 +169,15 @@ def test_an_api_server_that_is_away_is_asked_once_a_turn(monkeypatch: pytest.Mon
         asked.append(fields)
         raise ApiUnavailable("503")
 
-    refused.look()
+    refused.observe()
     refused.clock.advance(LACKING_FOR)
     with monkeypatch.context() as patch:
         patch.setattr(refused.kube, "list", away)
         for _ in range(2):
-            refused.look()
+            refused.observe()
             refused.read()
     assert len(set(asked)) == len(asked) == 2
-    refused.look()
+    refused.observe()
     refused.read()
     assert refused.words().count("exceeded quota") == READ_AT_ONCE - 2
 
@@ -189,11 +189,11 @@ def test_a_thread_that_cannot_be_started_does_not_end_reading_for_ever() -> None
         raise RuntimeError("can't start new thread")
 
     reading.output._beside = no_thread
-    reading.look()
+    reading.observe()
     reading.output._beside = reading.work.append
-    reading.look()
+    reading.observe()
     reading.read()
-    assert reading.look()["nova", "0"].output == "words of 0"
+    assert reading.observe()["nova", "0"].output == "words of 0"
 
 
 def test_beside_is_another_thread() -> None:
@@ -241,15 +241,15 @@ class Unready(Reading):
         )
 
     def words(self) -> str:
-        self.look()
+        self.observe()
         self.clock.advance(UNREADY_FOR)
         while self.work:
             self.read()
-            self.look()
-        self.look()
+            self.observe()
+        self.observe()
         while self.work:
             self.read()
-        return self.look()["neutron", "rpc-server"].output
+        return self.observe()["neutron", "rpc-server"].output
 
 
 def test_what_a_container_said_before_it_was_started_again_is_told_and_not_its_new_beginning() -> None:
@@ -282,7 +282,7 @@ def test_events_of_a_pod_that_has_just_begun_to_start_are_not_read(monkeypatch: 
         Health.PROGRESSING, 0, 1, "is not ready yet", probed=("rpc-0", "rpc", unready.made)
     )
     unready.components["neutron", "rpc-server"] = ComponentHealth(verdict, 1)
-    unready.look()
+    unready.observe()
     unready.clock.advance(UNREADY_FOR - 1)
-    assert not unready.look()["neutron", "rpc-server"].awaited
+    assert not unready.observe()["neutron", "rpc-server"].awaited
     assert unready.work == []

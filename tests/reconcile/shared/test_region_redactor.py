@@ -35,7 +35,7 @@ class Secrets:
         body: dict[str, Any] = {"apiVersion": "v1", "kind": "Secret", "metadata": meta}
         self.kube.apply({**body, "stringData": {"password": password}}, manager="test")
 
-    def look(self, *texts: str, names: frozenset[str] = frozenset({"nova"})) -> list[str]:
+    def one_pass(self, *texts: str, names: frozenset[str] = frozenset({"nova"})) -> list[str]:
         self.redactor.learn_from_secrets(names)
         return [self.redactor.redact_output(text) for text in texts]
 
@@ -63,47 +63,47 @@ def secrets() -> Secrets:
 
 
 def test_a_rotated_password_is_known_at_the_next_look(secrets: Secrets) -> None:
-    secrets.look(f"denied for {OLD}")
+    secrets.one_pass(f"denied for {OLD}")
     secrets.clock.advance(1)
     secrets.hold("nova", NEW)
-    assert secrets.look(f"denied for {NEW}") == ["denied for [redacted]"]
+    assert secrets.one_pass(f"denied for {NEW}") == ["denied for [redacted]"]
 
 
 def test_the_former_password_is_looked_for_for_a_day(secrets: Secrets) -> None:
-    secrets.look(f"denied for {OLD}")
+    secrets.one_pass(f"denied for {OLD}")
     secrets.hold("nova", NEW)
-    secrets.look("something new")
+    secrets.one_pass("something new")
     secrets.clock.advance(FORMER_KEPT - 1)
-    assert secrets.look(f"again denied for {OLD}") == ["again denied for [redacted]"]
+    assert secrets.one_pass(f"again denied for {OLD}") == ["again denied for [redacted]"]
     secrets.clock.advance(2)
-    assert secrets.look(f"after a day {OLD} and {NEW}") == [f"after a day {OLD} and [redacted]"]
+    assert secrets.one_pass(f"after a day {OLD} and {NEW}") == [f"after a day {OLD} and [redacted]"]
 
 
 def test_what_no_bundle_refers_to_any_more_stays_secret_too(secrets: Secrets) -> None:
-    secrets.look(f"denied for {OLD}")
-    assert secrets.look(f"denied for {OLD}", names=frozenset()) == ["denied for [redacted]"]
+    secrets.one_pass(f"denied for {OLD}")
+    assert secrets.one_pass(f"denied for {OLD}", names=frozenset()) == ["denied for [redacted]"]
 
 
 def test_what_bundles_begin_to_refer_to_is_looked_for_in_texts_that_stay(secrets: Secrets) -> None:
-    assert secrets.look(f"denied for {OLD}", names=frozenset()) == [f"denied for {OLD}"]
-    assert secrets.look(f"denied for {OLD}") == ["denied for [redacted]"]
+    assert secrets.one_pass(f"denied for {OLD}", names=frozenset()) == [f"denied for {OLD}"]
+    assert secrets.one_pass(f"denied for {OLD}") == ["denied for [redacted]"]
 
 
 def test_what_was_rotated_before_anything_was_said_is_known(secrets: Secrets) -> None:
     for _ in range(3):
-        secrets.look("")
+        secrets.one_pass("")
     secrets.hold("nova", NEW)
-    assert secrets.look(f"denied for {OLD} and {NEW}") == ["denied for [redacted] and [redacted]"]
+    assert secrets.one_pass(f"denied for {OLD} and {NEW}") == ["denied for [redacted] and [redacted]"]
 
 
 def test_what_is_rotated_while_nothing_is_said_is_learnt(secrets: Secrets) -> None:
-    secrets.look("")
+    secrets.one_pass("")
     for number in range(3):
         secrets.hold("nova", f"password-number-{number}")
         secrets.clock.advance(LEARNT_EVERY)
-        secrets.look("")
+        secrets.one_pass("")
     said = [f"denied for password-number-{number}" for number in range(3)]
-    assert secrets.look(*said) == ["denied for [redacted]"] * 3
+    assert secrets.one_pass(*said) == ["denied for [redacted]"] * 3
 
 
 @pytest.mark.parametrize(
@@ -121,21 +121,21 @@ def test_after_a_restart_no_output_is_told_while_a_former_password_may_be_in_it(
 ) -> None:
     secrets.changed(field, ago, made=made)
     secrets.restart()
-    assert secrets.look("words") == [shown]
+    assert secrets.one_pass("words") == [shown]
     assert secrets.redactor.redact("a word of ours") == "a word of ours"
     secrets.clock.advance(FORMER_KEPT)
-    assert secrets.look("words") == ["words"]
+    assert secrets.one_pass("words") == ["words"]
 
 
 def test_what_was_rotated_under_our_eyes_withholds_nothing(secrets: Secrets) -> None:
-    secrets.look("")
+    secrets.one_pass("")
     secrets.changed("f:data", 0, made=7200)
     secrets.hold("nova", NEW)
-    assert secrets.look("words") == ["words"]
+    assert secrets.one_pass("words") == ["words"]
 
 
 def test_words_of_our_own_that_change_at_each_look_cost_a_list_now_and_then(secrets: Secrets) -> None:
-    secrets.look("")
+    secrets.one_pass("")
     secrets.kube.forget_requests()
     for number in range(60):
         secrets.clock.advance(1)
@@ -145,17 +145,17 @@ def test_words_of_our_own_that_change_at_each_look_cost_a_list_now_and_then(secr
 
 
 def test_texts_that_stay_cost_no_request(secrets: Secrets) -> None:
-    secrets.look("one", "two")
+    secrets.one_pass("one", "two")
     secrets.kube.forget_requests()
-    assert secrets.look("one", "two", "") == ["one", "two", ""]
+    assert secrets.one_pass("one", "two", "") == ["one", "two", ""]
     assert secrets.kube.requests == []
 
 
 def test_new_texts_cost_one_list_a_look_and_no_secret_is_read_again(secrets: Secrets) -> None:
-    secrets.look("one")
+    secrets.one_pass("one")
     secrets.clock.advance(1)
     secrets.kube.forget_requests()
-    secrets.look("two", "three")
+    secrets.one_pass("two", "three")
     assert [request.verb for request in secrets.kube.requests] == ["list"]
 
 
@@ -167,5 +167,5 @@ def test_without_the_secrets_nothing_is_said(secrets: Secrets, monkeypatch: pyte
         patch.setattr(secrets.kube, "list_metadata", away)
         for _ in range(2):
             with pytest.raises(ApiUnavailable):
-                secrets.look(f"denied for {OLD}")
-    assert secrets.look(f"denied for {OLD}") == ["denied for [redacted]"]
+                secrets.one_pass(f"denied for {OLD}")
+    assert secrets.one_pass(f"denied for {OLD}") == ["denied for [redacted]"]

@@ -29,7 +29,7 @@ WRITES: dict[str, Callable[[FakeKube, KubeObject], object]] = {
     "status of a bundle": lambda kube, seen: BundleStatusWriter(kube, FakeClock()).write_invalid(
         seen, SpecInvalid([]), 1
     ),
-    "a bundle is held": lambda kube, seen: BundleStatusWriter(kube, FakeClock()).hold(seen),
+    "a bundle is held": lambda kube, seen: BundleStatusWriter(kube, FakeClock()).ensure_finalizer(seen),
     "a bundle is let go": lambda kube, seen: BundleStatusWriter(kube, FakeClock()).let_go(seen),
 }
 
@@ -79,7 +79,7 @@ def test_the_object_that_was_read_is_written(kube: FakeKube, what: str) -> None:
 
 def test_letting_a_bundle_go_takes_its_finalizer_away(kube: FakeKube) -> None:
     _, seen = made(kube, "bundle")
-    BundleStatusWriter(kube, FakeClock()).hold(seen)
+    BundleStatusWriter(kube, FakeClock()).ensure_finalizer(seen)
     held = kube.get(HELMBUNDLE, "one", "openstack")
     assert held is not None and held["metadata"]["finalizers"] == [FINALIZER]
     BundleStatusWriter(kube, FakeClock()).let_go(held)
@@ -123,7 +123,7 @@ def test_what_health_has_found_of_a_deleted_region_is_not_told_of_the_next() -> 
         health.cluster.region()
 
     kube.before_write = replace
-    health.look()
+    health.reconcile()
     assert "health" not in health.cluster.status()
-    health.look()
+    health.reconcile()
     assert "nova" in health.cluster.status()["health"]

@@ -19,6 +19,7 @@ from controller.errors import (
     HelmCancelled,
     HelmFailed,
     KubeError,
+    ObjectsTaken,
     ReleaseMissing,
     RightMissing,
 )
@@ -44,12 +45,14 @@ _PHASES = {
 @dataclass(frozen=True)
 class FailureCause:
     """Why an action failed, and how far its hooks were. `interrupted`: the way to the API server, or that
-    one itself, is to blame, and not the release. `lacks_right`: the controller may not do what it takes."""
+    one itself, is to blame, and not the release. `lacks_right`: the controller may not do what it takes.
+    `taken`: objects of its names belong to others."""
 
     text: str
     hooks: tuple[HookView, ...] = ()
     interrupted: bool = False
     lacks_right: bool = False
+    taken: bool = False
 
 
 class FailureCauses:
@@ -73,7 +76,7 @@ class FailureCauses:
         except KubeError as error:
             text = f"{request.action} failed; why is not told, as its secrets cannot be read: {error}"
             return FailureCause(text, interrupted=lost)
-        cause = FailureCause(str(failure), interrupted=lost)
+        cause = FailureCause(str(failure), interrupted=lost, taken=isinstance(failure, ObjectsTaken))
         unreadable = self._unreadable(request) if isinstance(failure, ReleaseMissing) else ""
         if unreadable:
             cause = FailureCause(

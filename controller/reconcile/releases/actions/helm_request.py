@@ -1,4 +1,4 @@
-"""What Helm is asked for an install and an upgrade, and the labels by which the revision is told later."""
+"""What Helm is asked for an install and an upgrade, and the labels that identify the revision."""
 
 from __future__ import annotations
 

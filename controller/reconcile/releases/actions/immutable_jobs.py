@@ -6,17 +6,14 @@ no error text of Helm is read, and nothing is deleted that does not belong to th
 
 from __future__ import annotations
 
-import logging
 from typing import Any
 
 from controller.domain.api.names import HELM_FIELD_MANAGER
+from controller.domain.api.object_owner import is_marked
 from controller.errors import ObjectRefused
 from controller.ports.helm import RenderedRelease
 from controller.ports.kubernetes import JOB, Kube
-
-log = logging.getLogger(__name__)
-
-RELEASE_ANNOTATION = "meta.helm.sh/release-name"
+from controller.reconcile.shared.action_log import log_action
 
 
 def replace_immutable_jobs(
@@ -33,24 +30,21 @@ def replace_immutable_jobs(
             continue
         name = str(job["metadata"]["name"])
         live = kube.get(JOB, name, namespace)
-        if live is None or _owner(live) != release or not _refused(kube, job, namespace):
+        if live is None or not is_marked(live["metadata"], release, namespace):
+            continue
+        if not _refused(kube, job, namespace):
             continue
         kube.delete(JOB, name, namespace, uid=str(live["metadata"]["uid"]))
-        log.info(
-            "Job %s cannot be changed and is replaced", name, extra={"release": release, "action": "replace"}
-        )
+        text = f"Job {name}: deleted to be made again, as it cannot be changed"
+        log_action("replace", f"{namespace}/{name}", text, release=release)
         replaced.append(name)
     return tuple(replaced)
 
 
-def _owner(live: dict[str, Any]) -> str:
-    return str((live["metadata"].get("annotations") or {}).get(RELEASE_ANNOTATION) or "")
-
-
 def _refused(kube: Kube, job: dict[str, Any], namespace: str) -> bool:
-    wanted = {**job, "metadata": {**job["metadata"], "namespace": namespace}}
+    desired = {**job, "metadata": {**job["metadata"], "namespace": namespace}}
     try:
-        kube.apply(wanted, manager=HELM_FIELD_MANAGER, dry_run=True)
+        kube.apply(desired, manager=HELM_FIELD_MANAGER, dry_run=True)
     except ObjectRefused as error:
         # The words of apimachinery's ValidateImmutableField; any other refusal is for Helm to report.
         return "field is immutable" in str(error)

@@ -47,10 +47,10 @@ def is_fixed(error: ObjectRefused | Forbidden) -> bool:
     return any(words in str(error) for words in _WORDS)
 
 
-def fixed_problem(live: KubeObject, wanted: KubeObject, namespace: str, error: Exception) -> str:
+def fixed_problem(live: KubeObject, desired: KubeObject, namespace: str, error: Exception) -> str:
     """What cannot be changed in the object, and what an operator can do about it."""
-    kind, name = str(wanted["kind"]), str(wanted["metadata"]["name"])
-    what = "; ".join(fixed_changes(live, wanted))
+    kind, name = str(desired["kind"]), str(desired["metadata"]["name"])
+    what = "; ".join(fixed_changes(live, desired))
     if not what:
         what = cause_of(error) if isinstance(error, ObjectRefused) else "its class lets no claim grow"
     return f"{kind}/{name} cannot be changed: {what}; {way_out(kind, name, namespace)}"

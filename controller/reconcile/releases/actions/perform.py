@@ -1,8 +1,6 @@
-"""Carries out one decided action on one release, and tells how it went. Blocking; runs in a slot."""
+"""Carries out one decided action on one release, and reports how it went. Blocking; runs in a slot."""
 
 from __future__ import annotations
-
-import logging
 
 from controller.domain.releases.actions import Action
 from controller.domain.releases.situation import Attempt
@@ -20,8 +18,7 @@ from controller.reconcile.releases.actions.upgrade import upgrade
 from controller.reconcile.releases.drift.watch import DriftWatch
 from controller.reconcile.releases.hooks.progress import HookProgress
 from controller.reconcile.releases.ports import ReleasePorts
-
-log = logging.getLogger(__name__)
+from controller.reconcile.shared.action_log import log_action
 
 
 class ReleaseActions:
@@ -37,7 +34,7 @@ class ReleaseActions:
         self._causes = FailureCauses(ports, hooks)
 
     def perform(self, request: ActionRequest, cancellation: Cancellation) -> ActionOutcome:
-        """Does it and tells how it went; errors of Kubernetes and Helm end in the outcome."""
+        """Does it and reports how it went; errors of Kubernetes and Helm end in the outcome."""
         clock = self._ports.clock
         started, began = clock.now(), clock.monotonic()
         cause, superseded, done = FailureCause(""), False, ""
@@ -69,6 +66,7 @@ class ReleaseActions:
             unlocks=request.unlocks + (request.action == Action.UNLOCK and not error),
             interrupted=interrupted,
             lacks_right=cause.lacks_right,
+            taken=cause.taken,
         )
         _log_end(request, error, duration, superseded=superseded)
         return ActionOutcome(attempt, started, duration, error, cause.hooks, superseded, done)
@@ -99,12 +97,14 @@ class ReleaseActions:
 
 def _log_end(request: ActionRequest, error: str, duration: float, *, superseded: bool) -> None:
     failed = bool(error) and not superseded
-    extra = {
-        "release": request.release,
-        "action": str(request.action),
-        "duration": round(duration, 3),
-        "reason": f"{request.action}{'Failed' if failed else 'Ended' if superseded else 'Succeeded'}",
-    }
-    ending = f"failed: {error}" if failed else error or "succeeded"
-    level = logging.WARNING if failed else logging.INFO
-    log.log(level, "%s of release %s %s", request.action, request.release, ending, extra=extra)
+    what = f"release {request.release}: {request.action}"
+    log_action(
+        str(request.action).lower(),
+        f"{request.namespace}/{request.release}",
+        what if failed else f"{what} {error or 'succeeded'}",
+        error=error if failed else "",
+        reason=f"{request.action}{'Failed' if failed else 'Ended' if superseded else 'Succeeded'}",
+        release=request.release,
+        bundle=request.bundle,
+        duration=round(duration, 3),
+    )

@@ -1,14 +1,21 @@
-"""What is done before Helm is called: volumes are kept, and what would make Helm fail is out of its way."""
+"""What is done before Helm is called: nothing of others is in its way, volumes are kept, and what would make
+Helm fail is gone."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
+from controller.domain.releases.actions import Action
+from controller.errors import ObjectsTaken
 from controller.ports.helm import Cancellation, HelmRequest, RenderedRelease
+from controller.ports.kubernetes import KubeObject
 from controller.reconcile.releases.action_request import ActionRequest
 from controller.reconcile.releases.actions.immutable_jobs import replace_immutable_jobs
 from controller.reconcile.releases.actions.immutable_objects import refuse_fixed_changes
-from controller.reconcile.releases.actions.volume_keeper import VolumeKeeper
+from controller.reconcile.releases.actions.object_owners import OwnerGuard
+from controller.reconcile.releases.actions.starting_points import StartingPoints, starting_points
+from controller.reconcile.releases.actions.volume_keeper import NOTHING, VolumeKeeper, has_volumes
 from controller.reconcile.releases.hooks.previous_runs import delete_last_runs
 from controller.reconcile.releases.ports import ReleasePorts
 
@@ -16,36 +23,69 @@ from controller.reconcile.releases.ports import ReleasePorts
 MOST_KEPT = 10
 
 
+def before_helm(ports: ReleasePorts, request: ActionRequest) -> StartingPoints:
+    """The revisions that Helm may start from. Raises KubeError."""
+    return starting_points(ports.records, request.release, request.namespace)
+
+
+def what_helm_sends(
+    ports: ReleasePorts, helm_request: HelmRequest, before: StartingPoints
+) -> RenderedRelease:
+    """The release rendered. A chart may ask the cluster whether to make a claim: where there are volumes,
+    what counts is what the API server's answers make of it."""
+    return ports.helm.render(helm_request, server=has_volumes(before, helm_request.namespace))
+
+
 def make_way(
     ports: ReleasePorts,
     request: ActionRequest,
     rendered: RenderedRelease,
+    before: StartingPoints,
     cancellation: Cancellation,
-    helm_request: HelmRequest | None = None,
 ) -> str:
-    """Before an action of Helm's that would fail at objects that cannot be changed, or delete volumes;
-    which it keeps. Raises FieldsFixed (the gate `ImmutableFields`) and KubeError."""
-    refuse_fixed_changes(ports.kube, rendered, request.release, request.namespace)
-    kept = keep_volumes(ports, request, rendered, helm_request)
-    replace_immutable_jobs(ports.kube, rendered, request.release, request.namespace)
+    """Before an action of Helm's that would meet objects of others, fail at objects that cannot be changed,
+    or delete volumes; which it keeps. Raises ObjectsTaken and FieldsFixed (the gates `ObjectOwner` and
+    `ImmutableFields`), HelmFailed and KubeError."""
+    guard = _owner_guard(ports, request)
+    owners = guard.refuse(rendered, str(request.action))
+    volumes = VolumeKeeper(ports.kube, ports.records)
+    if request.action != Action.INSTALL:
+        refuse_fixed_changes(ports.kube, rendered, request.release, request.namespace)
+    if request.volumes == "Retain":
+        volumes.refuse(rendered, request.namespace, str(request.action).lower())
+    guard.take_over(owners)
+    ours = guard.leave_to_others(rendered, before)
+    kept = keeps(volumes.keep(request.release, request.namespace, rendered, request.volumes, ours))
+    if request.action != Action.INSTALL:
+        replace_immutable_jobs(ports.kube, rendered, request.release, request.namespace)
+    # A release whose records are lost may have left runs of its hooks.
     delete_hooks_of_before(ports, request, rendered, cancellation)
     return kept
 
 
-def keep_volumes(
-    ports: ReleasePorts,
-    request: ActionRequest,
-    rendered: RenderedRelease,
-    helm_request: HelmRequest | None,
-) -> str:
-    """Has Helm leave what the release will not have any more; the same in words."""
-    volumes, release, namespace = VolumeKeeper(ports.kube, ports.records), request.release, request.namespace
-    if helm_request is not None and volumes.has_volumes(release, namespace):
-        # A chart may ask the cluster whether to make a claim: what counts is what Helm will send.
+@contextmanager
+def owners_told(ports: ReleasePorts, request: ActionRequest, helm_request: HelmRequest) -> Iterator[None]:
+    """For the time of a call of Helm's, which takes no object without its marks either: what only the API
+    server's render has, or has come this very moment, is told, or taken over for the next try."""
+    try:
+        yield
+    except ObjectsTaken:
+        guard = _owner_guard(ports, request)
         rendered = ports.helm.render(helm_request, server=True)
-    if request.volumes == "Retain":
-        volumes.refuse(rendered, namespace, str(request.action).lower())
-    return keeps(volumes.keep(release, namespace, rendered, request.volumes))
+        guard.take_over(guard.refuse(rendered, str(request.action)))
+        raise
+
+
+def leave_to_others(ports: ReleasePorts, request: ActionRequest, hooks: Sequence[KubeObject]) -> None:
+    """Before an uninstall that runs these hooks. Raises ObjectsTaken where one of them would meet an object
+    of others, KubeError and HelmFailed."""
+    guard = _owner_guard(ports, request)
+    guard.take_over(guard.refuse(RenderedRelease((), tuple(hooks)), str(request.action)))
+    guard.leave_to_others(NOTHING, before_helm(ports, request))
+
+
+def _owner_guard(ports: ReleasePorts, request: ActionRequest) -> OwnerGuard:
+    return OwnerGuard(ports.kube, ports.records, request.release, request.namespace)
 
 
 def delete_hooks_of_before(
@@ -56,6 +96,7 @@ def delete_hooks_of_before(
         ports.kube,
         rendered.hooks,
         str(request.action),
+        request.release,
         request.namespace,
         cancellation=cancellation,
         timeout=request.timeout,

@@ -6,7 +6,7 @@ Killed in between, the note is made then.
 from __future__ import annotations
 
 from controller.domain.api.names import (
-    HELD_DIGEST_LABEL,
+    DESIRED_AT_ROLLBACK_LABEL,
     REVISION_LABEL,
     ROLLED_BACK_TO_LABEL,
     SPEC_DIGEST_LABEL,
@@ -15,18 +15,18 @@ from controller.errors import HelmFailed, ReleaseMissing
 from controller.ports.helm import Cancellation, ReleaseRecords
 from controller.reconcile.releases.action_request import ActionRequest
 from controller.reconcile.releases.actions.helm_request import newest_revision, request_labels
-from controller.reconcile.releases.actions.preparation import make_way
+from controller.reconcile.releases.actions.preparation import before_helm, make_way
 from controller.reconcile.releases.ports import ReleasePorts
 
 
 def rollback(ports: ReleasePorts, request: ActionRequest, cancellation: Cancellation) -> str:
-    """Gives in words which volumes it keeps. Raises FieldsFixed, HelmFailed, also as HelmCancelled, and
-    KubeError."""
+    """Gives in words which volumes it keeps. Raises ObjectsTaken, FieldsFixed, HelmFailed, also as
+    HelmCancelled, and KubeError."""
     records, release, namespace = ports.records, request.release, request.namespace
     target, kept = request.requests.rollback_revision, ""
     if not _is_back(records, request, target):
-        before = records.manifest(release, namespace, target)
-        kept = make_way(ports, request, before, cancellation)
+        wanted = records.manifest(release, namespace, target)
+        kept = make_way(ports, request, wanted, before_helm(ports, request), cancellation)
         try:
             ports.helm.rollback(
                 release, namespace, target, timeout=request.timeout, cancellation=cancellation
@@ -40,7 +40,7 @@ def rollback(ports: ReleasePorts, request: ActionRequest, cancellation: Cancella
     labels = {
         REVISION_LABEL: str(newest.version),
         ROLLED_BACK_TO_LABEL: f"{target}.{newest.version}",
-        HELD_DIGEST_LABEL: request.digest,
+        DESIRED_AT_ROLLBACK_LABEL: request.digest,
         # A spec whose digest nobody could tell was never served: this revision must not stand for it.
         SPEC_DIGEST_LABEL: request.spec_digest if request.digest else "",
         **request_labels(request),

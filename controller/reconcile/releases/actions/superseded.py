@@ -10,9 +10,9 @@ from controller.reconcile.releases.observe_release import ResolvedRelease
 
 
 def is_superseded(
-    running: RunningAction, wanted: ResolvedRelease | None, requests: Requests, *, suspended: str
+    running: RunningAction, desired: ResolvedRelease | None, requests: Requests, *, suspended: str
 ) -> bool:
-    """Whether the action is to be ended. `wanted` is None where the release is to go.
+    """Whether the action is to be ended. `desired` is None where the release is to go.
 
     What is suspended is left to end by itself, and so is what an earlier pass has ended already.
     """
@@ -23,37 +23,37 @@ def is_superseded(
         case Action.UNINSTALL:
             # One that makes room for a new install goes on as long as there is one to come.
             hooks_skipped = requests.skips_hooks and not served.requests.skips_hooks
-            return hooks_skipped or (served.spec is None) == (wanted is not None)
+            return hooks_skipped or (served.spec is None) == (desired is not None)
         case Action.ROLLBACK:
-            return requests.rollback != served.requests.rollback or _serves_another(served, wanted)
+            return requests.rollback != served.requests.rollback or _serves_another(served, desired)
         case Action.INSTALL | Action.UPGRADE:
             # Another try is what runs already; a rollback needs something to go back to.
             rollback = (
                 requests.rollback if requests.rollback_revision and served.action == Action.UPGRADE else ""
             )
             asked = Requests(force=requests.force, rollback=rollback)
-            return asked.asks_more_than(served.requests) or _serves_another(served, wanted)
+            return asked.asks_more_than(served.requests) or _serves_another(served, desired)
         case Action.CORRECT:
-            return wanted is None or served.spec is None or not _same(served.spec, wanted.spec)
+            return desired is None or served.spec is None or not _same(served.spec, desired.spec)
         case _:
             return False
 
 
-def seconds_allowed(running: RunningAction, wanted: ResolvedRelease | None, *, suspended: str) -> float:
+def seconds_allowed(running: RunningAction, desired: ResolvedRelease | None, *, suspended: str) -> float:
     """Seconds that the action may take in all: by the newest spec less than it was given, never more."""
-    if suspended or wanted is None or running.request.action not in MAKING:
+    if suspended or desired is None or running.request.action not in MAKING:
         return running.timeout
-    return min(running.timeout, float(wanted.spec.timeout))
+    return min(running.timeout, float(desired.spec.timeout))
 
 
-def _serves_another(served: ActionRequest, wanted: ResolvedRelease | None) -> bool:
-    if wanted is None or served.spec is None:
+def _serves_another(served: ActionRequest, desired: ResolvedRelease | None) -> bool:
+    if desired is None or served.spec is None:
         return True
-    if wanted.digest and served.digest:
-        return wanted.digest != served.digest
-    # What is wanted could not be told, now or when the action began, as a Secret or a chart was missing:
+    if desired.digest and served.digest:
+        return desired.digest != served.digest
+    # What is desired was not known, now or when the action began, as a Secret or a chart was missing:
     # the spec itself tells.
-    return not _same(served.spec, wanted.spec)
+    return not _same(served.spec, desired.spec)
 
 
 def _same(before: ReleaseSpec, now: ReleaseSpec) -> bool:

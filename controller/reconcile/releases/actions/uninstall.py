@@ -6,11 +6,12 @@ the last thing to go.
 
 from __future__ import annotations
 
+from controller.domain.releases.volume_claims import is_kept, is_of_another
 from controller.errors import HelmCancelled, ReleaseMissing
-from controller.ports.helm import Cancellation
+from controller.ports.helm import Cancellation, RenderedRelease
 from controller.ports.kubernetes import NAMESPACE, SECRET, Kube
 from controller.reconcile.releases.action_request import ActionRequest
-from controller.reconcile.releases.actions.preparation import delete_hooks_of_before, keeps
+from controller.reconcile.releases.actions.preparation import delete_hooks_of_before, keeps, leave_to_others
 from controller.reconcile.releases.actions.volume_keeper import NOTHING, VolumeKeeper
 from controller.reconcile.releases.ports import ReleasePorts
 from controller.reconcile.shared.claims_left import has_kept_claims
@@ -20,11 +21,11 @@ def uninstall(ports: ReleasePorts, request: ActionRequest, cancellation: Cancell
     """Gives in words which volumes it keeps. One with a spec makes room for a new install: it runs no hooks
     and leaves all volumes.
 
-    Raises HelmFailed, also as HelmCancelled, and KubeError.
+    Raises ObjectsTaken, HelmFailed, also as HelmCancelled, and KubeError.
     """
     # First what Helm would leave, then the release: a kill in between leaves the release, so that
     # this is done again. The other order would forget what there was. And before either the
-    # record, so that a release that is wanted again is not taken for whole.
+    # record, so that a release that is desired again is not taken for whole.
     records, release, namespace = ports.records, request.release, request.namespace
     try:
         records.mark_uninstalling(release, namespace, request.version)
@@ -33,19 +34,20 @@ def uninstall(ports: ReleasePorts, request: ActionRequest, cancellation: Cancell
         return ""
     kept: tuple[str, ...] = ()
     for_good = request.spec is None
-    records.delete_hooks(release, namespace)
-    if request.volumes == "Delete" and for_good:
-        _delete_kept_secrets(ports, request)
-        records.delete_claims(release, namespace)
-    else:
-        kept = VolumeKeeper(ports.kube, records).keep(release, namespace, NOTHING)
-    # A release that is wanted again is installed again right away: what its deletion would clean up,
+    # A release that is desired again is installed again right away: what its deletion would clean up,
     # or wait for, is wanted by nobody any more.
     allowed = for_good and not request.skip_hooks
     hooks = allowed and state.runs_hooks and not _is_ending(ports.kube, namespace)
+    recorded = records.manifest(release, namespace, request.version)
+    leave_to_others(ports, request, recorded.hooks if hooks else ())
+    records.delete_hooks(release, namespace)
+    if request.volumes == "Delete" and for_good:
+        _delete_kept_secrets(ports, request, recorded)
+        records.delete_claims(release, namespace)
+    else:
+        kept = VolumeKeeper(ports.kube, records).keep(release, namespace, NOTHING)
     if hooks:
-        rendered = records.manifest(release, namespace, request.version)
-        delete_hooks_of_before(ports, request, rendered, cancellation)
+        delete_hooks_of_before(ports, request, recorded, cancellation)
     elif state.runs_hooks:
         # What an earlier try has left that ran them.
         records.delete_hooks(release, namespace, of_the_uninstall=True)
@@ -86,13 +88,15 @@ def _is_ending(kube: Kube, namespace: str) -> bool:
     return found is not None and bool(found["metadata"].get("deletionTimestamp"))
 
 
-def _delete_kept_secrets(ports: ReleasePorts, request: ActionRequest) -> None:
+def _delete_kept_secrets(ports: ReleasePorts, request: ActionRequest, recorded: RenderedRelease) -> None:
     """Keys that a chart keeps beside its volumes (Keystone's fernet keys) go where those go, not while claims
     are left that were kept earlier."""
     if has_kept_claims(ports.kube, request.namespace):
         return
-    rendered = ports.records.manifest(request.release, request.namespace, request.version)
-    for obj in (*rendered.manifest, *rendered.hooks):
-        kept = (obj["metadata"].get("annotations") or {}).get("helm.sh/resource-policy") == "keep"
-        if obj.get("kind") == SECRET.kind and kept:
-            ports.kube.delete(SECRET, str(obj["metadata"]["name"]), request.namespace)
+    for obj in (*recorded.manifest, *recorded.hooks):
+        if obj.get("kind") != SECRET.kind or not is_kept(obj["metadata"]):
+            continue
+        name = str(obj["metadata"]["name"])
+        live = ports.kube.get(SECRET, name, request.namespace)
+        if live is not None and not is_of_another(live["metadata"], request.release, request.namespace):
+            ports.kube.delete(SECRET, name, request.namespace, uid=str(live["metadata"]["uid"]))

@@ -31,9 +31,10 @@ from controller.domain.releases.volume_claims import (
     title_of,
     volume_names,
 )
-from controller.errors import FieldsFixed, Forbidden, HelmFailed, ReleaseMissing
+from controller.errors import FieldsFixed, Forbidden, ReleaseMissing
 from controller.ports.helm import ReleaseRecords, RenderedRelease
 from controller.ports.kubernetes import PV, PVC, STATEFULSET, Kube, KubeObject
+from controller.reconcile.releases.actions.starting_points import StartingPoints, starting_points
 
 NOTHING = RenderedRelease((), ())
 
@@ -44,7 +45,7 @@ class DroppedVolume:
 
     `recorded`: the change drops it; else it was dropped earlier. `lost`: it goes unless it is kept first.
     `kept`: Helm leaves it. `labelled`: it is known as kept of this release. `owned`: a StatefulSet is to
-    take it along. `taken_over`: another release has it now, of which it is kept from nobody.
+    take it along.
     """
 
     volume: VolumeId
@@ -54,12 +55,11 @@ class DroppedVolume:
     kept: bool
     labelled: bool
     owned: bool = False
-    taken_over: bool = False
 
     @property
     def marked(self) -> bool:
         """Whether nothing is left to be written to it."""
-        return self.kept and not self.owned and (self.labelled or self.taken_over)
+        return self.kept and not self.owned and self.labelled
 
 
 @dataclass(frozen=True)
@@ -70,18 +70,19 @@ class _Survey:
     versions: tuple[int, ...]
 
 
+def has_volumes(before: StartingPoints, namespace: str) -> bool:
+    """Whether the revisions that Helm may start from have any, or what makes them."""
+    every = (obj for one in before.values() for obj in (*one.manifest, *one.hooks))
+    names = volume_names(every, namespace)
+    return bool(names.named or names.patterns)
+
+
 class VolumeKeeper:
     """Looks at the two revisions that Helm may start from: the newest one, and the newest deployed one."""
 
     def __init__(self, kube: Kube, records: ReleaseRecords) -> None:
         self._kube = kube
         self._records = records
-
-    def has_volumes(self, release: str, namespace: str) -> bool:
-        """Whether the revisions that Helm may start from have any, or what makes them."""
-        _, before = self._recorded(release, namespace)
-        names = volume_names((obj for one in before for obj in (*one.manifest, *one.hooks)), namespace)
-        return bool(names.named or names.patterns)
 
     def dropped(self, release: str, namespace: str, rendered: RenderedRelease) -> tuple[DroppedVolume, ...]:
         """What the release would lose by becoming what is rendered, sorted. Writes nothing.
@@ -91,15 +92,22 @@ class VolumeKeeper:
         return self._survey(release, namespace, rendered).dropped
 
     def keep(
-        self, release: str, namespace: str, rendered: RenderedRelease, volumes: VolumePolicy = "Retain"
+        self,
+        release: str,
+        namespace: str,
+        rendered: RenderedRelease,
+        volumes: VolumePolicy = "Retain",
+        before: StartingPoints | None = None,
     ) -> tuple[str, ...]:
         """Marks what the coming action of Helm would drop, in the cluster and in Helm's records, and gives
         it as `Kind/name`. Idempotent.
 
         With `Delete`, only what Helm will leave by itself is noted. Volumes that are rendered again lose
-        the label of kept ones. Raises KubeError and HelmFailed.
+        the label of kept ones. `before` is what Helm may start from, where that was read already.
+
+        Raises KubeError and HelmFailed.
         """
-        survey = self._survey(release, namespace, rendered)
+        survey = self._survey(release, namespace, rendered, before)
         if volumes == "Retain":
             for name in survey.sets:
                 # Before its claims: else the StatefulSet's controller makes itself their owner again.
@@ -120,7 +128,7 @@ class VolumeKeeper:
     def take_up(self, release: str, namespace: str, names: Iterable[str], version: int) -> tuple[str, ...]:
         """Of these kept claims, those that the revision does not have. The others lose the label.
 
-        They have it where a container was killed, or a wish taken back, before Helm was called.
+        They have it where a container was killed, or a change taken back, before Helm was called.
         """
         try:
             recorded = self._records.manifest(release, namespace, version)
@@ -146,9 +154,9 @@ class VolumeKeeper:
                     f"{kind}/{name} is a hook that is deleted and made again at each {event}, with its data: "
                     "have the chart give it the hook-delete-policy hook-succeeded, or make it no hook"
                 )
-        for wanted in statefulsets(rendered.manifest, namespace):
-            live = self._kube.get(STATEFULSET, str(wanted["metadata"]["name"]), namespace)
-            text = claims_lost_by_scaling(live, wanted) if live is not None else ""
+        for desired in statefulsets(rendered.manifest, namespace):
+            live = self._kube.get(STATEFULSET, str(desired["metadata"]["name"]), namespace)
+            text = claims_lost_by_scaling(live, desired) if live is not None else ""
             if text:
                 found.append(
                     f"{text} deletes the claims of the pods that go: "
@@ -162,9 +170,17 @@ class VolumeKeeper:
         if found:
             raise FieldsFixed("; ".join(found))
 
-    def _survey(self, release: str, namespace: str, rendered: RenderedRelease) -> _Survey:
-        versions, before = self._recorded(release, namespace)
-        wanted = volume_names((*rendered.manifest, *rendered.hooks), namespace)
+    def _survey(
+        self,
+        release: str,
+        namespace: str,
+        rendered: RenderedRelease,
+        recorded: StartingPoints | None = None,
+    ) -> _Survey:
+        if recorded is None:
+            recorded = starting_points(self._records, release, namespace)
+        versions, before = tuple(recorded), tuple(recorded.values())
+        desired = volume_names((*rendered.manifest, *rendered.hooks), namespace)
         had = volume_names((obj for one in before for obj in (*one.manifest, *one.hooks)), namespace)
         manifest = volume_names((obj for one in before for obj in one.manifest), namespace)
         staying = {str(obj["metadata"]["name"]) for obj in statefulsets(rendered.manifest, namespace)}
@@ -177,10 +193,10 @@ class VolumeKeeper:
         taking = volume_names([obj for obj in gone if takes_claims_along(obj)], namespace)
         going = volume_names(gone, namespace)
         dropped, taken_up = [], []
-        for volume, meta in self._present(release, namespace, had, wanted):
+        for volume, meta in self._present(release, namespace, had, desired):
             if meta.get("deletionTimestamp"):
                 continue
-            if volume in wanted:
+            if volume in desired:
                 taken_up += [volume] if kept_for(meta) else []
                 continue
             owned = going.has_made(volume) and _has_owner(meta)
@@ -194,7 +210,6 @@ class VolumeKeeper:
                     kept=is_kept(meta),
                     labelled=kept_for(meta) == release,
                     owned=owned,
-                    taken_over=is_of_another(meta, release, namespace),
                 )
             )
         sets = {str(obj["metadata"]["name"]) for obj in gone if takes_claims_along(obj)}
@@ -210,36 +225,23 @@ class VolumeKeeper:
             versions,
         )
 
-    def _recorded(self, release: str, namespace: str) -> tuple[tuple[int, ...], list[RenderedRelease]]:
-        history = self._records.observe(namespace, releases=(release,)).get(release, ())
-        deployed = tuple(one for one in history if one.status == "deployed")
-        found: dict[int, RenderedRelease] = {}
-        for revisions in (history, deployed):
-            for one in reversed(revisions):
-                if one.version not in found:
-                    try:
-                        found[one.version] = self._records.manifest(release, namespace, one.version)
-                    except (ReleaseMissing, HelmFailed):
-                        continue  # what nobody can read Helm does not start from either
-                break
-        return tuple(sorted(found)), [found[version] for version in sorted(found)]
-
     def _present(
-        self, release: str, namespace: str, had: VolumeNames, wanted: VolumeNames
+        self, release: str, namespace: str, had: VolumeNames, desired: VolumeNames
     ) -> list[tuple[VolumeId, Mapping[str, Any]]]:
-        """The release's volumes that are there, and those that it takes up."""
+        """The release's volumes that are there, and those that it takes up; not what is another's by now."""
         found: dict[VolumeId, Mapping[str, Any]] = {}
         for claim in self._kube.list_metadata(PVC, namespace):
             meta = claim["metadata"]
             volume = (CLAIM, namespace, str(meta["name"]))
-            if volume in had or volume in wanted or is_of_release(meta, release, namespace):
+            if volume in had or volume in desired or is_of_release(meta, release, namespace):
                 found[volume] = meta
-        for volume in sorted(had.named | wanted.named):
+        for volume in sorted(had.named | desired.named):
             if volume[:2] != (CLAIM, namespace):
                 live = self._elsewhere(volume)
                 if live is not None:
                     found[volume] = live["metadata"]
-        return sorted(found.items())
+        ours = {one: meta for one, meta in found.items() if not is_of_another(meta, release, namespace)}
+        return sorted(ours.items())
 
     def _elsewhere(self, volume: VolumeId) -> KubeObject | None:
         kind, where, name = volume
@@ -249,9 +251,10 @@ class VolumeKeeper:
             return None  # Helm acts with the same rights: what it cannot read it cannot delete
 
     def _mark(self, one: DroppedVolume, release: str) -> None:
-        meta: dict[str, Any] = {"annotations": {KEEP_ANNOTATION: KEEP}}
-        if not one.taken_over:
-            meta["labels"] = {KEPT_LABEL: release}
+        meta: dict[str, Any] = {
+            "annotations": {KEEP_ANNOTATION: KEEP},
+            "labels": {KEPT_LABEL: release},
+        }
         if one.owned:
             meta["ownerReferences"] = None
         self._patch(one.volume, {"metadata": meta})

@@ -11,7 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from controller.domain.api.names import HELM_FIELD_MANAGER, MANAGED_BY
+from controller.domain.api.names import HELM_FIELD_MANAGER, MANAGED_BY, RELEASE_NAME, RELEASE_NAMESPACE
+from controller.domain.api.object_owner import Claim, owner_of, take_over_patch, way_to_hand_over
 from controller.domain.releases import drift
 from controller.domain.releases.bundle import DriftIgnore
 from controller.domain.releases.drift import Change, Drifted, Keys, ObjectId
@@ -26,7 +27,7 @@ _FIELD = re.compile(r"\b((?:metadata|spec|data|rules|roleRef)[\w.\[\]-]*): (?:In
 _FIXED = ("immutable", "may not change", "updates to", "cannot change roleRef", "can not be less than")
 # Admission's words (NamespaceLifecycle), which only the right path of a namespaced kind leads to.
 _NO_NAMESPACE = re.compile(r'\bnamespaces "[^"]*" not found')
-# Looks at an object that others write to at the same time, such as the controller of its kind.
+# Attempts at an object that others write to at the same time, such as the controller of its kind.
 TRIES = 5
 _REPLICAS: Keys = ("spec", "replicas")
 
@@ -35,12 +36,14 @@ _REPLICAS: Keys = ("spec", "replicas")
 class Compared:
     """How an object stands: what differs, None when nothing does, and the print of it when it was read.
 
-    `fit` is what an apply would send, None when there is nothing to be sent or it cannot be.
+    `fit` is what an apply would send, None when there is nothing to be sent or it cannot be. `handed_over` is
+    what gives the object to the release first, None where it need not be.
     """
 
     drifted: Drifted | None
     fingerprint: str
     fit: KubeObject | None = None
+    handed_over: KubeObject | None = None
 
 
 def identify(obj: Mapping[str, Any], namespace: str) -> ObjectId:
@@ -48,6 +51,13 @@ def identify(obj: Mapping[str, Any], namespace: str) -> ObjectId:
     meta = obj["metadata"]
     where = str(meta.get("namespace") or namespace) if resource_of(obj).namespaced else ""
     return ObjectId(str(obj["apiVersion"]), str(obj["kind"]), where, str(meta["name"]))
+
+
+def is_named(obj: Mapping[str, Any]) -> bool:
+    """Whether a document of a manifest says which object it describes: one with a `generateName` describes
+    another one each time."""
+    meta = obj.get("metadata")
+    return bool(isinstance(meta, Mapping) and meta.get("name") and obj.get("apiVersion") and obj.get("kind"))
 
 
 @dataclass(frozen=True)
@@ -68,23 +78,29 @@ def compare(
     """
     identity = identify(obj, namespace)
     live = kube.get(resource_of(obj), identity.name, identity.namespace or None)
-    wanted = as_sent(obj, release, namespace)
+    desired = as_sent(obj, release, namespace)
     if live is None:
         if _passes_away(obj):
             return Compared(None, "")
         try:
             # Also tells a missing object from a kind that the API server does not know.
-            kube.apply(wanted, manager=HELM_FIELD_MANAGER, dry_run=True)
+            kube.apply(desired, manager=HELM_FIELD_MANAGER, dry_run=True)
         except ObjectRefused as error:
             if not _may_not_be_asked(error):
                 return Compared(Drifted(identity, Change.REFUSED, message=cause_of(error)), "")
-        return Compared(Drifted(identity, Change.DELETED), "", wanted)
+        return Compared(Drifted(identity, Change.DELETED), "", desired)
     seen = drift.fingerprint(live["metadata"])
     if live["metadata"].get("deletionTimestamp"):
-        # On its way out; the end of it is told by the watch.
+        # On its way out; the end of it is reported by the watch.
         return Compared(None, seen)
+    owner = owner_of(live["metadata"], obj["metadata"], release, namespace)
+    if owner.claim == Claim.OTHERS:
+        return Compared(_taken(identity, owner.name, release, namespace), seen)
+    given = None
+    if owner.claim == Claim.HANDED_OVER and not is_hook(obj):
+        given = take_over_patch(live["metadata"], release, namespace)
     try:
-        after = _tried(kube, identity, wanted, live, rules)
+        after = _tried(kube, identity, desired, live, rules)
     except ObjectRefused as error:
         if is_hook(obj) or _may_not_be_asked(error):
             # Made by another revision's hook: a Job cannot be changed, and is not to run for this.
@@ -99,27 +115,31 @@ def compare(
     by = sorted({name for keys in left for name in drift.managers_of(live, keys)})
     paths = tuple(drift.pointer(keys) for keys in left)
     if others:
-        held = drift.with_live(wanted, live, others)
-        if held is None:
+        merged = drift.with_live(desired, live, others)
+        if merged is None:
             text = "an ignored field lies in a list that differs as a whole"
             return Compared(Drifted(identity, Change.REFUSED, paths, tuple(by), text), seen)
         # What is held back is as it was read: if it has moved since, this must not turn it back.
         version = live["metadata"].get("resourceVersion")
-        wanted = {**held, "metadata": {**held["metadata"], "resourceVersion": version}}
-    return Compared(Drifted(identity, Change.EDITED, paths, tuple(by)), seen, wanted)
+        desired = {**merged, "metadata": {**merged["metadata"], "resourceVersion": version}}
+    return Compared(Drifted(identity, Change.EDITED, paths, tuple(by)), seen, desired, given)
 
 
-def correct(kube: Kube, look: Callable[[], Compared]) -> Corrected:
-    """Applies what a `look` compared; another pass, a few times, where others have written meanwhile.
+def correct(kube: Kube, observe: Callable[[], Compared]) -> Corrected:
+    """Applies what a `observe` compared; another pass, a few times, where others have written meanwhile.
 
     Raises KubeError when the API server does not answer, or does not allow it.
     """
     for _ in range(TRIES):
-        compared = look()
+        compared = observe()
         before = compared.drifted
         if before is None or compared.fit is None:
             return Corrected(before, before, compared.fingerprint)
         try:
+            if compared.handed_over is not None:
+                name, where = before.object.name, before.object.namespace or None
+                kube.merge_patch(resource_of(compared.fit), name, where, compared.handed_over)
+                continue
             after = kube.apply(compared.fit, manager=HELM_FIELD_MANAGER)
         except ObjectRefused as error:
             left = Drifted(before.object, Change.REFUSED, before.paths, before.by, cause_of(error))
@@ -127,7 +147,7 @@ def correct(kube: Kube, look: Callable[[], Compared]) -> Corrected:
         except Conflict:
             continue
         return Corrected(before, None, drift.fingerprint(after["metadata"]))
-    # The watch tells of whoever writes that often, and it is compared again.
+    # The watch reports whoever writes that often, and it is compared again.
     return Corrected(before, before, "")
 
 
@@ -140,7 +160,7 @@ def as_sent(obj: KubeObject, release: str, namespace: str) -> KubeObject:
     if resource_of(obj).namespaced:
         meta["namespace"] = meta.get("namespace") or namespace
     if not is_hook(obj):
-        marks = {"meta.helm.sh/release-name": release, "meta.helm.sh/release-namespace": namespace}
+        marks = {RELEASE_NAME: release, RELEASE_NAMESPACE: namespace}
         meta["labels"] = {**(meta.get("labels") or {}), MANAGED_BY: "Helm"}
         meta["annotations"] = {**(meta.get("annotations") or {}), **marks}
     return {**obj, "metadata": meta}
@@ -152,7 +172,7 @@ def is_hook(obj: Mapping[str, Any]) -> bool:
 
 
 def cannot_compare(object_: ObjectId, error: KubeError) -> Drifted | None:
-    """What is told of an object that could not be compared: nothing where it is looked for in vain.
+    """What is reported of an object that could not be compared: nothing where it is looked for in vain.
 
     `resource_of` guesses where a kind is that it does not know; Helm asks the API server.
     """
@@ -186,17 +206,23 @@ def cause_of(error: ObjectRefused) -> str:
     return f"the API server refuses what the manifest asks for{where}"
 
 
+def _taken(identity: ObjectId, owner: str, release: str, namespace: str) -> Drifted:
+    way = way_to_hand_over(identity.kind, identity.name, identity.namespace, release, namespace)
+    text = f"it belongs to {owner} by now; to hand it over to this release: {way}"
+    return Drifted(identity, Change.REFUSED, message=text)
+
+
 def _tried(
-    kube: Kube, identity: ObjectId, wanted: KubeObject, live: KubeObject, rules: Sequence[DriftIgnore]
+    kube: Kube, identity: ObjectId, desired: KubeObject, live: KubeObject, rules: Sequence[DriftIgnore]
 ) -> KubeObject:
     """The object after the apply. What is refused may be so for the sake of a field that is ignored."""
     try:
-        return kube.apply(wanted, manager=HELM_FIELD_MANAGER, dry_run=True)
+        return kube.apply(desired, manager=HELM_FIELD_MANAGER, dry_run=True)
     except ObjectRefused:
-        held = drift.with_live(wanted, live, drift.ignored_places(identity, live, rules))
-        if held is None or held == wanted:
+        merged = drift.with_live(desired, live, drift.ignored_places(identity, live, rules))
+        if merged is None or merged == desired:
             raise
-        return kube.apply(held, manager=HELM_FIELD_MANAGER, dry_run=True)
+        return kube.apply(merged, manager=HELM_FIELD_MANAGER, dry_run=True)
 
 
 def _may_not_be_asked(error: ObjectRefused) -> bool:

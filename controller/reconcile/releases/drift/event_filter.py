@@ -1,4 +1,4 @@
-"""Events of drift that nothing is done about, or not now: what is corrected tells of itself."""
+"""Events of drift that nothing is done about, or not now: what is corrected reports itself."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from controller.domain.api.reasons import Reason
 from controller.domain.releases.bundle_status import ReleaseView
 from controller.ports.kubernetes import Events
 
-_TOLD = (Reason.DRIFTED, Reason.DRIFT_RECURS, Reason.RECORD_UNREADABLE)
+_REPORTED = (Reason.DRIFTED, Reason.DRIFT_RECURS, Reason.RECORD_UNREADABLE)
 # As the API server allows for the message of an event (events.k8s.io, noteLengthLimit).
 MESSAGE_LIMIT = 1000
 
@@ -20,7 +20,7 @@ def report_drift(events: Events, obj: Mapping[str, Any], view: ReleaseView, *, c
 
     `obj` is the bundle as it was read. `corrected`: it is being corrected, which has its own event.
     """
-    if view.reason not in _TOLD or corrected:
+    if view.reason not in _REPORTED or corrected:
         return
     known = (obj.get("status") or {}).get("releases") or []
     before: Mapping[str, Any] = next((one for one in known if one.get("name") == view.name), {})

@@ -101,7 +101,7 @@ class DriftIndex:
         return key in self.releases and bool(self.releases[key].prints.get(object_))
 
     def settle(self, key: ReleaseKey, object_: ObjectId, found: Drifted | None, seen: str) -> bool:
-        """Notes how an object was found; says whether that is news."""
+        """Notes how an object was found; says whether that is new."""
         tracked = self.releases[key]
         before = tracked.found.pop(object_, None)
         if found is not None:

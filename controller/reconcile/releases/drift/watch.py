@@ -2,7 +2,7 @@
 
 Three things have an object compared with its release's manifest: an event that says it has changed, a
 list that says it is not as it was (a watch that begins again), and a slow round over everything. Events of
-a status, or of our own writes, are told by the print of the object and cost no request.
+a status, or of our own writes, are recognized by the fingerprint of the object and cost no request.
 """
 
 from __future__ import annotations
@@ -32,13 +32,14 @@ from controller.reconcile.releases.drift.compare import (
     not_comparable,
 )
 from controller.reconcile.releases.drift.index import DriftIndex, Followed, Tracked
+from controller.reconcile.shared.action_log import log_action
 from controller.reconcile.shared.api_errors import UnansweredObjects
 
 log = logging.getLogger(__name__)
 
 # An object that changes all the time is compared no more often than this, in seconds.
 QUIET = 1.0
-# What could not be compared is tried again after so many seconds, if nothing tells of it before.
+# What could not be compared is tried again after so many seconds, if no event does before.
 REFUSED_SECONDS = 300.0
 # The first round over a release that was deployed or found a moment ago is spread over this many seconds,
 # over fewer where releases are given less time to settle.
@@ -69,9 +70,9 @@ class Correction:
 
 
 class DriftWatch:
-    """`controller.ports.kubernetes.WatchSink`, and what a bundle's look asks. Safe from any thread.
+    """`controller.ports.kubernetes.WatchSink`, and what a pass over a bundle asks. Safe from any thread.
 
-    `look_again(seconds)` has `reconcile` called once more, `changed_bundle(key)` a bundle looked at.
+    `reconcile_after(seconds)` has `reconcile` called once more, `changed_bundle(key)` a bundle looked at.
     """
 
     def __init__(
@@ -81,7 +82,7 @@ class DriftWatch:
         records: ReleaseRecords,
         watch: MetadataWatch,
         clock: Clock,
-        look_again: Callable[[float], None],
+        reconcile_after: Callable[[float], None],
         changed_bundle: Callable[[BundleKey], None],
         pace: DriftRates,
         measures: Metrics | None = None,
@@ -90,7 +91,7 @@ class DriftWatch:
         self._records = records
         self._watch = watch
         self._clock = clock
-        self._look_again = look_again
+        self._reconcile_after = reconcile_after
         self._changed_bundle = changed_bundle
         self._pace = pace
         self._measures = measures or NoMetrics()
@@ -113,12 +114,12 @@ class DriftWatch:
             return self._index.drift(key, self._clock.now())
 
     def follow(self, key: ReleaseKey, followed: Followed) -> None:
-        """The release is deployed as wanted: from now on its objects are looked after."""
+        """The release is deployed as desired: from now on its objects are looked after."""
         with self._lock:
             due = self._clock.monotonic() + self._pace.settle
             begun = self._index.follow(key, followed, due)
         if begun:
-            self._look_again(self._pace.settle)
+            self._reconcile_after(self._pace.settle)
 
     def leave(self, key: ReleaseKey) -> None:
         """The release is worked on, gone, or nobody's business: what becomes of its objects is no drift."""
@@ -147,7 +148,7 @@ class DriftWatch:
                     self._touch(object_)
             touched = bool(self._touched)
         if touched:
-            self._look_again(0.0)
+            self._reconcile_after(0.0)
 
     def changed(self, resource: Resource, metadata: Mapping[str, Any], *, gone: bool) -> None:
         """See `WatchSink`."""
@@ -159,7 +160,7 @@ class DriftWatch:
             if not gone and self._index.is_as_known(object_, metadata):
                 return
             after = self._touch(object_)
-        self._look_again(after)
+        self._reconcile_after(after)
 
     # -- for the queue
 
@@ -204,12 +205,12 @@ class DriftWatch:
             tracked = self._index.releases.get(key)
             if tracked is None or tracked.followed.revision != revision:
                 return Correction()
-            wanted = list(tracked.found)
+            desired = list(tracked.found)
             tracked.tried = dict(tracked.found)
         unanswered = UnansweredObjects()
         done: list[Drifted] = []
         left: list[Drifted] = []
-        for object_, obj in (self._objects(key, tracked, wanted) or {}).items():
+        for object_, obj in (self._objects(key, tracked, desired) or {}).items():
             if cancellation.cancelled:
                 break
             try:
@@ -224,7 +225,7 @@ class DriftWatch:
                 left.append(one.remaining)
             elif one.found is not None:
                 done.append(one.found)
-                log.info("%s; it is corrected", one.found, extra={"release": key[1]})
+                log_action("correct", _place(object_), f"{one.found}; corrected", release=key[1])
             with self._lock:
                 if one.found is not None and one.remaining is None:
                     self._index.corrected(object_, self._clock.now(), one.found.by)
@@ -238,13 +239,14 @@ class DriftWatch:
     ) -> Corrected:
         """How the object stood, and what is still wrong with it. One that nobody may touch does not keep
         the others from being corrected. Raises ApiUnavailable."""
-        look = partial(compare, self._kube, obj, key[1], key[0], tracked.followed.rules)
+        observed = partial(compare, self._kube, obj, key[1], key[0], tracked.followed.rules)
         try:
-            return correct(self._kube, look)
+            return correct(self._kube, observed)
         except ApiUnavailable:
             raise
         except KubeError as error:
-            log.warning("cannot put %s right: %s", object_, error, extra={"release": key[1]})
+            text = f"{object_} cannot be corrected"
+            log_action("correct", _place(object_), text, error=error, release=key[1])
             before = tracked.found.get(object_)
             return Corrected(before, not_comparable(object_, error, before), "")
 
@@ -302,7 +304,7 @@ class DriftWatch:
             tracked = self._index.releases.get(key)
         if tracked is None:
             return
-        found = self._standing(key, tracked, None)
+        found = self._recorded(key, tracked, None)
         with self._lock:
             if self._index.releases.get(key) is not tracked or found is None:
                 return
@@ -360,30 +362,34 @@ class DriftWatch:
             self._changed_bundle(tracked.followed.bundle)
 
     def _objects(
-        self, key: ReleaseKey, tracked: Tracked, wanted: Iterable[ObjectId]
+        self, key: ReleaseKey, tracked: Tracked, desired: Iterable[ObjectId]
     ) -> dict[ObjectId, KubeObject] | None:
-        """Those of the release that are wanted; None when the record does not tell them."""
-        chosen = set(wanted)
-        found = self._standing(key, tracked, {one.name for one in chosen}) if chosen else {}
+        """Those of the release that are desired; None when the record does not show them."""
+        chosen = set(desired)
+        found = self._recorded(key, tracked, {one.name for one in chosen}) if chosen else {}
         return None if found is None else {one: obj for one, obj in found.items() if one in chosen}
 
-    def _standing(
+    def _recorded(
         self, key: ReleaseKey, tracked: Tracked, names: set[str] | None
     ) -> dict[ObjectId, KubeObject] | None:
-        """Objects of the release from its record; None when the record does not tell them."""
-        trouble = ""
+        """Objects of the release from its record; None when the record does not show them."""
+        problem = ""
         try:
-            objects = self._records.standing(key[1], key[0], tracked.followed.revision, names=names)
+            objects = self._records.required_objects(key[1], key[0], tracked.followed.revision, names=names)
         except ReleaseMissing:
-            # The bundle's look sees the same, and knows what to do.
+            # The pass of its bundle sees the same, and knows what to do.
             objects = None
         except HelmFailed as error:
-            objects, trouble = None, str(error)
+            objects, problem = None, str(error)
         with self._lock:
-            news = tracked.error != trouble or objects is None
-            tracked.error = trouble
+            changed = tracked.error != problem or objects is None
+            tracked.error = problem
             if objects is None:
                 tracked.due = self._clock.monotonic() + self._pace.resync
-        if news:
+        if changed:
             self._changed_bundle(tracked.followed.bundle)
         return None if objects is None else {identify(obj, key[0]): obj for obj in objects}
+
+
+def _place(object_: ObjectId) -> str:
+    return f"{object_.namespace}/{object_.name}" if object_.namespace else object_.name

@@ -40,7 +40,7 @@ def read_hook_pod(kube: Kube, namespace: str, name: str, *, not_before: float = 
     try:
         obj = kube.get(POD, name, namespace)
     except Forbidden:
-        # An installation may withhold that right: nothing is told then.
+        # An installation may withhold that right: nothing is reported then.
         return None
     if obj is None or seconds_of(obj["metadata"].get("creationTimestamp")) < not_before:
         return None

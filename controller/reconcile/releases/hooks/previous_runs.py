@@ -6,17 +6,16 @@ when its action was ended, would then fail the action at once, every time.
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Callable, Iterable
 
-from controller.domain.health.workloads import HOOK, RELEASE_LABELS, RELEASE_NAME
+from controller.domain.api.names import HOOK
+from controller.domain.api.object_owner import Claim, owner_of
 from controller.domain.releases.hooks import meets_its_last_run
 from controller.errors import HelmCancelled, HelmFailed
 from controller.ports.helm import Cancellation
 from controller.ports.kubernetes import JOB, POD, Kube, KubeObject, Resource
-
-log = logging.getLogger(__name__)
+from controller.reconcile.shared.action_log import log_action
 
 _RUN_TO_THEIR_END = {JOB.kind: JOB, POD.kind: POD}
 _POLICY = "helm.sh/resource-policy"
@@ -27,6 +26,7 @@ def delete_last_runs(
     kube: Kube,
     hooks: Iterable[KubeObject],
     action: str,
+    release: str,
     namespace: str,
     *,
     cancellation: Cancellation,
@@ -49,7 +49,9 @@ def delete_last_runs(
         where = str(hook["metadata"].get("namespace") or namespace)
         live = kube.get(resource, name, where)
         notes = (live or {}).get("metadata", {}).get("annotations") or {}
-        if live is None or HOOK not in notes or notes.get(_POLICY) == "keep" or _is_anothers(live, hook):
+        if live is None or HOOK not in notes or notes.get(_POLICY) == "keep":
+            continue
+        if owner_of(live["metadata"], hook["metadata"], release, namespace).claim == Claim.OTHERS:
             continue
         uid = str(live["metadata"]["uid"])
         # Its node need not say that a pod has ended which nobody wants any more.
@@ -65,7 +67,7 @@ def delete_last_runs(
                 )
             pause(_POLL_SECONDS)
             left -= _POLL_SECONDS
-        log.info("hook %s %s is made again", resource.kind, name)
+        log_action("replace", f"{where}/{name}", f"{resource.kind} {name}: deleted, its hook runs again")
         deleted.append(f"{resource.kind}/{name}")
     return tuple(deleted)
 
@@ -73,16 +75,3 @@ def delete_last_runs(
 def _is_there(kube: Kube, resource: Resource, name: str, namespace: str, uid: str) -> bool:
     found = kube.get(resource, name, namespace)
     return found is not None and str(found["metadata"]["uid"]) == uid
-
-
-def _is_anothers(live: KubeObject, hook: KubeObject) -> bool:
-    """Whether what is there names another release than the hook does. Helm itself marks no hook's object."""
-    theirs, ours = _marks(live), _marks(hook)
-    return any(theirs[mark] != ours[mark] for mark in theirs.keys() & ours.keys())
-
-
-def _marks(obj: KubeObject) -> dict[str, str]:
-    meta = obj["metadata"]
-    marks = {label: (meta.get("labels") or {}).get(label) for label in RELEASE_LABELS}
-    marks[RELEASE_NAME] = (meta.get("annotations") or {}).get(RELEASE_NAME)
-    return {mark: str(text) for mark, text in marks.items() if text}

@@ -41,7 +41,7 @@ from controller.reconcile.shared.object_store import ObjectStore
 from controller.reconcile.shared.pod_output import PodOutput
 from controller.reconcile.shared.secret_values import SecretValues
 
-# A Job that has just begun is no news; one that lasts is looked at more closely. Seconds.
+# A Job that has just begun is nothing new; one that lasts is looked at more closely. Seconds.
 LASTS_AFTER = 3.0
 PODS_EVERY = 5.0
 PODS_SELDOM = 15.0
@@ -132,7 +132,7 @@ class HookProgress:
         if action.expected is None and (made or age >= LASTS_AFTER):
             action.expected = self._expected(key, running)
         if action.expected is None:
-            # No watch tells of pods.
+            # No watch reports pods.
             return ObservedHooks(again_after=LASTS_AFTER - age if age < LASTS_AFTER else PODS_EVERY)
         if not action.expected:
             return NO_HOOKS
@@ -204,8 +204,8 @@ class HookProgress:
             action.error[first.name] = self._error(key[0], first, action, action.redactor)
             action.observed = self._clock.monotonic()
         again = min(pause, left) if left > 0 else pause
-        trouble = action.error.get(first.name)
-        return ObservedHooks(hooks, True, f"waits for its hook: {trouble}" if trouble else message, again)
+        error = action.error.get(first.name)
+        return ObservedHooks(hooks, True, f"waits for its hook: {error}" if error else message, again)
 
     def why_failed(self, key: ReleaseKey, job: str, redactor: Redactor, *, cut: bool) -> HookEnd:
         """How a hook's Job is, and why it failed if it did.
@@ -267,7 +267,7 @@ class HookProgress:
         try:
             found = self._kube.list(POD, namespace, labels=f"{JOB_NAME}={job}")
         except Forbidden:
-            # An installation may withhold that right: the Job is told without its pods.
+            # An installation may withhold that right: the Job is reported without its pods.
             return []
         return [pod for one in found if (pod := parse_pod(one)) is not None]
 
@@ -297,22 +297,22 @@ class HookProgress:
 class HookEventFilter:
     """What the watch of Jobs tells: fills the store, and has the bundles of running actions looked at.
 
-    `look_later(bundle, seconds)` does the latter. However many Jobs move on, a bundle is looked at for it
-    once a second at most: progress is for people.
+    `reconcile_after(bundle, seconds)` does the latter. However many Jobs move on, a bundle is reconciled
+    for it once a second at most: progress is for people.
     """
 
     def __init__(
-        self, store: ObjectStore, slots: ActionSlots, look_later: Callable[[BundleKey, float], None]
+        self, store: ObjectStore, slots: ActionSlots, reconcile_after: Callable[[BundleKey, float], None]
     ) -> None:
         self._store = store
         self._slots = slots
-        self._look_later = look_later
+        self._reconcile_after = reconcile_after
 
     def seen(self, event: str | None, obj: Mapping[str, Any]) -> None:
         """One event of the watch."""
         if self._store.feed(JOB, event, obj):
             for bundle in self._slots.bundles():
-                self._look_later(bundle, REPORT_SECONDS)
+                self._reconcile_after(bundle, REPORT_SECONDS)
 
 
 def _without_passwords(redactor: Redactor) -> Callable[[str], str]:

@@ -21,12 +21,13 @@ from controller.domain.shared.redaction import Redactor
 from controller.domain.values.secret_refs import ResolvedValues, resolve
 from controller.errors import ChartInvalid, HelmFailed, ReleaseMissing, SpecInvalid
 from controller.ports.helm import HelmRequest, RenderedRelease, Revision
-from controller.ports.kubernetes import HELMBUNDLE
+from controller.reconcile.releases.actions.object_owners import OwnerGuard
 from controller.reconcile.releases.actions.volume_keeper import VolumeKeeper
-from controller.reconcile.releases.observe_bundle import ObservedBundle
+from controller.reconcile.releases.observe_bundle import ObservedBundle, PassResults
 from controller.reconcile.releases.observe_release import DIGEST_LENGTH
 from controller.reconcile.releases.planning.effects import DryRun, ObjectEffects
-from controller.reconcile.releases.ports import ReleasePorts
+from controller.reconcile.releases.ports import BundleSettings, ReleasePorts
+from controller.reconcile.releases.release_owner import ReleaseOwners
 from controller.reconcile.releases.release_sizes import ReleaseSizes
 
 PROBLEM_LIMIT = 2000
@@ -62,10 +63,11 @@ class _Candidate:
 class BundlePlanner:
     """Plans what a bundle asks for, or what it is to become (`spec.planned`), by render and dry run.
 
-    What it found is kept for `keep` seconds at most, while neither the wish nor Helm's records change.
+    What it found is kept until the next pass without an event at most, while neither the spec nor Helm's
+    records change.
     """
 
-    def __init__(self, ports: ReleasePorts, *, sizes: ReleaseSizes, keep: float) -> None:
+    def __init__(self, ports: ReleasePorts, settings: BundleSettings, *, sizes: ReleaseSizes) -> None:
         self._kube = ports.kube
         self._helm = ports.helm
         self._records = ports.records
@@ -73,62 +75,63 @@ class BundlePlanner:
         self._clock = ports.clock
         self._digest_key = ports.digest_key
         self._sizes = sizes
-        self._keep = keep
+        self._keep = settings.resync
+        self._owners = ReleaseOwners(ports.kube, settings.reserved)
         self._volumes = VolumeKeeper(ports.kube, ports.records)
         self._known: dict[tuple[str, str], tuple[object, float, tuple[ReleaseEffects, ...]]] = {}
 
-    def plan(self, look: ObservedBundle) -> dict[str, Any] | None:
+    def plan(self, observed: ObservedBundle, results: PassResults) -> dict[str, Any] | None:
         """`status.plan` of the bundle; None with another mode. Raises KubeError when a server is away."""
-        bundle = look.bundle
+        bundle = observed.bundle
         key = (bundle.namespace, bundle.name)
         if bundle.spec.mode != "Plan" or bundle.deleting:
             self._known.pop(key, None)
             return None
         target = bundle.spec.planned or PlannedSpec(bundle.spec.releases, bundle.spec.volumes)
-        candidates = tuple(self._candidates(look, target))
+        candidates = tuple(self._candidates(observed, target))
         stamp = (target.volumes, tuple(one.stamp() for one in candidates))
         known = self._known.get(key)
         now = self._clock.monotonic()
         if known is None or known[0] != stamp or now >= known[1]:
-            effects = tuple(self._effects(look, one, target) for one in candidates)
-            # What would fail now may heal in the cluster, and nothing tells us when.
+            effects = tuple(self._effects(observed, one, target) for one in candidates)
+            # What would fail now may heal in the cluster, and no event says when.
             keep = min(self._keep, RETRY_SECONDS) if any(one.problem for one in effects) else self._keep
             known = (stamp, now + keep, effects)
             self._known[key] = known
         if any(one.problem for one in known[2]):
-            look.again.append(RETRY_SECONDS)
-        return bundle_plan(known[2], bundle.generation, self._desired(look, target))
+            results.again.append(RETRY_SECONDS)
+        return bundle_plan(known[2], bundle.generation, self._desired(observed, target))
 
-    def _desired(self, look: ObservedBundle, target: PlannedSpec) -> str:
-        """Which wish this plan is of; empty while a chart cannot be read, which the plan then tells."""
-        spec = look.obj["spec"]
+    def _desired(self, observed: ObservedBundle, target: PlannedSpec) -> str:
+        """Digest of what is planned for; empty while a chart cannot be read, which the plan then reports."""
+        spec = observed.obj["spec"]
         try:
             charts = [self._charts.digest(release.chart) for release in target.releases]
         except ChartInvalid:
             return ""
         return desired_digest(desired_of(spec.get("planned") or spec), charts)
 
-    def _candidates(self, look: ObservedBundle, target: PlannedSpec) -> Iterator[_Candidate]:
+    def _candidates(self, observed: ObservedBundle, target: PlannedSpec) -> Iterator[_Candidate]:
         for spec in target.releases:
-            found = self._resolved(look, spec)
+            found = self._resolved(observed, spec)
             if found is not None:
                 yield found
         named = {spec.name for spec in target.releases}
-        for name in sorted(look.names()):
-            revisions = look.histories.get(name, ())
-            if name not in named and revisions and revisions[-1].bundle == look.bundle.name:
+        for name in sorted(observed.names()):
+            revisions = observed.histories.get(name, ())
+            if name not in named and revisions and revisions[-1].bundle == observed.bundle.name:
                 yield _Candidate(name, PlanAction.UNINSTALL, revisions)
 
-    def _resolved(self, look: ObservedBundle, spec: ReleaseSpec) -> _Candidate | None:
+    def _resolved(self, observed: ObservedBundle, spec: ReleaseSpec) -> _Candidate | None:
         """What would be done to the release, None for nothing."""
-        revisions = look.histories.get(spec.name, ())
+        revisions = observed.histories.get(spec.name, ())
         action = PlanAction.UPGRADE if revisions else PlanAction.INSTALL
-        if spec.suspend or look.suspended(spec.name):
+        if spec.suspend or observed.suspended(spec.name):
             return None
         missing: set[tuple[str, str]] = set()
 
         def lookup(name: str, key: str) -> str:
-            text = look.secrets.lookup(name, key)
+            text = observed.secrets.lookup(name, key)
             if text is None:
                 missing.add((name, key))
             return text or f"<{name}/{key}>"
@@ -143,8 +146,11 @@ class BundlePlanner:
             # Only then: the installation's key is made when it is first needed, and a plan makes nothing.
             full = values_digest(chart, spec.chart.version, values.values, self._digest_key())
             digest = full[:DIGEST_LENGTH]
-            if not missing and _stands(revisions[-1], digest, rollback=look.requests(spec.name).rollback):
+            if not missing and _is_installed(
+                revisions[-1], digest, rollback=observed.requests(spec.name).rollback
+            ):
                 return None
+        owner = self._owners.of_another(observed, spec.name, revisions)
         return _Candidate(
             spec.name,
             action,
@@ -156,18 +162,11 @@ class BundlePlanner:
             spec=spec,
             values=values,
             missing=len(missing),
-            problem=self._taken(look, revisions),
+            problem=f"the release {owner}" if owner else "",
         )
 
-    def _taken(self, look: ObservedBundle, revisions: tuple[Revision, ...]) -> str:
-        owner = revisions[-1].bundle if revisions else ""
-        if owner in ("", look.bundle.name):
-            return ""
-        other = self._kube.get(HELMBUNDLE, owner, look.bundle.namespace)
-        return "" if other is None else f'the release belongs to HelmBundle "{owner}"'
-
-    def _effects(self, look: ObservedBundle, one: _Candidate, target: PlannedSpec) -> ReleaseEffects:
-        namespace = look.bundle.namespace
+    def _effects(self, observed: ObservedBundle, one: _Candidate, target: PlannedSpec) -> ReleaseEffects:
+        namespace = observed.bundle.namespace
         dry_run = DryRun(self._kube, one.name, namespace)
         redactor = Redactor(one.values.secrets if one.values else ())
         found, octets, problem = ObjectEffects(), 0, one.problem
@@ -181,6 +180,8 @@ class BundlePlanner:
                 before = self._recorded(one, namespace).manifest
                 dropped = self._volumes.dropped(one.name, namespace, rendered)
                 found = dry_run.apply(rendered, one.action, before, dropped, volumes=target.volumes)
+                guard = OwnerGuard(self._kube, self._records, one.name, namespace)
+                found.problems += guard.observe(rendered, str(one.action)).taken
                 if target.volumes == "Retain":
                     found.problems += self._volumes.problems(rendered, namespace, str(one.action).lower())
                 if one.spec is not None and one.values is not None:
@@ -230,9 +231,9 @@ class BundlePlanner:
         )
 
 
-def _stands(last: Revision, digest: str, *, rollback: str) -> bool:
-    """Whether the release stays as it is: as wanted, or where an operator has rolled it back to."""
-    rolled_back = bool(rollback and last.rolled_back_to and last.held == digest)
+def _is_installed(last: Revision, digest: str, *, rollback: str) -> bool:
+    """Whether the release stays as it is: as desired, or where an operator has rolled it back to."""
+    rolled_back = bool(rollback and last.rolled_back_to and last.desired_at_rollback == digest)
     return last.status == "deployed" and last.ours and (rolled_back or last.digest == digest)
 
 

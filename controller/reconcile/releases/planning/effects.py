@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from controller.domain.api.names import HELM_FIELD_MANAGER
+from controller.domain.api.object_owner import Claim, owner_of
 from controller.domain.releases.bundle import VolumePolicy
 from controller.domain.releases.immutable_fields import fixed_changes
 from controller.domain.releases.manifest_diff import HOOK, WORKLOADS
@@ -145,12 +146,18 @@ class DryRun:
         effects.pods += _pods(live)
 
     def _deletions(self, objects: Iterable[KubeObject]) -> list[str]:
-        """Those that are still there and that Helm does not keep."""
+        """Those that are still there, that are not another's by now, and that Helm does not keep."""
         return [
             f"delete {self._title(obj)}"
             for obj in objects
-            if not is_kept(obj["metadata"]) and self._live(obj) is not None
+            if not is_kept(obj["metadata"])
+            and (live := self._live(obj)) is not None
+            and not self._is_others(live, obj)
         ]
+
+    def _is_others(self, live: KubeObject, obj: KubeObject) -> bool:
+        owner = owner_of(live["metadata"], obj["metadata"], self._release, self._namespace)
+        return owner.claim == Claim.OTHERS
 
     def _live(self, obj: KubeObject) -> KubeObject | None:
         resource = resource_of(obj)

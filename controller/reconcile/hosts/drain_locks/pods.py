@@ -8,7 +8,6 @@ Node, and it is removed as soon as the node may be drained.
 from __future__ import annotations
 
 import hashlib
-import logging
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -19,8 +18,7 @@ from controller.domain.shared import backoff
 from controller.domain.shared.times import seconds_of
 from controller.errors import ApiUnavailable, Conflict, KubeError, ObjectMissing
 from controller.ports.kubernetes import NODE, PDB, POD, Kube, KubeObject, Resource
-
-log = logging.getLogger(__name__)
+from controller.reconcile.shared.action_log import log_action
 
 NODE_ANNOTATION = "osctl.dev/node"
 WHY_ANNOTATION = "osctl.dev/locked-because"
@@ -56,24 +54,24 @@ class DrainLocks:
 
     def ensure(
         self,
-        wanted: Mapping[str, str],
+        desired: Mapping[str, str],
         now: float,
         unless: Callable[[str], str] = _let_go,
         order: Callable[[Iterable[str]], Iterable[str]] = sorted,
     ) -> LockedNodes:
         """Exactly these nodes are locked, each with its reason; gives those that are, with their reasons.
 
-        A lock that is there and not wanted is released, `unless` there is a reason for it to stay; that is
+        A lock that is there and not desired is released, `unless` there is a reason for it to stay; that is
         asked for in this `order`. One that the API server refuses to make or to release holds up no other.
         `now` in seconds since the epoch. Raises KubeError.
         """
-        names = {_name(node): node for node in wanted}
+        names = {_name(node): node for node in desired}
         pods, budgets = self._by_node(POD, names), self._by_node(PDB, names)
-        locked, refused = dict(wanted), {}
-        for node, reason in wanted.items():
+        locked, refused = dict(desired), {}
+        for node, reason in desired.items():
             bring_about = partial(self._bring_about, node, reason, pods, budgets, now)
             refused[node] = _refusal(REFUSED, node, bring_about)
-        for node in order((pods.keys() | budgets.keys()) - wanted.keys()):
+        for node in order((pods.keys() | budgets.keys()) - desired.keys()):
             why = unless(node)
             if not why:
                 why = self._stuck[node] = self._released(node, budgets.get(node), pods.get(node))
@@ -83,17 +81,17 @@ class DrainLocks:
             if why:
                 locked[node] = why
         self._stuck = {
-            node: self._stuck[node] for node in self._stuck.keys() & (locked.keys() - wanted.keys())
+            node: self._stuck[node] for node in self._stuck.keys() & (locked.keys() - desired.keys())
         }
-        not_held = {node: _why_not_locked(node, pods.get(node), budgets.get(node)) for node in locked}
-        held = {node: why for node, why in locked.items() if not not_held[node]}
+        unlocked = {node: _why_not_locked(node, pods.get(node), budgets.get(node)) for node in locked}
+        effective = {node: why for node, why in locked.items() if not unlocked[node]}
         failing = {
             node: why
-            for node, why in not_held.items()
+            for node, why in unlocked.items()
             if why and node not in self._stuck and node in pods and now - _made(pods[node]) > STARTS_WITHIN
         }
-        refused = {node: why for node, why in refused.items() if why and node not in held}
-        return LockedNodes(held, {**failing, **refused})
+        refused = {node: why for node, why in refused.items() if why and node not in effective}
+        return LockedNodes(effective, {**failing, **refused})
 
     def _released(self, node: str, budget: KubeObject | None, pod: KubeObject | None) -> str:
         """Deletes a lock; why it cannot be. The budget first: alone, the pod holds nothing back."""
@@ -102,6 +100,7 @@ class DrainLocks:
             for resource, found in ((PDB, budget), (POD, pod)):
                 if found is not None and not found["metadata"].get("deletionTimestamp"):
                     self._kube.delete(resource, found["metadata"]["name"], self._namespace)
+            log_action("release-drain-lock", node, f"node {node}: drain lock released")
 
         return _refusal("it could not be released", node, delete)
 
@@ -141,10 +140,10 @@ class DrainLocks:
         pod = self._found(POD, node, pods)
         if pod is None or _is_another(node, pod) or _is_marked(node, pod):
             return pod
-        log.warning("the pod of node %s's lock has lost its label: it is put back", node)
         meta = self._meta(node)
         patch = {"metadata": {key: meta[key] for key in ("labels", "annotations")}}
         self._kube.merge_patch(POD, _name(node), self._namespace, patch)
+        log_action("correct-drain-lock", node, f"node {node}: the pod of its drain lock has its label again")
         return pod
 
     def _ensure_budget(self, node: str, live: KubeObject | None) -> None:
@@ -154,11 +153,11 @@ class DrainLocks:
             return
         changed = any(live["spec"].get(key) != budget["spec"].get(key) for key in _BOUND)
         if changed or not _is_marked(node, live):
-            log.warning("the disruption budget of node %s's lock was changed: it is corrected", node)
             meta = dict(live["metadata"])
             for key in ("labels", "annotations"):
                 meta[key] = {**(meta.get(key) or {}), **budget["metadata"][key]}
             self._kube.replace({**live, "metadata": meta, "spec": budget["spec"]})
+            log_action("correct-drain-lock", node, f"node {node}: the budget of its drain lock is corrected")
 
     def _replace(self, node: str, pod: KubeObject, budget: KubeObject | None, now: float) -> None:
         """Makes room for another pod, the later the more of them have failed."""
@@ -171,9 +170,12 @@ class DrainLocks:
             noted = {"metadata": {"annotations": {FAILED_ANNOTATION: str(failed)}}}
             self._kube.merge_patch(PDB, budget["metadata"]["name"], self._namespace, noted)
         self._kube.delete(POD, pod["metadata"]["name"], self._namespace, uid=pod["metadata"]["uid"])
+        log_action(
+            "correct-drain-lock", node, f"node {node}: the pod of its drain lock ended, and is deleted"
+        )
 
     def _by_node(self, resource: Resource, names: Mapping[str, str]) -> dict[str, KubeObject]:
-        """What is listed; `names`: of the locks that are wanted, whose Node is known whatever they say."""
+        """What is listed; `names`: of the locks that are desired, whose Node is known whatever they say."""
         found = self._kube.list(resource, self._namespace, labels=DRAIN_LOCK_LABEL)
         return {names.get(one["metadata"]["name"]) or _node_of(one): one for one in found}
 
@@ -182,6 +184,7 @@ class DrainLocks:
         if live is None:
             return
         self._kube.create(self._pod(node, str(live["metadata"]["uid"]), reason))
+        log_action("drain-lock", node, f"node {node}: drain lock made ({reason})")
 
     def _meta(self, node: str) -> KubeObject:
         return {
@@ -243,7 +246,7 @@ def _refusal(what: str, node: str, write: Callable[[], object]) -> str:
         # Changed since it was listed: the next pass sees it as it is.
         return ""
     except KubeError as error:
-        log.warning("the lock of node %s: %s", node, error)
+        log_action("drain-lock", node, f"node {node}: {what}", error=error)
         return f"{what}: {error}"
     return ""
 
@@ -287,9 +290,9 @@ def _why_not_locked(node: str, pod: Mapping[str, Any] | None, budget: Mapping[st
     if status.get("phase") == "Running":
         return ""
     waiting = [(one.get("state") or {}).get("waiting") or {} for one in status.get("containerStatuses") or ()]
-    said = [status, *waiting]
+    states = [status, *waiting]
     words = next(
-        (": ".join(filter(None, map(one.get, ("reason", "message")))) for one in said if one.get("reason")),
+        (": ".join(filter(None, map(one.get, ("reason", "message")))) for one in states if one.get("reason")),
         "",
     )
     return f"the pod of its lock is {status.get('phase') or 'Pending'}" + (f" ({words})" if words else "")

@@ -9,12 +9,11 @@ from controller.ports.system import Clock
 
 
 class RetryPauses:
-    """From `first` seconds to `cap`, each with jitter. Forgotten at a restart. One thread at a time."""
+    """Each with jitter. Forgotten at a restart. One thread at a time."""
 
-    def __init__(self, clock: Clock, *, first: float, cap: float) -> None:
+    def __init__(self, clock: Clock, pauses: backoff.Pauses) -> None:
         self._clock = clock
-        self._first = first
-        self._cap = cap
+        self._pauses = pauses
         self._failed: dict[Hashable, tuple[int, float]] = {}
 
     def over(self, what: Hashable) -> bool:
@@ -25,7 +24,7 @@ class RetryPauses:
         """It was tried, and did not succeed."""
         times = self._failed.get(what, (0, 0.0))[0] + 1
         jitter = backoff.steady_jitter(f"{what} {times}")
-        pause = backoff.delay(times, jitter, first=self._first, cap=self._cap)
+        pause = backoff.delay(times, jitter, first=self._pauses.first, cap=self._pauses.cap)
         self._failed[what] = (times, self._clock.monotonic() + pause)
 
     def succeeded(self, what: Hashable) -> None:

@@ -13,7 +13,7 @@ from controller.errors import CloudRefused, CloudUnavailable
 from controller.ports.kubernetes import NODE, Kube
 from controller.ports.openstack import Cloud
 from controller.ports.system import Clock
-from controller.reconcile.hosts.drain_lock_pods import DrainLocks, LockedNodes
+from controller.reconcile.hosts.drain_locks.pods import DrainLocks, LockedNodes
 from controller.reconcile.hosts.observe import NodesSnapshot
 from controller.reconcile.hosts.removal import remaining_in_openstack
 from controller.reconcile.shared.fair_order import FairOrder
@@ -50,21 +50,21 @@ class DrainLockReasons:
         """
         groups = quorum_groups(workloads, snapshot.pods)
         former = [name for name in snapshot.former_computes() if name not in snapshot.nodes]
-        wanted: dict[str, str] = {}
+        desired: dict[str, str] = {}
         for name in [*snapshot.nodes, *former]:
             broken = groups_broken_by(name, groups)
             if broken:
-                wanted[name] = f"its loss breaks the majority of {', '.join(broken)}"
+                desired[name] = f"its loss breaks the majority of {', '.join(broken)}"
                 continue
-            hypervisor = view.hypervisor(snapshot.host(name, view)) if view is not None else None
-            if hypervisor is None or not hypervisor.servers or not self._concerns(name, snapshot):
+            servers = _servers(name, snapshot, view) if view is not None else 0
+            if not servers or not self._concerns(name, snapshot):
                 continue
             if name not in former or self._kube.get(NODE, name) is not None:
-                wanted[name] = f"{hypervisor.servers} servers are on it"
-        for name in wanted:
+                desired[name] = f"{servers} servers are on it"
+        for name in desired:
             self._empty.observe(name, False, self._clock.now())
         return self._locks.ensure(
-            wanted,
+            desired,
             self._clock.now(),
             lambda name: self._why_still(name, snapshot, view, cloud),
             lambda names: self._order.of(names, str),
@@ -87,6 +87,8 @@ class DrainLockReasons:
         if view is None or cloud is None:
             return "it is not known whether servers are on it"
         host = snapshot.host(name, view)
+        if not host:
+            return f"it is not known whether servers are on it: {snapshot.matches(view).doubts.get(name, '')}"
         if view.hypervisor(host) is None and view.service(host) is not None:
             return "it is not known whether servers are on it"
         if self._empty.observe(name, True, self._clock.now()).observations < MISSING_OBSERVATIONS:
@@ -101,3 +103,11 @@ class DrainLockReasons:
         if not left:
             self._empty.observe(name, False, self._clock.now())
         return left
+
+
+def _servers(name: str, snapshot: NodesSnapshot, view: CloudView) -> int:
+    """How many are on the host of a Node; in doubt, on any that it may be."""
+    matches = snapshot.matches(view)
+    hosts = matches.candidates.get(name) or (matches.host(name),)
+    found = (view.hypervisor(host) for host in hosts)
+    return sum(one.servers for one in found if one is not None)

@@ -1,0 +1,46 @@
+"""Objects in a release's record that are another's by now, taken out of its manifest."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection
+from typing import Any
+
+from controller.adapters.helm.manifests import parse_document, split_documents
+from controller.domain.releases.drift import ObjectId
+from controller.errors import ChartInvalid
+from controller.reconcile.releases.drift.compare import identify, is_named
+
+
+def leave_out(record: dict[str, Any], namespace: str, objects: Collection[ObjectId]) -> bool:
+    """Takes these objects out of the manifest; every other document stays as it is."""
+    documents = split_documents(str(record.get("manifest", "")))
+    names = {object_.name for object_ in objects}
+    left = [
+        _without(document, namespace, objects) if any(name in document for name in names) else document
+        for document in documents
+    ]
+    if left == list(documents):
+        return False
+    record["manifest"] = "".join(f"---\n{document.strip()}\n" for document in left if document)
+    return True
+
+
+def _without(document: str, namespace: str, objects: Collection[ObjectId]) -> str:
+    """What is left of a document, empty where nothing is."""
+    try:
+        obj = parse_document(document)
+    except ChartInvalid:
+        return document
+    if not isinstance(obj, dict) or "kind" not in obj:
+        return document
+    if str(obj["kind"]).endswith("List") and isinstance(obj.get("items"), list):
+        left = [one for one in obj["items"] if not _is_one_of(one, namespace, objects)]
+        if len(left) == len(obj["items"]):
+            return document
+        return json.dumps({**obj, "items": left}, ensure_ascii=False) if left else ""
+    return "" if _is_one_of(obj, namespace, objects) else document
+
+
+def _is_one_of(obj: Any, namespace: str, objects: Collection[ObjectId]) -> bool:
+    return isinstance(obj, dict) and is_named(obj) and identify(obj, namespace) in objects

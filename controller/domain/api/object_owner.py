@@ -1,0 +1,143 @@
+"""Whose an object is that has the name of one that a release renders. Pure.
+
+Helm marks what it makes by two annotations and a label (helm.sh/helm/v4/pkg/action, checkOwnership), but not
+the objects of hooks. Who else makes objects says so by the label `app.kubernetes.io/managed-by` or by an
+owner reference, or not at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from controller.domain.api.names import (
+    HAND_OVER_ANNOTATION,
+    HOOK,
+    KEPT_LABEL,
+    MANAGED_BY,
+    MANAGED_BY_US,
+    RELEASE_LABELS,
+    RELEASE_NAME,
+    RELEASE_NAMESPACE,
+)
+
+HELM = "Helm"
+
+Metadata = Mapping[str, Any]
+
+
+class Claim(StrEnum):
+    """What is known of an object's owner."""
+
+    OURS = "Ours"
+    HANDED_OVER = "HandedOver"
+    """An operator has given it to the release."""
+    OTHERS = "Others"
+    NOBODYS = "Nobodys"
+    """Nobody has marked it: what it is decides."""
+
+
+@dataclass(frozen=True)
+class Owner:
+    """Whose an object is; `name` says in words who the others are."""
+
+    claim: Claim
+    name: str = ""
+
+
+def owner_of(live: Metadata, rendered: Metadata, release: str, namespace: str) -> Owner:
+    """Whose the object with the metadata `live` is, beside what the release in that namespace renders."""
+    notes, labels = live.get("annotations") or {}, live.get("labels") or {}
+    if is_handed_over(live, release, namespace):
+        return Owner(Claim.HANDED_OVER)
+    name, home = notes.get(RELEASE_NAME), notes.get(RELEASE_NAMESPACE)
+    if name:
+        if (name, home) == (release, namespace):
+            return Owner(Claim.OURS)
+        return Owner(Claim.OTHERS, f'release "{name}"' + (f' of namespace "{home}"' if home else ""))
+    if labels.get(KEPT_LABEL) == release and live.get("namespace") == namespace:
+        return Owner(Claim.OURS)
+    manager = labels.get(MANAGED_BY)
+    if manager and manager not in (HELM, (rendered.get("labels") or {}).get(MANAGED_BY)):
+        return Owner(Claim.OTHERS, "this controller" if manager == MANAGED_BY_US else f'"{manager}"')
+    controller = next((one for one in live.get("ownerReferences") or [] if one.get("controller")), None)
+    if controller is not None:
+        return Owner(Claim.OTHERS, f"{controller.get('kind')}/{controller.get('name')}")
+    return _by_labels(live, rendered, namespace) if HOOK in notes else Owner(Claim.NOBODYS)
+
+
+def _by_labels(live: Metadata, rendered: Metadata, namespace: str) -> Owner:
+    """Whose what a hook has made is. Helm does not mark it; charts name its release by a label, which does
+    not tell the releases of two namespaces apart."""
+    theirs, ours = _release_labels(live), _release_labels(rendered)
+    other = [theirs[label] for label in theirs.keys() & ours.keys() if theirs[label] != ours[label]]
+    if other:
+        return Owner(Claim.OTHERS, f'release "{other[0]}"')
+    told = bool(theirs.keys() & ours.keys()) and live.get("namespace") == namespace
+    return Owner(Claim.OURS if told else Claim.NOBODYS)
+
+
+def _release_labels(meta: Metadata) -> dict[str, str]:
+    labels = meta.get("labels") or {}
+    return {label: str(labels[label]) for label in RELEASE_LABELS if labels.get(label)}
+
+
+def heir(release: str, namespace: str) -> str:
+    """What the annotation says that hands an object over to the release."""
+    return f"{namespace}/{release}"
+
+
+def is_handed_over(live: Metadata, release: str, namespace: str) -> bool:
+    """Whether an operator has given an object with this metadata to the release."""
+    return (live.get("annotations") or {}).get(HAND_OVER_ANNOTATION) == heir(release, namespace)
+
+
+def is_marked(live: Metadata, release: str, namespace: str) -> bool:
+    """Whether Helm takes an object with this metadata for the release's own, and nobody has to say so."""
+    notes = live.get("annotations") or {}
+    helms = (notes.get(RELEASE_NAME), notes.get(RELEASE_NAMESPACE)) == (release, namespace)
+    return (
+        helms
+        and (live.get("labels") or {}).get(MANAGED_BY) == HELM
+        and not is_handed_over(live, release, namespace)
+    )
+
+
+def take_over_patch(live: Metadata, release: str, namespace: str) -> dict[str, Any]:
+    """A merge patch that gives an object to the release as it was read: with Helm's marks, and without the
+    annotation, which is served once."""
+    return {
+        "metadata": {
+            "resourceVersion": live["resourceVersion"],
+            "labels": {MANAGED_BY: HELM},
+            "annotations": {
+                RELEASE_NAME: release,
+                RELEASE_NAMESPACE: namespace,
+                HAND_OVER_ANNOTATION: None,
+            },
+        }
+    }
+
+
+def way_to_hand_over(kind: str, name: str, where: str, release: str, namespace: str) -> str:
+    """The command that gives an object to the release; `where` is the object's namespace, if it has one."""
+    space = f"-n {where} " if where else ""
+    return f"kubectl {space}annotate {kind.lower()} {name} {HAND_OVER_ANNOTATION}={heir(release, namespace)}"
+
+
+# What is said of whose a release is that a bundle is not to have.
+RESERVED = "is the controller's own installation; rename it here"
+
+
+def made_by_bundle(bundle: str) -> str:
+    """Of a release of another HelmBundle."""
+    return f'belongs to HelmBundle "{bundle}"; rename it here or remove it there'
+
+
+def made_by_others(release: str, namespace: str, version: int) -> str:
+    """Of a release, at that revision, that no HelmBundle has made."""
+    record = f"sh.helm.release.v1.{release}.v{version}"
+    way = way_to_hand_over("Secret", record, namespace, release, namespace)
+    return f"was not made by this controller; rename it here, or hand it over: {way}"

@@ -1,0 +1,33 @@
+"""Whose a release is: another bundle's, somebody else's, or the controller's own installation."""
+
+from __future__ import annotations
+
+from controller.domain.api.keys import ReleaseKey
+from controller.domain.api.object_owner import RESERVED, made_by_bundle, made_by_others
+from controller.ports.helm import Revision
+from controller.ports.kubernetes import HELMBUNDLE, Kube
+from controller.reconcile.releases.observe_bundle import ObservedBundle
+
+
+class ReleaseOwners:
+    """`reserved` is the release that the controller itself was installed as."""
+
+    def __init__(self, kube: Kube, reserved: ReleaseKey | None) -> None:
+        self._kube = kube
+        self._reserved = reserved
+
+    def of_another(self, look: ObservedBundle, release: str, revisions: tuple[Revision, ...]) -> str:
+        """What is said of its owner, where the release is not the bundle's to have; empty where it is.
+
+        That of a bundle that is gone is. Raises KubeError.
+        """
+        key = look.key(release)
+        if key == self._reserved:
+            return RESERVED
+        last = revisions[-1] if revisions else None
+        if last is None or last.bundle == look.bundle.name:
+            return ""
+        if not last.bundle:
+            return "" if last.handed_over else made_by_others(release, look.bundle.namespace, last.version)
+        there = self._kube.get(HELMBUNDLE, last.bundle, look.bundle.namespace)
+        return "" if there is None else made_by_bundle(last.bundle)

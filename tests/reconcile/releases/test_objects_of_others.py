@@ -1,0 +1,184 @@
+"""What the controller does where others have an object, or a release, of a name that a bundle asks for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from controller.domain.api.names import BUNDLE_LABEL, HAND_OVER_ANNOTATION
+from controller.ports.helm import RenderedRelease
+from controller.ports.kubernetes import CONFIGMAP
+from controller.reconcile.releases.actions.object_owners import ObjectOwners, OwnerGuard
+from tests.fakes.helm import Hook
+from tests.reconcile.bundles import NAMESPACE, Bench
+
+
+@pytest.fixture
+def bench() -> Bench:
+    one = Bench()
+    one.helm.objects_of["web"] = [configmap(colour="red")]
+    return one
+
+
+def configmap(name: str = "web", **data: str) -> dict[str, Any]:
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": data}
+
+
+def place(bench: Bench, **meta: Any) -> None:
+    """Somebody has a ConfigMap of that name."""
+    obj = configmap(colour="grey")
+    bench.kube.create({**obj, "metadata": {"name": "web", "namespace": NAMESPACE, **meta}})
+
+
+def live(bench: Bench) -> dict[str, Any]:
+    found = bench.kube.get(CONFIGMAP, "web", NAMESPACE)
+    assert found is not None
+    return found
+
+
+def hand_over(bench: Bench) -> None:
+    patch = {"metadata": {"annotations": {HAND_OVER_ANNOTATION: f"{NAMESPACE}/web"}}}
+    bench.kube.merge_patch(CONFIGMAP, "web", NAMESPACE, patch)
+
+
+def test_an_object_of_others_is_told_with_its_owner_and_the_way_to_hand_it_over(bench: Bench) -> None:
+    place(bench, annotations={"meta.helm.sh/release-name": "theirs"})
+    bench.bundle("pages", "web")
+    bench.settle()
+    entry = bench.release("pages", "web")
+    assert (entry["state"], entry["reason"]) == ("Failed", "ObjectNameTaken")
+    assert entry["message"].startswith(
+        'ConfigMap/web belongs to release "theirs"; to hand one over to this release: '
+        f"kubectl -n {NAMESPACE} annotate configmap web {HAND_OVER_ANNOTATION}={NAMESPACE}/web"
+    )
+    assert bench.condition("pages", "Ready")["status"] == "False"
+    assert live(bench)["data"] == {"colour": "grey"}
+    assert bench.helm.calls == []
+
+
+def test_what_is_handed_over_is_taken_within_half_a_minute(bench: Bench) -> None:
+    place(bench, annotations={"meta.helm.sh/release-name": "theirs"})
+    bench.bundle("pages", "web")
+    for _ in range(9):
+        bench.settle()
+        bench.clock.advance(31)
+    hand_over(bench)
+    bench.clock.advance(31)
+    bench.settle()
+    assert bench.release("pages", "web")["state"] == "Deployed"
+    assert live(bench)["data"] == {"colour": "red"}
+
+
+def test_a_restarted_container_says_the_same_and_waits_on(bench: Bench) -> None:
+    place(bench)
+    bench.bundle("pages", "web")
+    bench.settle()
+    before = bench.release("pages", "web")
+    bench.restart()
+    bench.settle()
+    assert bench.release("pages", "web") == before
+
+
+def test_all_is_asked_before_anything_is_written(bench: Bench) -> None:
+    """A hook that would be deleted before it is made, and an object that would be overwritten."""
+    bench.helm.hooks_of["web"] = [Hook("migrate", events="pre-install", policy="hook-succeeded")]
+    place(bench)
+    bench.bundle("pages", "web")
+    bench.reconcile()
+    bench.kube.forget_requests()
+    bench.settle()
+    kinds = {one.kind for one in bench.kube.writes if not one.dry_run}
+    assert kinds <= {"HelmBundle"}
+
+
+def test_a_pass_at_rest_asks_for_no_object(bench: Bench) -> None:
+    bench.bundle("pages", "web")
+    bench.settle()
+    bench.kube.forget_requests()
+    bench.reconcile()
+    assert [one for one in bench.kube.requests if one.kind == "ConfigMap"] == []
+
+
+def test_an_object_that_gets_another_name_each_time_is_nobodys_to_have(bench: Bench) -> None:
+    nameless = configmap(colour="red")
+    nameless["metadata"] = {"generateName": "web-"}
+    wanted = RenderedRelease((nameless,), ({"kind": "Job", "metadata": None, "apiVersion": "batch/v1"},))
+    guard = OwnerGuard(bench.kube, bench.helm, "web", NAMESPACE)
+    assert guard.observe(wanted, "Install") == ObjectOwners((), ())
+    assert guard.leave_to_others(RenderedRelease((), ()), {1: wanted}) == {1: wanted}
+
+
+def test_a_release_that_was_made_by_hand_is_left_alone(bench: Bench) -> None:
+    bench.helm.record("web", 3, "deployed")
+    bench.bundle("pages", "web")
+    bench.settle()
+    entry = bench.release("pages", "web")
+    assert (entry["state"], entry["reason"]) == ("Failed", "ReleaseNameTaken")
+    assert (
+        f"annotate secret sh.helm.release.v1.web.v3 {HAND_OVER_ANNOTATION}={NAMESPACE}/web"
+        in entry["message"]
+    )
+    bench.bundle("pages", "other")
+    bench.settle()
+    assert ("Uninstall", "web") not in bench.helm.calls
+    assert bench.helm.status("web") == "deployed"
+
+
+@pytest.mark.parametrize("status", ["pending-install", "uninstalling", "failed", "uninstalled"])
+def test_one_that_its_own_helm_has_left_half_done_is_left_alone_too(bench: Bench, status: str) -> None:
+    bench.helm.record("web", 1, status)
+    bench.bundle("pages", "web")
+    bench.clock.advance(86400)
+    bench.settle()
+    assert bench.release("pages", "web")["reason"] == "ReleaseNameTaken"
+    assert bench.helm.calls == []
+    assert bench.helm.status("web") == status
+
+
+def test_a_release_that_is_handed_over_is_brought_to_the_spec(bench: Bench) -> None:
+    bench.helm.record("web", 3, "deployed")
+    bench.helm.hand_over("web")
+    bench.bundle("pages", "web")
+    bench.settle()
+    assert bench.release("pages", "web")["state"] == "Deployed"
+    assert bench.helm.calls == [("Upgrade", "web")]
+    assert bench.helm.labels("web")[BUNDLE_LABEL] == "pages"
+
+
+def test_the_controllers_own_release_is_no_bundles_to_have(bench: Bench) -> None:
+    bench.reserved = (NAMESPACE, "web")
+    bench.restart()
+    bench.helm.record("web", 1, "deployed")
+    bench.helm.hand_over("web")
+    bench.bundle("pages", "web")
+    bench.settle()
+    entry = bench.release("pages", "web")
+    assert (entry["state"], entry["reason"]) == ("Failed", "ReleaseNameTaken")
+    assert entry["message"] == "the release is the controller's own installation; rename it here"
+    assert bench.helm.calls == []
+
+
+def test_an_object_that_another_release_has_taken_is_drift_that_is_not_corrected(bench: Bench) -> None:
+    bench.bundle("pages", "web")
+    bench.settle()
+    notes = {"annotations": {"meta.helm.sh/release-name": "theirs"}}
+    bench.kube.merge_patch(CONFIGMAP, "web", NAMESPACE, {"metadata": notes, "data": {"colour": "grey"}})
+    find_drift(bench)
+    entry = bench.release("pages", "web")
+    assert entry["drift"][0]["change"] == "Refused"
+    assert 'belongs to release "theirs"' in entry["drift"][0]["message"]
+    assert live(bench)["data"] == {"colour": "grey"}
+
+    hand_over(bench)
+    find_drift(bench)
+    assert live(bench)["data"] == {"colour": "red"}
+    assert HAND_OVER_ANNOTATION not in live(bench)["metadata"]["annotations"]
+
+
+def find_drift(bench: Bench) -> None:
+    for _ in range(3):
+        bench.clock.advance(600)
+        bench.settle()
+        bench.drift.reconcile()
+    bench.settle()
