@@ -1,4 +1,4 @@
-"""Writes values/charts/pinned.yaml and previous.yaml: facts about commits of a checkout with its history.
+"""Writes facts of OpenStack-Helm: values/charts/pinned.yaml and previous.yaml, and tests/data/upstream-keys.
 
 make pins CHARTS=<checkout of openstack-helm> [PINNED=<commit>] [PREVIOUS=<commit>]
 """
@@ -7,21 +7,26 @@ from __future__ import annotations
 
 import argparse
 import io
+import json
 import os
 import re
 import subprocess
 import tarfile
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from controller.adapters.charts.source import ChartStore
 from controller.adapters.system.values_files import load_builds, load_library
 from controller.domain.releases.bundle import ChartRef
 from controller.domain.values.catalogue import UPSTREAM, Catalogue
 from controller.domain.values.chart_builds import BuildSet, ChartBuild
+from controller.domain.values.password_guard import literal_secrets
 
 ROOT = Path(__file__).parents[2]
 VALUES = ROOT / "values"
+KEYS = ROOT / "tests" / "data" / "upstream-keys"
 _HEAD = """\
 # The builds of OpenStack-Helm's charts {what}; written by `make pins`.
 # A version counts the commits that touched the chart since tag {base}, and names the commit; the digest is of
@@ -67,6 +72,34 @@ def tree_of(checkout: Path, commit: str, charts: list[str], directory: Path) -> 
     content = subprocess.run(command, check=True, capture_output=True).stdout
     with tarfile.open(fileobj=io.BytesIO(content)) as archive:
         archive.extractall(directory, filter="data")
+
+
+def keys_of(values: Mapping[Any, Any]) -> dict[str, Any]:
+    """The keys of a chart's values with the types of leaves, as tests/data/upstream-keys has them."""
+    flagged = {tuple(path) for path in literal_secrets(values)}
+    # A stand-in text would be taken for a secret under these names, and upstream has none there.
+    harmless = {tuple(path) for path in literal_secrets(_with_texts(values))} - flagged
+    return _keys(values, (), {**dict.fromkeys(harmless, "harmless"), **dict.fromkeys(flagged, "secret")})
+
+
+def _keys(value: Any, path: tuple[Any, ...], told: Mapping[tuple[Any, ...], str]) -> Any:
+    if isinstance(value, Mapping):
+        return {str(key): _keys(item, (*path, key), told) for key, item in value.items()}
+    if isinstance(value, str) and path in told:
+        return told[path]
+    return "null" if value is None else type(value).__name__
+
+
+def keys_text(keys: Mapping[str, Any]) -> str:
+    """One line for each key at the top, so that a reviewer sees where a build differs."""
+    lines = (f"{json.dumps(key)}:{json.dumps(below, separators=(',', ':'))}" for key, below in keys.items())
+    return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
+def _with_texts(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _with_texts(item) for key, item in value.items()}
+    return "text" if isinstance(value, str) else value
 
 
 def history_of(charts: Path) -> Path | None:
@@ -116,6 +149,12 @@ def main() -> None:
         path = VALUES / "charts" / f"{what}.yaml"
         path.write_text(text_of(builds, base, what), encoding="utf-8")
         print(f"{path.relative_to(ROOT)}: {len(builds.charts)} charts of {builds}")
+    with tempfile.TemporaryDirectory() as directory:
+        tree_of(chosen.charts, chosen.pinned, charts, Path(directory))
+        store = ChartStore(Path(directory) / "none")
+        for name in charts:
+            keys = keys_of(store.defaults(ChartRef(name, repository=f"file://{directory}")))
+            (KEYS / f"{name}.json").write_text(keys_text(keys), encoding="utf-8")
 
 
 if __name__ == "__main__":

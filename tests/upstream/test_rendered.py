@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import subprocess
@@ -17,6 +18,7 @@ import yaml
 from controller.cli.offline.manifests import offline_helm, render_release, size_problem
 from controller.domain.releases.bundle import ChartRef
 from controller.domain.releases.immutable_fields import fixed_changes
+from controller.domain.values.chart_builds import Match
 from controller.domain.values.secret_refs import resolve
 from controller.ports.helm import RenderedRelease
 from controller.ports.kubernetes import KubeObject
@@ -24,7 +26,7 @@ from controller.render.region import RegionRelease
 from sandbox.build import ensure_binaries
 from tests.render.region import library
 from tests.render.specs import PAIRS
-from tests.upstream.pins import history_of, read_builds, tree_of, upstream_charts
+from tests.upstream.pins import KEYS, history_of, keys_of, read_builds, tree_of, upstream_charts
 from tests.upstream.regions import objects, region, releases, specs, store
 
 pytestmark = [pytest.mark.upstream, pytest.mark.timeout(900)]
@@ -154,6 +156,16 @@ def history(charts: Path) -> Path:
     if found is None:
         pytest.skip("neither CHARTS nor CHARTS_HISTORY is a repository with the pinned commits")
     return found
+
+
+@pytest.mark.parametrize("chart", upstream_charts(library().catalogue))
+def test_the_keys_of_the_pinned_charts_are_recorded(charts: Path, chart: str) -> None:
+    ref = ChartRef(chart, repository=f"file://{charts}")
+    if library().builds.match(chart, store().build(ref)) != Match.PINNED:
+        pytest.skip("CHARTS holds another build")
+
+    recorded = json.loads((KEYS / f"{chart}.json").read_text(encoding="utf-8"))
+    assert keys_of(store().defaults(ref)) == recorded, "run `make pins CHARTS=…`"
 
 
 @pytest.fixture(scope="session")
