@@ -22,6 +22,8 @@ FREE = {
     "conf.api_audit_map": "words of an audit map",
     "conf.rootwrap_filters": "filter files by name",
 }
+# Keys of ours in place of one that upstream has, with the reason.
+INSTEAD = {"rabbit_quorum_queue": "upstream's rabbit_quorum_queues is no option of oslo.messaging"}
 SECRET_NAME = re.compile(r"(^|_)(password|secret|secret_key|cookie|private_key|key_phrase)$")
 
 
@@ -42,6 +44,8 @@ def unknown(ours: Any, theirs: Any, path: str = "") -> Iterator[str]:
         return
     for key, value in ours.items():
         below = f"{path}.{key}".lstrip(".")
+        if key in INSTEAD:
+            continue
         if key not in theirs:
             yield below
         else:
