@@ -45,6 +45,7 @@ FREE: Mapping[str, str] = {
     "conf.plugins.ml2_conf.*": "an oslo.config file",
     "conf.plugins.openvswitch_agent.*": "an oslo.config file",
     "conf.backends.*": "sections of cinder.conf, one for each store",
+    "conf.ceph.pools.*": "pools of Ceph, by name",
     "conf.policy.*": "rules of oslo.policy, by name",
     "conf.auto_bridge_add.*": "bridges, by name",
     "conf.ks_domains": "read by the keystone chart, shown in a comment of its values.yaml",
