@@ -23,6 +23,9 @@ _LIBRARIES = (
     "cors",
 )
 
+# In place of a secret: of an option with a `$` nobody knows the type before all options are read.
+SECRET = "$secret"
+
 
 @dataclass(frozen=True)
 class Option:
@@ -92,7 +95,7 @@ def _of_conf(chart: str, conf: Mapping[str, Any]) -> Iterator[tuple[Option, Any]
 
 def _texts(value: Any) -> Iterator[str]:
     if is_secret_ref(value):
-        yield "a-secret"
+        yield SECRET
     elif isinstance(value, Mapping):
         if "values" in value:
             yield from map(_text, value["values"])
@@ -104,5 +107,5 @@ def _texts(value: Any) -> Iterator[str]:
 
 def _text(value: Any) -> str:
     if is_secret_ref(value):
-        return "a-secret"
+        return SECRET
     return str(value).lower() if isinstance(value, bool) else str(value)

@@ -87,3 +87,15 @@ rules: [{{apiGroups: [coordination.k8s.io], resources: [leases], verbs: [watch]}
     assert values["extraClusterRoles"] == ["watching-{namespace}"]
     told = osctl("rbac", "-f", region).stderr
     assert "release memcached makes StorageClass mine for the whole cluster: no value grants that" in told
+
+
+def test_a_region_is_taken_as_kubectl_prints_those_of_a_cluster() -> None:
+    osdpl = yaml.safe_load(example_text())
+    osdpl["metadata"].update(
+        uid="u1", generation=3, resourceVersion="9", creationTimestamp="2026-01-01T00:00:00Z"
+    )
+    osdpl["status"] = {"observedGeneration": 3, "conditions": []}
+    listed = {"apiVersion": "v1", "kind": "List", "metadata": {"resourceVersion": ""}, "items": [osdpl]}
+    result = osctl("rbac", "-", input=yaml.safe_dump(listed))
+    assert result.exit_code == 0, result.stderr
+    assert yaml.safe_load(result.stdout)["rbac"]["upstream"] == {"sets": []}

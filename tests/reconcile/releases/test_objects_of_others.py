@@ -57,6 +57,22 @@ def test_an_object_of_others_is_told_with_its_owner_and_the_way_to_hand_it_over(
     assert bench.helm.calls == []
 
 
+def test_a_plan_tells_of_it_beforehand(bench: Bench) -> None:
+    place(bench, annotations={"meta.helm.sh/release-name": "theirs"})
+    bench.bundle("pages", "web", mode="Plan")
+    bench.settle()
+    [planned] = bench.status("pages")["plan"]["releases"]
+    assert 'ConfigMap/web belongs to release "theirs"' in planned["problem"]
+
+
+def test_a_plan_tells_of_a_release_of_others_too(bench: Bench) -> None:
+    bench.helm.record("web", 3, "deployed")
+    bench.bundle("pages", "web", mode="Plan")
+    bench.settle()
+    [planned] = bench.status("pages")["plan"]["releases"]
+    assert planned["problem"].startswith("the release was not made by this controller")
+
+
 def test_what_is_handed_over_is_taken_within_half_a_minute(bench: Bench) -> None:
     place(bench, annotations={"meta.helm.sh/release-name": "theirs"})
     bench.bundle("pages", "web")
