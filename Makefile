@@ -3,6 +3,12 @@ PYTHON ?= python3
 # Of `make soak`: how long, and what all is drawn from (any number; a new one each time by default).
 MINUTES ?= 30
 SEED ?=
+# Of `make pins` and `make test-upstream`: a checkout of openstack/openstack-helm, or for the tests archives of its charts.
+CHARTS ?=
+UPSTREAM_REPORT ?= $(VENV)/upstream.md
+# Of `make pins`: the commit that values are written for, and the one before it (as it is, by default).
+PINNED ?= HEAD
+PREVIOUS ?=
 # Of `make test-changed`: the commit since which files have changed.
 BASE ?= main
 VENV ?= .venv
@@ -14,7 +20,7 @@ export PYTHONPYCACHEPREFIX = $(abspath $(VENV))/pycache
 # seconds in each process of pytest. Empty is off.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: help setup demo demo-real demo-down test test-changed test-fast test-servers test-cluster test-sample test-openstack test-image test-real test-upstream image test-exhaustive lint lock rbac schemas bench soak clean
+.PHONY: help setup demo demo-real demo-down test test-changed test-fast test-servers test-cluster test-sample test-openstack test-image test-real image test-exhaustive test-upstream lint lock rbac pins schemas bench soak clean
 
 help: ## what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -38,11 +44,11 @@ demo-real: setup ## the same with pods that run, on a real node (Linux, root)
 demo-down: setup ## removes every process and file of the demos
 	@$(BIN)/python -m sandbox demo-down
 
-test: lint test-fast test-servers ## every test but the long sweeps
+test: lint test-fast test-servers $(if $(CHARTS),test-upstream) ## every test but the long sweeps
 
 test-fast: setup ## those that need no servers
 	@# Neighbours in one process: what tests of a file share is made once.
-	@$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not cluster and not slow and not exhaustive and not real"
+	@$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not cluster and not slow and not exhaustive and not real and not upstream"
 
 test-changed: setup ## of those, what knows of the files that differ from BASE, by imports; for the inner loop
 	@$(BIN)/python -m tests.changed $(BASE)
@@ -53,11 +59,11 @@ test-servers: setup ## the next two beside each other: much of both is waiting
 	@if $(BIN)/python -m sandbox openstack prepare; then sample="or sample"; \
 	  else echo "no OpenStack here: its tests are left out"; fi; \
 	  $(BIN)/python -m pytest -q -n 4 --dist loadgroup \
-	  -m "not exhaustive and not image and (((cluster or slow) and not openstack) $$sample)"
+	  -m "not exhaustive and not image and not upstream and (((cluster or slow) and not openstack) $$sample)"
 
 test-cluster: setup ## with a real Kubernetes control plane on loopback
 	@$(BIN)/python -m sandbox build
-	@$(BIN)/python -m pytest -q -n 3 --dist loadgroup -m "(cluster or slow) and not exhaustive and not openstack and not image"
+	@$(BIN)/python -m pytest -q -n 3 --dist loadgroup -m "(cluster or slow) and not exhaustive and not openstack and not image and not upstream"
 
 test-sample: setup ## a cordon and a maintenance with a real OpenStack on loopback, where this machine can have one
 	@$(BIN)/python -m sandbox build
@@ -87,6 +93,13 @@ test-upstream: setup ## with OpenStack-Helm's own charts: CHARTS=<directory of c
 image: setup ## the controller's image as an OCI archive, without Docker (root on Debian)
 	@$(BIN)/python -m sandbox image --archive openstack-controller.tar
 
+test-upstream: setup ## OpenStack-Helm's own charts, from CHARTS: rendered, and installed; report in $(UPSTREAM_REPORT)
+	@test -d "$(CHARTS)" || { echo "CHARTS=$(CHARTS) is no directory: git clone https://opendev.org/openstack/openstack-helm,"; \
+	  echo "then CHARTS=<where it lies>; or a directory with archives of its charts"; exit 2; }
+	@$(BIN)/python -m sandbox build
+	@CHARTS="$(CHARTS)" UPSTREAM_REPORT="$(UPSTREAM_REPORT)" $(BIN)/python -m pytest -q -n 2 --dist loadgroup -m upstream tests/upstream; \
+	  status=$$?; echo "report: $(UPSTREAM_REPORT)"; exit $$status
+
 test-exhaustive: setup ## the long sweeps
 	@$(BIN)/python -m sandbox build
 	@$(BIN)/python -m sandbox openstack prepare
@@ -112,6 +125,11 @@ lock: ## renews the lock files from pyproject.toml (needs uv)
 
 rbac: setup ## writes what charts grant into the rights of our own chart; CHARTS=… renders OpenStack-Helm's anew
 	@$(BIN)/python -m tests.charts_controller.chart_objects $(CHARTS)
+	@$(BIN)/python -m tests.charts_controller.rights_table
+
+pins: setup ## writes values/charts/ from CHARTS, a checkout with its history, at the commits PINNED and PREVIOUS
+	@test -n "$(CHARTS)" || { echo "CHARTS=<checkout of openstack/openstack-helm> is missing"; exit 2; }
+	@$(BIN)/python -m tests.upstream.pins "$(CHARTS)" --pinned "$(PINNED)" $(if $(PREVIOUS),--previous "$(PREVIOUS)")
 
 schemas: setup ## writes values.schema.json of the lean charts from charts/values-schemas.yaml
 	@$(BIN)/python -m tests.charts.value_schemas

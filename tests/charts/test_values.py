@@ -14,6 +14,8 @@ from tests.charts.lean import CHARTS, LEAN, REQUIRED, ROOT, chart, credentials, 
 from tests.charts.value_schemas import schemas
 
 UPSTREAM_KEYS = ROOT / "tests" / "data" / "upstream-keys"
+# Options by chart, file and section, as the packages of OpenStack define them.
+OPTIONS = json.loads((ROOT / "tests" / "data" / "options.json").read_text())["options"]
 
 # Below these, the keys of upstream's values are what an operator makes up.
 FREE = {
@@ -61,8 +63,14 @@ def leaves(values: Any, path: str = "") -> Iterator[tuple[str, Any]]:
 
 
 @pytest.mark.parametrize("name", LEAN)
-def test_every_key_exists_in_upstreams_values(name: str) -> None:
-    assert list(unknown(own_values(name), upstream(name))) == []
+def test_every_key_exists_in_upstreams_values_or_is_an_option_of_the_service(name: str) -> None:
+    known = {
+        f"conf.{file}.{section}.{option}"
+        for file, sections in OPTIONS.get(name, {}).items()
+        for section, options in sections.items()
+        for option in options
+    }
+    assert set(unknown(own_values(name), upstream(name))) - known == set()
 
 
 @pytest.mark.parametrize("name", LEAN)

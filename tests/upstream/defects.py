@@ -68,4 +68,5 @@ DEFECTS: Mapping[str, Defect] = {
     "ceph-rgw-checkdns": Defect(
         "ceph-rgw", ("endpoints", "ceph_mon", "namespace"), _has_a_name_that_nothing_can_have
     ),
+    "manila-test": Defect("manila", ("manifests", "pod_rally_test"), _runs_no_image),
 }

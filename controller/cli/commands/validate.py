@@ -23,7 +23,7 @@ def validate(
     filenames: Filenames = None,
     recursive: Recursive = False,
     manifests: Annotated[
-        bool, typer.Option("--manifests", help="Also render every release with Helm, and check its size.")
+        bool, typer.Option("--manifests", help="Also render every release: its size, and what it refers to.")
     ] = False,
     output: Output = Format.TABLE,
 ) -> None:

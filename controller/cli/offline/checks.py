@@ -8,9 +8,11 @@ from dataclasses import dataclass, replace
 from controller.cli.offline.cross_checks import awaited_in_vain, collisions
 from controller.cli.offline.input_files import InputObject
 from controller.cli.offline.manifests import offline_helm, render_release, size_problem
+from controller.cli.offline.missing_objects import missing_objects
 from controller.cli.offline.own_kinds import is_bundle, is_maintenance, is_region, misnamed
 from controller.cli.offline.region import OfflineRegion, OfflineRenderer
 from controller.errors import ChartInvalid, Problem, SpecInvalid
+from controller.ports.kubernetes import KubeObject
 
 NOT_COMPARED = "its fields are valid; its values were not compared with the charts"
 
@@ -41,7 +43,9 @@ def check_all(
     checked = [
         replace(one, problems=(*one.problems, *wrong))
         for one, wrong in zip(
-            [check(item, renderer, manifests=manifests) for item in items], collisions(items), strict=True
+            [check(item, renderer, manifests=manifests, given=items) for item in items],
+            collisions(items),
+            strict=True,
         )
     ]
     if any(one.problems or one.unread for one in checked):
@@ -53,10 +57,17 @@ def check_all(
     ]
 
 
-def check(item: InputObject, renderer: OfflineRenderer, *, manifests: bool = False) -> Checked:
+def check(
+    item: InputObject,
+    renderer: OfflineRenderer,
+    *,
+    manifests: bool = False,
+    given: Sequence[InputObject] = (),
+) -> Checked:
     """What is wrong with one object; objects of other products are not checked.
 
-    `manifests`: every release is also rendered with Helm, and its size estimated.
+    `manifests`: every release is also rendered with Helm, its size estimated, and what its objects refer to
+    looked for among those of all releases and `given`.
     """
     region: OfflineRegion | None = None
     try:
@@ -77,7 +88,7 @@ def check(item: InputObject, renderer: OfflineRenderer, *, manifests: bool = Fal
     if region is None:
         return Checked(item.title, item.source, checked=True)
     bundles = region.region.bundles
-    problems, large = _rendered(region, renderer) if manifests else ([], [])
+    problems, large = _rendered(region, renderer, given) if manifests else ([], [])
     return Checked(
         item.title,
         item.source,
@@ -90,11 +101,14 @@ def check(item: InputObject, renderer: OfflineRenderer, *, manifests: bool = Fal
     )
 
 
-def _rendered(region: OfflineRegion, renderer: OfflineRenderer) -> tuple[list[Problem], list[Problem]]:
+def _rendered(
+    region: OfflineRegion, renderer: OfflineRenderer, given: Sequence[InputObject]
+) -> tuple[list[Problem], list[Problem]]:
     """Mistakes and warnings that show only once Helm has rendered the releases."""
     helm = offline_helm()
     problems: list[Problem] = []
     warnings: list[Problem] = []
+    made: dict[str, Sequence[KubeObject]] = {}
     for bundle in region.region.bundles:
         for release in bundle.releases:
             path = f"spec.services.{bundle.service}.{release.spec.chart.name}"
@@ -104,8 +118,12 @@ def _rendered(region: OfflineRegion, renderer: OfflineRenderer) -> tuple[list[Pr
             except ChartInvalid as error:
                 problems.append(Problem(path, f"release {release.spec.name} cannot be rendered: {error}"))
                 continue
+            made[release.spec.name] = (*rendered.manifest, *rendered.hooks)
             if size:
                 (problems if refused else warnings).append(
                     Problem(path, f"release {release.spec.name}: {size}")
                 )
-    return problems, warnings
+    if problems:
+        return problems, warnings  # what those releases make is not known
+    in_charts, to_bring = missing_objects(region, made, given, renderer.known_references)
+    return in_charts, [*warnings, *to_bring]

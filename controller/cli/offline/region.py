@@ -10,6 +10,7 @@ from typing import Any
 
 from controller.adapters.charts.source import ChartStore
 from controller.adapters.system.crd_files import load_schema
+from controller.adapters.system.reference_files import load_known_references
 from controller.adapters.system.values_files import load_library
 from controller.cli.offline.charts import GivenSecrets, offline_charts
 from controller.cli.offline.input_files import InputObject
@@ -19,6 +20,7 @@ from controller.domain.api.object_meta import parse_meta
 from controller.domain.region.deployment import OpenStackDeployment, parse_deployment
 from controller.domain.releases.bundle_object import bundle_object, parse_bundle
 from controller.domain.validation.crd_schema import ResourceSchema
+from controller.domain.validation.known_references import KnownReferences
 from controller.domain.validation.metadata_rules import metadata_problems
 from controller.domain.values.library import Library
 from controller.domain.values.merge import Layer
@@ -62,12 +64,17 @@ class OfflineRenderer:
     @cached_property
     def charts(self) -> ChartStore:
         """The charts that releases are made of."""
-        return offline_charts(self.settings.charts_dir, self.secrets)
+        return offline_charts(self.settings.charts_dir, self.secrets, self.library.builds)
 
     @cached_property
     def library(self) -> Library:
         """The catalogue and all values of ours."""
         return load_library(self.settings.values_dir)
+
+    @cached_property
+    def known_references(self) -> KnownReferences:
+        """References to objects that no release makes, and nobody has to mend."""
+        return load_known_references(self.settings.values_dir)
 
     @cached_property
     def region_schema(self) -> ResourceSchema:

@@ -37,8 +37,8 @@ from controller.domain.values.catalogue import (
 from controller.domain.values.chart_values import DocumentPath, Values, lookup, parse_path, secret_ref
 from controller.domain.values.images import mirrored
 from controller.domain.values.library import Library
-from controller.domain.values.suggestions import suggestion, unknown_key
 from controller.domain.values.template_functions import TEMPLATE_FUNCTIONS
+from controller.domain.values.typos import suggestion, unknown_key
 from controller.errors import Problem
 
 ValueOf = Callable[[str, DocumentPath], Any]
@@ -50,18 +50,6 @@ class Knows(Protocol):
     def __call__(self, chart: str, path: DocumentPath, /, *, a_map: bool = False) -> bool: ...
 
 
-# Endpoints of charts that hold accounts; every release is given passwords for them.
-ACCOUNT_ENDPOINTS = frozenset(
-    (
-        "identity",
-        "oslo_cache",
-        "oslo_messaging",
-        "oslo_db",
-        "oslo_db_cell0",
-        "oslo_db_cell1",
-        "oslo_db_persistence",
-    )
-)
 MAIN_DEFAULTS: Mapping[str, Any] = {
     "region": "RegionOne",
     "publicDomainName": "",
@@ -161,7 +149,6 @@ class RegionInput:
             "region_namespace": self.namespace,
             "image": self._image,
             "applications": sorted(chart for service in self.services for chart in service.charts),
-            "accounts": ACCOUNT_ENDPOINTS,
             "public_hosts": self._public_hosts(),
             "storage_class": storage_class,
             "features": self.features,

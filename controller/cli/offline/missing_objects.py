@@ -1,0 +1,54 @@
+"""What the releases of a region refer to and neither they nor the files bring."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from controller.cli.offline.input_files import InputObject
+from controller.cli.offline.region import OfflineRegion
+from controller.domain.validation.dangling import IMAGE, SECRET, VOLUME, Reference, dangling, made_by
+from controller.domain.validation.known_references import KnownReferences
+from controller.domain.values.secret_refs import find_references
+from controller.errors import Problem
+from controller.ports.kubernetes import KubeObject
+
+
+def missing_objects(
+    region: OfflineRegion,
+    made: Mapping[str, Sequence[KubeObject]],
+    given: Iterable[InputObject],
+    known: KnownReferences,
+) -> tuple[list[Problem], list[Problem]]:
+    """Mistakes, which are in the charts or their values, and what is to be brought before pods can start.
+
+    `made` are the objects of the releases by name; `given` are those of the files.
+    """
+    there = made_by([*(obj for objects in made.values() for obj in objects), *_named(given)])
+    for secret in region.region.credentials:
+        there.add(SECRET, secret.name, secret.credentials)
+    found = {
+        release: [
+            *dangling(objects, there),
+            *(one for one in _of_values(region, release) if not there.has(one)),
+        ]
+        for release, objects in made.items()
+    }
+    in_charts = {
+        release: [one for one in missing if one.kind in (VOLUME, IMAGE)] for release, missing in found.items()
+    }
+    to_bring = {
+        release: [one for one in missing if one.kind not in (VOLUME, IMAGE)]
+        for release, missing in found.items()
+    }
+    namespace = region.deployment.namespace
+    return known.problems(in_charts, namespace), known.problems(to_bring, namespace)
+
+
+def _of_values(region: OfflineRegion, release: str) -> Iterable[Reference]:
+    found = region.region.release(release)
+    references = find_references(found.spec.values) if found is not None else ()
+    return (Reference(f"values of {release}", SECRET, one.name, one.key) for one in references)
+
+
+def _named(given: Iterable[InputObject]) -> Iterable[KubeObject]:
+    return (item.obj for item in given if item.name)

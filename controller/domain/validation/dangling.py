@@ -1,0 +1,169 @@
+"""What objects refer to and nobody makes: Kubernetes takes them all the same, and their pods never start.
+
+Read are pods (volumes, keys of ConfigMaps and Secrets, claims, accounts, images), the bindings of roles, and
+the routes and listeners of a gateway. What is marked optional is not missed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+Object = Mapping[str, Any]
+
+CONFIGMAP, SECRET, CLAIM, ACCOUNT = "ConfigMap", "Secret", "PersistentVolumeClaim", "ServiceAccount"
+VOLUME, IMAGE = "volume", "image"
+# Every namespace has these.
+_ALWAYS = {(ACCOUNT, "default"), (CONFIGMAP, "kube-root-ca.crt")}
+# Keys that cert-manager writes.
+_CERTIFICATE_KEYS = frozenset(("tls.crt", "tls.key", "ca.crt"))
+
+
+@dataclass(frozen=True)
+class Reference:
+    """`by` (Deployment/nova-api) refers to an object or to a key of it, or lacks a volume or an image."""
+
+    by: str
+    kind: str
+    name: str
+    key: str = ""
+
+
+@dataclass
+class Made:
+    """What there is: names by kind, with the keys of ConfigMaps and Secrets, None where nobody knows them."""
+
+    keys: dict[tuple[str, str], frozenset[str] | None] = field(default_factory=lambda: dict.fromkeys(_ALWAYS))
+
+    def add(self, kind: str, name: str, keys: Iterable[str] | None = None) -> None:
+        """One more; of one that is added twice, the keys of both."""
+        known = self.keys.get((kind, name), frozenset())
+        self.keys[kind, name] = None if keys is None or known is None else known | frozenset(keys)
+
+    def has(self, one: Reference) -> bool:
+        """Whether what is referred to is there, with its key."""
+        place = (one.kind, one.name)
+        if place not in self.keys:
+            return False
+        keys = self.keys[place]
+        return not one.key or keys is None or one.key in keys
+
+
+def made_by(objects: Iterable[Object]) -> Made:
+    """What objects make, themselves and through the controllers of Kubernetes and cert-manager."""
+    made = Made()
+    for obj in objects:
+        kind, name = obj["kind"], str(obj["metadata"]["name"])
+        made.add(kind, name, _keys_of(obj) if kind in (CONFIGMAP, SECRET) else None)
+        if kind == "Certificate":
+            made.add(SECRET, obj["spec"]["secretName"], _CERTIFICATE_KEYS)
+    return made
+
+
+def dangling(objects: Iterable[Object], made: Made) -> tuple[Reference, ...]:
+    """What the objects refer to that is not there, each once, in the order of the objects."""
+    found = dict.fromkeys(one for obj in objects for one in references(obj) if not made.has(one))
+    return tuple(found)
+
+
+def references(obj: Object) -> Iterator[Reference]:
+    """What an object refers to: of a volume that it mounts and does not have, and of no image, too."""
+    by = f"{obj['kind']}/{obj['metadata']['name']}"
+    pod, claims = _pod_of(obj)
+    if pod is not None:
+        yield from _of_pod(by, pod, claims)
+    elif obj["kind"] in ("RoleBinding", "ClusterRoleBinding"):
+        yield from _of_binding(by, obj)
+    elif obj["kind"] == "HTTPRoute":
+        rules = obj["spec"].get("rules") or ()
+        for backend in (one for rule in rules for one in rule.get("backendRefs") or ()):
+            yield Reference(by, backend.get("kind") or "Service", backend["name"])
+    elif obj["kind"] == "Gateway":
+        for listener in obj["spec"].get("listeners") or ():
+            for one in (listener.get("tls") or {}).get("certificateRefs") or ():
+                yield Reference(by, one.get("kind") or SECRET, one["name"])
+
+
+def _keys_of(obj: Object) -> frozenset[str]:
+    parts = (obj.get(part) or {} for part in ("data", "stringData", "binaryData"))
+    return frozenset(key for part in parts for key in part)
+
+
+def _pod_of(obj: Object) -> tuple[Mapping[str, Any] | None, frozenset[str]]:
+    """The spec of the pods that the object makes, None if it makes none, and the volumes that it claims for
+    each of them."""
+    spec = obj.get("spec") or {}
+    claims = frozenset(claim["metadata"]["name"] for claim in spec.get("volumeClaimTemplates") or ())
+    if obj["kind"] == "Pod":
+        return spec, claims
+    if obj["kind"] == "CronJob":
+        spec = spec["jobTemplate"]["spec"]
+    template = spec.get("template")
+    return (
+        (template["spec"], claims)
+        if template and "containers" in template.get("spec", {})
+        else (None, claims)
+    )
+
+
+def _of_pod(by: str, pod: Mapping[str, Any], claims: frozenset[str]) -> Iterator[Reference]:
+    yield Reference(by, ACCOUNT, pod.get("serviceAccountName") or "default")
+    for one in pod.get("imagePullSecrets") or ():
+        yield Reference(by, SECRET, one["name"])
+    sources: dict[str, list[tuple[str, str, Mapping[str, Any]]]] = {name: [] for name in claims}
+    for volume in pod.get("volumes") or ():
+        sources[volume["name"]] = list(_sources(volume))
+        for kind, name, source in sources[volume["name"]]:
+            if not source.get("optional"):
+                yield Reference(by, kind, name)
+                yield from (Reference(by, kind, name, item["key"]) for item in source.get("items") or ())
+    for container in (*(pod.get("initContainers") or ()), *(pod["containers"] or ())):
+        yield from _of_container(by, container, sources)
+
+
+def _of_container(
+    by: str, container: Mapping[str, Any], sources: Mapping[str, list[tuple[str, str, Mapping[str, Any]]]]
+) -> Iterator[Reference]:
+    if not container.get("image"):
+        yield Reference(by, IMAGE, f"of container {container['name']}")
+    for mount in container.get("volumeMounts") or ():
+        if mount["name"] not in sources:
+            yield Reference(by, VOLUME, mount["name"])
+            continue
+        given = sources[mount["name"]]
+        # A path below one object without items of its own is a key of it.
+        if mount.get("subPath") and len(given) == 1 and given[0][0] in (CONFIGMAP, SECRET):
+            kind, name, source = given[0]
+            if not source.get("items") and not source.get("optional"):
+                yield Reference(by, kind, name, mount["subPath"].partition("/")[0])
+    for variable in container.get("env") or ():
+        for field_, kind in (("secretKeyRef", SECRET), ("configMapKeyRef", CONFIGMAP)):
+            one = (variable.get("valueFrom") or {}).get(field_)
+            if one and not one.get("optional"):
+                yield Reference(by, kind, one["name"], one["key"])
+    for source in container.get("envFrom") or ():
+        for field_, kind in (("secretRef", SECRET), ("configMapRef", CONFIGMAP)):
+            one = source.get(field_)
+            if one and not one.get("optional"):
+                yield Reference(by, kind, one["name"])
+
+
+def _sources(volume: Mapping[str, Any]) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
+    """Kind, name and source of each object that a volume shows."""
+    if claim := volume.get("persistentVolumeClaim"):
+        yield CLAIM, claim["claimName"], {}
+    parts = [volume, *((volume.get("projected") or {}).get("sources") or ())]
+    for part in parts:
+        if source := part.get("configMap"):
+            yield CONFIGMAP, source["name"], source
+        if source := part.get("secret"):
+            yield SECRET, source.get("secretName") or source.get("name"), source
+
+
+def _of_binding(by: str, obj: Object) -> Iterator[Reference]:
+    role = obj["roleRef"]
+    yield Reference(by, role["kind"], role["name"])
+    for subject in obj.get("subjects") or ():
+        if subject["kind"] == ACCOUNT:
+            yield Reference(by, ACCOUNT, subject["name"])

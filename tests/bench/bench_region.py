@@ -1,0 +1,119 @@
+"""A region of preset compute on OpenStack-Helm's charts, beside Helm's bare library with the same releases.
+
+CHARTS names a checkout or a directory of its charts; without, nothing is measured. The bare library is given
+the values that the container resolves, and the same dependencies: a release begins when those that it depends
+on are deployed. "At once" it is given none.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+import tempfile
+import threading
+import time
+from collections.abc import Collection, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from controller.adapters.helm import library as helm_library
+from controller.domain.values.secret_refs import resolve
+from controller.render.region import RegionRelease
+
+from helm_python import Config  # isort: skip - after helm_library, which loads it under Helm's name
+
+from sandbox.cluster import Sandbox, take_down
+from tests.bench.fleet import namespace
+from tests.cluster.conftest import installed
+from tests.cluster.region import Region, wait_until
+from tests.upstream.regions import chart_store, charts_given, region, releases
+
+SPEC: Mapping[str, Any] = {"preset": "compute", "size": "single"}
+WAIT_SECONDS = 1800.0
+
+
+def figures() -> Iterator[str]:
+    """Lines to print."""
+    charts = charts_given()
+    if charts is None:
+        yield "not measured: CHARTS names no charts of OpenStack-Helm"
+        return
+    wanted = {release.spec.name: release for release in releases(region(charts, SPEC))}
+    name = f"bench-{secrets.token_hex(2)}"
+    box = Sandbox.up(name, timeout=180)
+    try:
+        with namespace(box, _fresh()) as space:
+            yield f"{len(wanted)} releases, bare library at once: {_bare(box, space, wanted, set()):.1f} s"
+        with namespace(box, _fresh()) as space:
+            seconds = _bare(box, space, wanted, set(wanted))
+            yield f"{len(wanted)} releases, bare library with dependencies: {seconds:.1f} s"
+        with namespace(box, _fresh()) as space:
+            yield from _ours(box, space, charts, wanted)
+    finally:
+        take_down(name)
+
+
+def _bare(box: Sandbox, space: str, wanted: Mapping[str, RegionRelease], waiting: Collection[str]) -> float:
+    """Seconds until all are deployed; those in `waiting` wait for what they depend on."""
+    config = Config(kubeconfig_path=box.kubeconfig, namespace=space, qps=100.0, burst_limit=200)
+    done = {name: threading.Event() for name in wanted}
+
+    def one(release: RegionRelease) -> None:
+        spec = release.spec
+        for name in spec.depends_on if spec.name in waiting else ():
+            done[name].wait(WAIT_SECONDS)
+        values = json.dumps(resolve(spec.values, lambda _name, key: f"made-up-{key}").values)
+        helm_library.call(
+            "helm_install",
+            config,
+            spec.name,
+            {"disable_openapi_validation": True},
+            chart=chart_store().locate(spec.chart),
+            values=values,
+        )
+        done[spec.name].set()
+
+    began = time.monotonic()
+    with ThreadPoolExecutor(len(wanted)) as pool:
+        list(pool.map(one, wanted.values()))
+    return time.monotonic() - began
+
+
+def _ours(box: Sandbox, space: str, charts: Path, wanted: Mapping[str, RegionRelease]) -> Iterator[str]:
+    with tempfile.TemporaryDirectory() as directory:
+        for found in installed(box, space, Path(directory)):
+            made: Region = found
+            began = time.time()
+            made.apply(made.manifest(charts={"repository": f"file://{charts}"}, features={}, **SPEC))
+            wait_until("Ready", made.ready, WAIT_SECONDS)
+            ready = time.time() - began
+            yield f"{len(wanted)} releases, the container: Ready after {ready:.1f} s"
+            yield from _where(made, wanted, began)
+
+
+def _where(made: Region, wanted: Mapping[str, RegionRelease], began: float) -> Iterator[str]:
+    """The way to the release that was deployed last: of what each waited for, the one that came last."""
+    entries = {
+        entry["name"]: entry["lastAttempt"]
+        for bundle in made.get("hb")["items"]
+        for entry in bundle["status"]["releases"]
+    }
+    ended = {name: _seconds(entry["finished"]) - began for name, entry in entries.items()}
+    name = max(ended, key=lambda one: ended[one])
+    way = [name]
+    while wanted[name].spec.depends_on:
+        name = max(wanted[name].spec.depends_on, key=lambda one: ended[one])
+        way.append(name)
+    for name in reversed(way):
+        start = _seconds(entries[name]["time"]) - began
+        yield f"  {name}: from {start:.0f} s to {ended[name]:.0f} s ({entries[name]['duration']})"
+
+
+def _seconds(stamp: str) -> float:
+    return datetime.fromisoformat(stamp).timestamp()
+
+
+def _fresh() -> str:
+    return f"bench-{secrets.token_hex(3)}"

@@ -1,0 +1,41 @@
+"""osctl validate --manifests: what the releases refer to and nobody makes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.cli.objects import EXAMPLE, example_text, osctl
+
+FEATURES = {
+    "services": {"enabled": ["gateway"]},
+    "gateway": {"className": "envoy"},
+    "tls": {"public": {"enabled": True, "secretName": "public-tls"}},
+}
+SECRET = "apiVersion: v1\nkind: Secret\nmetadata: {name: public-tls}\n"
+
+
+def _region(directory: Path) -> str:
+    file = directory / "region.yaml"
+    file.write_text(example_text(features=FEATURES))
+    return str(file)
+
+
+def test_what_an_operator_brings_is_told_with_the_command_that_makes_it(tmp_path: Path) -> None:
+    result = osctl("validate", "--manifests", _region(tmp_path))
+    assert result.exit_code == 0
+    assert "spec: Secret public-tls is made by no release, and gateway needs it; " in result.stderr
+    assert "bring it: kubectl -n openstack create secret generic public-tls" in result.stderr
+
+
+def test_what_is_among_the_files_is_there(tmp_path: Path) -> None:
+    region = _region(tmp_path)
+    (tmp_path / "secret.yaml").write_text(SECRET)
+    result = osctl("validate", "--manifests", region, str(tmp_path / "secret.yaml"))
+    assert result.exit_code == 0
+    assert "public-tls is made by no release" not in result.stderr
+
+
+def test_with_the_charts_of_the_image_nothing_is_missing() -> None:
+    result = osctl("validate", "--manifests", str(EXAMPLE))
+    assert result.exit_code == 0
+    assert "is made by no release" not in result.stderr

@@ -1,0 +1,65 @@
+"""A controller that may not grant what a chart's roles grant: told, and mended by one command."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sandbox.cluster import Sandbox
+from tests.cluster.conftest import remove
+from tests.cluster.region import Region, wait_until
+
+pytestmark = pytest.mark.cluster
+
+BUNDLE = {
+    "apiVersion": "osctl.dev/v1alpha1",
+    "kind": "HelmBundle",
+    "metadata": {"name": "pages"},
+}
+ROLE = """
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata: {name: granting}
+rules: [{apiGroups: [coordination.k8s.io], resources: [leases], verbs: [watch]}]
+"""
+
+
+@pytest.mark.timeout(400)
+def test_a_release_that_lacks_a_right_is_told_and_deployed_within_a_minute_of_its_grant(
+    sandbox: Sandbox, namespace: str, tmp_path: Path
+) -> None:
+    chart = tmp_path / "charts" / "granting"
+    (chart / "templates").mkdir(parents=True)
+    (chart / "Chart.yaml").write_text("{apiVersion: v2, name: granting, version: 1.0.0}")
+    (chart / "values.yaml").write_text("{}")
+    (chart / "templates" / "role.yaml").write_text(ROLE)
+    region = Region(sandbox, namespace, tmp_path / "run", containers=("helmbundle",))
+    try:
+        region.install()
+        release = {"name": "granting", "repository": f"file://{tmp_path / 'charts'}"}
+        bundle = {**BUNDLE, "spec": {"releases": [{"name": "granting", "chart": release}]}}
+        region.kubectl("apply", "-f", "-", input=json.dumps(bundle))
+
+        def told() -> dict[str, Any]:
+            entries = (region.get("hb", "pages").get("status") or {}).get("releases") or [{}]
+            return entries[0] if entries[0].get("reason") == "RightMissing" else {}
+
+        entry = wait_until("the missing right is told", told, 60)
+        assert entry["message"].startswith(
+            'roles "granting" would grant what the controller does not hold: '
+            "watch of leases.coordination.k8s.io; "
+            f"to grant what the region needs: kubectl -n {namespace} get osdpl -o yaml | osctl rbac - | "
+        )
+        rule = {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["watch"]}
+        region.install_chart("--set-json", f"rbac.extraRules={json.dumps([rule])}")
+
+        def deployed() -> bool:
+            return bool(region.get("hb", "pages")["status"]["releases"][0]["state"] == "Deployed")
+
+        wait_until("it is deployed", deployed, 90)
+    finally:
+        region.controllers.stop(grace=2.0)
+        remove(region)

@@ -1,0 +1,81 @@
+"""A dozen regions in which every preset, service, backend and feature is installed at least once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import reduce
+from typing import Any
+
+from tests.render.specs import FEATURES
+from tests.upstream.regions import ALL_SERVICES
+
+# By name: what the region is, and the features of tests/render/specs.py that are in it together.
+_COVERING: Mapping[str, tuple[dict[str, Any], tuple[str, ...]]] = {
+    "core": ({"preset": "core"}, ("networking-external", "logging")),
+    "compute": ({"preset": "compute"}, ()),
+    "baremetal-small": (
+        {"preset": "compute-baremetal", "size": "small"},
+        ("baremetal", "images-two-stores", "compute-ratios", "dashboard"),
+    ),
+    "everything": (
+        {"preset": "compute-baremetal", "features": {"services": {"enabled": ALL_SERVICES}}},
+        ("gateway", "metering", "region-and-domains"),
+    ),
+    "everything-small-ovn": (
+        {
+            "preset": "compute-baremetal",
+            "size": "small",
+            "features": {"services": {"enabled": [name for name in ALL_SERVICES if name != "gateway"]}},
+        },
+        ("networking-ovn-dvr-dns", "load-balancer-ovn", "metering-sent-on", "notifications"),
+    ),
+    "ovn": ({"preset": "compute"}, ("networking-ovn", "load-balancer-ovn", "nodes", "compute-new-hosts")),
+    "ceph": (
+        {"preset": "compute"},
+        ("fields-of-storage", "compute-images-ceph"),
+    ),
+    "encrypted": ({"preset": "core"}, ("tls-internal", "tls-public-issuer", "compute-libvirt-tls")),
+    "encrypted-database": ({"preset": "compute"}, ("tls-internal-database", "tls-public-secret", "audit")),
+    "identity": (
+        {"preset": "compute"},
+        ("fields-of-identity", "policies", "tls-public"),
+    ),
+    "networking": (
+        {"preset": "compute"},
+        (
+            *("fields-of-networking", "networking-dvr", "networking-extensions", "networking-dns"),
+            "network-policies",
+        ),
+    ),
+    "operations": (
+        {"preset": "compute"},
+        (
+            *("fields-of-operations", "database-backup", "database-cleanup", "brokers", "key-manager-vault"),
+            *("volumes-lvm-nfs-custom", "volume-backup-nfs", "compute-console-spice", "storage-classes"),
+            *("compute-live-migration", "compute-cpu-models"),
+        ),
+    ),
+}
+
+
+def covering() -> dict[str, dict[str, Any]]:
+    """The specs by name."""
+    return {
+        name: reduce(_laid_over, (FEATURES[feature] for feature in features), base)
+        for name, (base, features) in _COVERING.items()
+    }
+
+
+def features_of(name: str) -> tuple[str, ...]:
+    """The features of tests/render/specs.py that one of the regions has."""
+    return _COVERING[name][1]
+
+
+def _laid_over(below: Any, above: Any) -> Any:
+    """Maps and lists of both; the size and preset of a region stay those that it was given first."""
+    if isinstance(below, dict) and isinstance(above, dict):
+        kept = {key: below[key] for key in ("preset", "size") if key in below}
+        return {**below, **{key: _laid_over(below.get(key), above[key]) for key in above}, **kept}
+    if isinstance(below, list) and isinstance(above, list):
+        return below + [item for item in above if item not in below]
+    return above

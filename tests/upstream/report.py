@@ -1,0 +1,136 @@
+"""The report of `make test-upstream`, in Markdown: what was rendered, is valid and was installed.
+
+Tests tell by `record_property`: `region` (name, series, objects by service), `previous` (name, series) and
+`feature` (its name). Of references and installed regions, the parameter of the test is the name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from controller.domain.releases.bundle import ChartRef
+from controller.errors import ChartInvalid
+from tests.render.region import library
+from tests.upstream.covering import features_of
+from tests.upstream.pins import upstream_charts
+from tests.upstream.regions import store
+
+_PARAMETER = re.compile(r"\[(.+?)\]$")
+_WORDS = {True: "yes", False: "**no**"}
+
+
+@dataclass
+class Results:
+    """What tests have told, as their reports come in."""
+
+    regions: dict[tuple[str, str], tuple[bool, Mapping[str, int]]] = field(default_factory=dict)
+    previous: dict[tuple[str, str], bool] = field(default_factory=dict)
+    features: dict[str, bool] = field(default_factory=dict)
+    references: dict[str, bool] = field(default_factory=dict)
+    installed: dict[str, bool] = field(default_factory=dict)
+    failed: list[str] = field(default_factory=list)
+
+    def add(self, nodeid: str, outcome: str, properties: Iterable[tuple[str, object]]) -> None:
+        """One phase of one test."""
+        good = outcome == "passed"
+        if outcome == "failed":
+            self.failed.append(nodeid)
+        for name, value in properties:
+            self._add_property(name, value, good=good)
+        parameter = _PARAMETER.search(nodeid)
+        if parameter is None or outcome == "skipped":
+            return
+        for file, found in (("test_references", self.references), ("test_installed", self.installed)):
+            if f"{file}.py" in nodeid:
+                found[parameter.group(1)] = found.get(parameter.group(1), True) and good
+
+    def _add_property(self, name: str, value: Any, *, good: bool) -> None:
+        if name == "region":
+            self.regions[value["name"], value["series"]] = good, value["objects"]
+        elif name == "previous":
+            self.previous[value["name"], value["series"]] = good
+        elif name == "feature":
+            self.features[str(value)] = good
+
+
+def text_of(results: Results, charts: Path) -> str:
+    """The report."""
+    parts = [_head(charts), _regions(results), _services(results), _features(results)]
+    if results.failed:
+        parts.append("## Failed\n\n" + "\n".join(f"- `{one}`" for one in sorted(set(results.failed))))
+    return "\n\n".join(parts) + "\n"
+
+
+def _head(charts: Path) -> str:
+    builds, found = library().builds, Counter[str]()
+    for name in upstream_charts(library().catalogue):
+        try:
+            digest = store().build(ChartRef(name, repository=f"file://{charts}"))
+            found[str(builds.match(name, digest))] += 1
+        except ChartInvalid:
+            found["not there"] += 1
+    counted = ", ".join(f"{count} {match}" for match, count in found.most_common())
+    return (
+        "# OpenStack-Helm's charts\n\n"
+        f"Pinned: {builds.pinned}; previous: {builds.previous}. The charts of this run: {counted}."
+    )
+
+
+def _regions(results: Results) -> str:
+    names = list(dict.fromkeys(name for name, _ in (*results.regions, *results.previous)))
+    series = sorted({one for _, one in (*results.regions, *results.previous)})
+    rows: list[Iterable[str]] = []
+    for name in names:
+        cells = []
+        for one in series:
+            good, objects = results.regions.get((name, one), (None, {}))
+            text = "" if good is None else f"{_WORDS[good]}, {sum(objects.values())} objects"
+            before = results.previous.get((name, one))
+            cells.append(text + ("" if before is None else f"; previous: {_WORDS[before]}"))
+        rows.append([name, *cells])
+    return "## Regions: rendered and valid\n\n" + _table(["region", *series], rows)
+
+
+def _services(results: Results) -> str:
+    found: dict[str, dict[str, int]] = {}
+    for (_, series), (good, objects) in results.regions.items():
+        for service, count in objects.items() if good else ():
+            found.setdefault(service, {})[series] = max(count, found.get(service, {}).get(series, 0))
+    series = sorted({one for counts in found.values() for one in counts})
+    order = [name for name in library().catalogue.services if name in found]
+    rows = ([name, *(str(found[name].get(one, "")) for one in series)] for name in order)
+    return "## Services: the most objects in one region\n\n" + _table(["service", *series], rows)
+
+
+def _features(results: Results) -> str:
+    installed: dict[str, bool] = {}
+    for region, good in results.installed.items():
+        for feature in features_of(region):
+            installed[feature] = installed.get(feature, True) and good
+    rows = (
+        [name, *(_word(found.get(name)) for found in (results.features, results.references, installed))]
+        for name in dict.fromkeys((*results.features, *results.references))
+    )
+    regions = "".join(f"- {name}: {_WORDS[good]}\n" for name, good in results.installed.items())
+    table = _table(["feature", "rendered", "nothing missing", "installed"], rows)
+    return "## Features\n\n" + table + (f"\n\n## Installed regions\n\n{regions}".rstrip() if regions else "")
+
+
+def _word(good: bool | None) -> str:
+    return "" if good is None else _WORDS[good]
+
+
+def _table(head: list[str], rows: Iterable[Iterable[str]]) -> str:
+    return "\n".join(_lines(head, rows))
+
+
+def _lines(head: list[str], rows: Iterable[Iterable[str]]) -> Iterator[str]:
+    yield f"| {' | '.join(head)} |"
+    yield "|---" * len(head) + "|"
+    for row in rows:
+        yield f"| {' | '.join(row)} |"

@@ -1,0 +1,147 @@
+"""Regions installed from OpenStack-Helm's charts on a real API server, with the rights of our chart."""
+
+from __future__ import annotations
+
+import base64
+import json
+import secrets
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from controller.domain.values.secret_refs import find_references
+from sandbox import audit
+from sandbox.cluster import Sandbox
+from tests.chart_repositories.certificates import authority
+from tests.cluster.conftest import installed
+from tests.cluster.region import NAME, Region, wait_until
+from tests.upstream.covering import covering
+from tests.upstream.definitions import prepare
+from tests.upstream.regions import region as rendered
+from tests.upstream.regions import releases
+
+pytestmark = [pytest.mark.upstream, pytest.mark.cluster, pytest.mark.timeout(1800)]
+
+READY_SECONDS = 1200
+# How long nothing at all may be written once a region has settled.
+QUIET_SECONDS = 15
+# Secrets that fields of covering regions name.
+CERTIFICATES = ("public-tls", "region-ca-bundle", "vault-ca")
+# Of ours, and those of keystone that open what lies in the volume of the database.
+CREDENTIALS = ("-credentials", "secret/keystone-fernet-keys", "secret/keystone-credential-keys")
+EDIT = {"services": {"image": {"glance": {"values": {"conf": {"glance": {"DEFAULT": {"workers": 3}}}}}}}}
+
+
+@dataclass(frozen=True)
+class Installed:
+    """A region of a case, and the names of its releases."""
+
+    region: Region
+    wanted: frozenset[str]
+    before: frozenset[str]
+
+
+@pytest.fixture(scope="module", params=covering())
+def case(
+    request: pytest.FixtureRequest, charts: Path, sandbox: Sandbox, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Installed]:
+    """One after the other: each takes as much of the machine as there is."""
+    spec = covering()[request.param]
+    namespace = f"test-{secrets.token_hex(4)}"
+    sandbox.create_namespace(namespace, {})
+    prepare(sandbox)
+    try:
+        for region in installed(sandbox, namespace, tmp_path_factory.mktemp("region")):
+            wanted = frozenset(release.spec.name for release in releases(rendered(charts, spec)))
+            _bring(region, charts, spec)
+            before = frozenset(_everything(region))
+            manifest = region.manifest(charts={"repository": f"file://{charts}"}, **{"features": {}, **spec})
+            region.apply(manifest)
+            yield Installed(region, wanted, before)
+    finally:
+        sandbox.kubectl("delete", "namespace", namespace, "--wait=false", "--ignore-not-found")
+
+
+def _bring(region: Region, charts: Path, spec: Mapping[str, Any]) -> None:
+    """What an operator brings: every Secret that the region refers to and nobody generates."""
+    made = rendered(charts, spec)
+    generated = {secret.name for secret in made.credentials}
+    pem = base64.b64encode(authority().ca.encode()).decode()
+    certificate = dict.fromkeys(("ca.crt", "tls.crt", "tls.key"), pem)
+    wanted: dict[str, dict[str, str]] = {name: dict(certificate) for name in CERTIFICATES}
+    for release in releases(made):
+        for one in find_references(release.spec.values):
+            if one.name not in generated:
+                wanted.setdefault(one.name, {})[one.key] = base64.b64encode(one.key.encode()).decode()
+    items = [
+        {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}, "data": data}
+        for name, data in wanted.items()
+    ]
+    text = json.dumps({"apiVersion": "v1", "kind": "List", "items": items})
+    region.kubectl("apply", "-f", "-", input=text)
+
+
+def _everything(region: Region) -> set[str]:
+    workloads = "deployments,statefulsets,daemonsets,jobs,cronjobs,pods"
+    others = "services,configmaps,secrets,persistentvolumeclaims,roles,rolebindings,serviceaccounts"
+    return set(region.kubectl("get", f"{workloads},{others}", "-o", "name").split())
+
+
+def test_the_region_becomes_ready_and_no_action_fails_on_the_way(case: Installed) -> None:
+    region = case.region
+
+    region.wait_ready(READY_SECONDS)
+    assert {name for name, (_, state) in region.revisions().items() if state == "deployed"} == case.wanted
+    failed = {
+        release["name"]: release["lastAttempt"]["error"]
+        for bundle in region.get("hb")["items"]
+        for release in bundle["status"]["releases"]
+        if (release.get("lastAttempt") or {}).get("error")
+    }
+    assert failed == {}
+
+
+def test_nothing_is_written_once_it_has_settled(case: Installed) -> None:
+    region = case.region
+    before = region.revisions()
+
+    def calm() -> bool:
+        moment = audit.now()
+        time.sleep(QUIET_SECONDS)
+        return not region.writes_since(moment)
+
+    for name in ("core", "helmbundle"):
+        region.controllers.restart(name)
+    region.controllers.wait_healthy()
+    wait_until("nothing is written", calm, 240)
+    assert region.revisions() == before
+
+
+def test_an_edit_touches_one_release(case: Installed) -> None:
+    region, before = case.region, case.region.revisions()
+    region.edit(**EDIT)
+    upgraded = (before["glance"][0] + 1, "deployed")
+    wait_until("glance is upgraded", lambda: region.revisions()["glance"] == upgraded, 300)
+    assert {**region.revisions(), "glance": before["glance"]} == before
+
+
+def test_a_removal_leaves_volumes_and_credentials(case: Installed) -> None:
+    region = case.region
+    region.kubectl("delete", "osdpl", NAME, "--wait=false")
+    wait_until("the region is gone", lambda: not region.get("osdpl,hb")["items"], 600)
+
+    def left() -> set[str]:
+        return {
+            name
+            for name in _everything(region) - case.before
+            if not name.startswith("persistentvolumeclaim/") and not name.endswith(CREDENTIALS)
+        }
+
+    def gone() -> bool:
+        return left() <= {"secret/osctl-digest-key"}
+
+    wait_until("no more is left", gone, 120, lambda: str(sorted(left())))

@@ -1,0 +1,50 @@
+"""Nothing that releases of OpenStack-Helm's charts refer to is missing, but for what an operator brings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from controller.adapters.system.reference_files import load_known_references
+from controller.domain.validation.dangling import SECRET, dangling, made_by
+from tests.render.region import ROOT
+from tests.upstream.covering import covering
+from tests.upstream.regions import objects, region, releases, specs
+
+pytestmark = pytest.mark.upstream
+
+KNOWN = load_known_references(ROOT / "values")
+SPECS = {**specs(), **covering()}
+# By the spec of each region: its own Secrets, which fields of features name.
+NAMED = {"oidc-client", "public-tls", "region-ca-bundle", "vault-ca"}
+
+
+def _missing(charts: Path, name: str) -> set[str]:
+    made = region(charts, SPECS[name])
+    by_release = {release.spec.name: objects(release, namespace="openstack") for release in releases(made)}
+    there = made_by(obj for found in by_release.values() for obj in found)
+    for secret in made.credentials:
+        there.add(SECRET, secret.name, secret.credentials)
+    left = (one for found in by_release.values() for one in KNOWN.left(dangling(found, there)))
+    return {f"{one.kind}/{one.name}" for one in left} - {f"Secret/{name}" for name in NAMED}
+
+
+@pytest.mark.parametrize("name", SPECS)
+def test_nothing_is_missing_but_what_an_operator_brings(charts: Path, name: str) -> None:
+    assert _missing(charts, name) <= set(KNOWN.brought)
+
+
+@pytest.mark.timeout(900)
+def test_everything_that_an_operator_brings_is_referred_to_by_some_region(charts: Path) -> None:
+    assert set().union(*(_missing(charts, name) for name in SPECS)) == set(KNOWN.brought)
+
+
+@pytest.mark.timeout(900)
+def test_everything_that_is_settled_is_referred_to_by_some_region(charts: Path) -> None:
+    found: set[str] = set()
+    for spec in SPECS.values():
+        for release in releases(region(charts, spec)):
+            for one in dangling(objects(release, namespace="openstack"), made_by([])):
+                found |= {f"{one.kind}/{one.name}", f"{one.kind}/{one.name}/{one.key}"}
+    assert KNOWN.settled <= found

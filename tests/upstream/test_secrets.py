@@ -1,0 +1,50 @@
+"""A secret that a region's values refer to reaches objects of the kind Secret only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.render.region import ROOT
+from tests.upstream.covering import covering
+from tests.upstream.regions import MADE_UP, objects, region, releases, specs
+
+pytestmark = pytest.mark.upstream
+
+SPECS = {**specs(), **covering()}
+# Charts that write a secret elsewhere, whatever the values say: their objects, without the release's name.
+IN_CLEAR = {
+    "libvirt": {"DaemonSet/libvirt-default"},
+    "mariadb": {"ConfigMap/etc"},
+    "rabbitmq": {"Job/cluster-wait", "Pod/test", "StatefulSet/rabbitmq"},
+}
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, dict):
+        for item in value.values():
+            yield from _texts(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _texts(item)
+    elif isinstance(value, str):
+        yield value
+
+
+@pytest.mark.parametrize("name", SPECS)
+def test_no_secret_is_in_clear(charts: Path, name: str) -> None:
+    for release in releases(region(charts, SPECS[name])):
+        found = {
+            f"{obj['kind']}/{obj['metadata']['name'].removeprefix(f'{release.spec.name}-')}"
+            for obj in objects(release)
+            if obj["kind"] != "Secret" and any(MADE_UP in text for text in _texts(obj))
+        }
+        assert found <= IN_CLEAR.get(release.spec.chart.name, set()), release.spec.name
+
+
+def test_those_that_charts_write_in_clear_are_told() -> None:
+    told = (ROOT / "docs" / "upstream-defects.md").read_text(encoding="utf-8")
+    assert all(f"| {chart} |" in told for chart in IN_CLEAR)
