@@ -23,7 +23,7 @@ from controller.domain.values.chart_values import Path as Keys
 from controller.domain.values.secret_refs import resolve
 from tests.charts_controller.upstream_rights import recorded_rights
 from tests.upstream.covering import covering
-from tests.upstream.regions import MADE_UP, NAMESPACE, chart_store, region, releases, specs
+from tests.upstream.regions import MADE_UP, NAMESPACE, region, releases, specs, store
 
 pytestmark = [pytest.mark.upstream, pytest.mark.timeout(1800)]
 
@@ -106,7 +106,7 @@ class _Renderer:
             for release in releases(region(charts, spec))
             if release.spec.chart.name == chart
         )
-        self._chart = Chart.load(chart_store().locate(some))
+        self._chart = Chart.load(store().locate(some))
         self._base: dict[tuple[str, str], Mapping[str, str]] = {}
 
     def reads(self, release: str, text: str, path: Keys) -> bool:
