@@ -10,14 +10,17 @@ import json
 from collections.abc import Iterator
 
 import pytest
+import yaml
 
+from controller.domain.values.oslo_files import in_oslo_file
 from controller.render.region import Region
-from tests.render.region import core_spec, render
-from tests.upstream.option_facts import FACTS, NOT_LISTED, UNKNOWN, every_option, fact
+from tests.render.region import ROOT, core_spec, render
+from tests.upstream.option_facts import FACTS, NOT_LISTED, UNKNOWN, every_option, fact, recorded_section
 from tests.upstream.option_packages import SERIES, pins_digest
 from tests.upstream.options_set import Option, feature_regions, options_set, whole_region
 
 FOUND = json.loads(FACTS.read_text())
+OPEN_MAPS = yaml.load((ROOT / "values" / "charts" / "open-maps.yaml").read_text(), yaml.CSafeLoader)
 
 
 def unknown_options(region: Region, *series: str) -> Iterator[str]:
@@ -50,8 +53,6 @@ def test_nothing_is_recorded_or_excused_that_no_value_sets() -> None:
         for sections in files.values()
         for names in sections.values()
     )
-    from tests.upstream.option_facts import recorded_section
-
     assert recorded == len({(one.chart, one.file, recorded_section(one), one.name) for one in options})
 
 
@@ -86,3 +87,13 @@ def test_queues_of_services_are_quorum_queues(source: str) -> None:
     for client in clients:
         assert client["rabbit_quorum_queue"] is True
         assert "rabbit_quorum_queues" not in client  # what oslo.messaging does not know
+
+
+def test_every_file_of_oslo_config_that_charts_take_as_it_is_gets_its_secrets_escaped() -> None:
+    reason = "an oslo.config file: sections and options are written as they are"
+    maps = [path.removesuffix(".*").split(".")[1:] for path in OPEN_MAPS[reason]]
+    assert maps
+    unescaped = [
+        path for path in maps if not in_oslo_file(("conf", *path, "section", "option", "value", "more"))
+    ]
+    assert unescaped == []

@@ -9,15 +9,14 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any
 
-from controller.adapters.charts.source import ChartStore
 from controller.cli.offline.manifests import offline_helm
 from controller.domain.releases.bundle import ReleaseSpec
 from controller.domain.values.secret_refs import resolve
 from controller.ports.helm import HelmRequest
 from controller.render.region import render_region
-from tests.render.region import ROOT, core_spec, deployment, library
+from tests.render.region import core_spec, deployment, library
 from tests.upstream.option_packages import PACKAGES
-from tests.upstream.regions import charts_given
+from tests.upstream.regions import charts_given, store
 
 # Files of oslo.config, by their names in Secrets. Not those of agents that no feature brings.
 _OPTIONS = (
@@ -76,7 +75,7 @@ def made_up(name: str, key: str) -> str:
 def files(series: str, region: str) -> Mapping[str, Mapping[str, str]]:
     """By chart: the files of its Secrets and ConfigMaps, as `<object>/<file>`."""
     spec = _spec(series, **REGIONS[region])
-    found = render_region(deployment(spec), library(), _charts())
+    found = render_region(deployment(spec), library(), store())
     releases = (release.spec for bundle in found.bundles for release in bundle.releases)
     return {
         release.chart.name: _files(release, bare=False)
@@ -88,7 +87,7 @@ def files(series: str, region: str) -> Mapping[str, Mapping[str, str]]:
 @cache
 def bare_files() -> Mapping[str, Mapping[str, str]]:
     """The same of the charts' own values."""
-    found = render_region(deployment(_spec("2026.1")), library(), _charts())
+    found = render_region(deployment(_spec("2026.1")), library(), store())
     releases = (release.spec for bundle in found.bundles for release in bundle.releases)
     return {
         release.chart.name: _files(release, bare=True)
@@ -99,7 +98,7 @@ def bare_files() -> Mapping[str, Mapping[str, str]]:
 
 def files_of_chart(chart: str, **features: Any) -> Mapping[str, str]:
     """The files of one chart, in a region of 2026.1 with these features."""
-    found = render_region(deployment(_spec("2026.1", **features)), library(), _charts())
+    found = render_region(deployment(_spec("2026.1", **features)), library(), store())
     release = found.release(chart)
     assert release is not None
     return _files(release.spec, bare=False)
@@ -123,11 +122,6 @@ def named(found: Mapping[str, str], pattern: str) -> Iterator[tuple[str, str]]:
             yield name, text
 
 
-@cache
-def _charts() -> ChartStore:
-    return ChartStore(ROOT / "charts")
-
-
 def _spec(series: str, **features: Any) -> dict[str, Any]:
     every = [name for name, entry in library().catalogue.services.items() if entry.offered_by("upstream")]
     whole = {
@@ -144,7 +138,7 @@ def _spec(series: str, **features: Any) -> dict[str, Any]:
 
 def _files(release: ReleaseSpec, *, bare: bool) -> dict[str, str]:
     values = {} if bare else resolve(release.values, made_up, release=release.name, upstream=True).values
-    path = _charts().locate(release.chart)
+    path = store().locate(release.chart)
     rendered = offline_helm().render(HelmRequest(release.name, release.namespace, path, values))
     found = {}
     for obj in (*rendered.hooks, *rendered.manifest):
