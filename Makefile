@@ -3,6 +3,11 @@ PYTHON ?= python3
 # Of `make soak`: how long, and what all is drawn from (any number; a new one each time by default).
 MINUTES ?= 30
 SEED ?=
+# Of `make pins` and `make test-upstream`: a checkout of openstack/openstack-helm, or for the tests archives of its charts.
+CHARTS ?=
+# Of `make pins`: the commit that values are written for, and the one before it (as it is, by default).
+PINNED ?= HEAD
+PREVIOUS ?=
 # Of `make test-changed`: the commit since which files have changed.
 BASE ?= main
 VENV ?= .venv
@@ -14,7 +19,7 @@ export PYTHONPYCACHEPREFIX = $(abspath $(VENV))/pycache
 # seconds in each process of pytest. Empty is off.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: help setup demo demo-real demo-down test test-changed test-fast test-servers test-cluster test-sample test-openstack test-image test-real image test-exhaustive lint lock rbac schemas bench soak clean
+.PHONY: help setup demo demo-real demo-down test test-changed test-fast test-servers test-cluster test-sample test-openstack test-image test-real image test-exhaustive test-upstream lint lock rbac pins schemas bench soak clean
 
 help: ## what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -80,6 +85,10 @@ test-real: setup ## pods that run, on a real node in namespaces of its own (Linu
 	@$(BIN)/python -m sandbox build
 	@$(BIN)/python -m pytest -q -m real tests/real
 
+test-upstream: setup ## with OpenStack-Helm's own charts: CHARTS=<directory of charts or archives>
+	@test -n "$(CHARTS)" || { echo "name the charts: make test-upstream CHARTS=<directory>"; exit 2; }
+	@CHARTS="$(CHARTS)" $(BIN)/python -m pytest -q -m upstream tests/upstream
+
 image: setup ## the controller's image as an OCI archive, without Docker (root on Debian)
 	@$(BIN)/python -m sandbox image --archive openstack-controller.tar
 
@@ -108,6 +117,11 @@ lock: ## renews the lock files from pyproject.toml (needs uv)
 
 rbac: setup ## writes what charts grant into the rights of our own chart; CHARTS=… renders OpenStack-Helm's anew
 	@$(BIN)/python -m tests.charts_controller.chart_objects $(CHARTS)
+	@$(BIN)/python -m tests.charts_controller.rights_table
+
+pins: setup ## writes values/charts/ from CHARTS, a checkout with its history, at the commits PINNED and PREVIOUS
+	@test -n "$(CHARTS)" || { echo "CHARTS=<checkout of openstack/openstack-helm> is missing"; exit 2; }
+	@$(BIN)/python -m tests.upstream.pins "$(CHARTS)" --pinned "$(PINNED)" $(if $(PREVIOUS),--previous "$(PREVIOUS)")
 
 schemas: setup ## writes values.schema.json of the lean charts from charts/values-schemas.yaml
 	@$(BIN)/python -m tests.charts.value_schemas

@@ -10,6 +10,7 @@ from controller.adapters.charts.pull import PulledCharts
 from controller.adapters.charts.reading_marks import ReadingMarks
 from controller.adapters.charts.repository_access import Proxy
 from controller.adapters.charts.source import ChartStore
+from controller.adapters.system.values_files import load_builds
 from controller.domain.region.deployment import parse_proxy
 from controller.operator import Reconcile
 from controller.ports.kubernetes import OSDPL
@@ -58,5 +59,10 @@ def chart_store(parts: Parts) -> ChartStore:
         pull_seconds=parts.settings.chart_pull,
         patience=PATIENCE,
     )
-    marks = ReadingMarks(parts.settings.chart_cache / "reading")
-    return ChartStore(parts.settings.charts_dir, pulled=pulled, cache=cache, marks=marks)
+    return ChartStore(
+        parts.settings.charts_dir,
+        pulled=pulled,
+        cache=cache,
+        marks=ReadingMarks(parts.settings.chart_cache / "reading"),
+        builds=load_builds(parts.settings.values_dir),
+    )

@@ -18,8 +18,11 @@ from controller.ports.kubernetes import HELMBUNDLE, OSDPL
 from controller.reconcile.region.deployment import DeploymentReconciler
 from controller.reconcile.region.other_containers import OtherContainers, SilenceTimes
 from controller.reconcile.shared.status_metrics import measured_region, region_series
-from controller.render.region import ChartDefaults, Region, render_region
+from controller.render.chart_builds import ChartDefaults
+from controller.render.region import Region, render_region
 from controller.render.rendered_region import RenderedRegion
+from controller.render.reserved_release import refuse_reserved
+from controller.settings import reserved_release
 
 
 def main() -> None:
@@ -35,7 +38,9 @@ def compose(parts: Parts) -> Container:
     charts = chart_store(parts)
 
     def render(osdpl: Mapping[str, Any], charts: ChartDefaults) -> Region:
-        return render_region(parse_deployment(osdpl, schema), library, charts, partial=True)
+        region = render_region(parse_deployment(osdpl, schema), library, charts, partial=True)
+        refuse_reserved(region, reserved_release(settings))
+        return region
 
     rendered = RenderedRegion(render, charts=charts, clock=parts.clock)
     asked: set[RegionKey] = set()

@@ -9,6 +9,7 @@ from containers.charts import CHECK_EVERY, chart_store, check_charts
 from containers.composition import Parts, run
 from containers.helm import helm_client
 from containers.keys import owner_key, region_key
+from controller.adapters.charts.source import ChartStore
 from controller.adapters.helm.release_records import SecretRecords
 from controller.adapters.kubernetes.metadata_watch import MetadataWatches
 from controller.adapters.kubernetes.watches import Watch
@@ -36,8 +37,6 @@ def main() -> None:
 def compose(parts: Parts) -> Container:
     """Wires the reconciler of bundles to Helm, its records and the charts of the image."""
     settings, queue = parts.settings, parts.queue
-    helm = helm_client(settings, parts.kube, parts.connection.kubeconfig)
-    key = InstallationKey(parts.kube, parts.randomness, settings.region_namespace)
     records = SecretRecords(parts.kube)
     jobs = ObjectStore(parts.kube, parts.clock, settings.region_namespace, {JOB: parse_hook_job})
     slots = ActionSlots(settings.concurrency, parts.metrics, waiters=settings.hook_waiters)
@@ -53,41 +52,13 @@ def compose(parts: Parts) -> Container:
         if changes.concerns_reconcile(event, obj):
             queue.add(("bundle", str(obj["metadata"]["namespace"]), str(obj["metadata"]["name"])))
 
-    watches = MetadataWatches(
-        parts.connection, parts.randomness, user_agent="openstack-controller/helmbundle"
-    )
-    drift = DriftWatch(
-        kube=parts.kube,
-        records=records,
-        watch=watches,
-        clock=parts.clock,
-        measures=parts.metrics,
-        reconcile_after=lambda after: queue.add(("drift", settings.region_namespace, "objects"), after),
-        changed_bundle=lambda bundle: queue.add(("bundle", *bundle)),
-        pace=DriftRates(settings.drift_qps, settings.drift_resync, settings.drift_settle),
-    )
-    ports = ReleasePorts(
-        kube=parts.kube,
-        helm=helm,
-        records=records,
-        charts=charts,
-        clock=parts.clock,
-        events=parts.events,
-        digest_key=key.read,
-        measures=parts.metrics,
-    )
-    listeners = BundleListeners(
-        requeue=lambda bundle: queue.add(("bundle", *bundle)),
-        note_end=lambda bundle: queue.add(("bundle", *bundle), last=True),
-        learn=parts.log_secrets.learn,
-        abandon=lambda: exit_container(HELM_DETACHED),
-    )
+    drift = _drift_watch(parts, records)
     bundles = BundleReconciler(
-        ports,
+        _release_ports(parts, records, charts),
         BundleSettings(
             settings.resync, settings.history, settings.retry_cap, reserved=reserved_release(settings)
         ),
-        listeners,
+        _listeners(parts),
         slots=slots,
         hooks=HookProgress(parts.kube, records, parts.clock, jobs),
         drift=drift,
@@ -115,6 +86,47 @@ def compose(parts: Parts) -> Container:
         queue=queue,
         workers=4,
         background=(slots,),
+    )
+
+
+def _release_ports(parts: Parts, records: SecretRecords, charts: ChartStore) -> ReleasePorts:
+    key = InstallationKey(parts.kube, parts.randomness, parts.settings.region_namespace)
+    return ReleasePorts(
+        kube=parts.kube,
+        helm=helm_client(parts.settings, parts.kube, parts.connection.kubeconfig),
+        records=records,
+        charts=charts,
+        clock=parts.clock,
+        events=parts.events,
+        digest_key=key.read,
+        measures=parts.metrics,
+    )
+
+
+def _drift_watch(parts: Parts, records: SecretRecords) -> DriftWatch:
+    """Follows the objects of deployed releases by watches of their metadata alone."""
+    settings, queue = parts.settings, parts.queue
+    return DriftWatch(
+        kube=parts.kube,
+        records=records,
+        watch=MetadataWatches(
+            parts.connection, parts.randomness, user_agent="openstack-controller/helmbundle"
+        ),
+        clock=parts.clock,
+        measures=parts.metrics,
+        reconcile_after=lambda after: queue.add(("drift", settings.region_namespace, "objects"), after),
+        changed_bundle=lambda bundle: queue.add(("bundle", *bundle)),
+        pace=DriftRates(settings.drift_qps, settings.drift_resync, settings.drift_settle),
+    )
+
+
+def _listeners(parts: Parts) -> BundleListeners:
+    queue = parts.queue
+    return BundleListeners(
+        requeue=lambda bundle: queue.add(("bundle", *bundle)),
+        note_end=lambda bundle: queue.add(("bundle", *bundle), last=True),
+        learn=parts.log_secrets.learn,
+        abandon=lambda: exit_container(HELM_DETACHED),
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -18,7 +18,7 @@ from controller.domain.hosts.node_pods import parse_node_pod
 from controller.operator import Container
 from controller.ports.kubernetes import NODE, NODE_MAINTENANCE, OSDPL, POD, STATEFULSET, Resource
 from controller.reconcile.hosts.compute_hosts import HostsReconciler
-from controller.reconcile.hosts.drain_lock_pods import DrainLocks
+from controller.reconcile.hosts.drain_locks.pods import DrainLocks
 from controller.reconcile.hosts.last_report import LastHostFindings
 from controller.reconcile.hosts.nodes_status import NodesReconciler, node_parsers
 from controller.reconcile.maintenance.maintained_hosts import MaintainedHosts
@@ -61,16 +61,21 @@ def compose(parts: Parts) -> Container:
     """
     settings = parts.settings
     clouds = OpenStackClouds(parts.clock, parts.randomness)
+    regions = KnownRegions()
+
+    def queue_regions() -> None:
+        for key in regions.all():
+            parts.queue.add(("region", *key), after=GATHERING)
+
     shared = _Shared(
         parts=parts,
         nodes=ObjectStore(parts.kube, parts.clock, None, node_parsers(settings.region_namespace)),
         region=ObjectStore(parts.kube, parts.clock, settings.region_namespace, REGION_PARSERS),
-        board=LastHostFindings(),
+        board=LastHostFindings(queue_regions),
         access=CloudAccess(parts.kube, clouds, parts.clock, settings.region_namespace),
     )
     status, hosts, maintenances = _status(shared), _hosts(shared), _maintenances(shared)
-    watched = _WatchedObjects(shared)
-    shared.board.changed = watched.queue_regions
+    watched = _WatchedObjects(shared, regions, queue_regions)
     parts.queue.add(HOSTS)
     parts.queue.add(MAINTENANCES)
     return Container(
@@ -139,22 +144,19 @@ def _maintenances(shared: _Shared) -> MaintenancesReconciler:
 class _WatchedObjects:
     """What is to be looked at when something was seen."""
 
-    def __init__(self, shared: _Shared) -> None:
+    def __init__(self, shared: _Shared, regions: KnownRegions, queue_regions: Callable[[], None]) -> None:
         self._queue = shared.parts.queue
         self._shared = shared
-        self._regions = KnownRegions()
+        self._regions = regions
+        self._queue_regions = queue_regions
         self._edits = EditFilter()
         self._measure = measured_region(shared.parts.metrics, node_series)
         self._measure_maintenance = measured_maintenance(shared.parts.metrics)
 
-    def queue_regions(self) -> None:
-        for key in self._regions.all():
-            self._queue.add(("region", *key), after=GATHERING)
-
     def node_seen(self, event: str | None, obj: Mapping[str, Any]) -> None:
         if self._shared.nodes.feed(NODE, event, obj):
             self._queue.add(HOSTS, after=GATHERING)
-            self.queue_regions()
+            self._queue_regions()
 
     def seen(self, resource: Resource, event: str | None, obj: Mapping[str, Any]) -> None:
         """An object in the region's own namespace."""

@@ -159,28 +159,10 @@ def run_container(
         serve_endpoint(endpoint, settings.health_port, address=settings.health_address)
     keeper = _start("lease", _keep_lease, lease, container, tenure, ended, measures)
 
-    def watch() -> None:
-        try:
-            run_watches(
-                container.watches,
-                container.queue.add,
-                connection=connection,
-                namespace=settings.region_namespace,
-                identity=settings.pod_name,
-                signs=signs,
-            )
-        except BaseException as error:
-            # Told before the code is given: the main thread then ends the process at once.
-            reason = type(error).__name__
-            log.critical("the watches cannot go on: %s\n%s", reason, _stack(error), extra={"reason": reason})
-            raise
-        finally:
-            # A dead watcher ends Kopf; without watches the container is blind, and starts again.
-            codes.append(WATCHES_ENDED)
-
     # Not on the main thread: there Kopf would answer signals itself, and take seconds to wind down
     # what need not be wound down.
-    threading.Thread(target=watch, name="watch", daemon=True).start()
+    watched = (container, settings, connection, signs, codes)
+    threading.Thread(target=_watch, args=watched, name="watch", daemon=True).start()
     while not codes:
         time.sleep(STOP_CHECK_SECONDS)
     container.wind_down()
@@ -192,6 +174,28 @@ def run_container(
             lease.release()
     container.queue.close()
     return codes[0]
+
+
+def _watch(
+    container: Container, settings: Settings, connection: Connection, signs: SignsOfLife, codes: list[int]
+) -> None:
+    try:
+        run_watches(
+            container.watches,
+            container.queue.add,
+            connection=connection,
+            namespace=settings.region_namespace,
+            identity=settings.pod_name,
+            signs=signs,
+        )
+    except BaseException as error:
+        # Logged before the code is given: the main thread then ends the process at once.
+        reason = type(error).__name__
+        log.critical("the watches cannot go on: %s\n%s", reason, _stack(error), extra={"reason": reason})
+        raise
+    finally:
+        # A dead watcher ends Kopf; without watches the container is blind, and starts again.
+        codes.append(WATCHES_ENDED)
 
 
 def _comes_to_rest(container: Container, seconds: float, codes: Sequence[int]) -> bool:

@@ -9,6 +9,7 @@ import typer
 from typer.core import TyperGroup
 
 from controller.cli.commands.apply import apply
+from controller.cli.commands.charts import charts
 from controller.cli.commands.diff import diff
 from controller.cli.commands.explain import explain
 from controller.cli.commands.history import history
@@ -71,7 +72,7 @@ def _options(
     """Options of osctl itself."""
 
 
-_FILES = (apply, plan, approve, status, wait, validate, render, explain, diff, images, rbac)
+_FILES = (apply, plan, approve, status, wait, validate, render, explain, diff, images, charts, rbac)
 _RELEASES = (history, rollback, reconcile, suspend, resume)
 for _command in (*_FILES, *_RELEASES):
     app.command()(_command)

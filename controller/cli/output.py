@@ -7,6 +7,7 @@ terminal itself.
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -14,7 +15,8 @@ from enum import StrEnum
 from typing import Any
 
 import yaml
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
@@ -22,6 +24,10 @@ from controller.errors import Problem
 
 # Wide enough that nothing is ever wrapped where no one has a terminal.
 UNBOUNDED = 100_000
+
+
+# What JSON may have as it is, and a terminal takes for orders, or shows in another order than it is.
+_UNSAFE_IN_JSON = re.compile("[\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 
 
 class Format(StrEnum):
@@ -43,6 +49,18 @@ class Cell:
 Row = Sequence[Cell | str]
 
 
+class _Console(Console):
+    """A console on which nothing but rich itself moves the cursor or colours anything.
+
+    What is printed comes from a cluster, where others may write: a terminal takes escapes in it for orders.
+    """
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        for segment in super().render(renderable, options):
+            text = segment.text if segment.control else soft_wrapped(segment.text)
+            yield segment if text == segment.text else Segment(text, segment.style)
+
+
 def stdout() -> Console:
     """The console for results, made again so that it follows a redirected sys.stdout."""
     return _console(stderr=False)
@@ -56,13 +74,14 @@ def stderr() -> Console:
 def _console(*, stderr: bool) -> Console:
     stream = sys.stderr if stderr else sys.stdout
     width = None if stream.isatty() else UNBOUNDED
-    return Console(file=stream, width=width, highlight=False, markup=False, emoji=False)
+    return _Console(file=stream, width=width, highlight=False, markup=False, emoji=False)
 
 
 def print_data(data: Any, format_: Format) -> None:
     """Prints plain data as JSON or YAML on stdout, never coloured, keys in their own order."""
     if format_ == Format.JSON:
-        sys.stdout.write(json.dumps(data, indent=2, ensure_ascii=False) + "\n")
+        text = json.dumps(data, indent=2, ensure_ascii=False)
+        sys.stdout.write(_UNSAFE_IN_JSON.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n")
     else:
         sys.stdout.write(yaml_text(data))
 

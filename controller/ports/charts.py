@@ -20,6 +20,10 @@ class ChartSource(Protocol):
         """Digest of the chart's content, `sha256:` and 64 hex digits."""
         ...
 
+    def build(self, chart: ChartRef) -> str:
+        """Digest by which the chart's build is recognised (controller.domain.values.chart_builds)."""
+        ...
+
     def defaults(self, chart: ChartRef) -> Values:
         """The chart's values.yaml."""
         ...

@@ -5,9 +5,10 @@ core, `osctl render`, `explain` and `diff` all call `render_region`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from functools import cached_property
+from typing import Any
 
 from controller.domain.region.deployment import OpenStackDeployment
 from controller.domain.region.feature_services import feature_service_problems
@@ -29,7 +30,7 @@ from controller.domain.values.catalogue import (
     decide_services,
     in_order_of_need,
 )
-from controller.domain.values.chart_values import DocumentPath, Values, lookup, parse_path
+from controller.domain.values.chart_values import DocumentPath, Values, is_map, lookup
 from controller.domain.values.images import check_image_overrides, image_layer
 from controller.domain.values.layer_order import (
     LayerKind,
@@ -41,23 +42,17 @@ from controller.domain.values.layer_order import (
     spec_layers,
 )
 from controller.domain.values.library import Library, main_field_problems
-from controller.domain.values.merge import Layer, MergedValues, merge_layers, merge_onto, nearest_line
+from controller.domain.values.merge import Layer, MergedValues, merge_layers, merge_onto
 from controller.domain.values.password_guard import password_problems
 from controller.domain.values.service_template import RenderedTemplate, ServiceTemplates
 from controller.domain.values.template_input import RegionInput, ValueOf
 from controller.domain.values.typos import misspelt_keys
 from controller.errors import ChartInvalid, Problem, SpecInvalid
+from controller.render.chart_builds import ChartBuilds, ChartDefaults
+from controller.render.problems import located, not_checked
 
 _TEMPLATES = ServiceTemplates()
 _MISSING = object()
-
-
-class ChartDefaults(Protocol):
-    """Where the values.yaml of a chart comes from; `controller.ports.helm.ChartSource` is one."""
-
-    def defaults(self, chart: ChartRef) -> Values:
-        """The chart's values.yaml. Raises ChartInvalid."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -115,7 +110,7 @@ def render_region(
     try:
         return _RegionRenderer(deployment, library, charts, spec, partial=partial).render()
     except SpecInvalid as error:
-        raise SpecInvalid([_located(problem, spec) for problem in error.problems]) from error
+        raise SpecInvalid([located(problem, spec) for problem in error.problems]) from error
 
 
 def template_layers(
@@ -132,28 +127,16 @@ def template_layers(
     What other releases get is taken from `region`, or from `value_of`. Raises SpecInvalid, also when the
     deployment has no such release, and ChartInvalid.
     """
-    renderer = _RegionRenderer(deployment, library, charts, SpecSource(deployment.document))
-    renderer.done = {one.spec.name: one for bundle in region.bundles for one in bundle.releases}
-    renderer.owners = {one.spec.name: bundle.service for bundle in region.bundles for one in bundle.releases}
-    renderer.owners.update({chart: s for s in region.missing for chart in library.catalogue[s].charts})
+    owners = {one.spec.name: bundle.service for bundle in region.bundles for one in bundle.releases}
+    owners |= {chart: s for s in region.missing for chart in library.catalogue[s].charts}
+    done = {one.spec.name: one for bundle in region.bundles for one in bundle.releases}
+    spec = SpecSource(deployment.document)
+    renderer = _RegionRenderer(deployment, library, charts, spec, done=done, owners=owners)
     return renderer.written_by_templates(release, value_of)
-
-
-def _located(problem: Problem, spec: SpecSource) -> Problem:
-    """The problem with the line of its path, when the spec came from a file and no line is known yet."""
-    if problem.source or not spec.source or not problem.path.startswith("spec"):
-        return problem
-    line = nearest_line(spec.lines, parse_path(problem.path))
-    return Problem(problem.path, problem.message, problem.remedy, f"{spec.source}:{line or 1}")
 
 
 class _NotKnown(Exception):
     """A template asks for a value of a service that has errors: its own values cannot be known."""
-
-
-def _not_checked(services: Sequence[str], failed: Sequence[str]) -> Problem:
-    message = f"not checked because of errors in {', '.join(failed)}: {', '.join(services)}"
-    return Problem("spec", message, "mend those first, and validate again")
 
 
 @dataclass
@@ -176,6 +159,10 @@ class _RegionRenderer:
     without_chart: dict[str, ChartInvalid] = field(default_factory=dict)  # by release
     read: dict[ChartRef, Values] = field(default_factory=dict)  # one rendering sees a chart as it was once
 
+    @cached_property
+    def builds(self) -> ChartBuilds:
+        return ChartBuilds(self.library, self.charts)
+
     def render(self) -> Region:
         services, region_input = self._prepared()
         bundles = self._render_services(services, region_input)
@@ -187,6 +174,7 @@ class _RegionRenderer:
             spec, used = self.deployment.spec, {one.spec.chart.name for one in self.done.values()}
             self.warnings += unknown_releases(spec.drift_rules, self.done)
             self.warnings += name_warnings(spec, used, region_input.claiming)
+            self.warnings += self.builds.warnings()
         in_order = tuple(bundles[entry.name] for entry in services if entry.name in bundles)
         return Region(in_order, region_input.credentials(), tuple(self._located_warnings()), self.missing)
 
@@ -258,7 +246,7 @@ class _RegionRenderer:
             except _NotKnown:
                 self.unchecked.append(entry.name)
         if self.unchecked:
-            self.problems.append(_not_checked(self.unchecked, self.failed))
+            self.problems.append(not_checked(self.unchecked, self.failed))
         return bundles
 
     def _render_service(self, entry: ServiceEntry, region_input: RegionInput) -> RegionBundle:
@@ -313,7 +301,7 @@ class _RegionRenderer:
             **self._template_layers(entry, desired, region_input),
             **library_layers(self.library, spec.files, chart.name, defaults),
         }
-        lower = merge_layers(defaults, in_order(ours))
+        lower = merge_layers(defaults, in_order(self.builds.known_layers(chart, ours)))
         images = image_layer(spec.images, self.spec, chart.name, lower.values)
         written = spec_layers(self.spec, entry, chart.name, release)
         for layer in (*in_order(written), *label_layers(self.spec, entry, chart.name)):
@@ -353,9 +341,10 @@ class _RegionRenderer:
             current = current.get(key) if isinstance(current, Mapping) else None
         return current
 
-    def _knows(self, chart: str, path: DocumentPath) -> bool:
-        """Whether the values.yaml of a chart has this key."""
-        return lookup(self._defaults(self._chart(chart)), path, _MISSING) is not _MISSING
+    def _knows(self, chart: str, path: DocumentPath, *, a_map: bool = False) -> bool:
+        """Whether the values.yaml of a chart has this key, and a map there, if that is asked."""
+        found = lookup(self._defaults(self._chart(chart)), path, _MISSING)
+        return is_map(found) if a_map else found is not _MISSING
 
     def _defaults(self, chart: ChartRef) -> Values:
         if chart not in self.read:
@@ -363,7 +352,7 @@ class _RegionRenderer:
         return self.read[chart]
 
     def _chart(self, name: str) -> ChartRef:
-        return chart_of(self.deployment.spec.charts, self.library.catalogue, name)
+        return chart_of(self.deployment.spec.charts, self.library.catalogue, self.library.builds, name)
 
     def _check_overrides(
         self, services: tuple[ServiceEntry, ...], bundles: Mapping[str, RegionBundle]
@@ -390,7 +379,7 @@ class _RegionRenderer:
 
     def _located_warnings(self) -> list[Problem]:
         unique = dict.fromkeys((*self.warnings, *proxy_warnings(self.deployment.spec.proxy)))
-        return [_located(warning, self.spec) for warning in unique]
+        return [located(warning, self.spec) for warning in unique]
 
     def _stop_on_problems(self) -> None:
         if self.problems:

@@ -22,7 +22,8 @@ from controller.domain.values.chart_values import Values
 from controller.errors import ChartInvalid, SecretMissing, SpecInvalid
 from controller.ports.charts import ChartSource
 from controller.ports.system import Clock
-from controller.render.region import ChartDefaults, Region
+from controller.render.chart_builds import ChartDefaults
+from controller.render.region import Region
 
 log = logging.getLogger(__name__)
 
@@ -114,22 +115,32 @@ class _AskedCharts:
     def __init__(self, charts: ChartSource) -> None:
         self._charts = charts
         self._defaults: dict[ChartRef, Values] = {}
+        self._builds: dict[ChartRef, str] = {}
         self.found: dict[ChartRef, str | _ChartError] = {}
 
     def defaults(self, chart: ChartRef) -> Values:
         """The chart's values.yaml. Raises ChartInvalid and SecretMissing."""
+        self._ask(chart)
+        return self._defaults[chart]
+
+    def build(self, chart: ChartRef) -> str:
+        """Digest by which its build is recognised. Raises ChartInvalid and SecretMissing."""
+        self._ask(chart)
+        return self._builds[chart]
+
+    def _ask(self, chart: ChartRef) -> None:
         known = self.found.get(chart)
         if known is None:
             try:
                 # The digest first: of a chart that is replaced in between, the next pass sees another one.
                 known = self._charts.digest(chart)
                 self._defaults[chart] = self._charts.defaults(chart)
+                self._builds[chart] = self._charts.build(chart)
             except (ChartInvalid, SecretMissing) as error:
                 known = error
             self.found[chart] = known
-        if isinstance(known, str):
-            return self._defaults[chart]
-        raise known
+        if not isinstance(known, str):
+            raise known
 
 
 def _identity(osdpl: Mapping[str, Any]) -> _Identity:

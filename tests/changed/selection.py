@@ -50,7 +50,7 @@ def _of_file(path: str) -> set[str] | None:
 
 def _that_read(path: str) -> set[str] | None:
     top = path.removeprefix("tests/").partition("/")[0]
-    readers = {module for module in imports().modules if top in names_in(module) and HERE not in module}
+    readers = {module for module in imports().modules if names(module, top) and HERE not in module}
     found = _below(readers)
     if path.startswith("tests/") and (ROOT / "tests" / top / "__init__.py").exists():
         found.add(f"tests/{top}")
@@ -90,11 +90,20 @@ def file_of(module: str) -> Path:
     return package if (ROOT / package).exists() else path.with_suffix(".py")
 
 
+def names(module: str, part: str) -> bool:
+    """Whether a text of the module may be a path with this part: `charts` of `ROOT / "charts"`."""
+    source = source_of(module)
+    return part in source and part in _names_in(source)
+
+
 @cache
-def names_in(module: str) -> frozenset[str]:
-    """The parts of all paths that a module's texts may be: `charts` of `ROOT / "charts"`."""
-    tree = ast.parse((ROOT / file_of(module)).read_text(encoding="utf-8"))
-    texts = (node.value for node in ast.walk(tree) if isinstance(node, ast.Constant))
+def source_of(module: str) -> str:
+    return (ROOT / file_of(module)).read_text(encoding="utf-8")
+
+
+@cache
+def _names_in(source: str) -> frozenset[str]:
+    texts = (node.value for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Constant))
     return frozenset(
         part for text in texts if isinstance(text, str) and "\n" not in text for part in text.split("/")
     )

@@ -17,10 +17,11 @@ from typing import Any
 
 import yaml
 
+from controller.adapters.system.values_files import load_builds
 from tests.chart_repositories.packing import packed
 
 DATA = Path(__file__).parents[1] / "data"
-VERSION = "2026.1.0"
+BUILDS = load_builds(DATA.parents[1] / "values").pinned
 _PREFIX = "release-name-default-"
 _STAND_INS = {"str": "text", "harmless": "", "int": 1, "float": 1.5, "bool": False, "null": None, "list": []}
 # Octets of text that no packing makes smaller, in the place of upstream's scripts.
@@ -35,9 +36,15 @@ def shapes() -> Mapping[str, Any]:
     return found
 
 
+def version_of(name: str) -> str:
+    """The version that a region takes unless it says otherwise."""
+    return BUILDS.charts[name].version
+
+
 @cache
-def upstream_chart(name: str, version: str = VERSION, image: str = "") -> bytes:
+def upstream_chart(name: str, image: str = "") -> bytes:
     """The archive of the chart. `image` is another default image of its Jobs, for a later version."""
+    version = version_of(name)
     values = upstream_values(name)
     files = {
         "Chart.yaml": _yaml(
@@ -65,7 +72,10 @@ def upstream_chart(name: str, version: str = VERSION, image: str = "") -> bytes:
 
 def upstream_charts(*names: str) -> dict[tuple[str, str], bytes]:
     """Archives by name and version, of these charts or of all."""
-    return {(name, VERSION): upstream_chart(name) for name in names or shapes()}
+    return {
+        (name, version_of(name)): upstream_chart(name)
+        for name in names or BUILDS.charts.keys() & shapes().keys()
+    }
 
 
 @cache

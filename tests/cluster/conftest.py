@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import secrets
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from controller.domain.api.names import RELEASE_NAMESPACE
 from sandbox.cluster import Sandbox
 from sandbox.errors import SandboxError
 from tests.cluster.region import CONTAINERS, Region
@@ -60,6 +62,19 @@ def remove(region: Region) -> None:
         for name in sandbox.kubectl("-n", namespace, "get", kind, "-o", "name").split():
             _let_go(sandbox, namespace, name)
     region.helm("uninstall", f"osctl-{namespace}", "--ignore-not-found")
+    for name in _cluster_wide(sandbox, namespace):
+        sandbox.kubectl("delete", name, "--ignore-not-found", "--wait=false")
+
+
+def _cluster_wide(sandbox: Sandbox, namespace: str) -> list[str]:
+    """What releases of the namespace have left outside of it: no other region may have these names."""
+    kinds, label = "clusterroles,clusterrolebindings", "app.kubernetes.io/managed-by=Helm"
+    found = json.loads(sandbox.kubectl("get", kinds, "-l", label, "-o", "json"))["items"]
+    return [
+        f"{one['kind'].lower()}/{one['metadata']['name']}"
+        for one in found
+        if (one["metadata"].get("annotations") or {}).get(RELEASE_NAMESPACE) == namespace
+    ]
 
 
 def _let_go(sandbox: Sandbox, namespace: str, name: str) -> None:

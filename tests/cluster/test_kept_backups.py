@@ -12,7 +12,7 @@ from controller.domain.api.names import KEPT_LABEL
 from sandbox.cluster import Sandbox
 from tests.chart_repositories.packing import packed
 from tests.chart_repositories.servers import archives, http_repository, serve
-from tests.chart_repositories.upstream import VERSION, upstream_charts, upstream_values
+from tests.chart_repositories.upstream import upstream_charts, upstream_values, version_of
 from tests.cluster.region import RELEASES, Region, wait_until
 from tests.cluster.test_upstream_charts import region_of, wait_for
 
@@ -46,11 +46,11 @@ def charts() -> dict[tuple[str, str], bytes]:
     found = upstream_charts(*RELEASES)
     for name, claim in CLAIMS.items():
         files = {
-            "Chart.yaml": f"apiVersion: v2\nname: {name}\nversion: {VERSION}\n",
+            "Chart.yaml": f"apiVersion: v2\nname: {name}\nversion: {version_of(name)}\n",
             "values.yaml": yaml.safe_dump(upstream_values(name)),
             "templates/claim.yaml": CLAIM.format(name=claim),
         }
-        found[name, VERSION] = packed(name, files)
+        found[name, version_of(name)] = packed(name, files)
     return found
 
 

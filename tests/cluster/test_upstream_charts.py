@@ -23,7 +23,7 @@ from tests.chart_repositories.servers import (
     oci_registry,
     serve,
 )
-from tests.chart_repositories.upstream import VERSION, shapes, upstream_charts
+from tests.chart_repositories.upstream import shapes, upstream_charts, version_of
 from tests.cluster.conftest import installed
 from tests.cluster.region import NAME, RELEASES, Region, wait_until
 
@@ -78,7 +78,7 @@ def test_core_converges_on_charts_of_upstreams_shape(
         assert region.revisions() == dict.fromkeys(RELEASES, (1, "deployed"))
         # core and helmbundle share what either has pulled.
         pulled = [path for path in server.paths() if path.endswith(".tgz")]
-        assert sorted(pulled) == sorted(f"/{name}-{VERSION}.tgz" for name in RELEASES)
+        assert sorted(pulled) == sorted(f"/{name}-{version_of(name)}.tgz" for name in RELEASES)
         assert_objects_are_there(region, RELEASES)
         assert_records_are_large(region)
         server.answer = http_repository({})  # down, as good as

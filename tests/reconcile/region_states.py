@@ -30,7 +30,7 @@ from tests.reconcile.region.test_deployment import (
 from tests.reconcile.region.test_region_plan import DEBUG, REPLICAS, Helm, make_core, settle
 
 
-class _Stage:
+class Stage:
     """One region; every step is made by what makes it in a cluster, or said as the containers say it."""
 
     def __init__(self) -> None:
@@ -93,7 +93,7 @@ class _Stage:
 def region_states() -> Mapping[str, KubeObject]:
     """An osdpl in each state, by a name of the state."""
     states: dict[str, KubeObject] = {}
-    stage = _Stage()
+    stage = Stage()
     states["created"] = stage.region()
     stage.reconcile()
     states["being applied"] = stage.region()
@@ -130,7 +130,7 @@ def region_states() -> Mapping[str, KubeObject]:
 @cache
 def bundle_states() -> Mapping[str, KubeObject]:
     """A HelmBundle in each state, by a name of the state."""
-    stage = _Stage()
+    stage = Stage()
     stage.reconcile()
     created = stage.bundle()
     generation = int(created["metadata"]["generation"])

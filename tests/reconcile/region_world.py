@@ -15,7 +15,8 @@ from controller.reconcile.region.deployment import DeploymentReconciler
 from controller.reconcile.releases.children_status import ChildrenReporter
 from controller.reconcile.shared.object_store import ObjectStore
 from controller.reconcile.shared.pod_output import at_once
-from controller.render.region import ChartDefaults, Region
+from controller.render.chart_builds import ChartDefaults
+from controller.render.region import Region
 from controller.render.rendered_region import RenderedRegion
 from tests.fakes.world import FakeClock
 from tests.reconcile.bundles import Bench, NoEvents

@@ -18,7 +18,8 @@ from controller.domain.validation.crd_schema import ResourceSchema
 from controller.domain.values.chart_values import Values
 from controller.domain.values.library import Library
 from controller.errors import ChartInvalid
-from controller.render.region import ChartDefaults, Region, render_region
+from controller.render.chart_builds import ChartDefaults
+from controller.render.region import Region, render_region
 
 ROOT = Path(__file__).parents[2]
 UPSTREAM_KEYS = ROOT / "tests" / "data" / "upstream-keys"
@@ -45,6 +46,10 @@ def library() -> Library:
 
 class UpstreamCharts:
     """Values of the upstream charts, with stand-ins of the same type: keys and types are facts."""
+
+    def build(self, chart: ChartRef) -> str:
+        pinned = library().builds.pinned.charts.get(chart.name)
+        return pinned.digest if pinned else ""
 
     def defaults(self, chart: ChartRef) -> Values:
         return embedded().defaults(chart) if chart.path else upstream_defaults(chart.name)

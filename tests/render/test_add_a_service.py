@@ -11,19 +11,30 @@ from controller.domain.releases.bundle import ChartRef
 from controller.domain.values.catalogue import UPSTREAM
 from controller.domain.values.chart_values import Values
 from controller.render.region import render_region
-from tests.render.region import ROOT, UPSTREAM_KEYS, core_spec, deployment, library, upstream_defaults
+from tests.render.region import (
+    ROOT,
+    UPSTREAM_KEYS,
+    UpstreamCharts,
+    core_spec,
+    deployment,
+    library,
+    upstream_defaults,
+)
 
 MISTRAL = {
     "endpoints": {
         "identity": {"auth": {"admin": {"password": "password"}, "mistral": {"password": "password"}}},
         "oslo_db": {"auth": {"admin": {"password": "password"}, "mistral": {"password": "password"}}},
-        "workflowv2": {"port": {"api": {"default": 8989, "public": 80}}},
+        "workflowv2": {
+            "host_fqdn_override": {"default": None},
+            "port": {"api": {"default": 8989, "public": 80}},
+        },
     },
     "conf": {"mistral": {"DEFAULT": {}}},
 }
 
 
-class WithMistral:
+class WithMistral(UpstreamCharts):
     def defaults(self, chart: ChartRef) -> Values:
         return MISTRAL if chart.name == "mistral" else upstream_defaults(chart.name)
 
@@ -40,7 +51,7 @@ def test_every_chart_of_the_catalogue_has_its_keys_to_compare_with() -> None:
 
 
 def test_a_service_is_one_entry_and_one_template(tmp_path: Path) -> None:
-    entry, template = re.findall(
+    entry, template, free = re.findall(
         r"```yaml\n(.*?)```", (ROOT / "docs" / "add-a-service.md").read_text(), re.DOTALL
     )
     values = tmp_path / "values"
@@ -49,6 +60,8 @@ def test_a_service_is_one_entry_and_one_template(tmp_path: Path) -> None:
         with (values / "catalogue.yaml").open("a") as catalogue:
             catalogue.write("\n" + entry)
     (values / "services" / "workflow.yaml.j2").write_text(template)
+    with (values / "charts" / "open-maps.yaml").open("a") as maps:
+        maps.write("\n" + free)
 
     spec = core_spec(features={"services": {"enabled": ["workflow"]}})
     region = render_region(deployment(spec), load_library(values), WithMistral())

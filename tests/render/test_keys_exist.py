@@ -1,90 +1,32 @@
 """No silent no-op: every key that our templates and values set is one that the chart reads.
 
 Helm takes unknown keys without a word. Each key of what we send must therefore be in the chart's
-values.yaml, or lie below a path whose keys are free.
+values.yaml, or lie below a path of values/charts/open-maps.yaml.
 """
 
 from __future__ import annotations
 
-import fnmatch
-from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
 
 from controller.domain.values.catalogue import UPSTREAM
-from controller.domain.values.chart_values import Path, is_map
+from controller.domain.values.chart_values import format_path
+from controller.domain.values.unknown_keys import unknown_keys
 from controller.errors import SpecInvalid
 from tests.render.region import core_spec, library, render
 from tests.render.specs import EMBEDDED, FEATURES, PAIRS, UPSTREAM_ONLY
 
 pytestmark = pytest.mark.slow
 
-OSLO_CONFIG_FILES = (
-    *(
-        "keystone",
-        "placement",
-        "glance",
-        "nova",
-        "neutron",
-        "cinder",
-        "heat",
-        "barbican",
-        "designate",
-        "octavia",
-    ),
-    *("aodh", "ceilometer", "gnocchi"),
-    *("manila", "ironic", "metadata_agent", "dhcp_agent", "l3_agent", "ovn_agent", "ovn_metadata_agent"),
-)
-# Paths below which a chart takes any key, with the reason. `*` stands for one key.
-FREE: Mapping[str, str] = {
-    **{
-        f"conf.{file}.*": "an oslo.config file: sections and options are written as they are"
-        for file in OSLO_CONFIG_FILES
-    },
-    "conf.plugins.ml2_conf.*": "an oslo.config file",
-    "conf.plugins.openvswitch_agent.*": "an oslo.config file",
-    "conf.backends.*": "sections of cinder.conf, one for each store",
-    "conf.ceph.pools.*": "pools of Ceph, by name",
-    "conf.policy.*": "rules of oslo.policy, by name",
-    "conf.auto_bridge_add.*": "bridges, by name",
-    "conf.ks_domains": "read by the keystone chart, shown in a comment of its values.yaml",
-    "conf.*_api_uwsgi.uwsgi.*": "a file of uwsgi options",
-    "conf.horizon.local_settings.config.raw.*": "settings of Django, by name",
-    "conf.overrides": "read by helm-toolkit for labelled nodes, in no values.yaml",
-    "overrides": "read by helm-toolkit for labelled nodes, in no values.yaml",
-    "endpoints.*.host_fqdn_override.public": "read by helm-toolkit, shown in comments of values.yaml",
-    "endpoints.*.host_fqdn_override.default": "read by helm-toolkit, null in values.yaml",
-    "endpoints.*.scheme.*": "read by helm-toolkit for any kind of endpoint",
-    "endpoints.*.port.*.public": "read by helm-toolkit for any kind of endpoint",
-    "endpoints.oslo_messaging.port.https": "read by rabbitmq and its clients with TLS, in no values.yaml",
-    "endpoints.identity.auth.*.cacert": "read by helm-toolkit for accounts, in no values.yaml",
-    "extraObjects.*": "objects, by name",
-    "pod.extraContainers.*": "lists of containers, by component",
-    "pod.extraVolumes.*": "lists of volumes, by component",
-    "conf.rabbitmq.ssl_options": "options of rabbitmq.conf, written as they are",
-    "conf.rabbitmq.management": "options of rabbitmq.conf, written as they are",
-    "bootstrap.volume_types.*": "volume types of cinder, by name",
-    "pod.mounts.*.*.volumes": "read by every chart, null in values.yaml",
-}
-
-
-def unknown_keys(values: Mapping[str, Any], known: Any, path: Path = ()) -> Iterator[str]:
-    for key, value in values.items():
-        below = (*path, key)
-        dotted = ".".join(below)
-        if any(fnmatch.fnmatchcase(dotted, free) and dotted.count(".") == free.count(".") for free in FREE):
-            continue
-        if not isinstance(known, dict) or key not in known:
-            yield dotted
-        elif is_map(value) and isinstance(known[key], dict):
-            yield from unknown_keys(value, known[key], below)
-
 
 def check(spec: dict[str, Any]) -> None:
     region = render(spec)
     found = {
-        release.spec.name: list(unknown_keys(release.spec.values, release.merged.defaults))
+        release.spec.name: [
+            format_path(path)
+            for path, _ in unknown_keys(release.spec.values, release.merged.defaults, library().open_maps)
+        ]
         for bundle in region.bundles
         for release in bundle.releases
     }

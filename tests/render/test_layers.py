@@ -43,6 +43,9 @@ class OneChart:
     def __init__(self, layers: frozenset[str]) -> None:
         self._values = setting("chart defaults") if "chart defaults" in layers else {}
 
+    def build(self, chart: ChartRef) -> str:
+        return ""
+
     def defaults(self, chart: ChartRef) -> Values:
         return self._values
 
@@ -57,6 +60,8 @@ def values_directory(root: Path, layers: frozenset[str]) -> Path:
     files = {
         "catalogue.yaml": "services:\n  identity:\n    description: Keystone\n    group: openstack\n"
         "    charts: {keystone: {sources: [embedded]}}\n",
+        "charts/open-maps.yaml": "{}",
+        **dict.fromkeys(("charts/pinned.yaml", "charts/previous.yaml"), "{commit: a, date: b, charts: {}}"),
         "every-release.yaml.j2": text("every release", 0),
         "internal-tls.yaml.j2": text("internal TLS", 0),
         "versions/2025.2.yaml": "charts:\n  keystone:\n" + text("version 2025.2", 4),

@@ -13,7 +13,8 @@ from controller.adapters.charts.source import ChartStore
 from controller.domain.releases.bundle import ChartRef
 from controller.domain.values.chart_values import Values
 from controller.errors import ChartInvalid, ChartNotFound, Problem, RepositoryUnavailable, SpecInvalid
-from controller.render.region import ChartDefaults, Region
+from controller.render.chart_builds import ChartDefaults
+from controller.render.region import Region
 from controller.render.rendered_region import RenderedRegion
 from tests.fakes.world import FakeClock
 
@@ -144,6 +145,9 @@ class Repository:
         if chart == OTHER and self.error:
             raise self.error
         return "sha256:1"
+
+    def build(self, chart: ChartRef) -> str:
+        return ""
 
     def defaults(self, chart: ChartRef) -> Values:
         return {}

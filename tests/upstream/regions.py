@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import json
 import os
 import tempfile
@@ -15,9 +14,12 @@ import yaml
 from helm_python import Chart
 
 from controller.adapters.charts.cache import ChartCache
+from controller.adapters.charts.source import ChartStore
+from controller.domain.releases.bundle import ChartRef
+from controller.domain.values.chart_values import Values
 from controller.domain.values.secret_refs import resolve
 from controller.render.region import Region, RegionRelease, render_region
-from tests.render.region import ROOT, ShippedCharts, deployment, library
+from tests.render.region import ROOT, deployment, library
 from tests.render.specs import FEATURES
 
 # A name that no chart has of its own: what holds it is named after the namespace.
@@ -27,6 +29,31 @@ MADE_UP = "made-up-secret"
 ALL_SERVICES = ["shared-file-system", "object-storage", "instance-ha", "metering", "gateway"]
 PRESETS = ("core", "compute", "compute-baremetal")
 OVN = {"features": {"networking": {"backend": "ml2/ovn"}}}
+
+
+_CACHE = tempfile.TemporaryDirectory(prefix="upstream-charts-")
+
+
+class _GivenCharts(ChartStore):
+    """Charts that nothing changes while tests run: each is looked at once."""
+
+    @cache  # noqa: B019 - there is one store
+    def locate(self, chart: ChartRef) -> str:
+        return super().locate(chart)
+
+    @cache  # noqa: B019 - there is one store
+    def defaults(self, chart: ChartRef) -> Values:
+        return super().defaults(chart)
+
+    @cache  # noqa: B019 - there is one store
+    def build(self, chart: ChartRef) -> str:
+        return super().build(chart)
+
+
+@cache
+def store() -> ChartStore:
+    """The charts of the directories that tests name, and those of the image."""
+    return _GivenCharts(ROOT / "charts", cache=ChartCache(Path(_CACHE.name)), builds=library().builds)
 
 
 def charts_given() -> Path | None:
@@ -64,15 +91,7 @@ def region(charts: Path, spec: Mapping[str, Any]) -> Region:
         "charts": {"repository": f"file://{charts}"},
         **spec,
     }
-    return render_region(deployment(whole), library(), chart_store())
-
-
-@cache
-def chart_store() -> ShippedCharts:
-    """Charts of directories; what a checkout's are put together with their dependencies in ends with us."""
-    directory = tempfile.TemporaryDirectory(prefix="charts-")
-    atexit.register(directory.cleanup)
-    return ShippedCharts(ROOT / "charts", cache=ChartCache(Path(directory.name)))
+    return render_region(deployment(whole), library(), store())
 
 
 def releases(found: Region) -> Iterator[RegionRelease]:
@@ -86,7 +105,7 @@ _OBJECTS: dict[str, tuple[Mapping[str, Any], ...]] = {}
 def objects(release: RegionRelease, *, namespace: str = NAMESPACE) -> tuple[Mapping[str, Any], ...]:
     """Everything that Helm makes of a release, hooks included, with made-up secrets."""
     values = dict(resolve(release.spec.values, lambda name, key: f"{MADE_UP}-{name}-{key}").values)
-    path = chart_store().locate(release.spec.chart)
+    path = store().locate(release.spec.chart)
     identity = json.dumps([path, release.spec.name, namespace, values], sort_keys=True, default=str)
     if identity not in _OBJECTS:
         texts = _chart(path).render(values, name=release.spec.name, namespace=namespace)

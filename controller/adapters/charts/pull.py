@@ -17,7 +17,7 @@ from controller.adapters.charts.cache import ChartCache
 from controller.adapters.charts.repository_access import PULL_SECONDS, Access, Proxy, RepositoryClient
 from controller.adapters.charts.repository_http import fetch_archive, fetch_index
 from controller.adapters.charts.repository_index import Index
-from controller.adapters.charts.repository_oci import fetch_oci
+from controller.adapters.charts.repository_oci import fetch_oci, list_oci
 from controller.adapters.charts.versions import choose_version
 from controller.domain.api.conditions import timestamp
 from controller.domain.releases.bundle import ChartRef
@@ -139,6 +139,15 @@ class PulledCharts:
         if found is None:
             raise ChartPending(f'chart "{chart.name}" is gone from the cache again: it is pulled again', SOON)
         return found
+
+    def versions(self, chart: ChartRef) -> tuple[str, ...]:
+        """The versions of the chart that its repository lists, in its order. Whoever asks waits for them."""
+        repository = self._repository(chart)
+        with RepositoryClient(f"repository {chart.repository}", repository.access) as client:
+            if chart.repository.startswith("oci://"):
+                return list_oci(chart.name, chart.repository, client)
+            listed = self._index(repository, chart, client).get(chart.name, ())
+            return tuple(entry.version for entry in listed)
 
     def _pull(self, repository: _Repository, chart: ChartRef) -> tuple[_Pull, float]:
         """The pull to wait for, begun if need be, and for how long; raises what keeps it from beginning."""

@@ -13,7 +13,7 @@ from typing import Any
 
 import yaml
 
-from controller.domain.values.lenient_yaml import MOST_LEVELS
+from controller.domain.shared.lenient_yaml import MOST_LEVELS
 from controller.errors import ChartInvalid
 
 # OpenStack-Helm lists about 80 charts in dozens of versions each, each with one address.

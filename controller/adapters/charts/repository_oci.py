@@ -40,6 +40,11 @@ def fetch_oci(name: str, version: str, repository: str, client: RepositoryClient
     return _Registry(name, version, repository, client).pull()
 
 
+def list_oci(name: str, repository: str, client: RepositoryClient) -> tuple[str, ...]:
+    """The versions of the chart that the registry lists, newest first; none when it lists none."""
+    return tuple(_Registry(name, "", repository, client).versions())
+
+
 class _Registry:
     """One chart of one registry during one pull."""
 
@@ -77,7 +82,7 @@ class _Registry:
     def _manifest(self) -> Mapping[str, Any]:
         answer = self._tagged(self._version)
         if answer is None:
-            versions = self._versions()
+            versions = self.versions()
             chosen = choose_version(self._version, versions)
             answer = self._tagged(chosen) if chosen else None
             if answer is None:
@@ -96,7 +101,7 @@ class _Registry:
                 return layer
         raise ChartInvalid(f"{what} is no Helm chart: its manifest has no layer with one; push it with helm")
 
-    def _versions(self) -> list[str]:
+    def versions(self) -> list[str]:
         with suppress(ChartInvalid):
             answer = self._get("tags/list", limit=LARGEST_DOCUMENT)
             listed = _document(answer, "").get("tags") if answer is not None else None

@@ -7,7 +7,6 @@ once into a cache; there, too, lies for Helm what had to be completed with its d
 
 from __future__ import annotations
 
-import hashlib
 import re
 import threading
 from collections.abc import Mapping
@@ -19,6 +18,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from controller.adapters.charts.archive import read_archive
+from controller.adapters.charts.build_digest import build_digest, content_digest
 from controller.adapters.charts.cache import ChartCache
 from controller.adapters.charts.dependencies import read_directory
 from controller.adapters.charts.files import pack, parse_map, stamp_of, walk
@@ -26,6 +26,7 @@ from controller.adapters.charts.pull import PulledCharts
 from controller.adapters.charts.reading_marks import ReadingMarks
 from controller.adapters.charts.versions import is_version
 from controller.domain.releases.bundle import ChartRef
+from controller.domain.values.chart_builds import NO_BUILDS, TestedBuilds
 from controller.domain.values.chart_values import Values
 from controller.errors import ChartInvalid, ChartNotFound, ChartPending
 
@@ -50,6 +51,7 @@ class _Known:
     stamps: tuple[tuple[Path, object], ...]
     complete: bool
     digest: str
+    build: str
     metadata: Mapping[str, Any]
     values_text: bytes
 
@@ -75,8 +77,9 @@ class ChartStore:
     """Charts below `directory`, and those of repositories.
 
     `pulled` None means that repositories on the network cannot be read here, `cache` None that Helm cannot
-    be given charts whose dependencies lie beside them. What a chart holds is read again only when one of
-    its files has changed; with `marks`, not when it has ended those who read it.
+    be given charts whose dependencies lie beside them. `builds` are those whose versions are known by their
+    content. What a chart holds is read again only when one of its files has changed; with `marks`, not when
+    it has ended those who read it.
     """
 
     def __init__(
@@ -86,11 +89,13 @@ class ChartStore:
         pulled: PulledCharts | None = None,
         cache: ChartCache | None = None,
         marks: ReadingMarks | None = None,
+        builds: TestedBuilds = NO_BUILDS,
     ) -> None:
         self._directory = directory
         self._pulled = pulled
         self._cache = cache
         self._marks = marks
+        self._builds = builds
         self._known: dict[Path, _Known] = {}
         self._lock = threading.Lock()
 
@@ -100,6 +105,20 @@ class ChartStore:
 
     def digest(self, chart: ChartRef) -> str:
         return self._checked(chart).digest
+
+    def build(self, chart: ChartRef) -> str:
+        return self._checked(chart).build
+
+    def version(self, chart: ChartRef) -> str:
+        """The version under which the chart is published if its build is known, else its Chart.yaml's."""
+        known = self._checked(chart)
+        return next(iter(self._builds.versions(known.name, known.build)), known.version)
+
+    def versions(self, chart: ChartRef) -> tuple[str, ...]:
+        """The versions that the chart's repository lists, of a directory those of its archives."""
+        if urlsplit(chart.repository).scheme == "file":
+            return _archived(_file_repository(chart.repository), chart.name)
+        return self._pulled.versions(chart) if self._pulled is not None else ()
 
     def defaults(self, chart: ChartRef) -> Values:
         known = self._checked(chart)
@@ -134,7 +153,7 @@ class ChartStore:
         if found is not None:
             return found
         files = _files_of(known.path, known.root)
-        if _digest(files) != known.digest:
+        if content_digest(files) != known.digest:
             raise ChartPending(f"chart {known.path} is being edited", 1.0)
         return self._cache.store(built, pack(known.name, files))
 
@@ -157,7 +176,7 @@ class ChartStore:
             )
         if scheme == "file":
             directory = _file_repository(chart.repository)
-            return _in_repository(directory, chart), directory
+            return _in_repository(directory, chart, self._builds.version(chart.name)), directory
         if scheme in ("https", "http", "oci"):
             archive = self._archive(chart)
             return archive, archive.parent
@@ -182,10 +201,11 @@ class ChartStore:
         known = self._content(chart, path, root)
         if chart.name and known.name != chart.name:
             raise ChartInvalid(f'chart {path} is named "{known.name}" in its Chart.yaml, not "{chart.name}"')
-        if chart.version and not is_version(known.version, chart.version):
+        versions = (known.version, *self._builds.versions(known.name, known.build))
+        if chart.version and not any(is_version(version, chart.version) for version in versions):
             raise ChartInvalid(
-                f'chart {path} has version "{known.version}", not "{chart.version}"; '
-                "correct the version, or leave it out for a chart of the image"
+                f'chart {path} has version "{versions[-1]}", not "{chart.version}"; '
+                "correct the version, or leave it out for a chart of the image or of a checkout"
             )
         return known
 
@@ -226,8 +246,9 @@ def _file_repository(address: str) -> Path:
     return path
 
 
-def _in_repository(directory: Path, chart: ChartRef) -> Path:
-    """`<name>-<version>.tgz`, else the directory `<name>`, else the only archive if any version will do."""
+def _in_repository(directory: Path, chart: ChartRef, pinned: str) -> Path:
+    """`<name>-<version>.tgz`, else the directory `<name>`; where any version will do, else the archive of
+    the version that is pinned, or the only one."""
     _require_name(chart)
     archive = directory / f"{chart.name}-{chart.version}.tgz"
     if chart.version and archive.is_file():
@@ -237,15 +258,22 @@ def _in_repository(directory: Path, chart: ChartRef) -> Path:
         return _inside(directory, builds[0], chart.name)
     if (directory / chart.name).is_dir():
         return _inside(directory, chart.name, chart.name)
-    # A version begins with a digit: the archives of ceph are not those of ceph-mon.
-    there = sorted(path.name for path in directory.glob(f"{chart.name}-[0-9]*.tgz"))
-    if not chart.version and len(there) == 1:
-        return _inside(directory, there[0], chart.name)
+    versions = _archived(directory, chart.name)
+    chosen = pinned if pinned in versions else versions[0] if len(versions) == 1 else ""
+    if not chart.version and chosen:
+        return _inside(directory, f"{chart.name}-{chosen}.tgz", chart.name)
+    there = [f"{chart.name}-{version}.tgz" for version in versions]
     listed = f"it has {', '.join(there[:5])}" if there else "it has no other archive of that name"
     wanted = archive.name if chart.version else "a single archive (no version is set)"
     raise ChartNotFound(
         f'chart "{chart.name}": neither a directory {chart.name} nor {wanted} is in {directory}; {listed}'
     )
+
+
+def _archived(directory: Path, name: str) -> tuple[str, ...]:
+    # A version begins with a digit: the archives of ceph are not those of ceph-mon.
+    found = sorted(path.name for path in directory.glob(f"{name}-[0-9]*.tgz"))
+    return tuple(file.removeprefix(f"{name}-").removesuffix(".tgz") for file in found)
 
 
 def _require_name(chart: ChartRef) -> None:
@@ -275,15 +303,5 @@ def _read(path: Path, root: Path) -> _Known:
     if "Chart.yaml" not in files:
         raise ChartInvalid(f"chart {path} has no Chart.yaml")
     metadata = parse_map(path, "Chart.yaml", files["Chart.yaml"])
-    return _Known(path, root, stamps, complete, _digest(files), metadata, files.get("values.yaml", b""))
-
-
-def _digest(files: Mapping[str, bytes]) -> str:
-    """Of the names and contents of a chart's files, in the order given."""
-    digest = hashlib.sha256()
-    for name, content in files.items():
-        # Lengths first: no two sets of files give the same stream.
-        encoded = name.encode("utf-8", "surrogateescape")
-        digest.update(b"%d:%d:%b" % (len(encoded), len(content), encoded))
-        digest.update(content)
-    return f"sha256:{digest.hexdigest()}"
+    digests = content_digest(files), build_digest(path, files)
+    return _Known(path, root, stamps, complete, *digests, metadata, files.get("values.yaml", b""))

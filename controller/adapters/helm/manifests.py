@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from controller.domain.values.lenient_yaml import read_document
+from controller.domain.shared.lenient_yaml import read_document
 from controller.domain.values.yaml_reader import resolve_scalar
 from controller.errors import ChartInvalid
 from controller.ports.kubernetes import KubeObject

@@ -9,7 +9,7 @@ from typing import Any
 from controller.adapters.helm.manifests import parse_document, split_documents
 from controller.domain.releases.drift import ObjectId
 from controller.errors import ChartInvalid
-from controller.reconcile.releases.drift.compare import identify
+from controller.reconcile.releases.drift.compare import identify, is_named
 
 
 def leave_out(record: dict[str, Any], namespace: str, objects: Collection[ObjectId]) -> bool:
@@ -43,4 +43,4 @@ def _without(document: str, namespace: str, objects: Collection[ObjectId]) -> st
 
 
 def _is_one_of(obj: Any, namespace: str, objects: Collection[ObjectId]) -> bool:
-    return isinstance(obj, dict) and "metadata" in obj and identify(obj, namespace) in objects
+    return isinstance(obj, dict) and is_named(obj) and identify(obj, namespace) in objects

@@ -54,7 +54,7 @@ from controller.domain.values.chart_values import Values
 from controller.errors import Conflict, HelmFailed, ReleaseMissing
 from controller.ports.helm import RemovalState, RenderedRelease, Revision
 from controller.ports.kubernetes import PVC, SECRET, STATEFULSET, Kube, KubeObject, KubeObjects, resource_of
-from controller.reconcile.releases.drift.compare import identify
+from controller.reconcile.releases.drift.compare import identify, is_named
 
 RECORD_TYPE = "helm.sh/release.v1"
 # More than any Secret can hold once unpacked: the API server's limit is 1 MiB packed, and YAML packs
@@ -201,7 +201,7 @@ class SecretRecords:
             for hook in record.get("hooks") or []:
                 if has_begun(hook):
                     objects = parse_manifests(str(hook.get("manifest", "")))
-                    found.update(identify(obj, namespace) for obj in objects)
+                    found.update(identify(obj, namespace) for obj in objects if is_named(obj))
         return found
 
     def keep_volumes(self, release: str, namespace: str, version: int, volumes: Collection[VolumeId]) -> None:

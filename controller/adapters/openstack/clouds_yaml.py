@@ -14,7 +14,7 @@ from typing import Any
 
 import yaml
 
-from controller.domain.values.lenient_yaml import read_document
+from controller.domain.shared.lenient_yaml import read_document
 from controller.errors import CloudRefused
 
 _LEFT_OUT = frozenset(

@@ -25,9 +25,10 @@ OBJECT = "object"  # namespace/name of the object of the pass, or of the one tha
 BUNDLE = "bundle"  # name of a HelmBundle
 RELEASE = "release"  # name of a Helm release
 ACTION = "action"  # what is done: install, upgrade, apply, delete …
+RESULT = "result"  # of an action: done, failed
 REASON = "reason"  # a word of controller.domain.api.reasons
 DURATION = "duration"  # seconds
-FIELDS = (KIND, OBJECT, BUNDLE, RELEASE, ACTION, REASON, DURATION)
+FIELDS = (KIND, OBJECT, BUNDLE, RELEASE, ACTION, RESULT, REASON, DURATION)
 
 LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
 log = logging.getLogger(__name__)

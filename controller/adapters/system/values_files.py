@@ -7,7 +7,9 @@ from pathlib import Path
 
 from controller.domain.credentials.generate import KINDS
 from controller.domain.values.catalogue import CatalogueInvalid, parse_catalogue
+from controller.domain.values.chart_builds import TestedBuilds, parse_builds
 from controller.domain.values.library import Library, ValuesFile
+from controller.domain.values.unknown_keys import OpenMaps
 from controller.domain.values.yaml_reader import YamlDocument, read_documents
 from controller.errors import SpecInvalid
 
@@ -31,7 +33,15 @@ def load_library(directory: Path) -> Library:
         templates=templates,
         every_release=_text(directory / "every-release.yaml.j2"),
         internal_tls=_text(directory / "internal-tls.yaml.j2"),
+        builds=load_builds(directory),
+        open_maps=OpenMaps.of(_read(directory, directory / "charts" / "open-maps.yaml").value),
     )
+
+
+def load_builds(directory: Path) -> TestedBuilds:
+    """The builds of charts that the values are tested with. Raises CatalogueInvalid."""
+    files = (_read(directory, directory / "charts" / f"{name}.yaml") for name in ("pinned", "previous"))
+    return TestedBuilds(*(parse_builds(file.value, file.source) for file in files))
 
 
 def _values_files(directory: Path, folder: str) -> Mapping[str, ValuesFile]:

@@ -21,8 +21,7 @@ from controller.cli.output import Format, count, print_data, soft_wrapped, stdou
 from controller.cli.views.diff import Fate, RegionDiff, ReleaseDiff, diff_regions
 from controller.domain.releases.release_settings import VOLUMES, SettingChange
 from controller.domain.values.chart_values import format_path
-from controller.domain.values.value_text import value_text
-from controller.domain.values.values_diff import ValueChange
+from controller.domain.values.values_diff import ValueChange, value_text
 
 MOST_VALUES = 40
 DELETES_LATER = (

@@ -17,7 +17,7 @@ from controller.cli.output import Cell, Format, Row, print_data, print_table, so
 from controller.cli.release_choice import choose
 from controller.cli.views.explain import Explanation, Step, explain_path, explain_set
 from controller.domain.values.chart_values import Path, format_path, parse_path
-from controller.domain.values.value_text import value_text
+from controller.domain.values.values_diff import value_text
 from controller.errors import Problem, SpecInvalid
 
 MOST_CAUSES = 3

@@ -21,7 +21,7 @@ from controller.domain.api.conditions import find, timestamp
 from controller.domain.api.names import API_VERSION, DISKS_ANNOTATION, FENCED_ANNOTATION, REPORT_ANNOTATION
 from controller.domain.api.region_name import RegionName, node_note, node_notes, region_of
 from controller.domain.hosts.fencing_confirmation import Confirmation, Machine, given_as, machine_of
-from controller.domain.hosts.next_step import is_plan
+from controller.domain.hosts.host_facts import is_plan
 from controller.domain.hosts.nodes import parse_node
 from controller.domain.maintenance.move_choice import Mode
 from controller.domain.maintenance.server_moves import Phase

@@ -15,6 +15,7 @@ from controller.adapters.charts.reading_marks import ReadingMarks
 from controller.adapters.charts.source import ChartStore
 from controller.adapters.system.clock import SystemClock
 from controller.adapters.system.randomness import SystemRandomness
+from controller.domain.values.chart_builds import TestedBuilds
 from controller.errors import RepositoryDenied
 from controller.ports.kubernetes import SECRET
 
@@ -54,12 +55,12 @@ class GivenSecrets:
         )
 
 
-def offline_charts(directory: Path, secrets: GivenSecrets) -> ChartStore:
+def offline_charts(directory: Path, secrets: GivenSecrets, builds: TestedBuilds) -> ChartStore:
     """The charts of this installation, and pulled ones kept for the next command."""
     cache = ChartCache(chart_cache())
     pulled = PulledCharts(cache, SystemClock(), SystemRandomness(), read_secret=secrets.lookup)
     marks = ReadingMarks(chart_cache() / "reading")
-    return ChartStore(directory, pulled=pulled, cache=cache, marks=marks)
+    return ChartStore(directory, pulled=pulled, cache=cache, marks=marks, builds=builds)
 
 
 def chart_cache() -> Path:

@@ -64,7 +64,7 @@ class OfflineRenderer:
     @cached_property
     def charts(self) -> ChartStore:
         """The charts that releases are made of."""
-        return offline_charts(self.settings.charts_dir, self.secrets)
+        return offline_charts(self.settings.charts_dir, self.secrets, self.library.builds)
 
     @cached_property
     def library(self) -> Library:

@@ -156,6 +156,7 @@ class Reason(StrEnum):
     SERVERS_BLOCKED = "ServersBlocked", WARNING
     MOVES_UNCONFIRMED = "MovesUnconfirmed", WARNING
     DEADLINE_PASSED = "DeadlinePassed", WARNING
+    STATUS_UNREADABLE = "StatusUnreadable", WARNING
     MAINTENANCE_ENDED = "MaintenanceEnded", NORMAL
 
 

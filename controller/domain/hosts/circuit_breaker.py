@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from controller.domain.hosts.next_step import HostFacts
+from controller.domain.hosts.host_facts import HostFacts
 from controller.domain.hosts.node_policy import NodePolicy
 from controller.domain.shared.cloud_facts import is_ours
 

@@ -6,155 +6,19 @@ One decision at a time, from facts alone, so that it may be repeated after any i
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from enum import StrEnum
-from typing import Any
-
-from controller.domain.api.conditions import find
-from controller.domain.api.names import AUTOMATIC_LABEL
 from controller.domain.api.reasons import Reason
+from controller.domain.hosts.cordon_and_return import MAP_AFTER, decide_ready_host, left_as_is
+from controller.domain.hosts.host_facts import PASSIVE, ComputeNode, HostFacts, NextStep, Step
 from controller.domain.hosts.node_policy import NodePolicy
 from controller.domain.shared.cloud_facts import (
-    MARK,
     REMOVED,
-    Agent,
-    ComputeService,
-    forced_by_us,
-    forced_reason,
     is_ours,
-    reason_before,
 )
 
-# A new compute should have registered, and been mapped to its cell, within so many seconds.
+# A new compute should have registered within so many seconds.
 REGISTER_WITHIN = 600.0
-MAP_AFTER = 60.0
-# The region's own Job maps within minutes: a host that is not by then needs somebody to look.
-MAP_WITHIN = 900.0
-# So many losses of readiness within the window make a node flap; then it must be calm for a while.
-LOSSES, WINDOW, CALM = 3, 600.0, 300.0
 # So many passes in a row must find nothing of a host before that is believed.
 MISSING_OBSERVATIONS = 3
-
-
-class Step(StrEnum):
-    """What is to be done with a host now."""
-
-    NOTHING = "Nothing"
-    WAIT = "Wait"
-    BLOCKED = "Blocked"
-    DISABLE = "Disable"
-    ENABLE = "Enable"
-    UNFORCE = "Unforce"
-    EVACUATE = "Evacuate"
-    REMOVE = "Remove"
-    FORGET = "Forget"
-    MAP_CELL = "MapCell"
-
-
-# Nothing is changed by these.
-PASSIVE = (Step.NOTHING, Step.WAIT, Step.BLOCKED, Step.FORGET)
-
-
-@dataclass(frozen=True, slots=True)
-class ComputeNode:
-    """The Kubernetes side of a host. Times in seconds since the epoch, 0.0 for never or not known.
-
-    `since`: when it came to be ready, or not ready. `fenced`: whether it is not ready, and a confirmation
-    that it is off holds. `losses`: when it lost its readiness, as far as remembered.
-    """
-
-    name: str
-    uid: str
-    ready: bool
-    since: float
-    created: float = 0.0
-    cordoned: bool = False
-    fenced: bool = False
-    losses: tuple[float, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class HostFacts:
-    """All that a decision needs. `node` is None when the Node is gone or is no compute node any more.
-
-    `was_compute`: the Node is, or was, one for computes. `missing_since`, `missing_observations`: when its
-    service was first missed, and in how many passes since; `unmapped_since`: when its service was first
-    seen without a cell. `agents` and `servers` are None where that is not known. `known_uid`: of the Node
-    that the present compute service belonged to. `unready_pods`: those of the region on this node.
-    `maintenance`: the NodeMaintenance at work on it. `agents_expected`: other computes have network agents.
-    `automatic`: the maintenance is our own answer to a node that was lost. `host`: as OpenStack calls it.
-    `taken_over`: the Node that has the host now, where this one is gone or only stands beside it.
-    `doubt`: why it is not certain which host the Node is. `strangers`: what to say of compute hosts that are
-    of no Node, where this one has none; `unmapped_stranger`: one of those is not mapped to a cell yet.
-    `forced_down_by_us`: the id of the compute service of this host that we forced down, as we remember it.
-    """
-
-    name: str
-    node: ComputeNode | None
-    service: ComputeService | None
-    was_compute: bool = True
-    missing_since: float = 0.0
-    missing_observations: int = 0
-    unmapped_since: float = 0.0
-    mapped: bool = True
-    agents: tuple[Agent, ...] | None = ()
-    agents_expected: bool = False
-    automatic: bool = False
-    servers: int | None = None
-    unready_pods: tuple[str, ...] = ()
-    maintenance: str = ""
-    known_uid: str = ""
-    host: str = ""
-    taken_over: str = ""
-    forced_down_by_us: str = ""
-    doubt: str = ""
-    strangers: str = ""
-    unmapped_stranger: bool = False
-
-    @property
-    def is_forced_down_by_us(self) -> bool:
-        """Whether the compute service is forced down by us, whatever its reason has become since."""
-        service = self.service
-        if service is None or not service.forced_down:
-            return False
-        return forced_by_us(service.reason) or service.id == self.forced_down_by_us
-
-    def mark(self, why: str) -> str:
-        """What to leave in disabled_reason of a service that is enabled."""
-        return forced_reason(None) if self.is_forced_down_by_us else MARK + why
-
-
-@dataclass(frozen=True, slots=True)
-class NextStep:
-    """`mark` is what to leave in disabled_reason, with Step.DISABLE. `after`: look again then, seconds."""
-
-    step: Step
-    reason: Reason
-    message: str = ""
-    mark: str = ""
-    after: float | None = None
-
-
-def is_plan(maintenance: Mapping[str, Any]) -> bool:
-    """Whether a NodeMaintenance only plans. One that has begun does not become a plan again."""
-    return bool(maintenance["spec"].get("dryRun")) and not has_begun(maintenance)
-
-
-def has_begun(maintenance: Mapping[str, Any]) -> bool:
-    """Whether a NodeMaintenance looks after its host, or did: one that is still queued does not yet."""
-    return bool((maintenance.get("status") or {}).get("startedAt"))
-
-
-def is_put_back(maintenance: Mapping[str, Any]) -> bool:
-    """Whether a NodeMaintenance only waits for moves to confirm: its host is managed as usual again."""
-    reason = find((maintenance.get("status") or {}).get("conditions") or (), "Ready").get("reason")
-    return bool(maintenance["metadata"].get("deletionTimestamp")) and reason == Reason.MOVES_UNCONFIRMED
-
-
-def is_automatic(maintenance: Mapping[str, Any]) -> bool:
-    """Whether the controller made this NodeMaintenance by itself."""
-    return AUTOMATIC_LABEL in (maintenance["metadata"].get("labels") or {})
 
 
 def decide_host(facts: HostFacts, policy: NodePolicy, breaker_open: str, now: float) -> NextStep:
@@ -185,7 +49,7 @@ def _decide(facts: HostFacts, policy: NodePolicy, breaker_open: str, now: float)
     replaced = facts.known_uid not in ("", facts.node.uid)
     if replaced and not facts.service.up:
         return _replaced(facts, facts.node, policy=policy, breaker_open=breaker_open, now=now)
-    return _ready(facts, facts.node, facts.service, now)
+    return decide_ready_host(facts, facts.node, facts.service, now)
 
 
 def _without_node(facts: HostFacts, breaker_open: str) -> NextStep:
@@ -291,7 +155,7 @@ def _not_ready(
         text = f"not ready for {policy.hold_down:.0f} s and more"
         return NextStep(Step.DISABLE, Reason.NODE_NOT_READY, text, mark=facts.mark("node not ready"))
     if not is_ours(service.reason):
-        return _left_as_is(service)
+        return left_as_is(service)
     if not policy.evacuate:
         text = "not ready; its compute service is disabled, its servers stay (evacuation: Never)"
         return NextStep(Step.NOTHING, Reason.NODE_NOT_READY, text)
@@ -309,99 +173,3 @@ def _not_ready(
     if facts.servers == 0:
         return NextStep(Step.NOTHING, Reason.NODE_NOT_READY, "not ready; no server is on it")
     return NextStep(Step.EVACUATE, Reason.EVACUATING, f"fenced; {facts.servers} servers are evacuated")
-
-
-def _left_as_is(service: ComputeService) -> NextStep:
-    text = f'its compute service was disabled by someone else ("{service.reason}") and is not changed'
-    return NextStep(Step.NOTHING, Reason.DISABLED_BY_OTHERS, text)
-
-
-def _ready(facts: HostFacts, node: ComputeNode, service: ComputeService, now: float) -> NextStep:
-    if facts.maintenance:
-        return NextStep(Step.NOTHING, Reason.IN_MAINTENANCE, f"in maintenance by {facts.maintenance}")
-    forced_by_us = facts.is_forced_down_by_us
-    if node.cordoned:
-        return _cordoned(facts, node, service, now)
-    if service.forced_down and not forced_by_us:
-        text = "its compute service was forced down by someone else and is not changed"
-        return NextStep(Step.NOTHING, Reason.DISABLED_BY_OTHERS, text)
-    if service.enabled and not forced_by_us:
-        return _serving(facts, node, service, now)
-    before = reason_before(service.reason)
-    if before is not None and not forced_by_us:
-        text = "its compute service is disabled again for what somebody had disabled it"
-        return NextStep(Step.DISABLE, Reason.DISABLED_BY_OTHERS, text, mark=before)
-    if not forced_by_us and not is_ours(service.reason):
-        return _left_as_is(service)
-    return _return(facts, node, service, now)
-
-
-def _cordoned(facts: HostFacts, node: ComputeNode, service: ComputeService, now: float) -> NextStep:
-    """It takes no servers; but a compute that we forced down may clean up and report."""
-    if service.enabled:
-        text = "the node is cordoned: its compute service takes no new servers"
-        return NextStep(Step.DISABLE, Reason.NODE_CORDONED, text, mark=facts.mark("node cordoned"))
-    back = _return(facts, node, service, now) if facts.is_forced_down_by_us else None
-    if back is not None and back.step == Step.UNFORCE:
-        return back
-    text = "cordoned; its compute service is disabled"
-    if back is not None:
-        return NextStep(
-            back.step if back.step == Step.WAIT else Step.NOTHING, back.reason, f"{text}; {back.message}"
-        )
-    return NextStep(Step.NOTHING, Reason.NODE_CORDONED, text)
-
-
-def _serving(facts: HostFacts, node: ComputeNode, service: ComputeService, now: float) -> NextStep:
-    """A host in service: nothing is done to it, but faults are reported."""
-    if not service.up:
-        text = "the node is ready, and its compute service does not report; see nova-compute on the node"
-        return NextStep(Step.BLOCKED, Reason.COMPUTE_DOWN, text)
-    if not facts.mapped:
-        return _unmapped(facts, node, now)
-    dead = sorted({agent.kind for agent in facts.agents or () if not agent.alive})
-    if dead:
-        text = f"its network agents do not report: {', '.join(dead)}; see their pods on the node"
-        return NextStep(Step.BLOCKED, Reason.AGENTS_DOWN, text)
-    return NextStep(Step.NOTHING, Reason.NODE_IN_SERVICE, "")
-
-
-def _unmapped(facts: HostFacts, node: ComputeNode, now: float) -> NextStep:
-    left = max(node.created, facts.unmapped_since) + MAP_AFTER - now
-    if left > 0:
-        text = "its compute has registered, and is not mapped to a cell yet"
-        return NextStep(Step.WAIT, Reason.CELL_MAPPING_AWAITED, text, after=left)
-    late = 0.0 < facts.unmapped_since < now - MAP_WITHIN
-    reason = Reason.CELL_NOT_MAPPED if late else Reason.CELL_MAPPING_AWAITED
-    return NextStep(Step.MAP_CELL, reason, "its compute is not mapped to a cell")
-
-
-def _return(facts: HostFacts, node: ComputeNode, service: ComputeService, now: float) -> NextStep:
-    """The way back into service, of a host that we disabled."""
-    left = calm_remaining(node, now)
-    if left > 0:
-        text = f"the node flapped ({LOSSES} times and more in {WINDOW / 60:.0f} minutes): it must stay ready"
-        return NextStep(Step.WAIT, Reason.NODE_FLAPPING, text, after=left)
-    if facts.unready_pods:
-        names = ", ".join(facts.unready_pods[:3])
-        return NextStep(Step.WAIT, Reason.PODS_NOT_READY, f"waits for its pods: {names}")
-    if service.forced_down:
-        text = "forced_down is removed once its compute service has cleaned up what was evacuated"
-        return NextStep(Step.UNFORCE, Reason.CLEANUP_AWAITED, text)
-    if not service.up:
-        return NextStep(Step.WAIT, Reason.COMPUTE_DOWN, "waits for its compute service to report")
-    if facts.agents is None:
-        return NextStep(Step.WAIT, Reason.CLOUD_UNKNOWN, "it is not known whether its network agents live")
-    dead = [agent.kind for agent in facts.agents if not agent.alive]
-    if dead or (facts.agents_expected and not facts.agents):
-        text = f"waits for its network agents{': ' + ', '.join(sorted(dead)) if dead else ''}"
-        return NextStep(Step.WAIT, Reason.AGENTS_DOWN, text)
-    if not facts.mapped:
-        return _unmapped(facts, node, now)
-    return NextStep(Step.ENABLE, Reason.NODE_IN_SERVICE, "node, pods, compute service and agents are up")
-
-
-def calm_remaining(node: ComputeNode, now: float) -> float:
-    """Seconds for which a node that flapped must still stay ready, 0.0 or less when it need not."""
-    recent = [at for at in node.losses if now - at <= WINDOW]
-    return node.since + CALM - now if len(recent) >= LOSSES else 0.0

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from controller.domain.maintenance.maintenance_spec import MaintenanceSpec
 from controller.domain.maintenance.server_moves import (
     Command,
-    MaintenanceSpec,
     ServerMove,
     ServerMoveState,
     ServerSnapshot,

@@ -10,16 +10,15 @@ the process was.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
 from controller.domain.api.conditions import timestamp
-from controller.domain.hosts.fencing_confirmation import Confirmation, read_given
-from controller.domain.maintenance.move_choice import Mode, MoveKind, Rules, ServerPlan, Unmovable
+from controller.domain.maintenance.maintenance_spec import MaintenanceSpec
+from controller.domain.maintenance.move_choice import MoveKind, ServerPlan
 from controller.domain.shared import backoff
 from controller.domain.shared.cloud_facts import Migration, Server
-from controller.domain.shared.durations import parse_duration
 from controller.domain.shared.times import seconds_of
 
 # Within so many seconds what was asked of Nova is to be seen there, and an abort is to have an effect.
@@ -63,48 +62,6 @@ class Command(StrEnum):
 
 
 _COMMANDS = {MoveKind.LIVE: Command.LIVE, MoveKind.COLD: Command.COLD, MoveKind.EVACUATE: Command.EVACUATE}
-
-
-@dataclass(frozen=True, slots=True)
-class MaintenanceSpec:
-    """`spec`, with its defaults. Deadlines in seconds."""
-
-    node: str
-    mode: Mode
-    dry_run: bool = False
-    fenced: Confirmation | None = None
-    per_host: int = 2
-    per_region: int = 8
-    most_unavailable: int = 1
-    server_deadline: float = 900.0
-    deadline: float = 14400.0
-    retries: int = 3
-    rules: Rules = field(default_factory=Rules)
-
-
-def parse_spec(obj: Mapping[str, Any]) -> MaintenanceSpec:
-    """The spec of a NodeMaintenance that the API server has accepted. Raises ValueError on any other."""
-    spec = obj["spec"]
-    budgets, deadlines = spec.get("budgets") or {}, spec.get("deadlines") or {}
-    limits = spec.get("limits") or {}
-    return MaintenanceSpec(
-        node=str(spec["nodeName"]),
-        mode=Mode(spec.get("mode") or Mode.MIGRATE),
-        dry_run=bool(spec.get("dryRun")),
-        fenced=read_given(given) if isinstance(given := spec.get("fenced"), dict) and given else None,
-        per_host=int(budgets.get("serversPerNode") or 2),
-        per_region=int(budgets.get("serversPerRegion") or 8),
-        most_unavailable=int(budgets.get("nodesPerAggregate") or 1),
-        server_deadline=parse_duration(deadlines.get("server") or "15m"),
-        deadline=parse_duration(deadlines.get("whole") or "4h"),
-        retries=int(spec["retries"]) if spec.get("retries") is not None else 3,
-        rules=Rules(
-            on_unmovable=Unmovable(spec.get("onUnmovable") or Unmovable.BLOCK),
-            most_memory=int(limits.get("memoryMiB") or 0),
-            most_local_disk=int(limits.get("localDiskGiB") or 0),
-            rebuild_local=spec.get("localDisks") == "Rebuild",
-        ),
-    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from typing import Any
 
 from controller.domain.values.catalogue import ServiceEntry
 from controller.domain.values.chart_values import DocumentPath, format_path, parse_path
-from controller.domain.values.suggestions import suggestion
+from controller.domain.values.typos import suggestion
 from controller.errors import Problem
 
 Knows = Callable[[str, DocumentPath], bool]

@@ -8,8 +8,9 @@ from typing import Any
 from controller.domain.region.deployment import ChartsSpec, DeploymentSpec, ProxySpec
 from controller.domain.releases.bundle import ChartRef
 from controller.domain.values.catalogue import Catalogue
+from controller.domain.values.chart_builds import TestedBuilds
 from controller.domain.values.chart_values import DocumentPath, format_path, lookup
-from controller.domain.values.suggestions import unknown_key
+from controller.domain.values.typos import unknown_key
 from controller.errors import Problem
 
 _VERSIONS: DocumentPath = ("spec", "charts", "versions")
@@ -85,8 +86,12 @@ def proxy_warnings(proxy: ProxySpec) -> Iterator[Problem]:
         )
 
 
-def chart_of(charts: ChartsSpec, catalogue: Catalogue, name: str) -> ChartRef:
-    """Where the chart of this name comes from, and which version of it, as `spec.charts` says."""
+def chart_of(charts: ChartsSpec, catalogue: Catalogue, builds: TestedBuilds, name: str) -> ChartRef:
+    """Where the chart of this name comes from, and which version of it, as `spec.charts` says.
+
+    Where it says none, a repository on the network is asked for the build that is pinned; a directory has
+    what it has.
+    """
     repository = charts.repository
     if catalogue.is_own(name):
         return ChartRef(name=name, path=name)
@@ -95,7 +100,7 @@ def chart_of(charts: ChartsSpec, catalogue: Catalogue, name: str) -> ChartRef:
         return ChartRef(name=name, path=f"{directory}/{name}" if directory else name)
     version = charts.versions.get(name, "")
     if not version and not repository.startswith("file://"):
-        version = catalogue.tested_version
+        version = builds.version(name)
     return ChartRef(
         name=name,
         version=version,

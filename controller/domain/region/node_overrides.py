@@ -30,7 +30,7 @@ from controller.domain.values.chart_values import (
 )
 from controller.domain.values.layer_order import LayerKind, SpecSource
 from controller.domain.values.merge import Layer, MergedValues, merge_onto
-from controller.domain.values.suggestions import suggestion, unknown_key
+from controller.domain.values.typos import suggestion, unknown_key
 from controller.errors import Problem, SpecInvalid
 
 _LABEL = re.compile(

@@ -15,8 +15,7 @@ from controller.domain.releases.plan import PlanAction, bounded, plan_sentence
 from controller.domain.releases.release_settings import VOLUMES, SettingChange, release_changes
 from controller.domain.values.chart_values import format_path
 from controller.domain.values.merge import Layer, MergedValues, merge_layers
-from controller.domain.values.value_text import value_text
-from controller.domain.values.values_diff import ValueChange, diff_values
+from controller.domain.values.values_diff import ValueChange, diff_values, value_text
 from controller.errors import SpecInvalid
 
 CONDITION = "Planned"

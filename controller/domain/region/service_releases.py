@@ -16,7 +16,7 @@ from controller.domain.values.chart_values import DocumentPath, Values, format_p
 from controller.domain.values.layer_order import LayerKind
 from controller.domain.values.merge import Layer, nearest_line
 from controller.domain.values.service_template import RenderedTemplate, template_defect
-from controller.domain.values.suggestions import suggestion
+from controller.domain.values.typos import suggestion
 from controller.errors import Problem, SpecInvalid
 
 _TOP = "releases"

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from controller.domain.values.chart_values import DocumentPath, format_path
-from controller.domain.values.suggestions import suggestion
+from controller.domain.values.typos import suggestion
 from controller.errors import ControllerError, Problem
 
 GROUPS = ("openstack", "infra")
@@ -89,13 +89,9 @@ class CredentialSecret:
 
 @dataclass(frozen=True)
 class Catalogue:
-    """All services, in the order in which people list them (infrastructure first).
-
-    `tested_version` is the version of the OpenStack-Helm charts that values/ was written for.
-    """
+    """All services, in the order in which people list them (infrastructure first)."""
 
     services: Mapping[str, ServiceEntry]
-    tested_version: str = ""
 
     def __getitem__(self, service: str) -> ServiceEntry:
         return self.services[service]
@@ -134,7 +130,7 @@ def parse_catalogue(raw: Any, source: str, credential_kinds: Collection[str]) ->
         unknown = [name for name in entry.requires if name not in services]
         if unknown:
             raise CatalogueInvalid(f"{source}: {entry.name} requires the unknown {unknown[0]}")
-    return Catalogue(services, str(raw.get("testedVersion", "")))
+    return Catalogue(services)
 
 
 def _entry(name: str, body: Mapping[str, Any], credential_kinds: Collection[str]) -> ServiceEntry:

@@ -8,10 +8,16 @@ from enum import StrEnum
 from typing import Any
 
 from controller.domain.values.catalogue import GROUPS, Catalogue, ServiceEntry
-from controller.domain.values.chart_values import DocumentPath, Values, format_path, lookup, type_name
+from controller.domain.values.chart_values import (
+    DocumentPath,
+    Values,
+    format_path,
+    lookup,
+    type_name,
+)
 from controller.domain.values.library import FileChoice, Library
 from controller.domain.values.merge import CHART_DEFAULTS, Layer
-from controller.domain.values.suggestions import unknown_key
+from controller.domain.values.typos import unknown_key
 from controller.errors import Problem
 
 

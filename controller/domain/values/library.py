@@ -6,9 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from controller.domain.values.catalogue import Catalogue
+from controller.domain.values.chart_builds import NO_BUILDS, TestedBuilds
 from controller.domain.values.chart_values import DocumentPath, Values
 from controller.domain.values.merge import Layer
-from controller.domain.values.suggestions import suggestion
+from controller.domain.values.typos import suggestion
+from controller.domain.values.unknown_keys import NO_OPEN_MAPS, OpenMaps
 from controller.errors import Problem
 
 
@@ -48,6 +50,8 @@ class Library:
     """Everything under values/. `templates` are Jinja texts by service.
 
     `every_release` is the template of what all releases get, `internal_tls` that of their encryption.
+    `builds` are the builds of OpenStack-Helm's charts that all of it is tested with, `open_maps` the paths
+    below which those take any key.
     """
 
     catalogue: Catalogue
@@ -57,6 +61,8 @@ class Library:
     templates: Mapping[str, str]
     every_release: str = ""
     internal_tls: str = ""
+    builds: TestedBuilds = NO_BUILDS
+    open_maps: OpenMaps = NO_OPEN_MAPS
 
 
 def main_field_problems(library: Library, files: FileChoice) -> list[Problem]:

@@ -12,6 +12,7 @@ from typing import Any
 
 from controller.domain.api.names import DIGEST_KEY_SECRET
 from controller.domain.values.chart_values import SECRET_REF, DocumentPath, Values, format_path, is_secret_ref
+from controller.domain.values.oslo_files import as_option_value, in_oslo_file, is_written_as_it_is
 from controller.errors import Problem, SecretMissing, SpecInvalid
 
 # Secrets that a spec may not name (`reserved`): who may write a spec need not be allowed to read these.
@@ -74,30 +75,46 @@ def secret_names(values: Values) -> frozenset[str]:
     return frozenset(reference.name for reference in find_references(values))
 
 
-def resolve(values: Values, lookup: Lookup, *, release: str = "") -> ResolvedValues:
-    """A copy of the values in which each reference is the text that it names.
+def resolve(values: Values, lookup: Lookup, *, release: str = "", upstream: bool = False) -> ResolvedValues:
+    """A copy of the values in which each reference is the text that it names, in a file of oslo.config as
+    oslo.config reads it.
 
+    `upstream`: the chart is OpenStack-Helm's, which writes passwords of accounts into files as they are.
     Raises SecretMissing for the first that cannot be resolved (`release` is named in its text), and
-    SpecInvalid for malformed ones. Nothing of the given values is shared or changed.
+    SpecInvalid for malformed ones and for secrets that the chart cannot take. Nothing of the given values is
+    shared or changed.
     """
     find_references(values)
     secrets: set[str] = set()
 
-    def copied(value: Any) -> Any:
-        if is_secret_ref(value):
-            target = value[SECRET_REF]
-            text = lookup(target["name"], target["key"])
-            if not text:
-                raise SecretMissing(target["name"], target["key"], release)
+    def resolved(target: Mapping[str, str], path: DocumentPath) -> str:
+        text = lookup(target["name"], target["key"])
+        if not text:
+            raise SecretMissing(target["name"], target["key"], release)
+        secrets.add(text)
+        if in_oslo_file(path):
+            text = as_option_value(text)
             secrets.add(text)
-            return text
+        elif upstream and "$" in text and is_written_as_it_is(path):
+            raise SpecInvalid([_dollar(path, target)])
+        return text
+
+    def copied(value: Any, path: DocumentPath) -> Any:
+        if is_secret_ref(value):
+            return resolved(value[SECRET_REF], path)
         if isinstance(value, Mapping):
-            return {key: copied(part) for key, part in value.items()}
+            return {key: copied(part, (*path, str(key))) for key, part in value.items()}
         if isinstance(value, list | tuple):
-            return [copied(part) for part in value]
+            return [copied(part, (*path, index)) for index, part in enumerate(value)]
         return value
 
-    return ResolvedValues(copied(values), frozenset(secrets))
+    return ResolvedValues(copied(values, ()), frozenset(secrets))
+
+
+def _dollar(path: DocumentPath, target: Mapping[str, str]) -> Problem:
+    secret = f'key "{target["key"]}" of Secret "{target["name"]}"'
+    message = f'{secret} has a "$", which this chart cannot write into a file'
+    return Problem(format_path(path), message, "put a text without it into the Secret")
 
 
 def _marked(value: Any, path: DocumentPath) -> Iterator[tuple[DocumentPath, Any]]:

@@ -119,7 +119,7 @@ class _LineMarks(Extension):
                 yield token
 
 
-@functools.lru_cache(maxsize=128)  # an edit of a region changes what few of its templates write
+@functools.lru_cache(maxsize=256)  # an edit of a region changes what few of its templates write
 def _read(name: str, output: str) -> RenderedTemplate:
     origin: list[int] = []
     current = 1

@@ -6,7 +6,8 @@
     enabled(s)  whether the region has the service s of the catalogue
     credential(name, service=…)  the reference to a generated (or the operator's own) secret
     storage_class(service=…)     the StorageClass for a service's volumes, "default": the cluster's own
-    knows(chart, path)             whether the chart has this key: not every source's chart has every part
+    knows(chart, path)             whether the chart has this key: not every source's chart has every part;
+                                   with a_map=true, whether it has a map there: builds differ in extraObjects
     value_of(release, path)      the final value of a release of a service that this one requires, directly
                              or through others; None where the release has no such value
     region_namespace  namespace of the region
@@ -25,7 +26,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from controller.domain.values.catalogue import (
     Catalogue,
@@ -36,25 +37,19 @@ from controller.domain.values.catalogue import (
 from controller.domain.values.chart_values import DocumentPath, Values, lookup, parse_path, secret_ref
 from controller.domain.values.images import mirrored
 from controller.domain.values.library import Library
-from controller.domain.values.suggestions import suggestion, unknown_key
 from controller.domain.values.template_functions import TEMPLATE_FUNCTIONS
+from controller.domain.values.typos import suggestion, unknown_key
 from controller.errors import Problem
 
 ValueOf = Callable[[str, DocumentPath], Any]
-Knows = Callable[[str, DocumentPath], bool]
 
-# Endpoints of charts that hold accounts; every release is given passwords for them.
-ACCOUNT_ENDPOINTS = frozenset(
-    (
-        "identity",
-        "oslo_cache",
-        "oslo_messaging",
-        "oslo_db",
-        "oslo_db_cell0",
-        "oslo_db_cell1",
-        "oslo_db_persistence",
-    )
-)
+
+class Knows(Protocol):
+    """Whether the values.yaml of a chart has a key, and a map there, if that is asked."""
+
+    def __call__(self, chart: str, path: DocumentPath, /, *, a_map: bool = False) -> bool: ...
+
+
 MAIN_DEFAULTS: Mapping[str, Any] = {
     "region": "RegionOne",
     "publicDomainName": "",
@@ -154,14 +149,13 @@ class RegionInput:
             "region_namespace": self.namespace,
             "image": self._image,
             "applications": sorted(chart for service in self.services for chart in service.charts),
-            "accounts": ACCOUNT_ENDPOINTS,
             "public_hosts": self._public_hosts(),
             "storage_class": storage_class,
             "features": self.features,
             "enabled": enabled,
             "credential": credential,
             "warn": lambda path, message, remedy="": self.warn(Problem(path, message, remedy)),
-            "knows": lambda chart, path: self.knows(chart, parse_path(path)),
+            "knows": lambda chart, path, a_map=False: self.knows(chart, parse_path(path), a_map=a_map),
             "value_of": value_of,
         }
 

@@ -1,12 +1,16 @@
-"""What differs between two merged sets of values of one release, and which layers are behind it. Pure."""
+"""What differs between two merged sets of values, by which layers, and as people read it. Pure."""
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import Any
 
-from controller.domain.values.chart_values import Path, leaves
-from controller.domain.values.merge import CHART_DEFAULTS, MergedValues
+from controller.domain.values.chart_values import SECRET_REF, Path, is_secret_ref, leaves
+from controller.domain.values.merge import CHART_DEFAULTS, Deleted, MergedValues
+
+# Characters of a value that people read in one line.
+WIDTH = 80
 
 
 @dataclass(frozen=True)
@@ -77,3 +81,21 @@ def _layer_after(merged: MergedValues | None, path: Path, becomes: Any) -> str:
 def _place(merged: MergedValues | None, path: Path) -> str:
     layers = merged.chain(path) if merged is not None else ()
     return layers[-1].place if layers else ""
+
+
+def value_text(value: Any, width: int = WIDTH) -> str:
+    """JSON in one line; `secret <name>/<key>` for a reference, words for what is not there."""
+    if isinstance(value, Absent):
+        return "(not set)"
+    if isinstance(value, Deleted):
+        return "(deleted)"
+    if is_secret_ref(value):
+        target = value[SECRET_REF]
+        return f"secret {target['name']}/{target['key']}"
+    text = value if _plain(value) else json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= width else f"{text[: width - 1]}…"
+
+
+def _plain(value: Any) -> bool:
+    """Whether a text reads the same without quotes."""
+    return isinstance(value, str) and bool(value) and value.isprintable() and value.strip() == value

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -32,8 +31,7 @@ from controller.domain.credentials.clouds_yaml import (
 )
 from controller.domain.values.secret_refs import reserved
 from controller.ports.kubernetes import OSDPL, SECRET, Kube, KubeObject
-
-log = logging.getLogger(__name__)
+from controller.reconcile.shared.action_log import log_action
 
 
 @dataclass(frozen=True)
@@ -90,7 +88,7 @@ class CloudsExport:
         else:
             return
         name = f"{body['metadata']['namespace']}/{CLOUDS_SECRET}"
-        log.info("exported clouds.yaml", extra={"action": "export", "object": name})
+        log_action("export", name, f"Secret {name}: clouds.yaml exported")
 
     def _text(self, source: KeyOfSecret | str, namespace: str) -> str | None:
         if isinstance(source, str):

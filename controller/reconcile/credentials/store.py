@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-import logging
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -20,9 +19,8 @@ from controller.domain.credentials.generate import SSH_PUBLIC_KEY, generate, pri
 from controller.domain.releases.digests import secret_digest
 from controller.ports.kubernetes import OSDPL, SECRET, Kube, KubeObject
 from controller.ports.system import Randomness
+from controller.reconcile.shared.action_log import log_action
 from controller.reconcile.shared.claims_left import is_credentials
-
-log = logging.getLogger(__name__)
 
 
 class CredentialStore:
@@ -84,24 +82,15 @@ class CredentialStore:
         body = {**body, "metadata": meta, "data": {**(body.get("data") or {}), **encoded}}
         written = self._kube.replace(body) if before else self._kube.create(body)
         self._objects[change.name] = written
-        log.info(
-            "Secret %s: %s",
-            change.name,
-            f"made {', '.join(sorted(new))}" if new else "labels and owner brought up to date",
-            extra={
-                "action": "complete" if before else "create",
-                "object": f"{self._namespace}/{change.name}",
-            },
-        )
+        done = f"made {', '.join(sorted(new))}" if new else "labels and owner brought up to date"
+        action = "complete" if before else "create"
+        log_action(action, f"{self._namespace}/{change.name}", f"Secret {change.name}: {done}")
 
     def remove(self, secret: StoredSecret) -> None:
         """Deletes that very Secret. Raises Conflict when another has taken its name."""
         self._kube.delete(SECRET, secret.name, self._namespace, uid=secret.uid)
-        log.info(
-            "deleted Secret %s: its service and volumes are gone",
-            secret.name,
-            extra={"action": "delete", "object": f"{self._namespace}/{secret.name}"},
-        )
+        text = f"Secret {secret.name}: deleted, its service and volumes are gone"
+        log_action("delete", f"{self._namespace}/{secret.name}", text)
 
     def _any(self, name: str) -> KubeObject | None:
         if name in self._objects:

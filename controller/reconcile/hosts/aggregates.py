@@ -16,9 +16,10 @@ from controller.errors import ApiUnavailable, CloudRefused, CloudUnavailable, Ku
 from controller.ports.kubernetes import NODE, Kube, KubeObject
 from controller.ports.openstack import Cloud
 from controller.ports.system import Clock
+from controller.reconcile.hosts import openstack_writes
 from controller.reconcile.hosts.observe import NodesSnapshot
+from controller.reconcile.hosts.retry_pauses import RetryPauses
 from controller.reconcile.shared.fair_order import FairOrder
-from controller.reconcile.shared.retry_pauses import RetryPauses
 
 log = logging.getLogger(__name__)
 
@@ -104,7 +105,7 @@ class HostAggregates:
                     known = self._made(node.name, name, desired[name], cloud, note, begun=known is not None)
                 elif note.name == name:
                     self._note(node.name, "")
-                cloud.place_host(known, host, member=member)
+                openstack_writes.place_host(cloud, known, host, member=member)
             except ApiUnavailable:
                 raise
             except (CloudRefused, KubeError) as error:
@@ -129,7 +130,7 @@ class HostAggregates:
             # One for the same that is young enough to hold for this request, too, stays as it is.
             self._note(node, f"{name} {timestamp(now)}")
         try:
-            made = cloud.ensure_aggregate(name, zone=zone, begun=begun)
+            made = openstack_writes.ensure_aggregate(cloud, name, zone=zone, begun=begun)
         except CloudRefused:
             # It was not made, or may not be marked: what has that name next may be anybody's.
             self._note(node, "")

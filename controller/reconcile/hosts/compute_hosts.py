@@ -12,12 +12,8 @@ from dataclasses import replace
 
 from controller.domain.api.reasons import WARNING, Reason
 from controller.domain.hosts.circuit_breaker import circuit_breaker_trips
-from controller.domain.hosts.next_step import (
-    HostFacts,
-    NextStep,
-    Step,
-    decide_host,
-)
+from controller.domain.hosts.host_facts import HostFacts, NextStep, Step
+from controller.domain.hosts.next_step import decide_host
 from controller.domain.shared.cloud_facts import CloudView
 from controller.errors import CloudUnavailable
 from controller.ports.fencing import Fencing
@@ -26,8 +22,8 @@ from controller.ports.openstack import Cloud
 from controller.ports.system import Clock
 from controller.reconcile.hosts.aggregates import HostAggregates
 from controller.reconcile.hosts.disk_records import DiskRecords
-from controller.reconcile.hosts.drain_lock_pods import DrainLocks, LockedNodes
-from controller.reconcile.hosts.drain_locks import DrainLockReasons
+from controller.reconcile.hosts.drain_locks.pods import DrainLocks, LockedNodes
+from controller.reconcile.hosts.drain_locks.reasons import DrainLockReasons
 from controller.reconcile.hosts.fenced_nodes import FencedNodes
 from controller.reconcile.hosts.fencing import HostFencing
 from controller.reconcile.hosts.host_reports import host_reports, with_locks

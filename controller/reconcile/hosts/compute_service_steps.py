@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import hashlib
-import logging
 from dataclasses import replace
 
 from controller.domain.api.conditions import find
 from controller.domain.api.names import API_VERSION, AUTOMATIC_LABEL, MANAGED_BY, MANAGED_BY_US
 from controller.domain.api.region_name import RegionName
-from controller.domain.hosts.next_step import HostFacts, NextStep, Step
+from controller.domain.hosts.host_facts import HostFacts, NextStep, Step
 from controller.domain.hosts.nodes import NodeFacts
 from controller.domain.shared.cloud_facts import CloudView, ComputeService, forced_by_us, let_up_reason
 from controller.errors import Conflict
 from controller.ports.kubernetes import CRONJOB, JOB, NODE_MAINTENANCE, Kube, KubeObject
 from controller.ports.openstack import Cloud
 from controller.ports.system import Clock
+from controller.reconcile.hosts import openstack_writes
 from controller.reconcile.hosts.forced_down import ForcedDownHosts
 from controller.reconcile.hosts.removal import remove_host
-
-log = logging.getLogger(__name__)
+from controller.reconcile.shared.action_log import log_action
 
 # The CronJob of the charts that maps new computes to their cell.
 CELL_SETUP = "nova-cell-setup"
@@ -63,17 +62,18 @@ class HostSteps:
         if service is None:
             return decision
         if decision.step == Step.DISABLE:
-            cloud.set_compute_service(service.id, enabled=False, reason=decision.mark)
+            openstack_writes.set_compute_service(
+                cloud, service, enabled=False, reason=decision.mark, why=decision.message
+            )
         elif decision.step == Step.ENABLE:
-            cloud.set_compute_service(service.id, enabled=True)
+            openstack_writes.set_compute_service(cloud, service, enabled=True, why=decision.message)
         elif decision.step == Step.UNFORCE:
-            cloud.force_down(service.id, down=False)
+            openstack_writes.force_down(cloud, service, down=False, why=decision.message)
             self._forced_down.forget(host.host)
             if forced_by_us(service.reason):
                 # Whoever forces it down from here on is somebody else.
                 mark = let_up_reason(service.reason)
-                cloud.set_compute_service(service.id, enabled=False, reason=mark)
-        log.info("host %s: %s (%s)", host.name, decision.step, decision.message)
+                openstack_writes.set_compute_service(cloud, service, enabled=False, reason=mark)
         return decision
 
     # -- evacuation ---------------------------------------------------------------------------------
@@ -84,11 +84,12 @@ class HostSteps:
             text = "its automatic evacuation was deleted; create a NodeMaintenance of mode Evacuate instead"
             return replace(decision, step=Step.BLOCKED, message=text)
         digest = hashlib.sha256(f"{region} {node.uid} {node.since:.0f}".encode()).hexdigest()[:8]
+        name = f"evacuate-{node.name[:200]}-{digest}"
         maintenance = {
             "apiVersion": API_VERSION,
             "kind": NODE_MAINTENANCE.kind,
             "metadata": {
-                "name": f"evacuate-{node.name[:200]}-{digest}",
+                "name": name,
                 "labels": {AUTOMATIC_LABEL: "true", MANAGED_BY: MANAGED_BY_US},
             },
             "spec": {"region": region.written(), "nodeName": node.name, "mode": "Evacuate"},
@@ -97,7 +98,7 @@ class HostSteps:
             self._kube.create(maintenance)
         except Conflict:
             return replace(decision, step=Step.WAIT)
-        log.info("host %s: evacuation begins", node.name)
+        log_action("create-maintenance", name, f"evacuation of node {node.name} begins: {decision.message}")
         return decision
 
     # -- cells --------------------------------------------------------------------------------------
@@ -139,7 +140,9 @@ class HostSteps:
             self._kube.create(job)
         except Conflict:
             return self._mapping(decision, name)
-        log.info("host %s: %s started", host.name, name)
+        log_action(
+            "create-job", f"{self._namespace}/{name}", f"host {host.name}: its mapping to a cell begins"
+        )
         return decision
 
     def _mapping(self, decision: NextStep, name: str) -> NextStep:

@@ -57,7 +57,6 @@ class FencedNodes:
             return replace(seen, fenced="")
         if due.get(FENCED_ANNOTATION) == "":
             text = f"the confirmation that it is off is void: {why}"
-            log.info("node %s: %s", node.name, text)
             obj = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": seen.name, "uid": seen.uid}}
             self._events.emit(obj, type_=WARNING, reason=Reason.FENCING_AWAITED, message=text)
         fenced, report = due.get(FENCED_ANNOTATION, seen.fenced), due.get(REPORT_ANNOTATION, seen.report)

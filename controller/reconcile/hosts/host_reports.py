@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from controller.domain.api.reasons import Reason
-from controller.domain.hosts.next_step import HostFacts, NextStep, Step
+from controller.domain.hosts.host_facts import HostFacts, NextStep, Step
 from controller.domain.hosts.node_policy import NodePolicy
-from controller.domain.hosts.nodes import HostReport
+from controller.domain.hosts.nodes_status import HostReport
 from controller.domain.shared.cloud_facts import CloudView
-from controller.reconcile.hosts.drain_lock_pods import LockedNodes
+from controller.reconcile.hosts.drain_locks.pods import LockedNodes
 from controller.reconcile.hosts.observe import NodesSnapshot
 
 UNREGISTERED = "not registered"

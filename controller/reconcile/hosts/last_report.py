@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from controller.domain.hosts.nodes import HostReport
+from controller.domain.hosts.nodes_status import HostReport
 
 
 @dataclass(frozen=True)
@@ -25,15 +25,19 @@ class HostFindings:
     as_of: float = 0.0
 
 
+def _nobody() -> None:
+    """Until somebody listens."""
+
+
 class LastHostFindings:
     """Keeps the newest HostFindings. Thread-safe. `changed` is called when they have changed."""
 
-    def __init__(self) -> None:
+    def __init__(self, changed: Callable[[], None] = _nobody) -> None:
         self._lock = threading.Lock()
         self._content = HostFindings()
         self._filled = False
         self._observed = False
-        self.changed: Callable[[], None] = _nobody
+        self._changed = changed
 
     @property
     def filled(self) -> bool:
@@ -60,8 +64,4 @@ class LastHostFindings:
             self._content, self._filled = content, True
             self._observed = self._observed or not content.unknown
         if not same:
-            self.changed()
-
-
-def _nobody() -> None:
-    """Until somebody listens."""
+            self._changed()

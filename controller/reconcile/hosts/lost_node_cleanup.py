@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from controller.domain.hosts.next_step import is_automatic
+from controller.domain.hosts.host_facts import is_automatic
 from controller.domain.hosts.node_pods import stuck_pods
 from controller.domain.hosts.nodes import machine_facts
 from controller.domain.shared import backoff
@@ -16,9 +15,8 @@ from controller.errors import ApiUnavailable, KubeError, is_refusal
 from controller.ports.kubernetes import NODE, NODE_MAINTENANCE, POD, Kube
 from controller.ports.system import Clock
 from controller.reconcile.hosts.observe import NodesSnapshot
-from controller.reconcile.shared.retry_pauses import RetryPauses
-
-log = logging.getLogger(__name__)
+from controller.reconcile.hosts.retry_pauses import RetryPauses
+from controller.reconcile.shared.action_log import log_action
 
 
 @dataclass(frozen=True)
@@ -73,11 +71,12 @@ class LostNodeCleanup:
         except ApiUnavailable:
             raise
         except KubeError as error:
-            log.warning("%s: %s", one.words, error)
+            log_action("delete", one.name, one.words, error=error)
             if is_refusal(error):
                 self._pauses.failed(one.uid)
                 self._refused[one.uid] = f"{one.words} cannot be deleted: {error}"
         else:
+            log_action("delete", one.name, f"{one.words}: deleted, its node is back or gone")
             self._pauses.succeeded(one.uid)
             self._refused.pop(one.uid, None)
 

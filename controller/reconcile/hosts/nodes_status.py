@@ -13,7 +13,8 @@ from typing import Any
 from controller.domain.api.conditions import entries, find
 from controller.domain.api.keys import RegionKey
 from controller.domain.api.names import field_manager
-from controller.domain.hosts.nodes import CONDITION, node_entries, nodes_condition, parse_node
+from controller.domain.hosts.nodes import parse_node
+from controller.domain.hosts.nodes_status import CONDITION, node_entries, nodes_condition
 from controller.errors import ObjectMissing
 from controller.ports.kubernetes import NODE, OSDPL, Events, Kube, Resource
 from controller.ports.system import Clock

@@ -6,12 +6,11 @@ would stay out for ever: nobody else takes its mark for theirs.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from functools import partial
 
 from controller.domain.api.region_name import is_served_in
-from controller.domain.hosts.next_step import has_begun
+from controller.domain.hosts.host_facts import has_begun
 from controller.domain.maintenance.disable_reasons import mark_in, mark_of, without_any_mark
 from controller.domain.shared import backoff
 from controller.domain.shared.cloud_facts import CloudView
@@ -19,10 +18,10 @@ from controller.errors import CloudRefused, CloudUnavailable
 from controller.ports.kubernetes import NODE_MAINTENANCE, Kube
 from controller.ports.openstack import Cloud
 from controller.ports.system import Clock
+from controller.reconcile.hosts import openstack_writes
 from controller.reconcile.hosts.observe import NodesSnapshot
-from controller.reconcile.shared.retry_pauses import RetryPauses
-
-log = logging.getLogger(__name__)
+from controller.reconcile.hosts.retry_pauses import RetryPauses
+from controller.reconcile.shared.action_log import log_action
 
 
 class ReenabledServices:
@@ -49,23 +48,22 @@ class ReenabledServices:
         }
         for volume in volumes:
             if volume.host in free and mark_in(volume.reason) not in known:
-                self._try(volume.name, cloud, partial(cloud.set_volume_service, volume, enabled=True))
+                enable = partial(openstack_writes.set_volume_service, cloud, volume, enabled=True)
+                self._try(volume.name, "enable-volume-service", cloud, enable)
         for agent in agents:
             if agent.host in free and mark_in(agent.description) not in known:
                 before = without_any_mark(agent.description)
-                self._try(
-                    agent.id, cloud, partial(cloud.set_agent, agent.id, enabled=True, description=before)
-                )
+                enable = partial(openstack_writes.set_agent, cloud, agent, enabled=True, description=before)
+                self._try(agent.id, "enable-network-agent", cloud, enable)
 
-    def _try(self, what: str, cloud: Cloud, enable: Callable[[], None]) -> None:
+    def _try(self, what: str, action: str, cloud: Cloud, enable: Callable[[], None]) -> None:
         if cloud.late or not self._pauses.over(what):
             return
         try:
             enable()
-            log.info("%s: enabled again, its maintenance is no more", what)
         except (CloudUnavailable, CloudRefused) as error:
             self._pauses.failed(what)
-            log.warning("%s: %s", what, error)
+            log_action(action, what, f"{what} stays disabled", error=error)
 
 
 def _free_hosts(snapshot: NodesSnapshot, view: CloudView) -> set[str]:

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Sequence
 
 from controller.domain.api.reasons import Reason
-from controller.domain.hosts.next_step import HostFacts, NextStep
+from controller.domain.hosts.host_facts import HostFacts, NextStep
 from controller.domain.shared import backoff
 from controller.domain.shared.cloud_facts import REMOVED, CloudView
 from controller.errors import CloudRefused, CloudUnavailable
 from controller.ports.openstack import Cloud
 from controller.ports.system import Clock
+from controller.reconcile.hosts import openstack_writes
 from controller.reconcile.hosts.observe import NodesSnapshot
-from controller.reconcile.shared.retry_pauses import RetryPauses
-
-log = logging.getLogger(__name__)
+from controller.reconcile.hosts.retry_pauses import RetryPauses
+from controller.reconcile.shared.action_log import log_action
 
 
 class ReenabledVolumeServices:
@@ -46,8 +45,7 @@ class ReenabledVolumeServices:
             if one.host not in serving or not self._pauses.over(one.name) or cloud.late:
                 continue
             try:
-                cloud.set_volume_service(one, enabled=True)
-                log.info("volume service %s: enabled again", one.name)
+                openstack_writes.set_volume_service(cloud, one, enabled=True)
             except (CloudUnavailable, CloudRefused) as error:
                 self._pauses.failed(one.name)
-                log.warning("volume service %s: %s", one.name, error)
+                log_action("enable-volume-service", one.name, f"{one.binary} {one.name}", error=error)

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import logging
 from dataclasses import replace
 
 from controller.domain.api.reasons import Reason
-from controller.domain.hosts.next_step import HostFacts, NextStep, Step
+from controller.domain.hosts.host_facts import HostFacts, NextStep, Step
 from controller.domain.shared.cloud_facts import REMOVED, Agent, CloudView
 from controller.errors import CloudRefused, CloudUnavailable
 from controller.ports.openstack import Cloud
-
-log = logging.getLogger(__name__)
+from controller.reconcile.hosts import openstack_writes
 
 # As Neutron calls those agents that something may hang on.
 L3, DHCP = "L3 agent", "DHCP agent"
@@ -63,23 +61,22 @@ def remove_host(facts: HostFacts, decision: NextStep, cloud: Cloud, view: CloudV
             return NextStep(Step.BLOCKED, Reason.SERVERS_LEFT, left)
         if facts.service is not None:
             try:
-                cloud.delete_compute_service(facts.service.id)
+                openstack_writes.delete_compute_service(cloud, facts.service)
             except CloudRefused as error:
                 if error.code != 409:
                     raise
                 return NextStep(Step.BLOCKED, Reason.SERVERS_LEFT, f"Nova keeps its service: {error}")
-            log.info("host %s: compute service removed", host)
         if cloud.compute_service(host) is not None:
             # Placement's part is safe to take only after Nova's own check, which comes with the deletion.
             raise CloudUnavailable("Nova still lists its compute service: Placement is left as it is")
         for consumer in cloud.allocations(host) or ():
             if cloud.server(consumer) is None:
-                cloud.delete_allocations(consumer)
-        cloud.delete_provider(host)
+                openstack_writes.delete_allocations(cloud, consumer, host)
+        openstack_writes.delete_provider(cloud, host)
     stranded = _remove_agents(facts, cloud, view)
     for volume in view.volumes_on(host):
         if volume.binary == "cinder-volume" and volume.enabled and not volume.up:
-            cloud.set_volume_service(volume, enabled=False, reason=REMOVED)
+            openstack_writes.set_volume_service(cloud, volume, enabled=False, reason=REMOVED)
     if stranded:
         return NextStep(Step.BLOCKED, Reason.SERVERS_LEFT, stranded)
     return decision if facts.service is not None else replace(decision, step=Step.FORGET)
@@ -97,7 +94,7 @@ def _remove_agents(facts: HostFacts, cloud: Cloud, view: CloudView) -> str:
             continue
         left = sorted(_only_on(agent, cloud, view))
         if not left:
-            cloud.delete_agent(agent.id)
+            openstack_writes.delete_agent(cloud, agent)
             continue
         what = "router" if agent.kind == L3 else "network"
         more = f" and {len(left) - 3} more" if len(left) > 3 else ""

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from controller.domain.api.reasons import Reason
-from controller.domain.hosts.next_step import PASSIVE, HostFacts, NextStep, Step, decide_host
+from controller.domain.hosts.host_facts import PASSIVE, HostFacts, NextStep, Step
+from controller.domain.hosts.next_step import decide_host
 from controller.domain.hosts.nodes import parse_node
 from controller.domain.shared import backoff
 from controller.domain.shared.cloud_facts import CloudView
@@ -23,9 +24,9 @@ from controller.ports.openstack import Cloud
 from controller.ports.system import Clock
 from controller.reconcile.hosts.compute_service_steps import HostSteps, after_step
 from controller.reconcile.hosts.observe import NodesSnapshot
+from controller.reconcile.hosts.retry_pauses import RetryPauses
 from controller.reconcile.shared.cloud_access import STEP_GRACE
 from controller.reconcile.shared.fair_order import FairOrder
-from controller.reconcile.shared.retry_pauses import RetryPauses
 
 # In one pass, so that it stays short; the next goes on where it ended.
 STEPS_PER_PASS = 20

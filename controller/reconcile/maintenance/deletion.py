@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -22,14 +21,13 @@ from controller.errors import CloudRefused, KubeError, is_refusal
 from controller.ports.kubernetes import NODE, NODE_MAINTENANCE, Events, Kube
 from controller.ports.openstack import Cloud
 from controller.ports.system import Clock
+from controller.reconcile.hosts import openstack_writes
+from controller.reconcile.hosts.retry_pauses import RetryPauses
 from controller.reconcile.maintenance.network_moves import AgentQueries, is_gone
 from controller.reconcile.maintenance.out_of_service import HostDisabler
 from controller.reconcile.maintenance.server_moves import ask, seen
 from controller.reconcile.maintenance.status import MaintenanceWork, StatusWriter
 from controller.reconcile.shared.fair_order import FairOrder
-from controller.reconcile.shared.retry_pauses import RetryPauses
-
-log = logging.getLogger(__name__)
 
 # Between two passes: while servers are under way, and while there is nothing to do but to watch.
 BUSY_EVERY, IDLE_EVERY = 5.0, 15.0
@@ -136,7 +134,7 @@ class MaintenanceDeletion:
             if number and cloud.late:
                 break
             try:
-                cloud.add_to_agent(move.target, router=move.id)
+                openstack_writes.add_to_agent(cloud, move.target, router=move.id)
             except CloudRefused as error:
                 gone = replace(move, state=NetworkMoveState.DONE, message="deleted meanwhile")
                 refused = refused_move(move, str(error), by=move.target, now=now)

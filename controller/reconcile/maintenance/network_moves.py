@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
@@ -18,8 +17,8 @@ from controller.domain.maintenance.network_moves import (
 from controller.domain.shared.cloud_facts import CloudView
 from controller.errors import CloudRefused, CloudUnavailable
 from controller.ports.openstack import Cloud
-
-log = logging.getLogger(__name__)
+from controller.reconcile.hosts import openstack_writes
+from controller.reconcile.shared.action_log import log_action
 
 # Seconds more than all else for a router to be put on an agent, once it was taken off another.
 PAIR_GRACE = 15.0
@@ -94,9 +93,9 @@ def write_moves(due: Iterable[NetworkMove], outlook: AgentAvailability, cloud: C
         try:
             _write(move, outlook, cloud)
         except CloudUnavailable as error:
-            log.info("%s %s: the outcome is not known: %s", move.kind, move.id, error)
+            log_action("move", move.id, f"{move.kind} {move.id}: the outcome is not known", error=error)
         except CloudRefused as error:
-            log.info("%s %s: %s", move.kind, move.id, error)
+            log_action("move", move.id, f"{move.kind} {move.id}: refused", error=error)
             if is_gone(move, error):
                 changed.append(replace(move, state=NetworkMoveState.DONE, message="deleted meanwhile"))
             else:
@@ -122,17 +121,17 @@ def _write(move: NetworkMove, outlook: AgentAvailability, cloud: Cloud) -> None:
     if move.kind == Kind.ROUTER:
         # Whoever did only the first half before goes on with the second.
         if move.target != move.source and move.id in outlook.served(move.source, L3):
-            cloud.remove_from_agent(move.source, router=move.id)
+            openstack_writes.remove_from_agent(cloud, move.source, router=move.id)
         if move.target:
             _add(cloud.longer(PAIR_GRACE), move.target, router=move.id)
     elif move.target and move.target not in outlook.holders(move.id, move.kind):
         _add(cloud, move.target, network=move.id)
     else:
-        cloud.remove_from_agent(move.source, network=move.id)
+        openstack_writes.remove_from_agent(cloud, move.source, network=move.id)
 
 
 def _add(cloud: Cloud, agent: str, *, router: str = "", network: str = "") -> None:
     try:
-        cloud.add_to_agent(agent, router=router, network=network)
+        openstack_writes.add_to_agent(cloud, agent, router=router, network=network)
     except CloudRefused as error:
         raise RouterRefused(str(error), error.code) from None

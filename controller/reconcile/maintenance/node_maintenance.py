@@ -14,7 +14,7 @@ from functools import partial
 
 from controller.domain.api.reasons import Reason
 from controller.domain.api.region_name import is_served_in
-from controller.domain.hosts.next_step import is_automatic
+from controller.domain.hosts.host_facts import is_automatic
 from controller.domain.maintenance.move_choice import (
     Availability,
     BudgetRequest,
@@ -29,7 +29,15 @@ from controller.domain.maintenance.obstacles import Obstacle, planned_moves, str
 from controller.domain.maintenance.outcome import MaintenanceProgress, stopped_text, verdict
 from controller.domain.maintenance.server_moves import Phase, may_begin
 from controller.domain.shared.cloud_facts import MARK, CloudView
-from controller.errors import CloudRefused, CloudUnavailable, KubeError, is_refusal
+from controller.errors import (
+    CloudRefused,
+    CloudUnavailable,
+    Conflict,
+    KubeError,
+    ObjectMissing,
+    ObjectRefused,
+    is_refusal,
+)
 from controller.ports.kubernetes import NODE_MAINTENANCE, OSDPL, Events, Kube, KubeObject
 from controller.ports.openstack import Cloud
 from controller.ports.system import Clock
@@ -46,6 +54,7 @@ from controller.reconcile.maintenance.server_moves import planned, remaining, se
 from controller.reconcile.maintenance.status import (
     MaintenanceWork,
     ObservedStatus,
+    StatusUnreadable,
     StatusWriter,
     plan_text,
     read_work,
@@ -114,7 +123,7 @@ class MaintenancesReconciler:
             return None
         osdpl = self._region()
         region = str(osdpl["metadata"]["name"]) if osdpl is not None else ""
-        read = self._times.brought_up(work for obj in listed if (work := read_work(obj)) is not None)
+        read = self._times.brought_up(self._read(listed))
         works = [work for work in read if work.region.name == region]
         self._serve_others([work for work in read if work.region.name != region])
         if osdpl is None or not works:
@@ -135,7 +144,7 @@ class MaintenancesReconciler:
         waits = waits_for_slots(claims, slots)
         moves = given_lately((move, work.now) for work in works for move in work.network)
         leaving = [work.host for work in works if not work.deleting and not work.planning]
-        self._agents = AgentQueries(cloud, view, given=moves, leaving=leaving)
+        agents = AgentQueries(cloud, view, given=moves, leaving=leaving)
         self._rounds.keep(works)
         pauses: list[float] = []
         for work in self._order.of(works, lambda one: (one.created, one.name)):
@@ -145,8 +154,22 @@ class MaintenancesReconciler:
                 break
             self._order.reached((work.created, work.name))
             share = Share(queue.get(work.name, ""), slots[work.name], waits.get(work.name, ""))
-            pauses.append(self._errors.met(work, partial(self._serve, work, cloud, view, share)))
+            pauses.append(self._errors.met(work, partial(self._serve, work, cloud, view, agents, share)))
         return min([IDLE_EVERY, *pauses])
+
+    def _read(self, listed: Sequence[KubeObject]) -> list[MaintenanceWork]:
+        """Those that can be read; of the others that is told."""
+        read = []
+        for obj in listed:
+            try:
+                read.append(read_work(obj))
+            except StatusUnreadable as error:
+                try:
+                    self._status.report_unreadable(obj, error)
+                except (Conflict, ObjectMissing, ObjectRefused) as refused:
+                    # It changed meanwhile, is gone, or its newer definition takes no status of ours.
+                    log.warning("maintenance %s: %s", obj["metadata"]["name"], refused)
+        return read
 
     def _region(self) -> KubeObject | None:
         name = managed_region(self._kube, self._namespace)
@@ -214,9 +237,11 @@ class MaintenancesReconciler:
 
     # -- one maintenance ----------------------------------------------------------------------------
 
-    def _serve(self, work: MaintenanceWork, cloud: Cloud, view: CloudView, share: Share) -> float:
+    def _serve(
+        self, work: MaintenanceWork, cloud: Cloud, view: CloudView, agents: AgentQueries, share: Share
+    ) -> float:
         if work.deleting:
-            return self._end.roll_back(work, cloud, view, self._agents)
+            return self._end.roll_back(work, cloud, view, agents)
         if not work.doubt:
             self._out.note_fencing_confirmation(work, view, self._status)
         missing = _missing(work, view)
@@ -225,7 +250,7 @@ class MaintenancesReconciler:
             self._status.write(work, work.status_with(Phase.BLOCKED, reason, missing))
             return IDLE_EVERY
         if work.planning:
-            self._plan(work, cloud, view, share.queue_reason)
+            self._plan(work, cloud, view, agents, share.queue_reason)
             return IDLE_EVERY
         if not work.blocked:
             return self._ensure_finalizer(work)
@@ -242,8 +267,8 @@ class MaintenancesReconciler:
             return 0.0
         if stopped:
             # What is under way ends; nothing is begun, and what a person does to the host meanwhile stays.
-            return self._move(work, cloud, view, share, (Reason.TOO_MANY_UNHEALTHY, stopped))
-        return self._move(work, cloud, view, share, self._take_out(work, cloud, view))
+            return self._move(work, cloud, agents, share, (Reason.TOO_MANY_UNHEALTHY, stopped))
+        return self._move(work, cloud, agents, share, self._take_out(work, cloud, view))
 
     def _take_out(self, work: MaintenanceWork, cloud: Cloud, view: CloudView) -> Obstacle | None:
         try:
@@ -256,10 +281,12 @@ class MaintenancesReconciler:
                 raise
             return Reason.API_SERVER_REFUSED, f"the API server refused: {error}"
 
-    def _plan(self, work: MaintenanceWork, cloud: Cloud, view: CloudView, queue_reason: str) -> None:
+    def _plan(
+        self, work: MaintenanceWork, cloud: Cloud, view: CloudView, agents: AgentQueries, queue_reason: str
+    ) -> None:
         servers = cloud.servers_on(work.host)
         plan = {one.id: planned(one, work, cloud, hurried=cloud.late) for one in servers}
-        outlook = self._agents.outlook(work.host, deadline=work.spec.server_deadline, now=work.now)
+        outlook = agents.outlook(work.host, deadline=work.spec.server_deadline, now=work.now)
         network = planned_moves(outlook) if work.spec.mode == Mode.MIGRATE else []
         queue_obstacle = (Reason.QUEUED, queue_reason) if queue_reason else None
         met = (queue_obstacle, self._out.obstacle(work, view), stranded(network))
@@ -281,12 +308,17 @@ class MaintenancesReconciler:
         return 0.0
 
     def _move(
-        self, work: MaintenanceWork, cloud: Cloud, view: CloudView, share: Share, obstacle: Obstacle | None
+        self,
+        work: MaintenanceWork,
+        cloud: Cloud,
+        agents: AgentQueries,
+        share: Share,
+        obstacle: Obstacle | None,
     ) -> float:
         """With an obstacle nothing is begun; what is under way is followed, or its slots never came free."""
         now, spec = work.now, work.spec
         over = now - work.started > spec.deadline
-        outlook = self._agents.outlook(work.host, deadline=spec.server_deadline, now=now)
+        outlook = agents.outlook(work.host, deadline=spec.server_deadline, now=now)
         slots = 0 if over or obstacle else share.slots
         moves = spec.mode == Mode.MIGRATE and not obstacle
         found = self._rounds.of(work).follow(work, cloud, outlook, slots=slots, now=now, moves=moves)

@@ -6,7 +6,6 @@ of agents. Whatever somebody else had taken out before stays out.
 
 from __future__ import annotations
 
-import logging
 from dataclasses import replace
 from typing import Any
 
@@ -38,10 +37,10 @@ from controller.errors import CloudRefused, ObjectMissing
 from controller.ports.kubernetes import NODE, Kube, KubeObject
 from controller.ports.openstack import Cloud
 from controller.ports.system import Clock
+from controller.reconcile.hosts import openstack_writes
 from controller.reconcile.hosts.forced_down import ForcedDownHosts
 from controller.reconcile.maintenance.status import MaintenanceWork, StatusWriter
-
-log = logging.getLogger(__name__)
+from controller.reconcile.shared.action_log import log_action
 
 
 class HostDisabler:
@@ -119,7 +118,7 @@ class HostDisabler:
         if service is not None and service.enabled and not forces:
             recorded = service.forced_down and self._forced_down.is_recorded(work.host, service)
             mark = forced_reason(None) if recorded else mark_of(work.name)
-            cloud.set_compute_service(service.id, enabled=False, reason=mark)
+            openstack_writes.set_compute_service(cloud, service, enabled=False, reason=mark)
         self._disable(work, cloud, view)
         if forces and service is not None and not service.forced_down:
             self._force_down(work, service, cloud)
@@ -130,9 +129,9 @@ class HostDisabler:
         self._forced_down.remember(work.host, service)
         reason = forced_reason(None if service.enabled else service.reason)
         if service.enabled or reason != service.reason:
-            cloud.set_compute_service(service.id, enabled=False, reason=reason)
+            openstack_writes.set_compute_service(cloud, service, enabled=False, reason=reason)
         try:
-            cloud.force_down(service.id, down=True)
+            openstack_writes.force_down(cloud, service, down=True, why=work.name)
         except CloudRefused:
             self._forced_down.forget(work.host)
             raise
@@ -142,11 +141,11 @@ class HostDisabler:
         """Nothing new is placed on the host, be it volumes, routers or networks."""
         for volume in view.volumes_on(work.host):
             if volume.enabled and volume.binary == "cinder-volume":
-                cloud.set_volume_service(volume, enabled=False, reason=mark_of(work.name))
+                openstack_writes.set_volume_service(cloud, volume, enabled=False, reason=mark_of(work.name))
         for agent in view.agents_on(work.host):
             if agent.kind in KINDS and agent.enabled:
                 text = marked(agent.description, work.name)
-                cloud.set_agent(agent.id, enabled=False, description=text)
+                openstack_writes.set_agent(cloud, agent, enabled=False, description=text)
 
     def _cordon(self, live: KubeObject, work: MaintenanceWork) -> None:
         """A cordon of another region's maintenance is ours, too: it stays until both have ended."""
@@ -158,6 +157,7 @@ class HostDisabler:
         note = {node_note(self._namespace, CORDONED_BY_ANNOTATION): work.name}
         patch = {"annotations": note, "resourceVersion": meta["resourceVersion"]}
         self._kube.merge_patch(NODE, meta["name"], None, {"metadata": patch, "spec": {"unschedulable": True}})
+        log_action("cordon", meta["name"], f"node {meta['name']}: cordoned by maintenance {work.name}")
 
     def put_back(self, work: MaintenanceWork, cloud: Cloud, view: CloudView) -> None:
         """Undoes what this maintenance did. Its compute service is enabled by the ordinary care for hosts.
@@ -166,11 +166,11 @@ class HostDisabler:
         """
         for volume in view.volumes_on(work.host):
             if not volume.enabled and volume.reason == mark_of(work.name):
-                cloud.set_volume_service(volume, enabled=True)
+                openstack_writes.set_volume_service(cloud, volume, enabled=True)
         for agent in view.agents_on(work.host):
             before = without_mark(agent.description, work.name)
             if before is not None:
-                cloud.set_agent(agent.id, enabled=True, description=before)
+                openstack_writes.set_agent(cloud, agent, enabled=True, description=before)
         self.put_back_node(work)
 
     def put_back_node(self, work: MaintenanceWork) -> None:
@@ -200,6 +200,9 @@ class HostDisabler:
                 self._kube.merge_patch(NODE, work.spec.node, None, patch)
             except ObjectMissing:
                 return
+        if "spec" in patch:
+            text = f"node {work.spec.node}: uncordoned, maintenance {work.name} is over"
+            log_action("uncordon", work.spec.node, text)
 
     def _snapshot(self, work: MaintenanceWork, view: CloudView) -> HostSnapshot:
         return HostSnapshot(

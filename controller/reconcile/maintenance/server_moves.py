@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from controller.domain.maintenance.maintenance_spec import MaintenanceSpec
 from controller.domain.maintenance.move_choice import Mode, MoveKind, ServerPlan, plan_server
 from controller.domain.maintenance.server_moves import (
     Command,
-    MaintenanceSpec,
     ServerMove,
     ServerMoveState,
     ServerSnapshot,
@@ -25,10 +24,10 @@ from controller.domain.maintenance.server_moves import (
 from controller.domain.shared.cloud_facts import Migration, Server
 from controller.errors import CloudRefused, CloudUnavailable
 from controller.ports.openstack import Cloud
+from controller.reconcile.hosts import openstack_writes
 from controller.reconcile.maintenance.status import MaintenanceWork
+from controller.reconcile.shared.action_log import log_action
 from controller.reconcile.shared.fair_order import FairOrder
-
-log = logging.getLogger(__name__)
 
 MoveError = CloudRefused | CloudUnavailable
 CONFLICT = 409
@@ -192,20 +191,19 @@ def ask(entry: ServerMove, command: Command, snapshot: ServerSnapshot, cloud: Cl
     """Asks Nova; the refusal, or why nothing is known of the outcome. None where Nova took it on."""
     try:
         if command == Command.LIVE:
-            cloud.live_migrate(entry.id)
+            openstack_writes.live_migrate(cloud, entry.id)
         elif command == Command.COLD:
-            cloud.cold_migrate(entry.id)
+            openstack_writes.cold_migrate(cloud, entry.id)
         elif command == Command.EVACUATE:
-            cloud.evacuate(entry.id)
+            openstack_writes.evacuate(cloud, entry.id)
         elif command == Command.CONFIRM:
-            cloud.confirm_resize(entry.id)
+            openstack_writes.confirm_resize(cloud, entry.id)
         elif command == Command.ABORT:
-            cloud.abort_migration(entry.id, snapshot.newest)
+            openstack_writes.abort_migration(cloud, entry.id, snapshot.newest)
     except CloudUnavailable as error:
-        log.info("server %s, %s: the outcome is not known: %s", entry.id, command, error)
+        log_action("move", entry.id, f"server {entry.id}, {command}: the outcome is not known", error=error)
         return error
     except CloudRefused as error:
-        log.info("server %s, %s: %s", entry.id, command, error)
+        log_action("move", entry.id, f"server {entry.id}, {command}: refused", error=error)
         return error
-    log.info("server %s: %s", entry.id, command)
     return None

@@ -7,25 +7,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from controller.domain.api.conditions import Condition, entries, find, timestamp
+from controller.domain.api.conditions import Condition, entries, find, shorten, timestamp
 from controller.domain.api.names import DISKS_ANNOTATION
 from controller.domain.api.reasons import WARNING, Reason
 from controller.domain.api.region_name import RegionName, node_notes, region_of
 from controller.domain.hosts.fencing_confirmation import Confirmation, given_as, read_given, same_confirmation
 from controller.domain.hosts.host_disks import HostDisks, judge_disks
 from controller.domain.hosts.nodes import NodeFacts
+from controller.domain.maintenance.maintenance_spec import MaintenanceSpec, parse_spec
 from controller.domain.maintenance.move_choice import MoveKind
 from controller.domain.maintenance.network_moves import NetworkMove, ask_again, read_move
 from controller.domain.maintenance.outcome import progress
-from controller.domain.maintenance.server_moves import (
-    MaintenanceSpec,
-    Phase,
-    ServerMove,
-    parse_spec,
-    read_entry,
-    try_again,
-)
+from controller.domain.maintenance.server_moves import Phase, ServerMove, read_entry, try_again
 from controller.domain.shared.times import seconds_of
+from controller.errors import ControllerError
 from controller.ports.kubernetes import NODE_MAINTENANCE, Events, Kube, KubeObject
 from controller.ports.system import Clock
 from controller.reconcile.shared.preconditioned_writes import apply_to_seen
@@ -138,16 +133,19 @@ class MaintenanceWork:
         return ObservedStatus(phase, reason, message, self.entries, self.network, self.started, self.volumes)
 
 
-def read_work(obj: KubeObject) -> MaintenanceWork | None:
-    """A maintenance as it stands in the cluster; None for one that another version must have made."""
+class StatusUnreadable(ControllerError):
+    """Another version of the controller must have written what a maintenance says."""
+
+
+def read_work(obj: KubeObject) -> MaintenanceWork:
+    """A maintenance as it stands in the cluster. Raises StatusUnreadable."""
     try:
         spec = parse_spec(obj)
         status = obj.get("status") or {}
         servers = [read_entry(one) for one in status.get("servers") or ()]
         network = [read_move(one) for one in status.get("network") or ()]
-    except (ValueError, KeyError) as error:
-        log.warning("maintenance %s cannot be read: %s", obj["metadata"]["name"], type(error).__name__)
-        return None
+    except (ValueError, KeyError, TypeError) as error:
+        raise StatusUnreadable(shorten(f"{type(error).__name__}: {error}", 200)) from None
     if status.get("observedGeneration") not in (None, obj["metadata"].get("generation")):
         servers, network = [try_again(one) for one in servers], [ask_again(one) for one in network]
     return MaintenanceWork(
@@ -224,7 +222,32 @@ class StatusWriter:
         if before.get("phase") != status["phase"]:
             kind = WARNING if observed.phase == Phase.BLOCKED else observed.reason.event
             self._events.emit(work.obj, type_=kind, reason=observed.reason, message=observed.message)
-            log.info("maintenance %s: %s (%s)", work.name, observed.phase, observed.message)
+
+    def report_unreadable(self, obj: KubeObject, error: StatusUnreadable) -> None:
+        """Says of a maintenance whose status cannot be read what may be done; all else of it stays."""
+        region, meta, before = region_of(obj), obj["metadata"], obj.get("status") or {}
+        node = (obj.get("spec") or {}).get("nodeName")
+        text = (
+            "another version of the controller wrote the status, and this one cannot read it "
+            f"({error}): nothing is moved, and nothing put back; install that version again, or a newer one; "
+            f"without it: end moves that are under way, enable what is disabled on {node}, uncordon it, and "
+            f"take {region.finalizer(CONTAINER)} out of metadata.finalizers to have the maintenance deleted"
+        )
+        generation, reason = int(meta.get("generation") or 0), Reason.STATUS_UNREADABLE
+        said = [
+            Condition("Ready", "False", reason, text, generation),
+            Condition("Reconciling", "False", reason, text, generation),
+            Condition("Stalled", "True", reason, text, generation),
+        ]
+        known = before.get("conditions") or ()
+        status = {**before, "conditions": entries(said, known, self._clock.now())}
+        if status == before:
+            return
+        manager = region.manager(CONTAINER)
+        apply_to_seen(self._kube, NODE_MAINTENANCE, obj, manager=manager, status=status)
+        if find(known, "Ready").get("reason") != reason:
+            self._events.emit(obj, type_=WARNING, reason=reason, message=text)
+            log.warning("maintenance %s: %s", meta["name"], text)
 
     def note_confirmation(self, work: MaintenanceWork, confirmation: Confirmation, void: str) -> None:
         """Writes spec.fenced as it was taken up, or why it is void, beside all else as it stands."""
@@ -235,7 +258,6 @@ class StatusWriter:
         if void:
             text = f"spec.fenced is void: {void}"
             self._events.emit(work.obj, type_=WARNING, reason=Reason.FENCING_AWAITED, message=text)
-            log.info("maintenance %s: %s", work.name, text)
 
     def _apply(self, work: MaintenanceWork, status: Mapping[str, Any]) -> None:
         manager = work.region.manager(CONTAINER)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping
 from typing import Any
 
 from controller.domain.api.names import REGION_RECONCILE_ANNOTATION, field_manager
 from controller.ports.kubernetes import HELMBUNDLE, OSDPL, Kube, KubeObject, KubeObjects
-
-log = logging.getLogger(__name__)
+from controller.reconcile.shared.action_log import log_action
 
 MANAGER = field_manager("core")
 
@@ -34,7 +32,7 @@ class BundleWriter:
         for obj in changed:
             name = name_of(obj)
             there[name] = self._kube.apply(obj, manager=MANAGER)
-            log.info("applied HelmBundle %s", name, extra={"action": "apply", "bundle": name})
+            log_action("apply", _place(obj), f"HelmBundle {name}: applied", bundle=name)
         return list(there.values())
 
     def pause(self, existing: KubeObjects) -> KubeObjects:
@@ -59,7 +57,7 @@ class BundleWriter:
         meta = bundle["metadata"]
         patched = self._kube.merge_patch(HELMBUNDLE, meta["name"], meta["namespace"], {"spec": fields})
         text = ", ".join(f"{field} {value}" for field, value in fields.items())
-        log.info("HelmBundle %s: %s", meta["name"], text, extra={"action": "patch", "bundle": meta["name"]})
+        log_action("patch", _place(bundle), f"HelmBundle {meta['name']}: {text}", bundle=meta["name"])
         return patched or bundle
 
     def remove(self, bundle: KubeObject, volumes: str) -> None:
@@ -70,7 +68,11 @@ class BundleWriter:
         self._patch_spec(bundle, {"volumes": volumes, "mode": "Apply"})
         self._kube.delete(HELMBUNDLE, meta["name"], meta["namespace"], uid=meta.get("uid", ""))
         name = meta["name"]
-        log.info("asked for deletion of HelmBundle %s", name, extra={"action": "delete", "bundle": name})
+        log_action("delete", _place(bundle), f"HelmBundle {name}: deletion asked for", bundle=name)
+
+
+def _place(obj: KubeObject) -> str:
+    return f"{obj['metadata']['namespace']}/{obj['metadata']['name']}"
 
 
 def name_of(obj: Mapping[str, Any]) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -48,14 +47,13 @@ from controller.reconcile.region.plan import (
     region_plan,
     renames,
 )
+from controller.reconcile.shared.action_log import log_action
 from controller.reconcile.shared.chart_errors import RETRY_SECONDS, chart_reason, retry_after
 from controller.reconcile.shared.claims_left import credentials_policy, is_credentials
 from controller.reconcile.shared.managed_region import managed_region
 from controller.reconcile.shared.preconditioned_writes import apply_to_seen
 from controller.reconcile.shared.region_status import apply_region_status
 from controller.render.region import Region, RegionBundle
-
-log = logging.getLogger(__name__)
 
 FINALIZER = finalizer("core")
 
@@ -168,7 +166,9 @@ class DeploymentReconciler:
         plan = region_plan(found.region, digests, bundles)
         if plan.digest and plan.digest == policy.approved_plan:
             approval = Approval(plan.digest, digest, 0).again(osdpl)
-            log.info("plan %s is approved", plan.digest, extra={"action": "approve"})
+            meta = osdpl["metadata"]
+            place = f"{meta['namespace']}/{meta['name']}"
+            log_action("begin-plan", place, f"plan {plan.digest}: approved, it is applied")
             return replace(found, bundles=bundles, plan=plan, approval=approval, begins=True)
         return replace(found, bundles=bundles, plan=plan, approval=used_up(approval, digest, osdpl))
 

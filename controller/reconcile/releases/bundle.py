@@ -32,7 +32,7 @@ from controller.reconcile.releases.drift.watch import DriftWatch
 from controller.reconcile.releases.histories import ReleaseHistories
 from controller.reconcile.releases.hooks.progress import LASTS_AFTER, NO_HOOKS, HookProgress, ObservedHooks
 from controller.reconcile.releases.kept_claims import KeptClaims
-from controller.reconcile.releases.observe_bundle import ObservedBundle
+from controller.reconcile.releases.observe_bundle import ObservedBundle, PassResults
 from controller.reconcile.releases.observe_release import (
     ObservedRelease,
     as_recorded,
@@ -125,20 +125,21 @@ class BundleReconciler:
         named = {name for one in bundle.spec.releases for name in (one.name, *one.depends_on)}
         histories = self._histories.read(namespace, name, named)
         observed = ObservedBundle(bundle, obj, histories, busy, SecretValues(self._ports.kube, namespace))
+        results = PassResults()
         names = observed.names()
         for release in names:
-            self._reconcile_release(observed, release)
+            self._reconcile_release(observed, results, release)
         self._keep_only(key, names)
-        waits_for.update(observed.waits_for)
-        if bundle.deleting and not observed.remaining:
+        waits_for.update(results.waits_for)
+        if bundle.deleting and not results.remaining:
             self._report.let_go(obj)
             self._keep_only(key, ())
             return None
-        if observed.put_off:
-            self._report.write_halfway(obj, bundle, observed.views, observed.paused)
+        if results.put_off:
+            self._report.write_halfway(obj, bundle, results.views, observed.paused)
             return self._settings.resync
-        self._report.write(obj, bundle, observed.views, observed.paused, self._planner.plan(observed))
-        return min([*observed.again, self._settings.resync])
+        self._report.write(obj, bundle, results.views, observed.paused, self._planner.plan(observed, results))
+        return min([*results.again, self._settings.resync])
 
     def _keep_only(self, bundle: BundleKey, names: Iterable[str]) -> None:
         """Forgets what is remembered of releases that the bundle had, and has no longer."""
@@ -151,7 +152,7 @@ class BundleReconciler:
         else:
             self._names.pop(bundle, None)
 
-    def _reconcile_release(self, observed: ObservedBundle, name: str) -> None:
+    def _reconcile_release(self, observed: ObservedBundle, results: PassResults, name: str) -> None:
         """Decides on one release, acts, and adds its view."""
         release = self._observe(observed, name)
         key = observed.key(name)
@@ -162,33 +163,35 @@ class BundleReconciler:
             if release.resolved is None:
                 return
         elif running is not None:
-            seen = self._follow(observed, release, running)
+            seen = self._follow(observed, results, release, running)
             if running.request.action == Action.CORRECT:
-                observed.drifts[name] = self._drift.known(key, running.request.version)
+                results.drifts[name] = self._drift.known(key, running.request.version)
             else:
                 self._drift.leave(key)
             state, reason = _BEGUN[running.request.action]
             decision = NextAction(running.request.action, reason, seen.message, seen.again_after)
         else:
-            decision = self._decisions.decide(observed, release)
-            state, decision = self._act(observed, release, decision)
+            decision = self._decisions.decide(observed, results, release)
+            state, decision = self._act(observed, results, release, decision)
         if decision.reason == Reason.IN_SYNC:
             self._ports.measures.count(metrics.DIGEST_SKIPS, release=name)
         if decision.reason == Reason.GONE:
             self._drift.leave(key)
             return
         ours = running is not None and running.request.bundle == observed.bundle.name
-        observed.remaining = observed.remaining or bool(release.revisions) or ours
+        results.remaining = results.remaining or bool(release.revisions) or ours
         if decision.again_after is not None:
-            observed.again.append(decision.again_after)
-        observed.waits_for.update(decision.waits_for)
+            results.again.append(decision.again_after)
+        results.waits_for.update(decision.waits_for)
         last = release.revisions[-1] if release.revisions else None
-        observed.kept[name] = self._kept.observe(observed.bundle.namespace, name, last, decision)
-        view = self._sizes.shown(observed, release_view(observed, release, decision, state, seen.hooks))
-        if name in observed.put_off:
-            observed.views.extend(as_before(observed, view))
+        results.kept[name] = self._kept.observe(observed.bundle.namespace, name, last, decision)
+        view = self._sizes.shown(
+            observed, release_view(observed, results, release, decision, state, hooks=seen.hooks)
+        )
+        if name in results.put_off:
+            results.views.extend(as_before(observed, view))
             return
-        observed.views.append(view)
+        results.views.append(view)
         report_drift(self._ports.events, observed.obj, view, corrected=decision.action == Action.CORRECT)
 
     def _observe(self, observed: ObservedBundle, name: str) -> ObservedRelease:
@@ -212,7 +215,11 @@ class BundleReconciler:
         )
 
     def _follow(
-        self, observed: ObservedBundle, release: ObservedRelease, running: RunningAction
+        self,
+        observed: ObservedBundle,
+        results: PassResults,
+        release: ObservedRelease,
+        running: RunningAction,
     ) -> ObservedHooks:
         """What an action of ours is at; ends it when what it serves is not asked for any more, or not for
         so long."""
@@ -226,7 +233,7 @@ class BundleReconciler:
         elif allowed < running.timeout and left <= 0:
             running.cancellation.cancel(f"not done within {allowed:g} s, as its spec says by now")
         elif allowed < running.timeout:
-            observed.again.append(left)
+            results.again.append(left)
         seen = self._hooks.observe(key, replace(running, shortened_to=allowed))
         for bundle in self._slots.note_waiting(key, seen.waiting):
             self._listeners.requeue(bundle)
@@ -236,7 +243,11 @@ class BundleReconciler:
         return seen
 
     def _act(
-        self, observed: ObservedBundle, release: ObservedRelease, decision: NextAction
+        self,
+        observed: ObservedBundle,
+        results: PassResults,
+        release: ObservedRelease,
+        decision: NextAction,
     ) -> tuple[ReportedState, NextAction]:
         """Starts what was decided, if there is a slot for it; the state from now on, and why."""
         if decision.action not in _BEGUN:
@@ -254,7 +265,7 @@ class BundleReconciler:
         )
         if not started and self._slots.closed:
             # It waits for no slot, and nothing is to be said of what this process will not do.
-            observed.put_off.add(release.name)
+            results.put_off.add(release.name)
             return resting_state(decision, release), decision
         if not started:
             refused = no_slot()

@@ -16,7 +16,7 @@ from controller.ports.kubernetes import HELMBUNDLE
 from controller.reconcile.releases.drift.index import Followed
 from controller.reconcile.releases.drift.watch import DriftWatch
 from controller.reconcile.releases.hooks.running_hooks import find_running_hook
-from controller.reconcile.releases.observe_bundle import ObservedBundle
+from controller.reconcile.releases.observe_bundle import ObservedBundle, PassResults
 from controller.reconcile.releases.observe_release import (
     ObservedRelease,
     is_deployed,
@@ -54,17 +54,19 @@ class ReleaseDecisions:
         self._retry_cap = settings.retry_cap
         self._owners = ReleaseOwners(ports.kube, settings.reserved)
 
-    def decide(self, observed: ObservedBundle, release: ObservedRelease) -> NextAction:
+    def decide(self, observed: ObservedBundle, results: PassResults, release: ObservedRelease) -> NextAction:
         """The next step for the release: what its state asks for, unless a gate holds it back.
 
         Raises KubeError when other bundles cannot be read.
         """
-        situation = self._situation(observed, release)
+        situation = self._situation(observed, results, release)
         decision = next_action(release_state(situation), gates(situation))
         self._follow_drift(observed, release, decision, planning=situation.planning)
         return _with_obstacle(decision, release)
 
-    def _situation(self, observed: ObservedBundle, release: ObservedRelease) -> ReleaseSituation:
+    def _situation(
+        self, observed: ObservedBundle, results: PassResults, release: ObservedRelease
+    ) -> ReleaseSituation:
         """All that the decision depends on. Other objects are read only where they may count."""
         desired, spec = release.resolved, release.spec
         situation = ReleaseSituation(
@@ -97,13 +99,13 @@ class ReleaseDecisions:
         dependents: tuple[str, ...] = ()
         if desired is None and release.revisions:
             dependents = self._dependents(observed, release.name)
-        observed.drifts[release.name] = self._known_drift(observed, release)
+        results.drifts[release.name] = self._known_drift(observed, release)
         return replace(
             situation,
             unmet=unmet,
             dependents=dependents,
             open_hook=self._open_hook(observed, release),
-            drift=observed.drifts[release.name],
+            drift=results.drifts[release.name],
         )
 
     def _open_hook(self, observed: ObservedBundle, release: ObservedRelease) -> OpenHook | None:

@@ -1,4 +1,4 @@
-"""What one pass at one HelmBundle reads and finds."""
+"""What one pass over one HelmBundle reads, and what it comes to."""
 
 from __future__ import annotations
 
@@ -19,17 +19,11 @@ from controller.reconcile.shared.secret_values import SecretValues
 Histories = Mapping[str, tuple[Revision, ...]]
 
 
-@dataclass
+@dataclass(frozen=True)
 class ObservedBundle:
-    """Everything is read once, at the beginning; `views`, `again`, `remaining`, `drifts`, `kept` and
-    `put_off`
-    grow release by release.
+    """What one pass has read, once and at its beginning.
 
-    `again` holds the seconds after which a release wants to be looked at, `waits_for` the releases of any
-    bundle that something here waits for, `remaining` says that something of the bundle is still installed or
-    being worked on. `histories` are those of its own releases and of what they depend on.
-    `drifts` says by release what others have changed, `kept` which claims it has left behind. `put_off` are
-    those that something was to be begun with, which the next run does, as this one is told to stop.
+    `histories` are those of its own releases and of what they depend on, `busy` the actions under way.
     """
 
     bundle: Bundle
@@ -37,13 +31,6 @@ class ObservedBundle:
     histories: Histories
     busy: Mapping[ReleaseKey, RunningAction]
     secrets: SecretValues
-    views: list[ReleaseView] = field(default_factory=list)
-    again: list[float] = field(default_factory=list)
-    waits_for: set[str] = field(default_factory=set)
-    remaining: bool = False
-    drifts: dict[str, Drift] = field(default_factory=dict)
-    kept: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    put_off: set[str] = field(default_factory=set)
 
     def requests(self, release: str) -> Requests:
         """What the operator asks of the release by annotations of its bundle."""
@@ -92,3 +79,23 @@ class ObservedBundle:
         # An install that has no record yet is known by its slot alone.
         rest += [key[1] for key, running in self.busy.items() if self.is_ours(running, key)]
         return desired + sorted(set(rest) - set(desired))
+
+
+@dataclass
+class PassResults:
+    """What one pass over a bundle comes to; it grows release by release.
+
+    `again` holds the seconds after which a release is to be reconciled again, `waits_for` the releases of any
+    bundle that something here waits for, `remaining` says that something of the bundle is still installed or
+    being worked on. `drifts` says by release what others have changed, `kept` which claims it has left
+    behind. `put_off` are those that something was to be begun with, which the next run does, as this one
+    stops.
+    """
+
+    views: list[ReleaseView] = field(default_factory=list)
+    again: list[float] = field(default_factory=list)
+    waits_for: set[str] = field(default_factory=set)
+    remaining: bool = False
+    drifts: dict[str, Drift] = field(default_factory=dict)
+    kept: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    put_off: set[str] = field(default_factory=set)

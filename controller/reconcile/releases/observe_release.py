@@ -86,7 +86,8 @@ def resolve_release(
 ) -> ResolvedRelease:
     """The release with its secrets resolved and its digest, or what stands in the way."""
     try:
-        resolved = resolve(spec.values, secrets.lookup, release=spec.name)
+        upstream = bool(spec.chart.repository)
+        resolved = resolve(spec.values, secrets.lookup, release=spec.name, upstream=upstream)
     except SecretMissing as error:
         return ResolvedRelease(spec, obstacle=_obstacle(Reason.SECRET_MISSING, error))
     except SpecInvalid as error:

@@ -9,7 +9,7 @@ from controller.domain.api.reasons import Reason, known_reason
 from controller.domain.releases.actions import Action, NextAction
 from controller.domain.releases.bundle_status import ReleaseView, ReportedState
 from controller.domain.releases.hooks import HookView
-from controller.reconcile.releases.observe_bundle import ObservedBundle
+from controller.reconcile.releases.observe_bundle import ObservedBundle, PassResults
 from controller.reconcile.releases.observe_release import ObservedRelease
 
 
@@ -52,9 +52,11 @@ def resting_state(decision: NextAction, release: ObservedRelease) -> ReportedSta
 
 def release_view(
     observed: ObservedBundle,
+    results: PassResults,
     release: ObservedRelease,
     decision: NextAction,
     state: ReportedState,
+    *,
     hooks: Sequence[HookView],
 ) -> ReleaseView:
     """The release as its bundle's status shows it from now on. `hooks` are those of a running action."""
@@ -75,8 +77,8 @@ def release_view(
         last_attempt=release.attempt_entry,
         unlocks=release.attempt.unlocks if release.attempt else 0,
         hooks=[hook.entry() for hook in hooks] or release.hook_entries,
-        drift=observed.drifts[release.name].entries() if release.name in observed.drifts else (),
-        kept=observed.kept.get(release.name, ()),
+        drift=results.drifts[release.name].entries() if release.name in results.drifts else (),
+        kept=results.kept.get(release.name, ()),
     )
 
 

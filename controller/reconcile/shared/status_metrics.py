@@ -11,8 +11,9 @@ from typing import Any
 from controller.domain.api.conditions import find
 from controller.domain.api.reasons import Reason
 from controller.domain.health.workload_health import Health
-from controller.domain.hosts.next_step import is_plan
-from controller.domain.hosts.nodes import CONDITION, NodeState
+from controller.domain.hosts.host_facts import is_plan
+from controller.domain.hosts.nodes import NodeState
+from controller.domain.hosts.nodes_status import CONDITION
 from controller.domain.releases.bundle_status import ReportedState
 from controller.domain.shared import metrics
 from controller.domain.shared.metrics import Gauge

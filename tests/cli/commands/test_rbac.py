@@ -10,7 +10,7 @@ from helm_python import Chart
 
 from controller.domain.validation.rbac_union import permissions
 from tests.chart_repositories.packing import packed
-from tests.chart_repositories.upstream import upstream_charts
+from tests.chart_repositories.upstream import upstream_charts, version_of
 from tests.charts_controller.chart_objects import CONTROLLER_CHART
 from tests.cli.objects import EXAMPLE, example_text, osctl
 
@@ -73,13 +73,13 @@ metadata: {{name: watching-{{{{ .Release.Namespace }}}}}}
 rules: [{{apiGroups: [coordination.k8s.io], resources: [leases], verbs: [watch]}}]
 """
     own = {
-        "Chart.yaml": "{apiVersion: v2, name: memcached, version: 2026.1.0}",
+        "Chart.yaml": f"{{apiVersion: v2, name: memcached, version: {version_of('memcached')}}}",
         "values.yaml": "{}",
         "templates/role.yaml": roles.format(kind="Role"),
         "templates/cluster.yaml": roles.format(kind="ClusterRole"),
         "templates/class.yaml": "{apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: mine}}",
     }
-    (tmp_path / "charts" / "memcached-2026.1.0.tgz").write_bytes(packed("memcached", own))
+    (tmp_path / "charts" / f"memcached-{version_of('memcached')}.tgz").write_bytes(packed("memcached", own))
     rule = {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["watch"]}
     values = _values("-f", region)
     assert rule in values["extraRules"]

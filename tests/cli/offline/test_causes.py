@@ -14,7 +14,7 @@ from controller.cli.offline.region import OfflineRenderer
 from controller.cli.offline.template_provenance import causes_of
 from controller.cli.views.explain import behind
 from controller.domain.values.chart_values import format_path
-from controller.render.region import ChartDefaults
+from controller.render.chart_builds import ChartDefaults
 from controller.settings import read_settings
 from tests.cli.objects import ROOT, example_text, osctl
 from tests.render.region import UpstreamCharts, core_spec, embedded, render
@@ -94,7 +94,7 @@ class _Renderer(OfflineRenderer):
         return _Charts()
 
 
-class _Charts:
+class _Charts(UpstreamCharts):
     def defaults(self, chart: Any) -> Any:
         return (UpstreamCharts() if chart.repository else embedded()).defaults(chart)
 

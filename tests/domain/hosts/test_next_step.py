@@ -9,18 +9,9 @@ import pytest
 
 from controller.domain.api.reasons import Reason
 from controller.domain.hosts.circuit_breaker import circuit_breaker_trips
-from controller.domain.hosts.next_step import (
-    CALM,
-    MAP_AFTER,
-    MAP_WITHIN,
-    MISSING_OBSERVATIONS,
-    REGISTER_WITHIN,
-    ComputeNode,
-    HostFacts,
-    NextStep,
-    Step,
-    decide_host,
-)
+from controller.domain.hosts.cordon_and_return import CALM, MAP_AFTER, MAP_WITHIN
+from controller.domain.hosts.host_facts import ComputeNode, HostFacts, NextStep, Step
+from controller.domain.hosts.next_step import MISSING_OBSERVATIONS, REGISTER_WITHIN, decide_host
 from controller.domain.hosts.node_policy import NodePolicy, parse_node_policy
 from controller.domain.shared.cloud_facts import MARK, Agent, ComputeService, forced_reason
 from controller.domain.shared.max_unhealthy import MaxUnhealthy

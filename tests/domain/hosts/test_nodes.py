@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from controller.domain.api.reasons import Reason
-from controller.domain.hosts.nodes import NodeFacts, NodeState, node_entries, nodes_condition, parse_node
+from controller.domain.hosts.nodes import NodeFacts, NodeState, parse_node
+from controller.domain.hosts.nodes_status import node_entries, nodes_condition
 from tests.domain.health_objects import NOW, at, condition
 
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from controller.domain.maintenance.maintenance_spec import MaintenanceSpec, parse_spec
 from controller.domain.maintenance.move_choice import Mode, MoveKind, ServerPlan, Unmovable
 from controller.domain.maintenance.outcome import MaintenanceProgress, progress, verdict
 from controller.domain.maintenance.server_moves import (
@@ -14,7 +15,6 @@ from controller.domain.maintenance.server_moves import (
     SETTLE,
     SETTLE_EVACUATION,
     Command,
-    MaintenanceSpec,
     Phase,
     ServerMove,
     ServerMoveState,
@@ -25,7 +25,6 @@ from controller.domain.maintenance.server_moves import (
     failed,
     may_begin,
     observe_next,
-    parse_spec,
     plan_entry,
     read_entry,
     try_again,

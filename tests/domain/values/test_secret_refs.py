@@ -17,7 +17,11 @@ from controller.domain.values.secret_refs import (
 )
 from controller.errors import SecretMissing, SpecInvalid
 
-STORE = {("identity-credentials", "admin-password"): "S3cr3tAdmin", ("own", "empty"): ""}
+STORE = {
+    ("identity-credentials", "admin-password"): "S3cr3tAdmin",
+    ("own", "empty"): "",
+    ("own", "dollar"): "pa$$w$ord",
+}
 
 
 def lookup(name: str, key: str) -> str | None:
@@ -84,3 +88,63 @@ JSON = st.recursive(
 def test_values_without_references_come_back_equal(values: dict[str, Any]) -> None:
     assert resolve(values, lookup).values == values
     assert resolve(values, lookup).secrets == frozenset()
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "conf.nova.neutron.metadata_proxy_shared_secret",
+        "conf.backends.fast.san_password",
+        "conf.plugins.ml2_conf.ovn.token",
+        "conf.ks_domains.staff.ldap.password",
+        "conf.overrides.nova_compute.conf.nova.DEFAULT.token",
+    ],
+)
+def test_a_dollar_sign_is_doubled_in_a_file_of_oslo_config(path: str) -> None:
+    resolved = resolve(nested(path, ref("own", "dollar")), lookup)
+    assert resolved.values == nested(path, "pa$$$$w$$ord")
+    assert resolved.secrets == {"pa$$w$ord", "pa$$$$w$$ord"}
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "endpoints.oslo_db.auth.nova.password",
+        "conf.horizon.local_settings.config.horizon_secret_key",
+        "conf.rabbitmq.ssl_options.password",
+        "conf.nova.token",
+        "conf",
+    ],
+)
+def test_a_dollar_sign_stays_as_it_is_elsewhere(path: str) -> None:
+    values = nested(path, ref("own", "dollar"))
+    assert resolve(values, lookup, upstream=True).values == nested(path, "pa$$w$ord")
+
+
+@pytest.mark.parametrize(
+    "path", ["endpoints.identity.auth.nova.password", "endpoints.oslo_cache.auth.memcache_secret_key"]
+)
+def test_what_upstream_writes_into_files_as_it_is_may_have_no_dollar_sign(path: str) -> None:
+    values = nested(path, ref("own", "dollar"))
+    with pytest.raises(SpecInvalid) as caught:
+        resolve(values, lookup, upstream=True)
+    assert str(caught.value) == (
+        f'{path}: key "dollar" of Secret "own" has a "$", which this chart cannot write into a file; '
+        "put a text without it into the Secret"
+    )
+    # The charts of the image write it as oslo.config has to read it.
+    assert resolve(values, lookup).values == nested(path, "pa$$w$ord")
+
+
+def test_the_administrators_password_is_in_no_file_of_a_chart() -> None:
+    path = "endpoints.identity.auth.admin.password"
+    values = nested(path, ref("own", "dollar"))
+    assert resolve(values, lookup, upstream=True).values == nested(path, "pa$$w$ord")
+
+
+def nested(path: str, value: Any) -> dict[str, Any]:
+    """The value at a path of names joined by dots."""
+    for key in reversed(path.split(".")):
+        value = {key: value}
+    assert isinstance(value, dict)
+    return value

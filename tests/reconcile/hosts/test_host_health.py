@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from controller.domain.hosts.next_step import MAP_AFTER, REGISTER_WITHIN
+from controller.domain.hosts.cordon_and_return import MAP_AFTER
+from controller.domain.hosts.next_step import REGISTER_WITHIN
 from controller.domain.shared.backoff import SHORT_PAUSES
 from controller.domain.shared.cloud_facts import Agent
 from controller.ports.kubernetes import CRONJOB, JOB, NODE

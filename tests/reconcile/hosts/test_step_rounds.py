@@ -10,8 +10,8 @@ from controller.domain.shared.backoff import Pauses
 from controller.domain.shared.cloud_facts import MARK, VolumeService
 from controller.errors import CloudRefused
 from controller.ports.kubernetes import NODE_MAINTENANCE
+from controller.reconcile.hosts.retry_pauses import RetryPauses
 from controller.reconcile.hosts.step_rounds import STEPS_PER_PASS
-from controller.reconcile.shared.retry_pauses import RetryPauses
 from tests.fakes.world import FakeClock
 from tests.reconcile.node_world import NodeWorld
 

@@ -80,6 +80,9 @@ class Fickle:
         assert self.error is not None
         raise self.error
 
+    def build(self, chart: ChartRef) -> str:
+        raise AssertionError(chart)
+
     def defaults(self, chart: ChartRef) -> Values:
         raise AssertionError(chart)
 

@@ -57,6 +57,9 @@ class Charts:
     def digest(self, chart: ChartRef) -> str:
         return f"sha256:{chart.name} {self.content}"
 
+    def build(self, chart: ChartRef) -> str:
+        return ""
+
     def defaults(self, chart: ChartRef) -> Mapping[str, Any]:
         return DEFAULTS
 

@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from controller.errors import ChartNotFound
-from controller.render.region import ChartDefaults, Region
+from controller.render.chart_builds import ChartDefaults
+from controller.render.region import Region
 from tests.fakes.helm import Hook
 from tests.reconcile.region_world import RegionWorld, replicas
 

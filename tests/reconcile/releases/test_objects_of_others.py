@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 
 from controller.domain.api.names import BUNDLE_LABEL, HAND_OVER_ANNOTATION
+from controller.ports.helm import RenderedRelease
 from controller.ports.kubernetes import CONFIGMAP
+from controller.reconcile.releases.actions.object_owners import ObjectOwners, OwnerGuard
 from tests.fakes.helm import Hook
 from tests.reconcile.bundles import NAMESPACE, Bench
 
@@ -96,6 +98,15 @@ def test_a_pass_at_rest_asks_for_no_object(bench: Bench) -> None:
     bench.kube.forget_requests()
     bench.reconcile()
     assert [one for one in bench.kube.requests if one.kind == "ConfigMap"] == []
+
+
+def test_an_object_that_gets_another_name_each_time_is_nobodys_to_have(bench: Bench) -> None:
+    nameless = configmap(colour="red")
+    nameless["metadata"] = {"generateName": "web-"}
+    wanted = RenderedRelease((nameless,), ({"kind": "Job", "metadata": None, "apiVersion": "batch/v1"},))
+    guard = OwnerGuard(bench.kube, bench.helm, "web", NAMESPACE)
+    assert guard.observe(wanted, "Install") == ObjectOwners((), ())
+    assert guard.leave_to_others(RenderedRelease((), ()), {1: wanted}) == {1: wanted}
 
 
 def test_a_release_that_was_made_by_hand_is_left_alone(bench: Bench) -> None:

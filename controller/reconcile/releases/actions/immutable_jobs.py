@@ -6,7 +6,6 @@ no error text of Helm is read, and nothing is deleted that does not belong to th
 
 from __future__ import annotations
 
-import logging
 from typing import Any
 
 from controller.domain.api.names import HELM_FIELD_MANAGER
@@ -14,8 +13,7 @@ from controller.domain.api.object_owner import is_marked
 from controller.errors import ObjectRefused
 from controller.ports.helm import RenderedRelease
 from controller.ports.kubernetes import JOB, Kube
-
-log = logging.getLogger(__name__)
+from controller.reconcile.shared.action_log import log_action
 
 
 def replace_immutable_jobs(
@@ -37,9 +35,8 @@ def replace_immutable_jobs(
         if not _refused(kube, job, namespace):
             continue
         kube.delete(JOB, name, namespace, uid=str(live["metadata"]["uid"]))
-        log.info(
-            "Job %s cannot be changed and is replaced", name, extra={"release": release, "action": "replace"}
-        )
+        text = f"Job {name}: deleted to be made again, as it cannot be changed"
+        log_action("replace", f"{namespace}/{name}", text, release=release)
         replaced.append(name)
     return tuple(replaced)
 

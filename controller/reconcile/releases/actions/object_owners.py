@@ -8,7 +8,7 @@ from its record, so that Helm does not delete it. Killed in between, all of it i
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,8 +27,8 @@ from controller.domain.releases.hooks import runs_in
 from controller.errors import Forbidden, ObjectMissing, ObjectRefused, ObjectsTaken
 from controller.ports.helm import ReleaseRecords, RenderedRelease
 from controller.ports.kubernetes import Kube, KubeObject, Resource, resource_of
-from controller.reconcile.releases.actions.starting_points import deployed_manifest, starting_points
-from controller.reconcile.releases.drift.compare import as_sent, identify
+from controller.reconcile.releases.actions.starting_points import StartingPoints, deployed_manifest
+from controller.reconcile.releases.drift.compare import as_sent, identify, is_named
 
 log = logging.getLogger(__name__)
 
@@ -60,14 +60,15 @@ class OwnerGuard:
         self._release = release
         self._namespace = namespace
         self._deployed: frozenset[ObjectId] | None = None
+        self._run: Collection[ObjectId] | None = None
 
     def observe(self, rendered: RenderedRelease, action: str) -> ObjectOwners:
         """Whose the objects are that an Install, Upgrade, Rollback or Uninstall of Helm's would write.
 
         Raises KubeError and HelmFailed.
         """
-        hooks = [hook for hook in rendered.hooks if runs_in(hook, action)]
-        manifest = rendered.manifest if action != "Uninstall" else ()
+        hooks = [hook for hook in rendered.hooks if runs_in(hook, action) and is_named(hook)]
+        manifest = [obj for obj in rendered.manifest if action != "Uninstall" and is_named(obj)]
         live = self.observe_metadata((*manifest, *hooks))
         taken, free = [], []
         for obj in (*manifest, *hooks):
@@ -98,12 +99,14 @@ class OwnerGuard:
             self._kube.merge_patch(resource, object_.name, object_.namespace or None, patch)
             log.info("%s is taken over", object_, extra={"release": self._release})
 
-    def leave_to_others(self, rendered: RenderedRelease) -> None:
+    def leave_to_others(self, rendered: RenderedRelease, before: StartingPoints) -> StartingPoints:
         """Strikes what is not rendered any more, and has become another's, from the records that Helm may
-        start from. Idempotent. Raises KubeError and HelmFailed."""
-        stays = {identify(obj, self._namespace) for obj in rendered.manifest}
-        for version, recorded in starting_points(self._records, self._release, self._namespace).items():
-            gone = [obj for obj in recorded.manifest if identify(obj, self._namespace) not in stays]
+        start from, and gives what they hold then. Idempotent. Raises KubeError and HelmFailed."""
+        left = dict(before)
+        stays = {identify(obj, self._namespace) for obj in rendered.manifest if is_named(obj)}
+        for version, recorded in before.items():
+            named = [obj for obj in recorded.manifest if is_named(obj)]
+            gone = [obj for obj in named if identify(obj, self._namespace) not in stays]
             live = self.observe_metadata(gone)
             lost = set()
             for obj in gone:
@@ -114,6 +117,9 @@ class OwnerGuard:
                     lost.add(object_)
             if lost:
                 self._records.leave_out(self._release, self._namespace, version, lost)
+                ours = (one for one in named if identify(one, self._namespace) not in lost)
+                left[version] = RenderedRelease(tuple(ours), recorded.hooks)
+        return left
 
     def observe_metadata(self, objects: Iterable[KubeObject]) -> Mapping[ObjectId, Metadata]:
         """The metadata of those that are there: one request for each kind, and for each object elsewhere.
@@ -176,12 +182,14 @@ class OwnerGuard:
         """Whether it is of the deployed revision, which somebody has taken the marks of: that is drift."""
         if self._deployed is None:
             deployed = deployed_manifest(self._records, self._release, self._namespace)
-            self._deployed = frozenset(identify(one, self._namespace) for one in deployed)
+            named = (one for one in deployed if is_named(one))
+            self._deployed = frozenset(identify(one, self._namespace) for one in named)
         return identify(obj, self._namespace) in self._deployed
 
     def _has_run(self, hook: KubeObject) -> bool:
-        object_ = identify(hook, self._namespace)
-        return object_ in self._records.hook_objects(self._release, self._namespace)
+        if self._run is None:
+            self._run = self._records.hook_objects(self._release, self._namespace)
+        return identify(hook, self._namespace) in self._run
 
     def _differs(self, obj: KubeObject) -> bool:
         """Whether Helm would change anything of the object but for its own marks."""

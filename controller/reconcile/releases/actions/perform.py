@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import logging
-
 from controller.domain.releases.actions import Action
 from controller.domain.releases.situation import Attempt
 from controller.errors import ControllerError, HelmCancelled
@@ -20,8 +18,7 @@ from controller.reconcile.releases.actions.upgrade import upgrade
 from controller.reconcile.releases.drift.watch import DriftWatch
 from controller.reconcile.releases.hooks.progress import HookProgress
 from controller.reconcile.releases.ports import ReleasePorts
-
-log = logging.getLogger(__name__)
+from controller.reconcile.shared.action_log import log_action
 
 
 class ReleaseActions:
@@ -100,12 +97,14 @@ class ReleaseActions:
 
 def _log_end(request: ActionRequest, error: str, duration: float, *, superseded: bool) -> None:
     failed = bool(error) and not superseded
-    extra = {
-        "release": request.release,
-        "action": str(request.action),
-        "duration": round(duration, 3),
-        "reason": f"{request.action}{'Failed' if failed else 'Ended' if superseded else 'Succeeded'}",
-    }
-    ending = f"failed: {error}" if failed else error or "succeeded"
-    level = logging.WARNING if failed else logging.INFO
-    log.log(level, "%s of release %s %s", request.action, request.release, ending, extra=extra)
+    what = f"release {request.release}: {request.action}"
+    log_action(
+        str(request.action).lower(),
+        f"{request.namespace}/{request.release}",
+        what if failed else f"{what} {error or 'succeeded'}",
+        error=error if failed else "",
+        reason=f"{request.action}{'Failed' if failed else 'Ended' if superseded else 'Succeeded'}",
+        release=request.release,
+        bundle=request.bundle,
+        duration=round(duration, 3),
+    )

@@ -14,7 +14,8 @@ from controller.reconcile.releases.action_request import ActionRequest
 from controller.reconcile.releases.actions.immutable_jobs import replace_immutable_jobs
 from controller.reconcile.releases.actions.immutable_objects import refuse_fixed_changes
 from controller.reconcile.releases.actions.object_owners import OwnerGuard
-from controller.reconcile.releases.actions.volume_keeper import NOTHING, VolumeKeeper
+from controller.reconcile.releases.actions.starting_points import StartingPoints, starting_points
+from controller.reconcile.releases.actions.volume_keeper import NOTHING, VolumeKeeper, has_volumes
 from controller.reconcile.releases.hooks.previous_runs import delete_last_runs
 from controller.reconcile.releases.ports import ReleasePorts
 
@@ -22,16 +23,25 @@ from controller.reconcile.releases.ports import ReleasePorts
 MOST_KEPT = 10
 
 
-def what_helm_sends(ports: ReleasePorts, helm_request: HelmRequest) -> RenderedRelease:
+def before_helm(ports: ReleasePorts, request: ActionRequest) -> StartingPoints:
+    """The revisions that Helm may start from. Raises KubeError."""
+    return starting_points(ports.records, request.release, request.namespace)
+
+
+def what_helm_sends(
+    ports: ReleasePorts, helm_request: HelmRequest, before: StartingPoints
+) -> RenderedRelease:
     """The release rendered. A chart may ask the cluster whether to make a claim: where there are volumes,
     what counts is what the API server's answers make of it."""
-    volumes = VolumeKeeper(ports.kube, ports.records)
-    server = volumes.has_volumes(helm_request.release, helm_request.namespace)
-    return ports.helm.render(helm_request, server=server)
+    return ports.helm.render(helm_request, server=has_volumes(before, helm_request.namespace))
 
 
 def make_way(
-    ports: ReleasePorts, request: ActionRequest, rendered: RenderedRelease, cancellation: Cancellation
+    ports: ReleasePorts,
+    request: ActionRequest,
+    rendered: RenderedRelease,
+    before: StartingPoints,
+    cancellation: Cancellation,
 ) -> str:
     """Before an action of Helm's that would meet objects of others, fail at objects that cannot be changed,
     or delete volumes; which it keeps. Raises ObjectsTaken and FieldsFixed (the gates `ObjectOwner` and
@@ -44,8 +54,8 @@ def make_way(
     if request.volumes == "Retain":
         volumes.refuse(rendered, request.namespace, str(request.action).lower())
     guard.take_over(owners)
-    guard.leave_to_others(rendered)
-    kept = keeps(volumes.keep(request.release, request.namespace, rendered, request.volumes))
+    ours = guard.leave_to_others(rendered, before)
+    kept = keeps(volumes.keep(request.release, request.namespace, rendered, request.volumes, ours))
     if request.action != Action.INSTALL:
         replace_immutable_jobs(ports.kube, rendered, request.release, request.namespace)
     # A release whose records are lost may have left runs of its hooks.
@@ -71,7 +81,7 @@ def leave_to_others(ports: ReleasePorts, request: ActionRequest, hooks: Sequence
     of others, KubeError and HelmFailed."""
     guard = _owner_guard(ports, request)
     guard.take_over(guard.refuse(RenderedRelease((), tuple(hooks)), str(request.action)))
-    guard.leave_to_others(NOTHING)
+    guard.leave_to_others(NOTHING, before_helm(ports, request))
 
 
 def _owner_guard(ports: ReleasePorts, request: ActionRequest) -> OwnerGuard:

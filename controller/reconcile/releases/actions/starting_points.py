@@ -8,9 +8,14 @@ from controller.errors import HelmFailed, ReleaseMissing
 from controller.ports.helm import ReleaseRecords, RenderedRelease
 from controller.ports.kubernetes import KubeObject
 
+StartingPoints = Mapping[int, RenderedRelease]
 
-def starting_points(records: ReleaseRecords, release: str, namespace: str) -> Mapping[int, RenderedRelease]:
-    """What they have put into the cluster, by number, the lower one first. Raises KubeError."""
+
+def starting_points(records: ReleaseRecords, release: str, namespace: str) -> StartingPoints:
+    """What they have put into the cluster, by number, the lower one first. Raises KubeError.
+
+    Large records take a while to read: an action reads them once.
+    """
     history = records.observe(namespace, releases=(release,)).get(release, ())
     deployed = tuple(one for one in history if one.status == "deployed")
     found: dict[int, RenderedRelease] = {}

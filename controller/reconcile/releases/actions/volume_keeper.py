@@ -34,7 +34,7 @@ from controller.domain.releases.volume_claims import (
 from controller.errors import FieldsFixed, Forbidden, ReleaseMissing
 from controller.ports.helm import ReleaseRecords, RenderedRelease
 from controller.ports.kubernetes import PV, PVC, STATEFULSET, Kube, KubeObject
-from controller.reconcile.releases.actions.starting_points import starting_points
+from controller.reconcile.releases.actions.starting_points import StartingPoints, starting_points
 
 NOTHING = RenderedRelease((), ())
 
@@ -70,18 +70,19 @@ class _Survey:
     versions: tuple[int, ...]
 
 
+def has_volumes(before: StartingPoints, namespace: str) -> bool:
+    """Whether the revisions that Helm may start from have any, or what makes them."""
+    every = (obj for one in before.values() for obj in (*one.manifest, *one.hooks))
+    names = volume_names(every, namespace)
+    return bool(names.named or names.patterns)
+
+
 class VolumeKeeper:
     """Looks at the two revisions that Helm may start from: the newest one, and the newest deployed one."""
 
     def __init__(self, kube: Kube, records: ReleaseRecords) -> None:
         self._kube = kube
         self._records = records
-
-    def has_volumes(self, release: str, namespace: str) -> bool:
-        """Whether the revisions that Helm may start from have any, or what makes them."""
-        before = starting_points(self._records, release, namespace).values()
-        names = volume_names((obj for one in before for obj in (*one.manifest, *one.hooks)), namespace)
-        return bool(names.named or names.patterns)
 
     def dropped(self, release: str, namespace: str, rendered: RenderedRelease) -> tuple[DroppedVolume, ...]:
         """What the release would lose by becoming what is rendered, sorted. Writes nothing.
@@ -91,15 +92,22 @@ class VolumeKeeper:
         return self._survey(release, namespace, rendered).dropped
 
     def keep(
-        self, release: str, namespace: str, rendered: RenderedRelease, volumes: VolumePolicy = "Retain"
+        self,
+        release: str,
+        namespace: str,
+        rendered: RenderedRelease,
+        volumes: VolumePolicy = "Retain",
+        before: StartingPoints | None = None,
     ) -> tuple[str, ...]:
         """Marks what the coming action of Helm would drop, in the cluster and in Helm's records, and gives
         it as `Kind/name`. Idempotent.
 
         With `Delete`, only what Helm will leave by itself is noted. Volumes that are rendered again lose
-        the label of kept ones. Raises KubeError and HelmFailed.
+        the label of kept ones. `before` is what Helm may start from, where that was read already.
+
+        Raises KubeError and HelmFailed.
         """
-        survey = self._survey(release, namespace, rendered)
+        survey = self._survey(release, namespace, rendered, before)
         if volumes == "Retain":
             for name in survey.sets:
                 # Before its claims: else the StatefulSet's controller makes itself their owner again.
@@ -162,8 +170,15 @@ class VolumeKeeper:
         if found:
             raise FieldsFixed("; ".join(found))
 
-    def _survey(self, release: str, namespace: str, rendered: RenderedRelease) -> _Survey:
-        recorded = starting_points(self._records, release, namespace)
+    def _survey(
+        self,
+        release: str,
+        namespace: str,
+        rendered: RenderedRelease,
+        recorded: StartingPoints | None = None,
+    ) -> _Survey:
+        if recorded is None:
+            recorded = starting_points(self._records, release, namespace)
         versions, before = tuple(recorded), tuple(recorded.values())
         desired = volume_names((*rendered.manifest, *rendered.hooks), namespace)
         had = volume_names((obj for one in before for obj in (*one.manifest, *one.hooks)), namespace)

@@ -53,6 +53,13 @@ def identify(obj: Mapping[str, Any], namespace: str) -> ObjectId:
     return ObjectId(str(obj["apiVersion"]), str(obj["kind"]), where, str(meta["name"]))
 
 
+def is_named(obj: Mapping[str, Any]) -> bool:
+    """Whether a document of a manifest says which object it describes: one with a `generateName` describes
+    another one each time."""
+    meta = obj.get("metadata")
+    return bool(isinstance(meta, Mapping) and meta.get("name") and obj.get("apiVersion") and obj.get("kind"))
+
+
 @dataclass(frozen=True)
 class Corrected:
     """An object that was to be corrected: what was wrong with it, what still is, and its print then."""

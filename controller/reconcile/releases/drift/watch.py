@@ -32,6 +32,7 @@ from controller.reconcile.releases.drift.compare import (
     not_comparable,
 )
 from controller.reconcile.releases.drift.index import DriftIndex, Followed, Tracked
+from controller.reconcile.shared.action_log import log_action
 from controller.reconcile.shared.api_errors import UnansweredObjects
 
 log = logging.getLogger(__name__)
@@ -224,7 +225,7 @@ class DriftWatch:
                 left.append(one.remaining)
             elif one.found is not None:
                 done.append(one.found)
-                log.info("%s; it is corrected", one.found, extra={"release": key[1]})
+                log_action("correct", _place(object_), f"{one.found}; corrected", release=key[1])
             with self._lock:
                 if one.found is not None and one.remaining is None:
                     self._index.corrected(object_, self._clock.now(), one.found.by)
@@ -244,7 +245,8 @@ class DriftWatch:
         except ApiUnavailable:
             raise
         except KubeError as error:
-            log.warning("cannot put %s right: %s", object_, error, extra={"release": key[1]})
+            text = f"{object_} cannot be corrected"
+            log_action("correct", _place(object_), text, error=error, release=key[1])
             before = tracked.found.get(object_)
             return Corrected(before, not_comparable(object_, error, before), "")
 
@@ -387,3 +389,7 @@ class DriftWatch:
         if changed:
             self._changed_bundle(tracked.followed.bundle)
         return None if objects is None else {identify(obj, key[0]): obj for obj in objects}
+
+
+def _place(object_: ObjectId) -> str:
+    return f"{object_.namespace}/{object_.name}" if object_.namespace else object_.name

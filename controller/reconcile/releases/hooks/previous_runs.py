@@ -6,7 +6,6 @@ when its action was ended, would then fail the action at once, every time.
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Callable, Iterable
 
@@ -16,8 +15,7 @@ from controller.domain.releases.hooks import meets_its_last_run
 from controller.errors import HelmCancelled, HelmFailed
 from controller.ports.helm import Cancellation
 from controller.ports.kubernetes import JOB, POD, Kube, KubeObject, Resource
-
-log = logging.getLogger(__name__)
+from controller.reconcile.shared.action_log import log_action
 
 _RUN_TO_THEIR_END = {JOB.kind: JOB, POD.kind: POD}
 _POLICY = "helm.sh/resource-policy"
@@ -69,7 +67,7 @@ def delete_last_runs(
                 )
             pause(_POLL_SECONDS)
             left -= _POLL_SECONDS
-        log.info("hook %s %s is made again", resource.kind, name)
+        log_action("replace", f"{where}/{name}", f"{resource.kind} {name}: deleted, its hook runs again")
         deleted.append(f"{resource.kind}/{name}")
     return tuple(deleted)
 

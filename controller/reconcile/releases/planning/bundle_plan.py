@@ -23,7 +23,7 @@ from controller.errors import ChartInvalid, HelmFailed, ReleaseMissing, SpecInva
 from controller.ports.helm import HelmRequest, RenderedRelease, Revision
 from controller.reconcile.releases.actions.object_owners import OwnerGuard
 from controller.reconcile.releases.actions.volume_keeper import VolumeKeeper
-from controller.reconcile.releases.observe_bundle import ObservedBundle
+from controller.reconcile.releases.observe_bundle import ObservedBundle, PassResults
 from controller.reconcile.releases.observe_release import DIGEST_LENGTH
 from controller.reconcile.releases.planning.effects import DryRun, ObjectEffects
 from controller.reconcile.releases.ports import BundleSettings, ReleasePorts
@@ -80,7 +80,7 @@ class BundlePlanner:
         self._volumes = VolumeKeeper(ports.kube, ports.records)
         self._known: dict[tuple[str, str], tuple[object, float, tuple[ReleaseEffects, ...]]] = {}
 
-    def plan(self, observed: ObservedBundle) -> dict[str, Any] | None:
+    def plan(self, observed: ObservedBundle, results: PassResults) -> dict[str, Any] | None:
         """`status.plan` of the bundle; None with another mode. Raises KubeError when a server is away."""
         bundle = observed.bundle
         key = (bundle.namespace, bundle.name)
@@ -99,7 +99,7 @@ class BundlePlanner:
             known = (stamp, now + keep, effects)
             self._known[key] = known
         if any(one.problem for one in known[2]):
-            observed.again.append(RETRY_SECONDS)
+            results.again.append(RETRY_SECONDS)
         return bundle_plan(known[2], bundle.generation, self._desired(observed, target))
 
     def _desired(self, observed: ObservedBundle, target: PlannedSpec) -> str:

@@ -8,7 +8,6 @@ Node, and it is removed as soon as the node may be drained.
 from __future__ import annotations
 
 import hashlib
-import logging
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -19,8 +18,7 @@ from controller.domain.shared import backoff
 from controller.domain.shared.times import seconds_of
 from controller.errors import ApiUnavailable, Conflict, KubeError, ObjectMissing
 from controller.ports.kubernetes import NODE, PDB, POD, Kube, KubeObject, Resource
-
-log = logging.getLogger(__name__)
+from controller.reconcile.shared.action_log import log_action
 
 NODE_ANNOTATION = "osctl.dev/node"
 WHY_ANNOTATION = "osctl.dev/locked-because"
@@ -102,6 +100,7 @@ class DrainLocks:
             for resource, found in ((PDB, budget), (POD, pod)):
                 if found is not None and not found["metadata"].get("deletionTimestamp"):
                     self._kube.delete(resource, found["metadata"]["name"], self._namespace)
+            log_action("release-drain-lock", node, f"node {node}: drain lock released")
 
         return _refusal("it could not be released", node, delete)
 
@@ -141,10 +140,10 @@ class DrainLocks:
         pod = self._found(POD, node, pods)
         if pod is None or _is_another(node, pod) or _is_marked(node, pod):
             return pod
-        log.warning("the pod of node %s's lock has lost its label: it is put back", node)
         meta = self._meta(node)
         patch = {"metadata": {key: meta[key] for key in ("labels", "annotations")}}
         self._kube.merge_patch(POD, _name(node), self._namespace, patch)
+        log_action("correct-drain-lock", node, f"node {node}: the pod of its drain lock has its label again")
         return pod
 
     def _ensure_budget(self, node: str, live: KubeObject | None) -> None:
@@ -154,11 +153,11 @@ class DrainLocks:
             return
         changed = any(live["spec"].get(key) != budget["spec"].get(key) for key in _BOUND)
         if changed or not _is_marked(node, live):
-            log.warning("the disruption budget of node %s's lock was changed: it is corrected", node)
             meta = dict(live["metadata"])
             for key in ("labels", "annotations"):
                 meta[key] = {**(meta.get(key) or {}), **budget["metadata"][key]}
             self._kube.replace({**live, "metadata": meta, "spec": budget["spec"]})
+            log_action("correct-drain-lock", node, f"node {node}: the budget of its drain lock is corrected")
 
     def _replace(self, node: str, pod: KubeObject, budget: KubeObject | None, now: float) -> None:
         """Makes room for another pod, the later the more of them have failed."""
@@ -171,6 +170,9 @@ class DrainLocks:
             noted = {"metadata": {"annotations": {FAILED_ANNOTATION: str(failed)}}}
             self._kube.merge_patch(PDB, budget["metadata"]["name"], self._namespace, noted)
         self._kube.delete(POD, pod["metadata"]["name"], self._namespace, uid=pod["metadata"]["uid"])
+        log_action(
+            "correct-drain-lock", node, f"node {node}: the pod of its drain lock ended, and is deleted"
+        )
 
     def _by_node(self, resource: Resource, names: Mapping[str, str]) -> dict[str, KubeObject]:
         """What is listed; `names`: of the locks that are desired, whose Node is known whatever they say."""
@@ -182,6 +184,7 @@ class DrainLocks:
         if live is None:
             return
         self._kube.create(self._pod(node, str(live["metadata"]["uid"]), reason))
+        log_action("drain-lock", node, f"node {node}: drain lock made ({reason})")
 
     def _meta(self, node: str) -> KubeObject:
         return {
@@ -243,7 +246,7 @@ def _refusal(what: str, node: str, write: Callable[[], object]) -> str:
         # Changed since it was listed: the next pass sees it as it is.
         return ""
     except KubeError as error:
-        log.warning("the lock of node %s: %s", node, error)
+        log_action("drain-lock", node, f"node {node}: {what}", error=error)
         return f"{what}: {error}"
     return ""
 

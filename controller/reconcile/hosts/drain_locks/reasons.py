@@ -13,7 +13,7 @@ from controller.errors import CloudRefused, CloudUnavailable
 from controller.ports.kubernetes import NODE, Kube
 from controller.ports.openstack import Cloud
 from controller.ports.system import Clock
-from controller.reconcile.hosts.drain_lock_pods import DrainLocks, LockedNodes
+from controller.reconcile.hosts.drain_locks.pods import DrainLocks, LockedNodes
 from controller.reconcile.hosts.observe import NodesSnapshot
 from controller.reconcile.hosts.removal import remaining_in_openstack
 from controller.reconcile.shared.fair_order import FairOrder

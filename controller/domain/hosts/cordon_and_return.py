@@ -1,0 +1,116 @@
+"""A host whose Node is ready: disabled while the Node is cordoned, and the way back into service. Pure."""
+
+from __future__ import annotations
+
+from controller.domain.api.reasons import Reason
+from controller.domain.hosts.host_facts import ComputeNode, HostFacts, NextStep, Step
+from controller.domain.shared.cloud_facts import (
+    ComputeService,
+    is_ours,
+    reason_before,
+)
+
+# Seconds that a compute which has registered has until it is mapped to its cell.
+MAP_AFTER = 60.0
+# The region's own Job maps within minutes: a host that is not by then needs somebody to look.
+MAP_WITHIN = 900.0
+# So many losses of readiness within the window make a node flap; then it must be calm for a while.
+LOSSES, WINDOW, CALM = 3, 600.0, 300.0
+
+
+def left_as_is(service: ComputeService) -> NextStep:
+    """Nothing, as somebody else has disabled its compute service."""
+    text = f'its compute service was disabled by someone else ("{service.reason}") and is not changed'
+    return NextStep(Step.NOTHING, Reason.DISABLED_BY_OTHERS, text)
+
+
+def decide_ready_host(facts: HostFacts, node: ComputeNode, service: ComputeService, now: float) -> NextStep:
+    """The next step of a host whose Node is ready. Only what carries our mark is undone."""
+    if facts.maintenance:
+        return NextStep(Step.NOTHING, Reason.IN_MAINTENANCE, f"in maintenance by {facts.maintenance}")
+    forced_by_us = facts.is_forced_down_by_us
+    if node.cordoned:
+        return _cordoned(facts, node, service, now)
+    if service.forced_down and not forced_by_us:
+        text = "its compute service was forced down by someone else and is not changed"
+        return NextStep(Step.NOTHING, Reason.DISABLED_BY_OTHERS, text)
+    if service.enabled and not forced_by_us:
+        return _serving(facts, node, service, now)
+    before = reason_before(service.reason)
+    if before is not None and not forced_by_us:
+        text = "its compute service is disabled again for what somebody had disabled it"
+        return NextStep(Step.DISABLE, Reason.DISABLED_BY_OTHERS, text, mark=before)
+    if not forced_by_us and not is_ours(service.reason):
+        return left_as_is(service)
+    return _return(facts, node, service, now)
+
+
+def _cordoned(facts: HostFacts, node: ComputeNode, service: ComputeService, now: float) -> NextStep:
+    """It takes no servers; but a compute that we forced down may clean up and report."""
+    if service.enabled:
+        text = "the node is cordoned: its compute service takes no new servers"
+        return NextStep(Step.DISABLE, Reason.NODE_CORDONED, text, mark=facts.mark("node cordoned"))
+    back = _return(facts, node, service, now) if facts.is_forced_down_by_us else None
+    if back is not None and back.step == Step.UNFORCE:
+        return back
+    text = "cordoned; its compute service is disabled"
+    if back is not None:
+        return NextStep(
+            back.step if back.step == Step.WAIT else Step.NOTHING, back.reason, f"{text}; {back.message}"
+        )
+    return NextStep(Step.NOTHING, Reason.NODE_CORDONED, text)
+
+
+def _serving(facts: HostFacts, node: ComputeNode, service: ComputeService, now: float) -> NextStep:
+    """A host in service: nothing is done to it, but faults are reported."""
+    if not service.up:
+        text = "the node is ready, and its compute service does not report; see nova-compute on the node"
+        return NextStep(Step.BLOCKED, Reason.COMPUTE_DOWN, text)
+    if not facts.mapped:
+        return _unmapped(facts, node, now)
+    dead = sorted({agent.kind for agent in facts.agents or () if not agent.alive})
+    if dead:
+        text = f"its network agents do not report: {', '.join(dead)}; see their pods on the node"
+        return NextStep(Step.BLOCKED, Reason.AGENTS_DOWN, text)
+    return NextStep(Step.NOTHING, Reason.NODE_IN_SERVICE, "")
+
+
+def _unmapped(facts: HostFacts, node: ComputeNode, now: float) -> NextStep:
+    left = max(node.created, facts.unmapped_since) + MAP_AFTER - now
+    if left > 0:
+        text = "its compute has registered, and is not mapped to a cell yet"
+        return NextStep(Step.WAIT, Reason.CELL_MAPPING_AWAITED, text, after=left)
+    late = 0.0 < facts.unmapped_since < now - MAP_WITHIN
+    reason = Reason.CELL_NOT_MAPPED if late else Reason.CELL_MAPPING_AWAITED
+    return NextStep(Step.MAP_CELL, reason, "its compute is not mapped to a cell")
+
+
+def _return(facts: HostFacts, node: ComputeNode, service: ComputeService, now: float) -> NextStep:
+    """The way back into service, of a host that we disabled."""
+    left = calm_remaining(node, now)
+    if left > 0:
+        text = f"the node flapped ({LOSSES} times and more in {WINDOW / 60:.0f} minutes): it must stay ready"
+        return NextStep(Step.WAIT, Reason.NODE_FLAPPING, text, after=left)
+    if facts.unready_pods:
+        names = ", ".join(facts.unready_pods[:3])
+        return NextStep(Step.WAIT, Reason.PODS_NOT_READY, f"waits for its pods: {names}")
+    if service.forced_down:
+        text = "forced_down is removed once its compute service has cleaned up what was evacuated"
+        return NextStep(Step.UNFORCE, Reason.CLEANUP_AWAITED, text)
+    if not service.up:
+        return NextStep(Step.WAIT, Reason.COMPUTE_DOWN, "waits for its compute service to report")
+    if facts.agents is None:
+        return NextStep(Step.WAIT, Reason.CLOUD_UNKNOWN, "it is not known whether its network agents live")
+    dead = [agent.kind for agent in facts.agents if not agent.alive]
+    if dead or (facts.agents_expected and not facts.agents):
+        text = f"waits for its network agents{': ' + ', '.join(sorted(dead)) if dead else ''}"
+        return NextStep(Step.WAIT, Reason.AGENTS_DOWN, text)
+    if not facts.mapped:
+        return _unmapped(facts, node, now)
+    return NextStep(Step.ENABLE, Reason.NODE_IN_SERVICE, "node, pods, compute service and agents are up")
+
+
+def calm_remaining(node: ComputeNode, now: float) -> float:
+    """Seconds for which a node that flapped must still stay ready, 0.0 or less when it need not."""
+    recent = [at for at in node.losses if now - at <= WINDOW]
+    return node.since + CALM - now if len(recent) >= LOSSES else 0.0

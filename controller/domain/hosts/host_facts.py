@@ -1,0 +1,139 @@
+"""One compute host, as Kubernetes and OpenStack report it, and the step that may be taken for it. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from controller.domain.api.conditions import find
+from controller.domain.api.names import AUTOMATIC_LABEL
+from controller.domain.api.reasons import Reason
+from controller.domain.shared.cloud_facts import (
+    MARK,
+    Agent,
+    ComputeService,
+    forced_by_us,
+    forced_reason,
+)
+
+
+class Step(StrEnum):
+    """What is to be done with a host now."""
+
+    NOTHING = "Nothing"
+    WAIT = "Wait"
+    BLOCKED = "Blocked"
+    DISABLE = "Disable"
+    ENABLE = "Enable"
+    UNFORCE = "Unforce"
+    EVACUATE = "Evacuate"
+    REMOVE = "Remove"
+    FORGET = "Forget"
+    MAP_CELL = "MapCell"
+
+
+# Nothing is changed by these.
+PASSIVE = (Step.NOTHING, Step.WAIT, Step.BLOCKED, Step.FORGET)
+
+
+@dataclass(frozen=True, slots=True)
+class ComputeNode:
+    """The Kubernetes side of a host. Times in seconds since the epoch, 0.0 for never or not known.
+
+    `since`: when it came to be ready, or not ready. `fenced`: whether it is not ready, and a confirmation
+    that it is off holds. `losses`: when it lost its readiness, as far as remembered.
+    """
+
+    name: str
+    uid: str
+    ready: bool
+    since: float
+    created: float = 0.0
+    cordoned: bool = False
+    fenced: bool = False
+    losses: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class HostFacts:
+    """All that a decision needs. `node` is None when the Node is gone or is no compute node any more.
+
+    `was_compute`: the Node is, or was, one for computes. `missing_since`, `missing_observations`: when its
+    service was first missed, and in how many passes since; `unmapped_since`: when its service was first
+    seen without a cell. `agents` and `servers` are None where that is not known. `known_uid`: of the Node
+    that the present compute service belonged to. `unready_pods`: those of the region on this node.
+    `maintenance`: the NodeMaintenance at work on it. `agents_expected`: other computes have network agents.
+    `automatic`: the maintenance is our own answer to a node that was lost. `host`: as OpenStack calls it.
+    `taken_over`: the Node that has the host now, where this one is gone or only stands beside it.
+    `doubt`: why it is not certain which host the Node is. `strangers`: what to say of compute hosts that are
+    of no Node, where this one has none; `unmapped_stranger`: one of those is not mapped to a cell yet.
+    `forced_down_by_us`: the id of the compute service of this host that we forced down, as we remember it.
+    """
+
+    name: str
+    node: ComputeNode | None
+    service: ComputeService | None
+    was_compute: bool = True
+    missing_since: float = 0.0
+    missing_observations: int = 0
+    unmapped_since: float = 0.0
+    mapped: bool = True
+    agents: tuple[Agent, ...] | None = ()
+    agents_expected: bool = False
+    automatic: bool = False
+    servers: int | None = None
+    unready_pods: tuple[str, ...] = ()
+    maintenance: str = ""
+    known_uid: str = ""
+    host: str = ""
+    taken_over: str = ""
+    forced_down_by_us: str = ""
+    doubt: str = ""
+    strangers: str = ""
+    unmapped_stranger: bool = False
+
+    @property
+    def is_forced_down_by_us(self) -> bool:
+        """Whether the compute service is forced down by us, whatever its reason has become since."""
+        service = self.service
+        if service is None or not service.forced_down:
+            return False
+        return forced_by_us(service.reason) or service.id == self.forced_down_by_us
+
+    def mark(self, why: str) -> str:
+        """What to leave in disabled_reason of a service that is enabled."""
+        return forced_reason(None) if self.is_forced_down_by_us else MARK + why
+
+
+@dataclass(frozen=True, slots=True)
+class NextStep:
+    """`mark` is what to leave in disabled_reason, with Step.DISABLE. `after`: look again then, seconds."""
+
+    step: Step
+    reason: Reason
+    message: str = ""
+    mark: str = ""
+    after: float | None = None
+
+
+def is_plan(maintenance: Mapping[str, Any]) -> bool:
+    """Whether a NodeMaintenance only plans. One that has begun does not become a plan again."""
+    return bool(maintenance["spec"].get("dryRun")) and not has_begun(maintenance)
+
+
+def has_begun(maintenance: Mapping[str, Any]) -> bool:
+    """Whether a NodeMaintenance looks after its host, or did: one that is still queued does not yet."""
+    return bool((maintenance.get("status") or {}).get("startedAt"))
+
+
+def is_put_back(maintenance: Mapping[str, Any]) -> bool:
+    """Whether a NodeMaintenance only waits for moves to confirm: its host is managed as usual again."""
+    reason = find((maintenance.get("status") or {}).get("conditions") or (), "Ready").get("reason")
+    return bool(maintenance["metadata"].get("deletionTimestamp")) and reason == Reason.MOVES_UNCONFIRMED
+
+
+def is_automatic(maintenance: Mapping[str, Any]) -> bool:
+    """Whether the controller made this NodeMaintenance by itself."""
+    return AUTOMATIC_LABEL in (maintenance["metadata"].get("labels") or {})

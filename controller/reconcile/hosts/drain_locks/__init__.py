@@ -1,0 +1,1 @@
+"""Locks that keep `kubectl drain` from finishing while a host has servers, routers or networks."""

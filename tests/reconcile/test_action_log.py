@@ -1,0 +1,99 @@
+"""In every container that acts, each action is one line of the log, with the same fields."""
+
+from __future__ import annotations
+
+import ast
+import logging
+from pathlib import Path
+
+import pytest
+
+from controller.ports import openstack
+from controller.ports.kubernetes import HELMBUNDLE
+from tests.reconcile.actions import action_lines, actions
+from tests.reconcile.bundles import NAMESPACE, Bench
+from tests.reconcile.credentials.test_secrets import Bed
+from tests.reconcile.node_world import NodeWorld
+from tests.reconcile.region_states import Stage
+
+RECONCILE = Path(__file__).parents[2] / "controller" / "reconcile"
+LOGGED = RECONCILE / "hosts" / "openstack_writes.py"
+
+
+def _writes() -> set[str]:
+    """Methods of the port `Cloud` that change something: those after the mark in it."""
+    source = Path(openstack.__file__).read_text(encoding="utf-8")
+    begins = source[: source.index("# -- writes that may be repeated")].count("\n")
+    [cloud] = [one for one in ast.parse(source).body if isinstance(one, ast.ClassDef) and one.name == "Cloud"]
+    return {one.name for one in cloud.body if isinstance(one, ast.FunctionDef) and one.lineno > begins}
+
+
+@pytest.fixture(autouse=True)
+def _logged(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+
+
+def test_openstack_is_written_to_only_where_it_is_logged() -> None:
+    writes, direct = _writes(), []
+    assert {"evacuate", "set_agent", "force_down"} <= writes
+    for path in RECONCILE.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Attribute) and node.attr in writes and path != LOGGED:
+                owner = node.value.id if isinstance(node.value, ast.Name) else ""
+                if "cloud" in ast.unparse(node.value).lower() and owner != "openstack_writes":
+                    direct.append(f"{path.name}:{node.lineno} {node.attr}")
+    assert direct == []
+
+
+def test_node_logs_each_write_to_openstack_once(caplog: pytest.LogCaptureFixture) -> None:
+    world = NodeWorld("cmp1", "cmp2", "cmp3")
+    world.cloud.boot(2, "cmp1")
+    world.cordon("cmp2")
+    world.reconcile(3)
+    world.cordon("cmp2", False)
+    world.maintain("work", "cmp1", mode="Migrate")
+    world.reconcile(30)
+    lines = action_lines(caplog)
+    in_openstack = [one for one in lines if not one.action.endswith(("drain-lock", "cordon"))]
+    assert len(in_openstack) == len(world.cloud.writes) > 4
+    shown = actions(caplog)
+    assert ("disable-compute-service", "cmp2", "done") in shown
+    assert ("cordon", "cmp1", "done") in shown
+    assert [one for one in shown if one[0] == "live-migrate"] != []
+    assert {one.name for one in lines} == {"controller.reconcile.shared.action_log"}
+
+
+def test_helmbundle_logs_each_action_of_helm_once(caplog: pytest.LogCaptureFixture) -> None:
+    bench = Bench()
+    bench.bundle("one", "web", "db")
+    bench.settle()
+    bench.kube.delete(HELMBUNDLE, "one", NAMESPACE)
+    bench.settle()
+    assert sorted(actions(caplog)) == [
+        ("install", f"{NAMESPACE}/db", "done"),
+        ("install", f"{NAMESPACE}/web", "done"),
+        ("uninstall", f"{NAMESPACE}/db", "done"),
+        ("uninstall", f"{NAMESPACE}/web", "done"),
+    ]
+    assert {(one.bundle, one.release) for one in action_lines(caplog)} == {("one", "web"), ("one", "db")}
+
+
+def test_core_logs_each_bundle_once(caplog: pytest.LogCaptureFixture) -> None:
+    stage = Stage()
+    stage.deploy()
+    stage.reconcile()
+    bundles = [one["metadata"] for one in stage.kube.objects("HelmBundle")]
+    assert sorted(actions(caplog)) == sorted(
+        ("apply", f"{one['namespace']}/{one['name']}", "done") for one in bundles
+    )
+
+
+def test_secrets_logs_each_secret_once_and_none_of_their_content(caplog: pytest.LogCaptureFixture) -> None:
+    bed = Bed()
+    bed.reconcile()
+    bed.reconcile()
+    written = [one for one in bed.kube.writes if one.kind == "Secret"]
+    assert len(actions(caplog)) == len(written) > 0
+    logged = "\n".join(str(vars(one)) for one in caplog.records)
+    for texts in bed.all_texts().values():
+        assert not [text for text in texts.values() if text in logged]

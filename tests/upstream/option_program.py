@@ -1,0 +1,209 @@
+"""Runs inside the virtual environment of one OpenStack series: what its packages say of configuration files.
+
+Reads JSON on stdin and answers with JSON on stdout. What is asked for and what is answered is described in
+`tests/upstream/option_packages.py`, whose `ask` starts it.
+"""
+
+import json
+import logging
+import sys
+import tempfile
+import warnings
+from importlib.metadata import entry_points
+
+from oslo_config import cfg, generator, validator
+
+# Libraries whose options every service may have.
+COMMON = (
+    "castellan",
+    "keystonemiddleware",
+    "oslo.cache",
+    "oslo.concurrency",
+    "oslo.config",
+    "oslo.db",
+    "oslo.limit",
+    "oslo.log",
+    "oslo.messaging",
+    "oslo.middleware",
+    "oslo.policy",
+    "oslo.privsep",
+    "oslo.reports",
+    "oslo.service",
+    "oslo.versionedobjects",
+    "osprofiler",
+)
+
+# Test suites of the libraries, and a plug-in whose library is no requirement of its service.
+SKIPPED = (
+    "barbican.plugin.secret_store.kmip",
+    "castellan.tests.functional.config",
+    "heat_integrationtests.common.config",
+)
+
+
+class Definitions:
+    """The options that the packages define: by section and name, and by former section and name."""
+
+    def __init__(self, packages):
+        wanted = {*COMMON, *packages}
+        namespaces = sorted(
+            {
+                point.name
+                for point in entry_points(group="oslo.config.opts")
+                if point.dist.name in wanted and point.name not in SKIPPED
+            }
+        )
+        self.listed = generator._list_opts(namespaces)
+        self.options = {}
+        self.former = {}
+        for _, groups in self.listed:
+            for group, options in groups:
+                for option in options:
+                    self._add(_normal(str(getattr(group, "name", group) or "DEFAULT")), option)
+        for name in [name for name, options in self.options.items() if "auth_type" in options]:
+            for option in _of_authentication():
+                self._add(name, option)
+
+    def _add(self, group, option):
+        for name in {option.name, option.dest}:
+            self.options.setdefault(group, {}).setdefault(name, option)
+        for old in option.deprecated_opts:
+            for name in {old.name or option.dest, (old.name or option.name).replace("-", "_")}:
+                self.former.setdefault((_normal(old.group or group), name), (group, option))
+
+    def find(self, section, name, *, like=()):
+        """The option, and where it is now; None twice where nobody knows it. `like`: other sections."""
+        for group in map(_normal, (section, *like)):
+            if name in self.options.get(group, {}):
+                return self.options[group][name], (group, name)
+            if (group, name) in self.former:
+                now, option = self.former[group, name]
+                return option, (now, option.dest)
+        return None, None
+
+
+def _normal(section):
+    """The section as oslo.config compares it: in small letters, but DEFAULT."""
+    return section if section == "DEFAULT" else section.lower()
+
+
+def _is_here(now, section, name, like):
+    return now[1] == name and now[0] in map(_normal, (section, *like))
+
+
+def _of_authentication():
+    """Options of the plugin `password`, which no service lists in whole."""
+    from keystoneauth1 import loading
+
+    plugin = loading.get_plugin_loader("password").get_options()
+    return [option._to_oslo_opt() for option in plugin]
+
+
+def read(text):
+    """A file as section → option → values, as oslo.config reads it."""
+    sections = {}
+    with tempfile.NamedTemporaryFile("w", suffix=".conf") as file:
+        file.write(text)
+        file.flush()
+        cfg.ConfigParser(file.name, sections).parse()
+    return sections
+
+
+def check(definitions, file):
+    """Everything that is wrong with one file."""
+    found = []
+    try:
+        sections = read(file["text"])
+    except cfg.ParseError as error:
+        return [{"kind": "unreadable", "section": "", "option": "", "value": str(error)}], 0
+    count = 0
+    for section, options in sections.items():
+        like = file.get("like", {}).get(section, ())
+        for name, values in options.items():
+            count += 1
+            about = {"section": section, "option": name, "value": values[-1]}
+            option, now = definitions.find(section, name, like=like)
+            if option is None:
+                found.append({"kind": "unknown", **about})
+                continue
+            if not _is_here(now, section, name, like):
+                found.append({"kind": "renamed", **about, "now": ".".join(now)})
+            if option.deprecated_for_removal:
+                found.append({"kind": "to be removed", **about})
+            wrong = _wrong(option, values)
+            if wrong:
+                found.append({"kind": "invalid", **about, "why": wrong})
+    return found, count
+
+
+def _wrong(option, values):
+    for value in values if option.multi else values[-1:]:
+        if "$" in value.replace("$$", ""):
+            continue
+        try:
+            option.type(value.replace("$$", "$"))
+        except (ValueError, TypeError) as error:
+            return str(error)
+    return ""
+
+
+def validated(definitions, files):
+    """What oslo-config-validator itself says of each file: the lines that it logs as errors."""
+    conf = cfg.ConfigOpts()
+    # It makes this anew for each file, which takes most of its time.
+    data = generator._generate_machine_readable_data(generator._get_groups(definitions.listed), conf)
+    validator.generator._generate_machine_readable_data = lambda groups, conf: data
+    validator.generator._list_opts = lambda namespaces: definitions.listed
+    lines = []
+    handler = logging.Handler(logging.ERROR)
+    handler.emit = lambda record: lines.append(record.getMessage())
+    logging.getLogger().addHandler(handler)
+    answer = {}
+    for name, file in files.items():
+        with tempfile.NamedTemporaryFile("w", suffix=".conf") as path:
+            path.write(file["text"])
+            path.flush()
+            conf = cfg.ConfigOpts()
+            validator._register_cli_opts(conf)
+            conf(["--namespace", "all", "--input-file", path.name])
+            validator._validate(conf)
+        answer[name] = sorted(set(lines))
+        lines.clear()
+    return answer
+
+
+def describe(definitions, wanted):
+    """Type and standing of options that are asked for as [section, option, [sections it may be like]]."""
+    answer = []
+    for section, name, like in wanted:
+        option, now = definitions.find(section, name, like=like)
+        answer.append(
+            None
+            if option is None
+            else {
+                "type": type(option).__name__.removesuffix("Opt"),
+                "now": "" if _is_here(now, section, name, like) else ".".join(now),
+                "removal": bool(option.deprecated_for_removal),
+            }
+        )
+    return answer
+
+
+def main():
+    warnings.simplefilter("ignore")
+    asked = json.load(sys.stdin)
+    # Packages print while they are imported.
+    answers, sys.stdout = sys.stdout, sys.stderr
+    definitions = Definitions(asked["packages"])
+    answer = {"files": {}, "options": describe(definitions, asked.get("options", ()))}
+    files = asked.get("files", {})
+    for name, file in files.items():
+        found, count = check(definitions, file)
+        answer["files"][name] = {"found": found, "count": count}
+    if asked.get("validator"):
+        answer["validator"] = validated(definitions, files)
+    json.dump(answer, answers)
+
+
+if __name__ == "__main__":
+    main()
