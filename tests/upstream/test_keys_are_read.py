@@ -23,7 +23,7 @@ from controller.domain.values.chart_values import Path as Keys
 from controller.domain.values.secret_refs import resolve
 from tests.charts_controller.upstream_rights import recorded_rights
 from tests.upstream.covering import covering
-from tests.upstream.regions import MADE_UP, NAMESPACE, chart_store, region, releases, specs
+from tests.upstream.regions import MADE_UP, NAMESPACE, region, releases, specs, store
 
 pytestmark = [pytest.mark.upstream, pytest.mark.timeout(1800)]
 
@@ -44,6 +44,8 @@ UNREAD: Mapping[str, str] = {
     "cinder: storage": "read by helm-toolkit's Ceph scripts of older builds",
     "cinder: manifests.pvc_backup": "backups on a claim are off by their driver, too",
     "designate: pod.replicas.sink": "its sink is off unless values switch it on",
+    "horizon: conf.horizon.local_settings.config.keystone_domains.example_domain": "an example, taken away",
+    "ironic: network.pxe.neutron_network_name": "conf.ironic.neutron.cleaning_network says it, too",
     "manila: endpoints.identity.auth.test.*": "its test is off",
     "neutron: manifests.daemonset_ovs_agent": "with OVN off by network.backend, too",
     "nova: conf.ceph.cinder.secret_uuid": "the chart's is the same in every region; libvirt reads it",
@@ -106,7 +108,7 @@ class _Renderer:
             for release in releases(region(charts, spec))
             if release.spec.chart.name == chart
         )
-        self._chart = Chart.load(chart_store().locate(some))
+        self._chart = Chart.load(store().locate(some))
         self._base: dict[tuple[str, str], Mapping[str, str]] = {}
 
     def reads(self, release: str, text: str, path: Keys) -> bool:
