@@ -86,9 +86,12 @@ test-real: setup ## pods that run, on a real node in namespaces of its own (Linu
 	@$(BIN)/python -m sandbox build
 	@$(BIN)/python -m pytest -q -m real tests/real
 
-test-upstream: setup ## with OpenStack-Helm's own charts: CHARTS=<directory of charts or archives>
-	@test -n "$(CHARTS)" || { echo "name the charts: make test-upstream CHARTS=<directory>"; exit 2; }
-	@CHARTS="$(CHARTS)" $(BIN)/python -m pytest -q -m upstream tests/upstream
+test-upstream: setup ## with OpenStack-Helm's own charts, rendered and installed: CHARTS=<checkout or archives>
+	@test -n "$(CHARTS)" || { echo "name the charts: make test-upstream CHARTS=<directory>; a checkout comes with" \
+	  "git clone https://opendev.org/openstack/openstack-helm"; exit 2; }
+	@$(BIN)/python -m sandbox build
+	@CHARTS="$(CHARTS)" $(BIN)/python -m pytest -q -n 2 -m "upstream and not cluster" tests/upstream
+	@CHARTS="$(CHARTS)" $(BIN)/python -m pytest -q -m "upstream and cluster" tests/upstream
 
 image: setup ## the controller's image as an OCI archive, without Docker (root on Debian)
 	@$(BIN)/python -m sandbox image --archive openstack-controller.tar

@@ -20,7 +20,7 @@ from controller.domain.values.chart_values import Values
 from controller.domain.values.secret_refs import resolve
 from controller.render.region import Region, RegionRelease, render_region
 from tests.render.region import ROOT, deployment, library
-from tests.render.specs import FEATURES
+from tests.render.specs import FEATURES, PAIRS
 
 # A name that no chart has of its own: what holds it is named after the namespace.
 NAMESPACE = "namespace-of-the-region"
@@ -71,13 +71,13 @@ def everything() -> dict[str, Any]:
 
 
 def specs() -> dict[str, dict[str, Any]]:
-    """By name: each preset, every service, small and single, and each feature by itself."""
+    """By name: each preset, every service, small and single, each feature by itself, and pairs."""
     return {
         **{preset: {"preset": preset} for preset in PRESETS},
         "everything": everything(),
         "small": {**everything(), "size": "small"},
         "ovn-small": {"preset": "compute", "size": "small", **OVN},
-        **{name: {"preset": "compute", **spec} for name, spec in FEATURES.items()},
+        **{name: {"preset": "compute", **spec} for name, spec in {**FEATURES, **PAIRS}.items()},
     }
 
 
