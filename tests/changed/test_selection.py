@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.changed.selection import ALL, select_tests
 
 
+@pytest.mark.slow
 def test_a_module_has_the_tests_of_what_imports_it_by_any_way() -> None:
     found = select_tests(["controller/domain/values/merge.py"])
     assert "tests/domain/values/test_merge_properties.py" in found
@@ -22,6 +25,7 @@ def test_a_test_has_itself() -> None:
     assert select_tests(["tests/render/test_sizes.py"]) == ("tests/render/test_sizes.py",)
 
 
+@pytest.mark.slow
 def test_a_file_of_a_chart_has_the_tests_that_read_charts() -> None:
     found = select_tests(["charts/nova/templates/deployment-api.yaml"])
     assert {"tests/charts/test_render.py", "tests/render/test_golden.py"} <= set(found)

@@ -68,6 +68,7 @@ def test_a_password_of_any_characters_survives_uris_and_substitution() -> None:
     assert found["keystone_authtoken"]["password"] == [awkward.replace("$", "$$")]
 
 
+@pytest.mark.slow
 def test_the_transport_url_lists_every_broker() -> None:
     given = nest("endpoints.oslo_messaging.statefulset.replicas", 3)
     (url,) = conf("nova", "nova.conf", given)["DEFAULT"]["transport_url"]
@@ -169,6 +170,7 @@ def test_volumes_and_containers_of_an_operator_are_added() -> None:
     assert sidecar in pod["containers"]
 
 
+@pytest.mark.slow
 def test_resources_are_set_when_enabled() -> None:
     given = nest("pod.resources.enabled", True)
     for name, deployment in (

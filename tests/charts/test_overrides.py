@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from tests.charts.lean import decoded, nest, objects, options, the
 
 GPU = {
@@ -57,6 +59,7 @@ def test_a_labelled_node_gets_a_daemonset_and_a_secret_of_its_own() -> None:
     assert "virt_type" not in untouched["libvirt"]
 
 
+@pytest.mark.slow
 def test_every_node_is_taken_by_exactly_one_daemonset() -> None:
     _, sets = compute({"labels": [GPU, FAST], "hosts": [HOST]})
     gpu, fast = ("example.org/gpu", ("yes",)), ("fast", ("yes",))
@@ -79,6 +82,7 @@ def test_every_node_is_taken_by_exactly_one_daemonset() -> None:
     }
 
 
+@pytest.mark.slow
 def test_an_override_renames_no_other_daemonset() -> None:
     _, one = compute({"labels": [GPU]})
     _, two = compute({"labels": [GPU, FAST]})

@@ -220,6 +220,7 @@ def test_volumes_with_data_outlive_their_release() -> None:
         }
 
 
+@pytest.mark.slow
 def test_a_release_fits_well_into_its_secret() -> None:
     # Helm keeps chart, values and manifest, compressed, in one Secret of at most 1 MiB.
     for name in LEAN:

@@ -364,6 +364,7 @@ def test_the_account_mounts_no_token_by_itself() -> None:
     assert _pod()["automountServiceAccountToken"] is True
 
 
+@pytest.mark.slow
 def test_the_rules_of_the_shipped_charts_are_held_as_their_union() -> None:
     assert DEFAULTS["rbac"]["charts"]["rules"] == chart_rules(), "run `make rbac`"
 

@@ -70,6 +70,7 @@ def test_an_unknown_option_is_refused_by_the_library(function: str) -> None:
         )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["script", "module", "renamed"])
 def test_the_field_manager_is_helm_however_the_process_is_started(tmp_path: Path, way: str) -> None:
     program = tmp_path / "some_program.py"

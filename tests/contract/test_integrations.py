@@ -40,6 +40,7 @@ def argo(obj: Mapping[str, Any]) -> str:
     return str(script(runtime.table_from(obj, recursive=True))["status"])
 
 
+@pytest.mark.slow
 def test_argo_cd_shows_a_region_as_it_is() -> None:
     assert {state: argo(obj) for state, obj in region_states().items()} == {
         "created": "Progressing",
@@ -76,6 +77,7 @@ def test_argo_cd_shows_a_plan_that_needs_somebody_as_it_is() -> None:
     }
 
 
+@pytest.mark.slow
 def test_argo_cd_shows_a_maintenance_as_it_is() -> None:
     assert {state: argo(obj) for state, obj in maintenance_states().items()} == {
         "created": "Progressing",

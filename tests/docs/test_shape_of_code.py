@@ -6,6 +6,8 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 MOST_LINES_OF_A_MODULE = 400
 MOST_LINES_OF_A_FUNCTION = 60
@@ -59,6 +61,7 @@ def test_no_module_is_too_long() -> None:
     assert {name: count for name, count in lengths.items() if count > MOST_LINES_OF_A_MODULE} == {}
 
 
+@pytest.mark.slow
 def test_no_function_is_too_long() -> None:
     lengths = {
         f"{name}:{node.name}": (node.end_lineno or 0) - node.lineno + 1
@@ -77,6 +80,7 @@ def test_an_attribute_that_is_born_late_is_found() -> None:
     assert born_late(source) == ["A.run.z"]
 
 
+@pytest.mark.slow
 def test_objects_have_all_their_attributes_from_their_beginning() -> None:
     assert {name: found for name, source in _modules() if (found := born_late(source))} == {}
 

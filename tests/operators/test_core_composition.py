@@ -72,6 +72,7 @@ def test_it_reads_the_leases_of_the_other_deployed_containers_from_its_start(
     assert read == [("openstack", "osctl-helmbundle")]
 
 
+@pytest.mark.slow
 def test_a_silent_container_has_the_region_looked_at(
     core: Container, kube: FakeKube, clock: FakeClock
 ) -> None:
@@ -91,6 +92,7 @@ def test_a_silent_container_has_the_region_looked_at(
     assert (ready["status"], ready["reason"]) == ("Unknown", "ContainerSilent")
 
 
+@pytest.mark.slow
 def test_an_install_of_all_releases_renders_once(
     core: Container, kube: FakeKube, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -33,6 +33,7 @@ def _logged(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
 
 
+@pytest.mark.slow
 def test_openstack_is_written_to_only_where_it_is_logged() -> None:
     writes, direct = _writes(), []
     assert {"evacuate", "set_agent", "force_down"} <= writes

@@ -32,6 +32,7 @@ def unknown_options(region: Region, *series: str) -> Iterator[str]:
             yield f"{option}: unknown to {', '.join(one for one, word in known.items() if word == UNKNOWN)}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("series", SERIES)
 def test_every_option_of_a_whole_region_is_known_to_its_series(series: str) -> None:
     assert sorted(set(unknown_options(whole_region(series), series))) == []

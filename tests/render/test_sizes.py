@@ -21,6 +21,7 @@ def claims(**spec: object) -> dict[str, object]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("preset", "charts"),
     [("core", {}), ("compute-baremetal", core_spec()["charts"])],

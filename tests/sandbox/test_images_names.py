@@ -39,6 +39,7 @@ def test_images_of_another_registry_and_unknown_ones_are_told_together() -> None
     assert "sandbox.local/airshipit/horizon:1: there is no recipe for it" in str(told.value)
 
 
+@pytest.mark.slow
 def test_every_image_of_the_real_region_has_a_recipe() -> None:
     shown = subprocess.run(
         [sys.executable, "-P", "-m", "controller.cli.main", "images", str(EXAMPLE), "--output", "json"],

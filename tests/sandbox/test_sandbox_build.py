@@ -98,6 +98,7 @@ def test_progress_tells_of_modules_and_of_packages(go: Path) -> None:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", ["missing", "truncated", "unfinished"])
 def test_a_half_built_cache_is_built_anew(go: Path, damage: str) -> None:
     binaries = build.ensure_binaries()
@@ -119,6 +120,7 @@ def test_what_a_killed_build_left_is_removed_by_the_next(go: Path) -> None:
     assert not leftover.exists()
 
 
+@pytest.mark.slow
 def test_a_build_that_is_killed_publishes_nothing_and_the_next_succeeds(
     go: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -137,6 +139,7 @@ def test_a_build_that_is_killed_publishes_nothing_and_the_next_succeeds(
     assert build.ensure_binaries().sandbox.read_text() == "sandbox\n"
 
 
+@pytest.mark.slow
 def test_two_builds_at_once_are_one(go: Path) -> None:
     code = "from sandbox.build import ensure_binaries; print(ensure_binaries().helm.read_text())"
     both = [

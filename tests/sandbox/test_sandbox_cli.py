@@ -108,6 +108,7 @@ def test_a_build_is_described_in_one_line() -> None:
     assert describe(BuildProgress("compiling", 5, 10, 61)) == "compiling, 5 packages (of 10 at most), 61 s"
 
 
+@pytest.mark.slow
 def test_the_command_runs_as_a_module() -> None:
     answer = subprocess.run(
         [sys.executable, "-m", "sandbox", "status"], capture_output=True, text=True, timeout=300, check=True

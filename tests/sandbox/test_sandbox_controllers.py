@@ -80,6 +80,7 @@ def made(package: Path, tmp_path: Path, containers: tuple[str, ...]) -> Controll
     )
 
 
+@pytest.mark.slow
 def test_they_start_are_healthy_and_stop(controllers: Controllers):
     controllers.start()
     controllers.wait_healthy(120)
@@ -90,12 +91,14 @@ def test_they_start_are_healthy_and_stop(controllers: Controllers):
     assert controllers.pid("core") == 0
 
 
+@pytest.mark.slow
 def test_each_is_told_its_region_and_who_else_is_deployed(controllers: Controllers):
     controllers.start()
     controllers.wait_healthy(120)
     assert controllers.log("core").startswith("reads openstack core,helmbundle")
 
 
+@pytest.mark.slow
 def test_nothing_of_our_own_environment_is_inherited_but_what_any_program_needs(
     controllers: Controllers, monkeypatch: pytest.MonkeyPatch
 ):
@@ -107,6 +110,7 @@ def test_nothing_of_our_own_environment_is_inherited_but_what_any_program_needs(
     assert "HTTPS_PROXY" not in controllers.log("core")
 
 
+@pytest.mark.slow
 def test_a_killed_one_is_started_again_and_the_others_stay(controllers: Controllers):
     controllers.start()
     controllers.wait_healthy(120)
@@ -147,6 +151,7 @@ def test_one_that_ends_at_start_is_told_with_the_end_of_its_log(package: Path, t
         broken.wait_healthy(120)
 
 
+@pytest.mark.slow
 def test_one_that_has_lost_its_lease_is_started_again(package: Path, tmp_path: Path):
     (package / "containers" / "core.py").write_text(LOSING + SCRIPT)
     with made(package, tmp_path, ("core",)) as losing:
@@ -155,6 +160,7 @@ def test_one_that_has_lost_its_lease_is_started_again(package: Path, tmp_path: P
         losing.check()
 
 
+@pytest.mark.slow
 def test_one_that_loses_its_lease_is_started_again_by_who_supervises_it(package: Path, tmp_path: Path):
     (package / "containers" / "core.py").write_text(LOSING + SCRIPT)
     with made(package, tmp_path, ("core",)) as losing:

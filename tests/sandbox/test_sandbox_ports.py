@@ -79,6 +79,7 @@ def test_a_port_that_was_given_and_is_not_bound_yet_is_not_given_again(
     assert [ports.find_free_port(), ports.find_free_port()] == [UNUSED, UNUSED + 1]
 
 
+@pytest.mark.slow
 def test_a_port_that_another_process_was_given_is_not_given_here() -> None:
     number = UNUSED + 2
     script = f"from sandbox import ports; print(ports.claim({number}), flush=True); input()"

@@ -109,6 +109,7 @@ def test_processes_without_a_pid_file_are_found_by_their_owner(owner: Path, tmp_
     assert processes.find_owned(tmp_path / "bo") == []
 
 
+@pytest.mark.slow
 def test_a_private_process_dies_with_the_one_that_started_it(owner: Path) -> None:
     code = (
         "from pathlib import Path; from sandbox import processes; import sys\n"

@@ -226,6 +226,7 @@ def test_a_chart_packed_anew_is_the_same_chart(tmp_path: Path) -> None:
     assert digests[0] == digests[1] == store.digest(ChartRef("web", repository=f"file://{tmp_path}/chart"))
 
 
+@pytest.mark.slow
 def test_an_archive_that_unpacks_without_end_is_refused(tmp_path: Path) -> None:
     with tarfile.open(tmp_path / "web-0.1.0.tgz", "w:gz", compresslevel=1) as out:
         for number in range(30):

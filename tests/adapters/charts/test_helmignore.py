@@ -50,6 +50,7 @@ def test_no_rule_takes_long() -> None:
     assert time.process_time() - began < 1
 
 
+@pytest.mark.slow
 def test_rules_without_end_are_refused() -> None:
     with pytest.raises(ChartInvalid, match="more than"):
         ignored_by("a\n" * 100_000)

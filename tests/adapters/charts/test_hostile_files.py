@@ -97,6 +97,7 @@ BOMBS: dict[str, Members] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bomb", BOMBS)
 def test_headers_of_an_archive_take_no_memory(tmp_path: Path, bomb: str) -> None:
     path = write_archive(tmp_path / "web-0.1.0.tgz", BOMBS[bomb])
@@ -107,6 +108,7 @@ def test_headers_of_an_archive_take_no_memory(tmp_path: Path, bomb: str) -> None
     assert "too large" in said
 
 
+@pytest.mark.slow
 def test_what_says_it_is_larger_than_it_is_is_no_archive(tmp_path: Path) -> None:
     member = tarfile.TarInfo("web/a")
     member.size = 4 * MEBIBYTE
@@ -154,6 +156,7 @@ NESTED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("nested", NESTED)
 def test_a_manifest_takes_no_more_than_it_is(tmp_path: Path, nested: str) -> None:
     path = tmp_path / "manifest"
@@ -164,6 +167,7 @@ def test_a_manifest_takes_no_more_than_it_is(tmp_path: Path, nested: str) -> Non
     assert "not YAML" in said
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("nested", NESTED)
 def test_neither_does_a_clouds_yaml(tmp_path: Path, nested: str) -> None:
     path = tmp_path / "clouds"
@@ -174,6 +178,7 @@ def test_neither_does_a_clouds_yaml(tmp_path: Path, nested: str) -> None:
     assert "no clouds.yaml" in said
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "content",
     [
@@ -226,6 +231,7 @@ def read_as(how: str, directory: Path) -> str:
     return ended.stdout
 
 
+@pytest.mark.slow
 def test_a_chart_that_ends_its_readers_is_not_read_again_and_told(tmp_path: Path) -> None:
     archive = pack(write_chart(tmp_path), tmp_path / "web-0.1.0.tgz")
     for _ in range(MOST_DEATHS):
@@ -239,6 +245,7 @@ def test_a_chart_that_ends_its_readers_is_not_read_again_and_told(tmp_path: Path
     assert read_as("read", tmp_path).startswith("sha256:")
 
 
+@pytest.mark.slow
 def test_one_kill_while_a_chart_is_read_is_held_against_nobody(tmp_path: Path) -> None:
     pack(write_chart(tmp_path), tmp_path / "web-0.1.0.tgz")
     for _ in range(MOST_DEATHS + 1):
@@ -247,6 +254,7 @@ def test_one_kill_while_a_chart_is_read_is_held_against_nobody(tmp_path: Path) -
     assert list((tmp_path / "reading").iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_chart_that_was_replaced_is_read(tmp_path: Path) -> None:
     chart = write_chart(tmp_path)
     pack(chart, tmp_path / "web-0.1.0.tgz")
@@ -259,6 +267,7 @@ def test_a_chart_that_was_replaced_is_read(tmp_path: Path) -> None:
     assert read_as("read", tmp_path).startswith("sha256:")
 
 
+@pytest.mark.slow
 def test_where_no_mark_can_be_written_charts_are_read(tmp_path: Path) -> None:
     pack(write_chart(tmp_path), tmp_path / "web-0.1.0.tgz")
     (tmp_path / "reading").write_text("no directory")

@@ -108,6 +108,7 @@ def test_what_a_quota_or_an_admission_forbids_is_no_missing_right(text: str) -> 
     assert type(failure(text)) is HelmFailed
 
 
+@pytest.mark.slow
 def test_a_long_text_is_cut() -> None:
     assert len(str(failure("x" * 100_000))) == LONGEST_MESSAGE
 

@@ -87,6 +87,7 @@ def test_a_thread_started_within_a_pass_has_fields_of_its_own() -> None:
     assert "object" not in events(stream)[0]
 
 
+@pytest.mark.slow
 def test_the_source_gives_only_fields_that_are_shown() -> None:
     root = Path(__file__).parents[3]
     unknown = {

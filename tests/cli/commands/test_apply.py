@@ -34,6 +34,7 @@ def kube(monkeypatch: pytest.MonkeyPatch) -> FakeKube:
     return fake
 
 
+@pytest.mark.slow
 def test_apply_creates_then_changes_then_leaves_alone(kube: FakeKube):
     first = osctl("apply", "-f", str(EXAMPLE))
     second = osctl("apply", "-f", "-", input=example_text(size="small"))
@@ -142,6 +143,7 @@ def test_waiting_for_a_deletion_that_is_done_ends_at_once(kube: FakeKube):
     assert osctl("wait", "region-one", "--for", "deleted").exit_code == 0
 
 
+@pytest.mark.slow
 def test_diff_compares_with_the_cluster(kube: FakeKube):
     osctl("apply", "-f", str(EXAMPLE))
     assert osctl("diff", "-f", str(EXAMPLE), "--no-manifests").exit_code == 0

@@ -61,6 +61,7 @@ def test_every_field_of_a_bundle_is_compared(name: str):
     assert len(bundle_changes(bundle, replace(bundle, **{name: OTHERWISE[name]}))) == 1
 
 
+@pytest.mark.slow
 def test_volumes_that_are_to_be_deleted_are_told_loudly(written: Written):
     result = osctl("diff", str(EXAMPLE), written(volumes="Delete"), "--no-manifests")
     assert result.exit_code == 1
@@ -94,6 +95,7 @@ def test_a_release_that_goes_keeps_its_volumes_or_not(written: Written):
     assert "DELETES THE DATA of rabbitmq-compute" in result.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("volumes", "lost"), [("Retain", False), ("Delete", True)])
 def test_a_claim_that_a_change_drops_is_kept_or_not(written: Written, volumes: str, lost: bool):
     def images(**values: Any) -> dict[str, Any]:
@@ -107,6 +109,7 @@ def test_a_claim_that_a_change_drops_is_kept_or_not(written: Written, volumes: s
     assert f"{verb:<10}PersistentVolumeClaim glance-images" in result.stdout
 
 
+@pytest.mark.slow
 def test_a_release_that_comes_tells_its_objects_and_one_that_goes_too(written: Written):
     features = {"messaging": {"dedicatedBrokers": ["compute"]}}
     _, found = compared(str(EXAMPLE), written(features=features))
@@ -118,6 +121,7 @@ def test_a_release_that_comes_tells_its_objects_and_one_that_goes_too(written: W
     assert any(name.startswith("StatefulSet ") for name in broker["objects"]["deleted"])
 
 
+@pytest.mark.slow
 def test_a_region_grows_and_nothing_refuses_it(written: Written):
     result = osctl("diff", written("single", size="single"), written("large", size="large"))
     assert "mariadb" in result.stdout
@@ -125,6 +129,7 @@ def test_a_region_grows_and_nothing_refuses_it(written: Written):
     assert "CANNOT BE UPGRADED" not in result.stdout
 
 
+@pytest.mark.slow
 def test_another_volume_of_the_database_says_that_what_is_there_cannot_follow(written: Written):
     larger = written("larger", features={"database": {"volumeSize": "100Gi"}})
     result = osctl("diff", str(EXAMPLE), larger)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.cli.objects import EXAMPLE, example_text, osctl
 
 FEATURES = {
@@ -20,6 +22,7 @@ def _region(directory: Path) -> str:
     return str(file)
 
 
+@pytest.mark.slow
 def test_what_an_operator_brings_is_told_with_the_command_that_makes_it(tmp_path: Path) -> None:
     result = osctl("validate", "--manifests", _region(tmp_path))
     assert result.exit_code == 0
@@ -27,6 +30,7 @@ def test_what_an_operator_brings_is_told_with_the_command_that_makes_it(tmp_path
     assert "bring it: kubectl -n openstack create secret generic public-tls" in result.stderr
 
 
+@pytest.mark.slow
 def test_what_is_among_the_files_is_there(tmp_path: Path) -> None:
     region = _region(tmp_path)
     (tmp_path / "secret.yaml").write_text(SECRET)
@@ -35,6 +39,7 @@ def test_what_is_among_the_files_is_there(tmp_path: Path) -> None:
     assert "public-tls is made by no release" not in result.stderr
 
 
+@pytest.mark.slow
 def test_with_the_charts_of_the_image_nothing_is_missing() -> None:
     result = osctl("validate", "--manifests", str(EXAMPLE))
     assert result.exit_code == 0

@@ -170,6 +170,7 @@ def test_what_is_rendered_is_a_valid_bundle(tmp_path: Path):
 # -- explain
 
 
+@pytest.mark.slow
 def test_explain_prints_the_value_and_every_layer_with_the_winner_last(changed: str):
     result = osctl("explain", changed, "--release", "nova", "conf.nova.DEFAULT.cpu_allocation_ratio")
     lines = result.stdout.splitlines()
@@ -186,6 +187,7 @@ def test_explain_of_a_map_lists_what_is_below_it(changed: str):
     assert len(paths) > 2
 
 
+@pytest.mark.slow
 def test_explain_without_a_path_lists_what_is_not_the_charts_default(changed: str):
     result = osctl("explain", changed, "--release", "nova", "-o", "json")
     found = {one["path"]: one["setBy"] for one in json.loads(result.stdout)}
@@ -205,6 +207,7 @@ def test_explain_of_what_is_no_path_is_a_message(changed: str, path: str):
     assert result.exit_code == 3
 
 
+@pytest.mark.slow
 def test_a_secret_is_explained_by_its_reference():
     result = osctl("explain", str(EXAMPLE), "--release", "keystone", "-o", "table")
     assert "secret identity-credentials/" in result.stdout
@@ -218,6 +221,7 @@ def test_no_difference_is_said_and_ends_with_zero():
     assert (result.exit_code, result.stdout) == (0, "= 10 releases unchanged\n")
 
 
+@pytest.mark.slow
 def test_a_changed_value_touches_one_release_and_tells_who_set_it(changed: str):
     result = osctl("diff", str(EXAMPLE), changed, "-o", "json")
     found = json.loads(result.stdout)
@@ -251,6 +255,7 @@ def test_one_file_alone_is_a_wrong_command_line(changed: str):
 # -- images
 
 
+@pytest.mark.slow
 def test_images_lists_each_once_with_the_releases_that_run_it():
     rows: list[dict[str, Any]] = json.loads(osctl("images", str(EXAMPLE), "-o", "json").stdout)
     names = [row["image"] for row in rows]
@@ -260,6 +265,7 @@ def test_images_lists_each_once_with_the_releases_that_run_it():
     assert "2026.1" in keystone["image"]
 
 
+@pytest.mark.slow
 def test_images_of_a_mirror_come_from_the_mirror(tmp_path: Path):
     file = tmp_path / "mirror.yaml"
     file.write_text(example_text(images={"registry": "mirror.example.org/openstack"}))
@@ -267,6 +273,7 @@ def test_images_of_a_mirror_come_from_the_mirror(tmp_path: Path):
     assert all(row["image"].startswith("mirror.example.org/openstack") for row in rows)
 
 
+@pytest.mark.slow
 def test_all_tags_are_a_superset_of_what_runs():
     run = {row["image"] for row in json.loads(osctl("images", str(EXAMPLE), "-o", "json").stdout)}
     named = {row["image"] for row in json.loads(osctl("images", str(EXAMPLE), "--tags", "-o", "json").stdout)}

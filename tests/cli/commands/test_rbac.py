@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 from helm_python import Chart
 
@@ -41,6 +42,7 @@ def _region(directory: Path, **spec: Any) -> str:
     return str(file)
 
 
+@pytest.mark.slow
 def test_with_the_charts_of_the_image_their_own_rules_are_enough() -> None:
     values = _values("-f", str(EXAMPLE))
     shipped = yaml.safe_load((CONTROLLER_CHART / "values.yaml").read_text(encoding="utf-8"))["rbac"]
@@ -50,6 +52,7 @@ def test_with_the_charts_of_the_image_their_own_rules_are_enough() -> None:
     assert needed <= held
 
 
+@pytest.mark.slow
 def test_kinds_that_no_release_makes_are_left_out_and_those_of_every_release_stay() -> None:
     kinds = _kinds(_values("-f", str(EXAMPLE)))
     assert {"", "apps", "batch", "rbac.authorization.k8s.io"} <= set(kinds)
@@ -57,6 +60,7 @@ def test_kinds_that_no_release_makes_are_left_out_and_those_of_every_release_sta
     assert "gateway.networking.k8s.io" not in kinds
 
 
+@pytest.mark.slow
 def test_a_region_with_ovn_needs_the_set_of_ovn_and_one_without_does_not(tmp_path: Path) -> None:
     assert _values("-f", _region(tmp_path))["upstream"] == {"sets": ["core"]}
     values = _values("-f", _region(tmp_path, features=OVN))
@@ -64,6 +68,7 @@ def test_a_region_with_ovn_needs_the_set_of_ovn_and_one_without_does_not(tmp_pat
     assert values["charts"] == {"rules": []}
 
 
+@pytest.mark.slow
 def test_what_no_set_has_becomes_further_rules(tmp_path: Path) -> None:
     region = _region(tmp_path)
     roles = """
@@ -89,6 +94,7 @@ rules: [{{apiGroups: [coordination.k8s.io], resources: [leases], verbs: [watch]}
     assert "release memcached makes StorageClass mine for the whole cluster: no value grants that" in told
 
 
+@pytest.mark.slow
 def test_a_region_is_taken_as_kubectl_prints_those_of_a_cluster() -> None:
     osdpl = yaml.safe_load(example_text())
     osdpl["metadata"].update(

@@ -42,12 +42,14 @@ def explained(region: str, release: str, path: str) -> Any:
     return one["layers"][-1]
 
 
+@pytest.mark.slow
 def test_the_field_of_the_file_is_named_with_its_line(region: str) -> None:
     result = osctl("explain", region, "--release", "nova", FILE)
     place = f"{region}:{line_of(region, 'cpu: 6')}"
     assert f"spec.features.compute.allocationRatios.cpu  {place}  by values/services/compute" in result.stdout
 
 
+@pytest.mark.slow
 def test_the_example_of_the_docs_is_what_is_printed(region: str, monkeypatch: pytest.MonkeyPatch) -> None:
     text = (ROOT / "docs" / "values.md").read_text(encoding="utf-8")
     command, shown = re.findall(r"^\$ osctl (explain .+)\n((?:.+\n)+?)```", text, re.MULTILINE)[0]
@@ -59,6 +61,7 @@ def test_the_example_of_the_docs_is_what_is_printed(region: str, monkeypatch: py
     assert [line.rstrip() for line in printed.splitlines()] == shown.splitlines()
 
 
+@pytest.mark.slow
 def test_every_item_of_a_list_that_took_part_is_named(region: str) -> None:
     said = explained(region, "neutron", "conf.neutron.DEFAULT.service_plugins")
     assert [cause["path"] for cause in said["causes"]] == [
@@ -67,12 +70,14 @@ def test_every_item_of_a_list_that_took_part_is_named(region: str) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_the_default_of_the_size_is_named_with_the_size(region: str) -> None:
     said = explained(region, "nova", "conf.nova.libvirt.virt_type")
     assert [cause["path"] for cause in said["causes"]] == ["spec.size", "features.compute.virtualization"]
     assert said["causes"][1]["place"].startswith("values/sizes/single.yaml:")
 
 
+@pytest.mark.slow
 def test_the_value_of_another_release_that_a_template_reads_is_named(region: str) -> None:
     said = explained(region, "nova", "endpoints.oslo_messaging.statefulset.replicas")
     [cause] = said["causes"]

@@ -60,6 +60,7 @@ def test_a_release_that_no_file_has_is_warned_of():
     assert (code, found["warnings"]) == (0, [])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("output", ["table", "json"])
 def test_another_region_does_not_replace_one(tmp_path: Path, output: str):
     for file, text in {"a": named("one"), "b": named("two"), "c": named("one", "other")}.items():

@@ -57,6 +57,7 @@ def test_only_keys_without_a_value_are_added() -> None:
 KEYS = st.sampled_from(sorted(KINDS))
 
 
+@pytest.mark.slow
 @given(
     filled=st.frozensets(KEYS),
     empty=st.frozensets(KEYS),

@@ -33,6 +33,7 @@ def shuffled(value: Any) -> Any:
     return value
 
 
+@pytest.mark.slow
 @given(st.dictionaries(st.text(), JSON))
 def test_the_order_of_keys_does_not_matter(values: dict[str, Any]) -> None:
     expected = values_digest("sha256:c", "1", values, KEY)

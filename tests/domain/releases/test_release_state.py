@@ -582,6 +582,7 @@ def test_each_situation_is_one_state_and_has_one_next_action(
     assert (decision.action, decision.reason) == (action, reason)
 
 
+@pytest.mark.slow
 def test_the_action_is_that_of_the_state_unless_it_is_held_back() -> None:
     tabled = {state for _, state, _, _ in TABLE.values()}
     assert tabled == set(ReleaseState)
@@ -659,6 +660,7 @@ def test_of_two_gates_the_first_one_says_why() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_the_size_is_asked_for_only_when_nothing_else_holds_the_action_back() -> None:
     asked: list[str] = []
     for situation in every_situation():
@@ -716,6 +718,7 @@ def every_situation() -> Iterator[ReleaseSituation]:
             yield at(there=there, requests=requests, attempt=attempt, drift=drift, drift_mode=mode)
 
 
+@pytest.mark.slow
 def test_no_state_is_without_an_answer_and_none_breaks_a_promise() -> None:
     seen = set()
     for situation in every_situation():

@@ -84,6 +84,7 @@ JSON = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(st.dictionaries(st.text().filter(lambda key: key[:1] != "$"), JSON))
 def test_values_without_references_come_back_equal(values: dict[str, Any]) -> None:
     assert resolve(values, lookup).values == values

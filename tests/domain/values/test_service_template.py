@@ -60,6 +60,7 @@ def test_a_text_stays_the_text_it_was(value: str) -> None:
     assert rendered("{{ value }}: 1\n", value=value) == {value: 1}
 
 
+@pytest.mark.slow
 @given(JSON_VALUES)
 @MANY
 def test_every_value_is_read_back_as_it_was_written(value: Any) -> None:

@@ -110,6 +110,7 @@ def test_an_evacuation_that_was_taken_back_is_not_begun_again(world: NodeWorld) 
     assert "automatic evacuation was deleted" in world.status("cmp1")["message"]
 
 
+@pytest.mark.slow
 def test_too_many_lost_at_once_stop_everything(world: NodeWorld) -> None:
     for host in ("cmp1", "cmp2"):
         world.cloud.boot(2, host, local_disk=False)
@@ -126,6 +127,7 @@ def test_too_many_lost_at_once_stop_everything(world: NodeWorld) -> None:
     assert not world.cloud.services["cmp1"].enabled
 
 
+@pytest.mark.slow
 def test_hosts_that_die_one_by_one_stop_everything_too() -> None:
     hosts = [f"cmp{number}" for number in range(10)]
     world = NodeWorld(*hosts, nodes={"evacuation": "Auto", "fencing": {"url": "https://fencing"}})
@@ -141,6 +143,7 @@ def test_hosts_that_die_one_by_one_stop_everything_too() -> None:
     assert world.condition("NodesReady")["reason"] == "TooManyUnhealthy"
 
 
+@pytest.mark.slow
 def test_the_circuit_breaker_stops_evacuations_that_have_begun(world: NodeWorld) -> None:
     world.cloud.boot(20, "cmp1", local_disk=False)
     world.set_ready("cmp1", False)

@@ -116,6 +116,7 @@ def test_the_word_lives_on_in_a_new_process(world: NodeWorld) -> None:
     assert evacuations(world) == begun
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("again", ["osctl node fenced", "spec.fenced"])
 def test_a_word_on_the_new_absence_lets_it_go_on(world: NodeWorld, again: str) -> None:
     boots(world)
@@ -131,6 +132,7 @@ def test_a_word_on_the_new_absence_lets_it_go_on(world: NodeWorld, again: str) -
     assert all(one.host != "cmp1" for one in world.cloud.hosted.values())
 
 
+@pytest.mark.slow
 def test_a_node_that_only_falls_silent_or_is_removed_is_still_off(world: NodeWorld) -> None:
     world.kube.delete(NODE, "cmp1")
     world.reconcile(60)

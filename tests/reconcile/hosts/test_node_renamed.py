@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from controller.ports.kubernetes import NODE, NODE_MAINTENANCE
 from tests.reconcile.node_world import NodeWorld
 
@@ -81,6 +83,7 @@ def test_the_old_node_is_forgotten_with_its_object() -> None:
     assert world.status("renamed1")["servers"] == 2
 
 
+@pytest.mark.slow
 def test_an_evacuation_that_has_begun_ends_when_the_machine_is_back_under_another_name() -> None:
     world = evacuating()
     begun = evacuations(world)
@@ -106,6 +109,7 @@ def test_nothing_is_evacuated_on_a_persons_word_for_the_old_node_while_its_machi
     assert "its machine is the node renamed1 now, which is ready" in ready["message"]
 
 
+@pytest.mark.slow
 def test_a_word_that_the_machine_is_off_ends_when_it_has_run_under_another_name() -> None:
     world = evacuating()
     begun = evacuations(world)

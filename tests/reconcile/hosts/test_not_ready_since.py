@@ -29,6 +29,7 @@ def lose(world: NodeWorld, ready: str = "Unknown") -> None:
     assert world.status("cmp1")["reason"] == "FencingAwaited"
 
 
+@pytest.mark.slow
 def test_false_and_then_unknown_is_one_absence(world: NodeWorld) -> None:
     lose(world, "False")
     world.fence("cmp1")
@@ -75,6 +76,7 @@ def test_a_machine_that_was_started_again_is_not_off(world: NodeWorld) -> None:
     assert evacuated(world) == 0
 
 
+@pytest.mark.slow
 def test_the_fencing_service_is_asked_anew_for_a_machine_that_was_started_again() -> None:
     world = NodeWorld("cmp1", "cmp2", "cmp3", nodes={"evacuation": "Auto", "fencing": {"url": "https://f"}})
     world.cloud.boot(8, "cmp1", local_disk=False)

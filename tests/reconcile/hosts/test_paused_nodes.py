@@ -59,6 +59,7 @@ def test_what_would_be_done_is_told(world: NodeWorld) -> None:
     assert not world.cloud.services["cmp2"].enabled
 
 
+@pytest.mark.slow
 def test_an_evacuation_by_itself_is_neither_begun_nor_gone_on_with(world: NodeWorld) -> None:
     world.cloud.boot(20, "cmp1", local_disk=False)
     lose(world)

@@ -173,6 +173,7 @@ def test_an_evacuation_that_may_not_be_deleted_is_told_of_its_node_only() -> Non
     assert DENIED not in world.status("cmp1").get("message", "")
 
 
+@pytest.mark.slow
 def test_a_pod_that_may_not_be_removed_holds_up_no_other() -> None:
     world = lost("cmp1")
     for name in ("held", "stuck"):

@@ -212,6 +212,7 @@ def test_a_router_on_no_agent_comes_before_those_on_theirs_also_where_it_was_ref
     assert sum(len(items) for items in world.cloud.on_agents.values()) == 15, "the next pass gives it to one"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seconds", [1, 3])
 def test_a_maintenance_goes_however_long_a_look_at_all_of_its_moves_would_take(seconds: float) -> None:
     world = NodeWorld("cmp1", "cmp2")
@@ -231,6 +232,7 @@ def test_a_maintenance_goes_however_long_a_look_at_all_of_its_moves_would_take(s
     assert not world.node("cmp1")["spec"].get("unschedulable")
 
 
+@pytest.mark.slow
 def test_the_fencing_service_is_asked_once_when_the_look_took_its_time(world: NodeWorld) -> None:
     world = NodeWorld(*HOSTS, nodes={"evacuation": "Auto", "fencing": {"url": "https://f.example/"}})
     world.reconcile(2)

@@ -144,6 +144,7 @@ def test_a_human_cordon_outlasts_the_maintenances_of_both(one: NodeWorld, two: N
     assert one.node("cmp1")["spec"]["unschedulable"] is True
 
 
+@pytest.mark.slow
 def test_each_has_its_own_word_that_a_node_is_off_and_its_own_evacuation(
     one: NodeWorld, two: NodeWorld
 ) -> None:
@@ -170,6 +171,7 @@ def test_each_has_its_own_word_that_a_node_is_off_and_its_own_evacuation(
     assert one.kube.objects("NodeMaintenance") == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("by", ["maintenance", "node"])
 def test_a_confirmation_given_to_one_region_does_not_count_in_the_other(
     one: NodeWorld, two: NodeWorld, by: str

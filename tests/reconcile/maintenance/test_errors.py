@@ -181,6 +181,7 @@ def test_a_network_leaves_an_agent_only_when_another_is_seen_to_have_it(world: N
     assert holders(world, "n1") == ["DHCP agent cmp2"]
 
 
+@pytest.mark.slow
 def test_a_router_that_does_not_leave_is_said_within_its_deadline(world: NodeWorld) -> None:
     add_agents(world)
     world.cloud.on_agents = {"L3 agent cmp1": ["r1"]}
@@ -202,6 +203,7 @@ class Killed(BaseException):
     """The process ends here."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("when", ["before", "after"])
 @pytest.mark.parametrize("rolled_back", [False, True])
 def test_killed_at_every_write_routers_are_on_one_agent_and_networks_never_on_none(
@@ -414,6 +416,7 @@ def test_a_maintenance_with_a_long_name_puts_back_what_it_disabled(world: NodeWo
     assert world.cloud.volumes["cmp1@lvm"].enabled
 
 
+@pytest.mark.slow
 def test_a_move_that_is_stuck_frees_its_slot_and_is_said(world: NodeWorld) -> None:
     stuck, other = world.cloud.boot(2, "cmp1")
     world.maintain("work", "cmp1", budgets={"serversPerNode": 1}, deadlines={"server": "5m"})

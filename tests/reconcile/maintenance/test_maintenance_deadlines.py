@@ -43,6 +43,7 @@ def test_an_hour_in_which_nobody_looked_makes_no_migration_late(world: NodeWorld
     assert asked(world, "abort_migration") == 0 and state(world) == "Moving"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("hours", [0, -1])
 @pytest.mark.parametrize("restarted", [False, True])
 def test_a_migration_that_takes_too_long_is_aborted(world: NodeWorld, hours: float, restarted: bool) -> None:

@@ -88,6 +88,7 @@ def test_a_human_cordon_and_a_human_disable_survive_a_maintenance(world: NodeWor
     assert world.cloud.services["cmp1"].reason == "broken fan"
 
 
+@pytest.mark.slow
 def test_a_failing_server_is_tried_again_and_then_given_up_until_an_edit(world: NodeWorld) -> None:
     good, bad = world.cloud.boot(2, "cmp1")
     world.cloud.failing.add(bad)
@@ -130,6 +131,7 @@ def test_routers_and_networks_go_to_other_agents_and_their_agents_return(world: 
     assert agent.enabled and agent.description == ""
 
 
+@pytest.mark.slow
 def test_two_nodes_of_one_aggregate_wait_for_each_other(world: NodeWorld) -> None:
     world.cloud.boot(1, "cmp1")
     world.cloud.boot(1, "cmp2")

@@ -78,6 +78,7 @@ def test_one_that_all_others_refuse_is_back_on_its_agent_and_told(world: NodeWor
     assert "not valid for this router" in reported(world)[1]
 
 
+@pytest.mark.slow
 def test_one_that_all_others_refuse_is_offered_to_them_ever_more_seldom(world: NodeWorld) -> None:
     refused = refusing(world, OTHERS)
     world.maintain("work", "cmp1", deadlines={"server": "15m"})
@@ -95,6 +96,7 @@ def test_one_that_is_back_on_its_agent_leaves_it_when_another_comes(world: NodeW
     assert where(world) == ["net1"]
 
 
+@pytest.mark.slow
 def test_one_that_is_back_on_its_agent_is_offered_again_after_an_edit(world: NodeWorld) -> None:
     refusing(world, OTHERS)
     world.maintain("work", "cmp1", deadlines={"server": "5m"})
@@ -117,6 +119,7 @@ def test_one_on_no_agent_is_not_forgotten_by_an_edit_while_it_is_blocked(world: 
     assert len(where(world)) == 1
 
 
+@pytest.mark.slow
 def test_one_on_no_agent_that_nobody_takes_is_offered_ever_more_seldom(world: NodeWorld) -> None:
     refused = on_no_agent(world)
     world.restart()
@@ -136,6 +139,7 @@ def test_a_rollback_asks_others_where_the_noted_agent_refuses(world: NodeWorld) 
     assert where(world)[0] in ("cmp3", "cmp4")
 
 
+@pytest.mark.slow
 def test_a_rollback_asks_those_that_refuse_ever_more_seldom_and_says_so(world: NodeWorld) -> None:
     refused = on_no_agent(world)
     world.kube.delete(NODE_MAINTENANCE, "work")

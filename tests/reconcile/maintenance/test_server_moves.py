@@ -63,6 +63,7 @@ def evacuated(world: NodeWorld) -> Counter[str]:
 # -- requests that did not arrive
 
 
+@pytest.mark.slow
 def test_a_nova_that_takes_no_request_for_an_hour_blocks_nothing_for_good(world: NodeWorld) -> None:
     ids = world.cloud.boot(3, "cmp1")
     world.cloud.before = failing("live_migrate", CloudUnavailable("compute POST /servers: 429"))
@@ -74,6 +75,7 @@ def test_a_nova_that_takes_no_request_for_an_hour_blocks_nothing_for_good(world:
     assert Counter(one.server for one in world.cloud.moves.values()) == dict.fromkeys(ids, 1)
 
 
+@pytest.mark.slow
 def test_requests_that_are_lost_are_repeated_with_growing_pauses(world: NodeWorld) -> None:
     world.cloud.boot(1, "cmp1")
     asked: list[float] = []

@@ -89,6 +89,7 @@ def region() -> Region:
     return region
 
 
+@pytest.mark.slow
 def test_a_region_of_twenty_releases_is_looked_after_at_a_known_price(region: Region) -> None:
     begun = region.run(300)
     assert begun == {("get", False): region.objects, ("apply", True): region.objects}

@@ -31,6 +31,7 @@ def bench() -> Bench:
     return Bench()
 
 
+@pytest.mark.slow
 def test_a_size_that_could_not_be_estimated_is_estimated_at_the_next_try(bench: Bench) -> None:
     bench.charts = Fickle()
     bench.restart()
