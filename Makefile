@@ -86,6 +86,16 @@ test-real: setup ## pods that run, on a real node in namespaces of its own (Linu
 	@$(BIN)/python -m sandbox build
 	@$(BIN)/python -m pytest -q -m real tests/real
 
+image: setup ## the image as the Dockerfile says, on Debian 12 and 13 (root): a region Ready by its processes
+	@$(BIN)/python -m sandbox build
+	@# Minutes, once: not to count in a test's own time.
+	@$(BIN)/python -m sandbox image
+	@$(BIN)/python -m pytest -q -m image tests/image
+
+test-real: setup ## pods that run, on a real node in namespaces of its own (Linux, root; Debian's packages)
+	@$(BIN)/python -m sandbox build
+	@$(BIN)/python -m pytest -q -m real tests/real
+
 test-upstream: setup ## with OpenStack-Helm's own charts, rendered and installed: CHARTS=<checkout or archives>
 	@test -n "$(CHARTS)" || { echo "name the charts: make test-upstream CHARTS=<directory>; a checkout comes with" \
 	  "git clone https://opendev.org/openstack/openstack-helm"; exit 2; }
