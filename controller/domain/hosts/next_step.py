@@ -86,6 +86,8 @@ class HostFacts:
     `automatic`: the maintenance is our own answer to a node that was lost. `host`: as OpenStack calls it.
     `taken_over`: the Node that has the host now, where this one is gone or only stands beside it.
     `forced_down_by_us`: the id of the compute service of this host that we forced down, as we remember it.
+    `node_known_for`: for how many seconds its Node has been observed, by our own clock alone. `reports`: its
+    compute service was lately seen to report, which one that is forced down does not show as `up`.
     """
 
     name: str
@@ -106,6 +108,13 @@ class HostFacts:
     host: str = ""
     taken_over: str = ""
     forced_down_by_us: str = ""
+    node_known_for: float = 0.0
+    reports: bool = False
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether its compute service is seen to belong to its present Node, once that is there for a while."""
+        return self.service is not None and (self.service.up or self.reports)
 
     @property
     def is_forced_down_by_us(self) -> bool:
@@ -176,8 +185,8 @@ def _decide(facts: HostFacts, policy: NodePolicy, breaker_open: str, now: float)
     if not facts.node.ready:
         return _not_ready(facts, facts.node, policy=policy, breaker_open=breaker_open, now=now)
     replaced = facts.known_uid not in ("", facts.node.uid)
-    if replaced and not facts.service.up:
-        return _replaced(facts, facts.node, policy=policy, breaker_open=breaker_open, now=now)
+    if replaced and not facts.is_settled:
+        return _replaced(facts, policy=policy, breaker_open=breaker_open)
     return _ready(facts, facts.node, facts.service, now)
 
 
@@ -239,13 +248,11 @@ def _unregistered(facts: HostFacts, node: ComputeNode, now: float) -> NextStep:
     return NextStep(Step.BLOCKED, Reason.COMPUTE_MISSING, text)
 
 
-def _replaced(
-    facts: HostFacts, node: ComputeNode, *, policy: NodePolicy, breaker_open: str, now: float
-) -> NextStep:
+def _replaced(facts: HostFacts, *, policy: NodePolicy, breaker_open: str) -> NextStep:
     """A new machine under an old name: Nova refuses its compute while the old one's service is there."""
     if facts.maintenance and not facts.automatic:
         return NextStep(Step.NOTHING, Reason.IN_MAINTENANCE, f"in maintenance by {facts.maintenance}")
-    left = node.created + policy.hold_down - now
+    left = policy.hold_down - facts.node_known_for
     if left > 0:
         text = "the node was replaced; its compute may come back by itself"
         return NextStep(Step.WAIT, Reason.NODE_REPLACED, text, after=left)

@@ -300,7 +300,7 @@ class MaintenancesReconciler:
             )
         self._status.write(work, observed)
         # Only now, when it is noted: whoever goes on after us knows what may have been asked for.
-        refused = send(commands, work, cloud, now)
+        refused = send(commands, work, cloud, now, partial(self._out.forbidden_now, work, cloud, view))
         told = {one.key: one for one in write_moves(found.due, outlook, cloud)}
         if refused or told:
             self._status.write(

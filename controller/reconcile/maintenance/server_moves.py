@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from controller.domain.maintenance.move_choice import Mode, MoveKind, ServerPlan, plan_server
@@ -149,10 +149,19 @@ def _begun(
     return *begin(entry, snapshot, now), snapshot
 
 
-def send(commands: Commands, work: MaintenanceWork, cloud: Cloud, now: float) -> dict[str, ServerMove]:
-    """Asks Nova for what is noted; the entries of those that it did not take on."""
+def send(
+    commands: Commands, work: MaintenanceWork, cloud: Cloud, now: float, evacuating: Callable[[], str]
+) -> dict[str, ServerMove]:
+    """Asks Nova for what is noted; the entries of those that it did not take on, or was not asked for.
+
+    `evacuating`: asked right before each evacuation, why none may begin any more; empty where it may.
+    """
     told = {}
     for entry, command, snapshot in commands.asked:
+        why = evacuating() if command == Command.EVACUATE else ""
+        if why:
+            told[entry.id] = unknown(entry, why)
+            continue
         error = ask(entry, command, snapshot, cloud)
         if error is not None and command in _BEGINNING:
             told[entry.id] = _answered(entry, error, work.spec, now)
