@@ -1,4 +1,4 @@
-"""The cluster: an API server, kubelets that speak to it, and Kubernetes' own controllers, as far as they matter.
+"""The cluster: an API server, kubelets, and Kubernetes' own controllers, as far as they matter.
 
 Only this writes the status of Nodes, as kubelets and the node lifecycle controller do: a silent node becomes
 Unknown, and what its kubelet said last stays.
@@ -235,7 +235,7 @@ class Cluster:
             self.kube.replace({**pod, "status": status}, subresource="status")
 
     def add_member(self, node: str) -> None:
-        """A pod of a StatefulSet with a claim: it runs where its Node's machine is, and must not run twice."""
+        """A pod of a StatefulSet with a claim: it must not run twice."""
         spec = {"nodeName": node, "containers": [{"name": "db"}]}
         owner = {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "db", "uid": "2", "controller": True}
         meta = {"name": "db-0", "namespace": NAMESPACE, "ownerReferences": [owner]}
@@ -254,7 +254,9 @@ class Cluster:
         live = self.kube.raw(("v1", "Pod", NAMESPACE, "db-0"))
         node = self.nodes.get(live["spec"]["nodeName"])
         going = bool(live["metadata"].get("deletionTimestamp"))
-        if not going and (node is None or (node.ready == "Unknown" and self.time.seconds - node.lost > EVICTED_AFTER)):
+        if not going and (
+            node is None or (node.ready == "Unknown" and self.time.seconds - node.lost > EVICTED_AFTER)
+        ):
             self.kube.delete(POD, "db-0", NAMESPACE)
         elif going and (node is None or node.ready == "True"):
             self.kube.merge_patch(POD, "db-0", NAMESPACE, {"metadata": {"finalizers": None}})

@@ -661,4 +661,4 @@ def time_passes(world: World, draw: Draw) -> str | None:
     return ""
 
 
-__all__ = ["ANNOTATIONS", "EVENTS", "KubeError", "REGION", "Draw", "Event", "happen"]
+__all__ = ["ANNOTATIONS", "EVENTS", "REGION", "Draw", "Event", "KubeError", "happen"]

@@ -1,4 +1,4 @@
-"""The guards of docs/safety.md, each with what switches it off in a test: the product itself has no switch."""
+"""The guards of docs/safety.md, each with what switches it off in a test: the product has no switch."""
 
 from __future__ import annotations
 
@@ -8,13 +8,18 @@ from dataclasses import dataclass, replace
 from typing import Any
 from unittest.mock import patch
 
-from controller.domain.hosts.fencing_confirmation import Confirmation, Machine
+from controller.domain.hosts.fencing_confirmation import Machine
 from controller.domain.hosts.host_disks import DisksVerdict
 from controller.domain.hosts.next_step import HostFacts
 from controller.domain.hosts.nodes import NodeFacts
-from controller.reconcile.hosts import compute_hosts, drain_locks, node_annotations, observe, removal, step_rounds
+from controller.reconcile.hosts import (
+    compute_hosts,
+    drain_locks,
+    observe,
+    removal,
+)
 from controller.reconcile.hosts.lost_node_cleanup import LostNodeCleanup
-from controller.reconcile.maintenance import deletion, out_of_service, status
+from controller.reconcile.maintenance import deletion, out_of_service
 from controller.reconcile.maintenance.elapsed_times import ElapsedTimes
 from controller.reconcile.maintenance.status import MaintenanceWork
 from controller.reconcile.shared.cloud_access import CloudAccess
@@ -115,7 +120,7 @@ def _all_regions(stack: ExitStack) -> None:
 @guard("deadlines count observed time", "a move is broken off that had time", MAINTENANCE)
 def _wall_clock(stack: ExitStack) -> None:
     def brought_up(self: ElapsedTimes, works: Iterable[MaintenanceWork]) -> list[MaintenanceWork]:
-        return [replace(one, now=self._clock.now()) for one in works]  # noqa: SLF001
+        return [replace(one, now=self._clock.now()) for one in works]
 
     stack.enter_context(patch.object(ElapsedTimes, "brought_up", brought_up))
 
@@ -127,7 +132,9 @@ def _without_fencing(stack: ExitStack) -> None:
 
 @guard("a word that is not taken up is not acted upon", TWICE, LOST)
 def _as_given(stack: ExitStack) -> None:
-    stack.enter_context(patch.object(NodeFacts, "is_fenced", property(lambda self: self.confirmation is not None)))
+    stack.enter_context(
+        patch.object(NodeFacts, "is_fenced", property(lambda self: self.confirmation is not None))
+    )
 
 
 @guard("a report makes a confirmation void", TWICE, LOST)
@@ -181,7 +188,9 @@ def _plans_begin(stack: ExitStack) -> None:
 @guard("a region may be paused", MEANT, MANY)
 def _never_paused(stack: ExitStack) -> None:
     real = observe.parse_apply_policy
-    stack.enter_context(patch.object(observe, "parse_apply_policy", lambda spec: replace(real(spec), paused=False)))
+    stack.enter_context(
+        patch.object(observe, "parse_apply_policy", lambda spec: replace(real(spec), paused=False))
+    )
 
 
 @guard("pods are freed only where the machine is off", TWICE, LOST)
@@ -203,6 +212,3 @@ def _routers_lost(stack: ExitStack) -> None:
 @guard("an agent with the only router stays", "it never comes to rest", HOSTS)
 def _agents_go(stack: ExitStack) -> None:
     stack.enter_context(patch.object(removal, "_only_on", lambda *_: set()))
-
-
-__all__ = ["GUARDS", "Confirmation", "Guard", "node_annotations", "status", "step_rounds"]

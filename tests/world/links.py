@@ -17,14 +17,21 @@ NOVA, NEUTRON, PLACEMENT, CINDER = "Nova", "Neutron", "Placement", "Cinder"
 API_SERVER, FENCING = "API server", "fencing service"
 _OTHERS = {
     **dict.fromkeys(
-        (
-            "network_agents routed_by served_by agents_of_router agents_of_network delete_agent set_agent "
-            "add_to_agent remove_from_agent"
-        ).split(),
+        [
+            "network_agents",
+            "routed_by",
+            "served_by",
+            "agents_of_router",
+            "agents_of_network",
+            "delete_agent",
+            "set_agent",
+            "add_to_agent",
+            "remove_from_agent",
+        ],
         NEUTRON,
     ),
-    **dict.fromkeys("allocations delete_allocations delete_provider".split(), PLACEMENT),
-    **dict.fromkeys("volume_services set_volume_service".split(), CINDER),
+    **dict.fromkeys(["allocations", "delete_allocations", "delete_provider"], PLACEMENT),
+    **dict.fromkeys(["volume_services", "set_volume_service"], CINDER),
 }
 # Seconds that a request takes which nobody answers, and one to a slow service.
 SILENT, SLOW = 20.0, 8.0
@@ -61,9 +68,7 @@ class KubeLink:
 
     def list(self, resource: Resource, namespace: str | None = None, **chosen: str) -> Any:
         kube = self._world.cluster.kube
-        return self._called(
-            "list", f"list {resource.kind}", lambda: kube.list(resource, namespace, **chosen)
-        )
+        return self._called("list", f"list {resource.kind}", lambda: kube.list(resource, namespace, **chosen))
 
     def list_metadata(self, resource: Resource, namespace: str | None = None, **chosen: str) -> Any:
         kube = self._world.cluster.kube
@@ -92,9 +97,7 @@ class KubeLink:
     def replace(self, obj: Any, *, subresource: str = "") -> KubeObject:
         kube, words = self._world.cluster.kube, f"replace {obj['kind']} {obj['metadata']['name']}"
         self._world.watch_write(self._process, "replace", obj["kind"], obj["metadata"]["name"], obj)
-        found: KubeObject = self._called(
-            "replace", words, lambda: kube.replace(obj, subresource=subresource)
-        )
+        found: KubeObject = self._called("replace", words, lambda: kube.replace(obj, subresource=subresource))
         return found
 
     def merge_patch(
@@ -132,9 +135,7 @@ class KubeLink:
 class CloudLink:
     """`controller.ports.openstack.Cloud`, of one process; with a deadline as the real one keeps it."""
 
-    def __init__(
-        self, world: World, process: Process, begun_by: float = 1e12, until: float = 1e12
-    ) -> None:
+    def __init__(self, world: World, process: Process, begun_by: float = 1e12, until: float = 1e12) -> None:
         self._world = world
         self._process = process
         self._begun_by = begun_by

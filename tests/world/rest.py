@@ -54,8 +54,8 @@ def _give_back(world: World) -> None:
     for machine in world.truth.present():
         deleted, uncleaned = machine.host not in cloud.services, machine.host in cloud.uncleaned
         if machine.compute and (deleted or uncleaned):
-            # Somebody has it begin anew: it does not report any more, as its log says, or Nova waits for it to
-            # clean up what was evacuated from a machine that was on.
+            # Somebody has it begin anew: its log says that it cannot report, or Nova waits for it to clean up
+            # what was evacuated from a machine that was on.
             machine.compute = False
         if cloud.registered.get(machine.host, machine.key) != machine.key:
             # Servers of a machine that is no more are given up.
@@ -122,7 +122,9 @@ def unrest(world: World) -> list[str]:
     why += [f"the maintenance {one['metadata']['name']}: {_says(one)}" for one in world.maintenances()]
     why += [f"{one}" for one in cloud.agents.values() if not one.enabled or MARK in one.description]
     for item in ("router1", "router2"):
-        having = [agent for agent, items in cloud.on_agents.items() if item in items and agent in cloud.agents]
+        having = [
+            agent for agent, items in cloud.on_agents.items() if item in items and agent in cloud.agents
+        ]
         why += [] if having else [f"{item} is on no agent"]
     return why + _servers(world)
 

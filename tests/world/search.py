@@ -240,11 +240,10 @@ def shrink(sequence: Sequence_, hazard: str, tries: int = 400) -> Sequence_:
         if size > 1 or not shorter:
             size //= 2
     for number, event in enumerate(events):
-        if event.meanwhile and _shows(
-            replace(sequence, events=tuple([*events[:number], replace(event, meanwhile=()), *events[number + 1 :]])),
-            hazard,
-        ):
-            events[number] = replace(event, meanwhile=())
+        alone = replace(event, meanwhile=())
+        fewer = [*events[:number], alone, *events[number + 1 :]]
+        if event.meanwhile and _shows(replace(sequence, events=tuple(fewer)), hazard):
+            events[number] = alone
     return replace(sequence, events=tuple(events))
 
 
@@ -262,9 +261,11 @@ def search(seeds: Iterable[int], *, steps: int = STEPS, most: int = 1, shrinks: 
         report.sequences += 1
         report.steps += len(sequence.events)
         if violation is not None:
-            report.found.append(_found(sequence, violation) if shrinks else Found(
-                sequence, violation.hazard, str(violation), world.story
-            ))
+            report.found.append(
+                _found(sequence, violation)
+                if shrinks
+                else Found(sequence, violation.hazard, str(violation), world.story)
+            )
             if len(report.found) >= most:
                 break
     report.seconds = time.monotonic() - began

@@ -28,7 +28,8 @@ class Machine:
 
     `cluster_link`, `cloud_link`: whether its kubelet reaches the API server, and its nova-compute Nova.
     `contacted`: when its kubelet first spoke since it was started. `places`: where its nova-compute, as it
-    runs, makes disks. `named`: when it came to join as that Node. `erred`: somebody said that it is off while it was not.
+    runs, makes disks. `named`: when it came to join as that Node. `erred`: somebody
+    said that it is off while it was not.
     """
 
     key: str

@@ -286,7 +286,9 @@ class World:
 
     # -- what is checked at the writes of our processes
 
-    def watch_write(self, process: Process, verb: str, kind: str, name: str, given: Mapping[str, Any]) -> None:
+    def watch_write(
+        self, process: Process, verb: str, kind: str, name: str, given: Mapping[str, Any]
+    ) -> None:
         """Of Kubernetes: whether it is ours to change."""
         if (kind, name) in OF_OTHERS:
             raise Violated("an object of others is changed", f"{verb} of the {kind} {name}: {given}")
@@ -330,7 +332,9 @@ class World:
         ]
         many = sorted({self.truth.machines[self.cluster.nodes[name].machine].host for name in lost})
         if len(many) > max(self.unhealthy, self.unhealthy_before) and not self.leader.blind:
-            raise Violated("a host is acted upon that was not meant", f"{node} is evacuated while {many} are lost")
+            raise Violated(
+                "a host is acted upon that was not meant", f"{node} is evacuated while {many} are lost"
+            )
 
     def _watch_deletion(self, kind: str, name: str, given: Mapping[str, Any]) -> None:
         lock = name.startswith("osctl-drain-lock-")
@@ -364,7 +368,11 @@ class World:
     ) -> None:
         """Of OpenStack: whether it is ours to ask for."""
         self.met[f"we ask: {name}"] += 1
-        idle = not self.maintenances() and name in ("set_compute_service", "force_down", "delete_compute_service")
+        idle = not self.maintenances() and name in (
+            "set_compute_service",
+            "force_down",
+            "delete_compute_service",
+        )
         if idle and self.paused_since is not None and self.time.seconds - self.paused_since > PASS:
             raise Violated("a host is acted upon that was not meant", f"{name}({subject}) while Paused")
         check = getattr(self, f"_watch_{name}", None)
@@ -394,7 +402,9 @@ class World:
         began = self.cloud.began.get(given[1], 0.0)
         ended = any(one["metadata"].get("deletionTimestamp") for one in self.maintenances())
         if self.time.seconds - began < SERVER_DEADLINE and not ended:
-            raise Violated("a move is broken off that had time", f"{id_} after {self.time.seconds - began:.0f} s")
+            raise Violated(
+                "a move is broken off that had time", f"{id_} after {self.time.seconds - began:.0f} s"
+            )
 
     def _watch_evacuate(self, id_: str, given: tuple[Any, ...], more: Mapping[str, Any]) -> None:
         server = self.cloud.hosted.get(id_)
@@ -441,5 +451,3 @@ class World:
             for one in self.cluster.kube.objects("NodeMaintenance")
             if one["spec"]["region"]["namespace"] == NAMESPACE
         ]
-
-

@@ -86,8 +86,8 @@ class HostFacts:
     `automatic`: the maintenance is our own answer to a node that was lost. `host`: as OpenStack calls it.
     `taken_over`: the Node that has the host now, where this one is gone or only stands beside it.
     `forced_down_by_us`: the id of the compute service of this host that we forced down, as we remember it.
-    `node_known_for`: for how many seconds its Node has been observed, by our own clock alone. `reports`: its
-    compute service was lately seen to report, which one that is forced down does not show as `up`.
+    `node_known_for`: seconds for which its Node was observed, by our own clock. `reports`: its compute service
+    was lately seen to report; one that is forced down is never `up`.
     """
 
     name: str
@@ -113,7 +113,7 @@ class HostFacts:
 
     @property
     def is_settled(self) -> bool:
-        """Whether its compute service is seen to belong to its present Node, once that is there for a while."""
+        """Whether its compute service reports."""
         return self.service is not None and (self.service.up or self.reports)
 
     @property

@@ -1,4 +1,4 @@
-"""For how long Nodes have been observed, and which compute services were seen to report. Forgotten at a restart."""
+"""How long Nodes have been observed, and which compute services report. Forgotten at a restart."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ LATELY = 60.0
 
 
 class PresentHosts:
-    """Measures on our own monotonic clock: neither that of the API server nor Nova's counts. Not thread-safe."""
+    """Measures by our own monotonic clock: neither the API server's nor Nova's counts. Not thread-safe."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock

@@ -183,7 +183,7 @@ class StatusWriter:
         self._events = events
 
     def write(self, work: MaintenanceWork, observed: ObservedStatus, *, unchanged: bool = False) -> None:
-        """`unchanged`: only where nobody has written the object since it was read; raises Conflict otherwise."""
+        """`unchanged`: only where nobody has written the object since it was read, else a Conflict."""
         if work.spec.dry_run and work.started:
             observed = replace(
                 observed, message=f"{observed.message}; dryRun came after it had begun: {_TOO_LATE}"

@@ -288,7 +288,9 @@ CASES: dict[str, tuple[HostFacts, Step, Reason]] = {
         Reason.NODE_REPLACED,
     ),
     "replaced, in maintenance": (
-        replace(HOST, node=replace(NODE, uid="uid-2"), node_known_for=500.0, service=DEAD, maintenance="work"),
+        replace(
+            HOST, node=replace(NODE, uid="uid-2"), node_known_for=500.0, service=DEAD, maintenance="work"
+        ),
         Step.NOTHING,
         Reason.IN_MAINTENANCE,
     ),

@@ -1,4 +1,4 @@
-"""Two processes serve the same maintenance, as while one that stood still goes on beside the one that took over."""
+"""Two processes serve one maintenance: one that stood still goes on beside the one that took over."""
 
 from __future__ import annotations
 
@@ -42,3 +42,20 @@ def test_a_server_is_evacuated_once_where_both_were_about_to_ask_for_it(world: N
         world.maintenances.reconcile() if met else late.reconcile()
     assert met
     assert [one for one, _ in world.cloud.writes].count("evacuate") == 1
+
+
+def test_no_server_is_evacuated_any_more_once_its_machine_is_back_in_the_middle_of_a_pass(
+    world: NodeWorld,
+) -> None:
+    """A pass may take a minute: what it read at its beginning is old when it asks."""
+
+    def back(request: Request) -> None:
+        status = world.maintenance("work").get("servers") or ()
+        if request.kind == "NodeMaintenance" and any(one["state"] == "Requested" for one in status):
+            world.kube.after_write = lambda request: None
+            world.set_condition("cmp1", "True", boot="second")
+
+    world.maintain("work", "cmp1", mode="Evacuate", fenced=True)
+    world.kube.after_write = back
+    world.look(8)
+    assert "evacuate" not in [one for one, _ in world.cloud.writes]
