@@ -161,7 +161,7 @@ def clock_is_wrong(world: World, draw: Draw) -> str | None:
 @happens
 def our_clock_jumps(world: World, draw: Draw) -> str | None:
     clock = world.leader.clock
-    by = draw.one((7200.0, -7200.0, 100000.0, -60.0))
+    by = draw.one((7200.0, -7200.0, 100000.0, -60.0, 150.0))
     clock.offset += by
     return f"the clock of our container is set by {by:+.0f} s"
 

@@ -54,8 +54,10 @@ def guard(name: str, hazard: str, theme: str = "") -> Callable[[Off], Off]:
     return noted
 
 
-LOST, DISKS, MAINTENANCE, TWO, HOSTS, PERSONS, MANY = (
+LOST, GIVEN, CUT, DISKS, MAINTENANCE, TWO, HOSTS, PERSONS, MANY = (
     "a machine is lost and comes back",
+    "a word is given, and Nova is away",
+    "a machine is cut off",
     "disks",
     "maintenance",
     "two of us",
@@ -93,12 +95,12 @@ def _void_never(stack: ExitStack, shown: Any = _shows_nothing) -> None:
     _set(stack, "controller.reconcile.hosts.fenced_nodes.against_taking_up", _shows_nothing)
 
 
-@guard("a confirmation is of one absence", TWICE, LOST)
+@guard("a confirmation is of one absence", TWICE, GIVEN)
 def _later_absence(stack: ExitStack) -> None:
     _void_never(stack)
 
 
-@guard("no clocks are compared", TWICE, LOST)
+@guard("no clocks are compared", TWICE, GIVEN)
 def _by_its_clock(stack: ExitStack) -> None:
     def shown(confirmed: Machine, node: Machine | None) -> str:
         later = node is not None and node.heartbeat > confirmed.heartbeat
@@ -125,7 +127,7 @@ def _wall_clock(stack: ExitStack) -> None:
     stack.enter_context(patch.object(ElapsedTimes, "brought_up", brought_up))
 
 
-@guard("an evacuation waits for a fencing confirmation", TWICE, LOST)
+@guard("an evacuation waits for a fencing confirmation", TWICE, CUT)
 def _without_fencing(stack: ExitStack) -> None:
     _set(stack, "controller.domain.maintenance.obstacles._is_off", lambda *_: True)
 
@@ -137,7 +139,7 @@ def _as_given(stack: ExitStack) -> None:
     )
 
 
-@guard("a report makes a confirmation void", TWICE, LOST)
+@guard("a report makes a confirmation void", TWICE, GIVEN)
 def _reports_do_not_count(stack: ExitStack) -> None:
     _set(stack, _REPORTS, _shows_nothing)
 
@@ -193,7 +195,7 @@ def _never_paused(stack: ExitStack) -> None:
     )
 
 
-@guard("pods are freed only where the machine is off", TWICE, LOST)
+@guard("pods are freed only where the machine is off", TWICE, CUT)
 def _all_pods(stack: ExitStack) -> None:
     stack.enter_context(patch.object(NodeFacts, "is_fenced", property(lambda self: not self.is_ready)))
     stack.enter_context(patch.object(LostNodeCleanup, "_is_off", lambda *_: True))

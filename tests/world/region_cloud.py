@@ -52,8 +52,7 @@ class RegionCloud(FakeCloud):
             else:
                 self.reporting.pop(machine.host, None)
         self._judge()
-        if not self.stuck:
-            self.pass_time()
+        self.pass_time()
 
     def _judge(self) -> None:
         """Which computes Nova believes to be up."""
@@ -140,6 +139,9 @@ class RegionCloud(FakeCloud):
 
     def _advance(self, move: Any) -> None:
         record, server = self.moves[move.migration], self.hosted.get(move.server)
+        if self.stuck and record.status != "accepted":
+            # It is under way, and gets nowhere.
+            return
         source, target = self.truth.with_host(record.source), self.truth.with_host(record.target)
         if server is None or target is None or not target.reports:
             if server is not None and record.kind == "live-migration" and server.host == record.source:

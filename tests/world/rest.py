@@ -135,7 +135,7 @@ def _servers(world: World) -> list[str]:
         running = world.truth.runs.get(server.id, set())
         machine = world.truth.with_host(server.host)
         wanted = {machine.key} if machine is not None and server.state == "active" else set()
-        if running != wanted and not server.task:
+        if running != wanted and not server.task and server.state != "error":
             why.append(f"{server.id} of {server.host} runs on {sorted(running)}")
         if server.task or server.status == "VERIFY_RESIZE":
             why.append(f"{server.id} is {server.status} {server.task}")

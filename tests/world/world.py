@@ -328,7 +328,10 @@ class World:
         lost = [
             one.name
             for one in self.cluster.nodes.values()
-            if one.ready == "Unknown" and self.time.seconds - one.lost > PASS and one.name not in meant
+            if one.ready == "Unknown"
+            and self.time.seconds - one.lost > PASS
+            and one.name not in meant
+            and self.truth.with_node(one.name) is not None
         ]
         many = sorted({self.truth.machines[self.cluster.nodes[name].machine].host for name in lost})
         if len(many) > max(self.unhealthy, self.unhealthy_before) and not self.leader.blind:
