@@ -13,16 +13,13 @@ from controller.domain.hosts.host_disks import DisksVerdict
 from controller.domain.hosts.next_step import HostFacts
 from controller.domain.hosts.nodes import NodeFacts
 from controller.reconcile.hosts import (
-    compute_hosts,
     drain_locks,
     observe,
-    removal,
 )
 from controller.reconcile.hosts.lost_node_cleanup import LostNodeCleanup
-from controller.reconcile.maintenance import deletion, out_of_service
+from controller.reconcile.maintenance import out_of_service
 from controller.reconcile.maintenance.elapsed_times import ElapsedTimes
 from controller.reconcile.maintenance.status import MaintenanceWork
-from controller.reconcile.shared.cloud_access import CloudAccess
 
 Off = Callable[[ExitStack], None]
 
@@ -81,9 +78,6 @@ def _shows_nothing(*_: Any, **__: Any) -> str:
     return ""
 
 
-_REPORTS = "controller.domain.hosts.fencing_confirmation.reported_since"
-
-
 def _void_never(stack: ExitStack, shown: Any = _shows_nothing) -> None:
     _set(stack, "controller.domain.hosts.nodes.shown_since", shown)
     _set(stack, "controller.domain.maintenance.obstacles.shown_since", shown)
@@ -132,35 +126,6 @@ def _without_fencing(stack: ExitStack) -> None:
     _set(stack, "controller.domain.maintenance.obstacles._is_off", lambda *_: True)
 
 
-@guard("a word that is not taken up is not acted upon", TWICE, LOST)
-def _as_given(stack: ExitStack) -> None:
-    stack.enter_context(
-        patch.object(NodeFacts, "is_fenced", property(lambda self: self.confirmation is not None))
-    )
-
-
-@guard("a report makes a confirmation void", TWICE, GIVEN)
-def _reports_do_not_count(stack: ExitStack) -> None:
-    _set(stack, _REPORTS, _shows_nothing)
-
-
-@guard("what is asked for is noted first", TWICE, TWO)
-def _not_noted(stack: ExitStack) -> None:
-    """Nova's trace of an evacuation is not waited for."""
-    _set(stack, "controller.domain.maintenance.server_moves.SETTLE_EVACUATION", -1.0)
-    _set(stack, "controller.domain.maintenance.server_moves.SETTLE", -1.0)
-
-
-@guard("a pass ends in time", TWICE, LOST)
-def _endless_pass(stack: ExitStack) -> None:
-    stack.enter_context(patch.object(CloudAccess, "for_one_pass", CloudAccess.cloud))
-
-
-@guard("the circuit breaker", MEANT, MANY)
-def _no_breaker(stack: ExitStack) -> None:
-    stack.enter_context(patch.object(compute_hosts, "circuit_breaker_trips", _shows_nothing))
-
-
 @guard("only what we disabled is enabled", OTHERS, PERSONS)
 def _all_is_ours(stack: ExitStack) -> None:
     _set(stack, "controller.domain.hosts.next_step.is_ours", lambda *_: True)
@@ -182,17 +147,19 @@ def _all_cordons(stack: ExitStack) -> None:
     stack.enter_context(patch.object(out_of_service, "node_notes", noted))
 
 
-@guard("a plan does nothing", MEANT, MAINTENANCE)
+@guard("a plan does nothing", MEANT, PERSONS)
 def _plans_begin(stack: ExitStack) -> None:
     stack.enter_context(patch.object(MaintenanceWork, "planning", property(lambda self: False)))
 
 
-@guard("a region may be paused", MEANT, MANY)
+@guard("a region may be paused", MEANT, PERSONS)
 def _never_paused(stack: ExitStack) -> None:
-    real = observe.parse_apply_policy
-    stack.enter_context(
-        patch.object(observe, "parse_apply_policy", lambda spec: replace(real(spec), paused=False))
-    )
+    real = observe.parse_node_policy
+
+    def parse(spec: Any, *, paused: bool) -> Any:
+        return real(spec)
+
+    stack.enter_context(patch.object(observe, "parse_node_policy", parse))
 
 
 @guard("pods are freed only where the machine is off", TWICE, CUT)
@@ -204,13 +171,3 @@ def _all_pods(stack: ExitStack) -> None:
 @guard("a drain lock stays while any list shows servers", "servers are drained", HOSTS)
 def _locks_go(stack: ExitStack) -> None:
     stack.enter_context(patch.object(drain_locks, "remaining_in_openstack", _shows_nothing))
-
-
-@guard("a router between two agents is kept in mind", "it never comes to rest", MAINTENANCE)
-def _routers_lost(stack: ExitStack) -> None:
-    stack.enter_context(patch.object(deletion, "between_agents", lambda *_: ((), None)))
-
-
-@guard("an agent with the only router stays", "it never comes to rest", HOSTS)
-def _agents_go(stack: ExitStack) -> None:
-    stack.enter_context(patch.object(removal, "_only_on", lambda *_: set()))

@@ -16,7 +16,7 @@ SAMPLE = (
     "only what we disabled is enabled",
     "a host's own disks count",
     "a maintenance is of one region",
-    "the circuit breaker",
+    "an evacuation waits for a fencing confirmation",
 )
 
 

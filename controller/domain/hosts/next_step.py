@@ -85,9 +85,8 @@ class HostFacts:
     `maintenance`: the NodeMaintenance at work on it. `agents_expected`: other computes have network agents.
     `automatic`: the maintenance is our own answer to a node that was lost. `host`: as OpenStack calls it.
     `taken_over`: the Node that has the host now, where this one is gone or only stands beside it.
-    `forced_down_by_us`: the id of the compute service of this host that we forced down, as we remember it.
-    `node_known_for`: seconds for which its Node was observed, by our own clock. `reports`: its compute service
-    was lately seen to report; one that is forced down is never `up`.
+    `forced_down_by_us`: the id of the compute service of this host that we forced down. `node_known_for`:
+    seconds for which we observe its Node. `reports`: its compute was lately seen to report, if forced down too.
     """
 
     name: str
@@ -113,7 +112,6 @@ class HostFacts:
 
     @property
     def is_settled(self) -> bool:
-        """Whether its compute service reports."""
         return self.service is not None and (self.service.up or self.reports)
 
     @property

@@ -193,6 +193,16 @@ class HostDisabler:
                 cloud.set_agent(agent.id, enabled=True, description=before)
         self.put_back_node(work)
 
+    def forget_cordon(self, work: MaintenanceWork) -> None:
+        """A Node that somebody has uncordoned meanwhile is not ours to uncordon later. Raises KubeError."""
+        live = work.node
+        if live is None or (live.get("spec") or {}).get("unschedulable"):
+            return
+        if node_notes(self._namespace, live).get(CORDONED_BY_ANNOTATION) == work.name:
+            notes = {node_note(self._namespace, CORDONED_BY_ANNOTATION): None}
+            meta = {"annotations": notes, "resourceVersion": live["metadata"]["resourceVersion"]}
+            self._kube.merge_patch(NODE, work.spec.node, None, {"metadata": meta})
+
     def put_back_node(self, work: MaintenanceWork) -> None:
         """Undoes what this maintenance did to the Node. Raises KubeError."""
         live = self._kube.get(NODE, work.spec.node)
