@@ -69,7 +69,8 @@ class HostFacts:
     `taken_over`: the Node that has the host now, where this one is gone or only stands beside it.
     `doubt`: why it is not certain which host the Node is. `strangers`: what to say of compute hosts that are
     of no Node, where this one has none; `unmapped_stranger`: one of those is not mapped to a cell yet.
-    `forced_down_by_us`: the id of the compute service of this host that we forced down, as we remember it.
+    `forced_down_by_us`: the id of the compute service of this host that we forced down. `node_known_for`:
+    seconds for which we observe its Node. `reports`: its compute was lately seen to report.
     """
 
     name: str
@@ -93,6 +94,13 @@ class HostFacts:
     doubt: str = ""
     strangers: str = ""
     unmapped_stranger: bool = False
+    node_known_for: float = 0.0
+    reports: bool = False
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether the compute of the host reports."""
+        return self.service is not None and (self.service.up or self.reports)
 
     @property
     def is_forced_down_by_us(self) -> bool:

@@ -47,8 +47,8 @@ def _decide(facts: HostFacts, policy: NodePolicy, breaker_open: str, now: float)
     if not facts.node.ready:
         return _not_ready(facts, facts.node, policy=policy, breaker_open=breaker_open, now=now)
     replaced = facts.known_uid not in ("", facts.node.uid)
-    if replaced and not facts.service.up:
-        return _replaced(facts, facts.node, policy=policy, breaker_open=breaker_open, now=now)
+    if replaced and not facts.is_settled:
+        return _replaced(facts, policy=policy, breaker_open=breaker_open)
     return decide_ready_host(facts, facts.node, facts.service, now)
 
 
@@ -115,13 +115,11 @@ def _unregistered(facts: HostFacts, node: ComputeNode, now: float) -> NextStep:
     return NextStep(Step.BLOCKED, Reason.COMPUTE_MISSING, text)
 
 
-def _replaced(
-    facts: HostFacts, node: ComputeNode, *, policy: NodePolicy, breaker_open: str, now: float
-) -> NextStep:
+def _replaced(facts: HostFacts, *, policy: NodePolicy, breaker_open: str) -> NextStep:
     """A new machine under an old name: Nova refuses its compute while the old one's service is there."""
     if facts.maintenance and not facts.automatic:
         return NextStep(Step.NOTHING, Reason.IN_MAINTENANCE, f"in maintenance by {facts.maintenance}")
-    left = node.created + policy.hold_down - now
+    left = policy.hold_down - facts.node_known_for
     if left > 0:
         text = "the node was replaced; its compute may come back by itself"
         return NextStep(Step.WAIT, Reason.NODE_REPLACED, text, after=left)

@@ -158,7 +158,7 @@ class HostsReconciler:
         for host, decision in decided:
             self._report(host, decision, snapshot)
         reports = host_reports(
-            snapshot, view, decided, locks=locks, misplaced=self._aggregates.refused, refused=refused, now=now
+            snapshot, view, decided, locks=locks, misplaced=self._aggregates.refused, refused=refused
         )
         strangers = snapshot.matches(view).strangers
         self._board.write(HostFindings(reports, breaker_open, paused=_paused(snapshot), strangers=strangers))

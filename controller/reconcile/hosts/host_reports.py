@@ -12,6 +12,7 @@ from controller.domain.hosts.nodes_status import HostReport
 from controller.domain.shared.cloud_facts import CloudView
 from controller.reconcile.hosts.drain_locks.pods import LockedNodes
 from controller.reconcile.hosts.observe import NodesSnapshot
+from controller.reconcile.hosts.present_hosts import LATELY
 
 UNREGISTERED = "not registered"
 
@@ -24,11 +25,10 @@ def host_reports(
     locks: LockedNodes,
     misplaced: Mapping[str, str],
     refused: Mapping[str, str],
-    now: float,
 ) -> dict[str, HostReport]:
     """By name of the Node. `locks`: why drains are held back; `misplaced`: why a host is not in its place;
     `refused`: what cannot be cleared away on it."""
-    reports = {host.name: _report(host, decision, snapshot.policy, now) for host, decision in decided}
+    reports = {host.name: _report(host, decision, snapshot.policy) for host, decision in decided}
     for name, node in snapshot.nodes.items():
         host = snapshot.host(name, view)
         if name not in reports and view.agents_on(host):
@@ -55,11 +55,11 @@ def with_locks(reports: Mapping[str, HostReport], locks: LockedNodes) -> dict[st
     return result
 
 
-def _report(host: HostFacts, decision: NextStep, policy: NodePolicy, now: float) -> HostReport:
-    service, node = host.service, host.node
-    uid = host.known_uid
-    settled = node is not None and now - node.created >= policy.hold_down
-    if node is not None and (not uid or (service is not None and service.up and settled)):
+def _report(host: HostFacts, decision: NextStep, policy: NodePolicy) -> HostReport:
+    node, uid = host.node, host.known_uid
+    # What died with the machine before still counts as up for a while.
+    settled = host.is_settled and host.node_known_for >= max(policy.hold_down, LATELY)
+    if node is not None and (settled or not uid):
         uid = node.uid
     forget = decision.step == Step.FORGET
     return HostReport(

@@ -21,6 +21,7 @@ from controller.ports.kubernetes import NODE, NODE_MAINTENANCE, OSDPL, POD, Kube
 from controller.ports.system import Clock
 from controller.reconcile.hosts.forced_down import ForcedDownHosts
 from controller.reconcile.hosts.last_report import LastHostFindings
+from controller.reconcile.hosts.present_hosts import PresentHosts
 from controller.reconcile.shared.first_seen import FirstSeen
 from controller.reconcile.shared.managed_region import managed_region
 from controller.reconcile.shared.object_store import ObjectStore
@@ -119,6 +120,7 @@ class NodesObserver:
         self._board = board
         self._namespace = namespace
         self._seen = FirstSeen()
+        self._present = PresentHosts(clock)
         self._forced_down = ForcedDownHosts(kube, clock, namespace)
         self._no_agents = 0
 
@@ -163,6 +165,7 @@ class NodesObserver:
         daemons = daemons_by_node(pod for pod in snapshot.pods if pod.node in computes)
         self._seen.keep({(name, what) for name in names for what in ("service", "cell")} | {("", "agents")})
         maintenances = snapshot.maintenances_by_host(view)
+        self._present.observe((snapshot.nodes[name].uid for name in computes), view)
         forced = self._forced_down.observe(view)
         found = []
         for name in names:
@@ -219,6 +222,8 @@ class NodesObserver:
             doubt=matches.doubts.get(name, ""),
             strangers=without_host(name, matches.strangers, snapshot.region.namespace),
             unmapped_stranger=any(view.hypervisor(one) is None for one in matches.strangers),
+            node_known_for=self._present.known_for(node.uid) if node is not None else 0.0,
+            reports=self._present.reports(host),
         )
 
 

@@ -56,6 +56,7 @@ class MaintenanceDeletion:
         """Ends what is under way, puts back what is ours to put back, and lets the object go."""
         if not work.blocked:
             return IDLE_EVERY
+        self._out.forget_cordon(work)
         overdue = bool(work.ending) and work.now - work.ending > work.spec.server_deadline
         work, open_, whole = self._end_moves(work, cloud, overdue=overdue)
         if not overdue and (open_ or not whole):

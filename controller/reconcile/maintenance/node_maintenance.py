@@ -267,8 +267,10 @@ class MaintenancesReconciler:
             return 0.0
         if stopped:
             # What is under way ends; nothing is begun, and what a person does to the host meanwhile stays.
-            return self._move(work, cloud, agents, share, (Reason.TOO_MANY_UNHEALTHY, stopped))
-        return self._move(work, cloud, agents, share, self._take_out(work, cloud, view))
+            obstacle: Obstacle | None = (Reason.TOO_MANY_UNHEALTHY, stopped)
+        else:
+            obstacle = self._take_out(work, cloud, view)
+        return self._move(work, cloud, view, agents, share=share, obstacle=obstacle)
 
     def _take_out(self, work: MaintenanceWork, cloud: Cloud, view: CloudView) -> Obstacle | None:
         try:
@@ -311,7 +313,9 @@ class MaintenancesReconciler:
         self,
         work: MaintenanceWork,
         cloud: Cloud,
+        view: CloudView,
         agents: AgentQueries,
+        *,
         share: Share,
         obstacle: Obstacle | None,
     ) -> float:
@@ -332,9 +336,10 @@ class MaintenancesReconciler:
             observed = ObservedStatus(
                 Phase.BLOCKED, obstacle[0], text, commands.entries, network, work.started, volumes
             )
-        self._status.write(work, observed)
+        # Another process may serve it, too, and have asked for the same: only one of the two notes it.
+        self._status.write(work, observed, unchanged=bool(commands.asked or found.due))
         # Only now, when it is noted: whoever goes on after us knows what may have been asked for.
-        refused = send(commands, work, cloud, now)
+        refused = send(commands, work, cloud, now, partial(self._out.forbidden_now, work, cloud, view))
         answered = {one.key: one for one in write_moves(found.due, outlook, cloud)}
         if refused or answered:
             self._status.write(

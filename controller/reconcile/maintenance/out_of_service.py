@@ -33,7 +33,7 @@ from controller.domain.maintenance.obstacles import (
     why_void,
 )
 from controller.domain.shared.cloud_facts import CloudView, ComputeService, forced_reason
-from controller.errors import CloudRefused, ObjectMissing
+from controller.errors import CloudRefused, CloudUnavailable, ObjectMissing
 from controller.ports.kubernetes import NODE, Kube, KubeObject
 from controller.ports.openstack import Cloud
 from controller.ports.system import Clock
@@ -124,6 +124,26 @@ class HostDisabler:
             self._force_down(work, service, cloud)
         return before_moving(mode, replace(snapshot, service=service))
 
+    def forbidden_now(self, work: MaintenanceWork, cloud: Cloud, view: CloudView) -> str:
+        """Why no server may be evacuated any more, by the Nodes and the compute service as they are now.
+
+        A pass may take a minute, in which a machine comes back. Empty where nothing is in the way.
+        """
+        fresh = (self._kube.get(NODE, one.name) for one in work.beside)
+        beside = (parse_node(live, self._namespace) for live in fresh if live is not None)
+        now = replace(
+            work,
+            node=self._kube.get(NODE, work.spec.node),
+            beside=tuple(one for one in beside if one is not None),
+        )
+        try:
+            service = cloud.compute_service(work.host) or view.service(work.host)
+        except (CloudUnavailable, CloudRefused) as error:
+            return f"it is not known whether its compute service reports: {error}"
+        snapshot = replace(self._snapshot(now, view), service=service)
+        forbidden = before_taking_out(work.spec.mode, snapshot)
+        return forbidden[1] if forbidden is not None else ""
+
     def _force_down(self, work: MaintenanceWork, service: ComputeService, cloud: Cloud) -> None:
         """Has Nova take the host for dead. That it is forced down by us is written before it is."""
         self._forced_down.remember(work.host, service)
@@ -172,6 +192,16 @@ class HostDisabler:
             if before is not None:
                 openstack_writes.set_agent(cloud, agent, enabled=True, description=before)
         self.put_back_node(work)
+
+    def forget_cordon(self, work: MaintenanceWork) -> None:
+        """A Node that somebody has uncordoned meanwhile is not ours to uncordon later. Raises KubeError."""
+        live = work.node
+        if live is None or (live.get("spec") or {}).get("unschedulable"):
+            return
+        if node_notes(self._namespace, live).get(CORDONED_BY_ANNOTATION) == work.name:
+            notes = {node_note(self._namespace, CORDONED_BY_ANNOTATION): None}
+            meta = {"annotations": notes, "resourceVersion": live["metadata"]["resourceVersion"]}
+            self._kube.merge_patch(NODE, work.spec.node, None, {"metadata": meta})
 
     def put_back_node(self, work: MaintenanceWork) -> None:
         """Undoes what this maintenance did to the Node. Raises KubeError."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from controller.domain.maintenance.maintenance_spec import MaintenanceSpec
@@ -148,10 +148,19 @@ def _begun(
     return *begin(entry, snapshot, now), snapshot
 
 
-def send(commands: Commands, work: MaintenanceWork, cloud: Cloud, now: float) -> dict[str, ServerMove]:
-    """Asks Nova for what is noted; the entries of those that it did not take on."""
+def send(
+    commands: Commands, work: MaintenanceWork, cloud: Cloud, now: float, evacuating: Callable[[], str]
+) -> dict[str, ServerMove]:
+    """Asks Nova for what is noted; the entries of those that it did not take on, or was not asked for.
+
+    `evacuating`: asked right before each evacuation, why none may begin any more; empty where it may.
+    """
     refused = {}
     for entry, command, snapshot in commands.asked:
+        why = evacuating() if command == Command.EVACUATE else ""
+        if why:
+            refused[entry.id] = unknown(entry, why)
+            continue
         error = ask(entry, command, snapshot, cloud)
         if error is not None and command in _BEGINNING:
             refused[entry.id] = _answered(entry, error, work.spec, now)

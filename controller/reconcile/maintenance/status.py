@@ -182,7 +182,8 @@ class StatusWriter:
         self._clock = clock
         self._events = events
 
-    def write(self, work: MaintenanceWork, observed: ObservedStatus) -> None:
+    def write(self, work: MaintenanceWork, observed: ObservedStatus, *, unchanged: bool = False) -> None:
+        """`unchanged`: only where nobody has written the object since it was read, else a Conflict."""
         if work.spec.dry_run and work.started:
             observed = replace(
                 observed, message=f"{observed.message}; dryRun came after it had begun: {_TOO_LATE}"
@@ -218,7 +219,7 @@ class StatusWriter:
             return
         if work.elapsed >= 1.0:
             status["elapsedSeconds"] = int(work.elapsed)
-        self._apply(work, status)
+        self._apply(work, status, unchanged=unchanged)
         if before.get("phase") != status["phase"]:
             kind = WARNING if observed.phase == Phase.BLOCKED else observed.reason.event
             self._events.emit(work.obj, type_=kind, reason=observed.reason, message=observed.message)
@@ -259,9 +260,11 @@ class StatusWriter:
             text = f"spec.fenced is void: {void}"
             self._events.emit(work.obj, type_=WARNING, reason=Reason.FENCING_AWAITED, message=text)
 
-    def _apply(self, work: MaintenanceWork, status: Mapping[str, Any]) -> None:
+    def _apply(self, work: MaintenanceWork, status: Mapping[str, Any], *, unchanged: bool = False) -> None:
         manager = work.region.manager(CONTAINER)
-        live = apply_to_seen(self._kube, NODE_MAINTENANCE, work.obj, manager=manager, status=status)
+        live = apply_to_seen(
+            self._kube, NODE_MAINTENANCE, work.obj, manager=manager, status=status, unchanged=unchanged
+        )
         work.obj["status"] = live.get("status") or status
 
 

@@ -21,6 +21,7 @@ def apply_to_seen(
     manager: str,
     status: Mapping[str, Any] | None = None,
     finalizers: list[str] | None = None,
+    unchanged: bool = False,
 ) -> KubeObject:
     """Server-side apply of a `status` or of `finalizers` to the object that was `seen`; what it is then.
 
@@ -29,7 +30,8 @@ def apply_to_seen(
     looks at no metadata but the version (apiextensions-apiserver, statusStrategy.PrepareForUpdate). Where the
     version has moved on and the object is the same, the write is repeated; `seen` has the new version then.
 
-    Raises ObjectReplaced when the object is gone or another has its name, KubeError otherwise.
+    `unchanged`: it is not repeated, and a Conflict says that the object is not as it was seen. Raises
+    ObjectReplaced when the object is gone or another has its name, KubeError otherwise.
     """
     read = seen["metadata"]
     meta = {key: read[key] for key in ("name", "namespace", "uid", "resourceVersion") if key in read}
@@ -46,8 +48,8 @@ def apply_to_seen(
             if there is None or there["metadata"].get("uid") != read.get("uid"):
                 what = "is gone" if there is None else "is another object now"
                 raise ObjectReplaced(f"{resource.kind} {read['name']} {what}") from error
-            if there["metadata"]["resourceVersion"] == meta.get("resourceVersion"):
-                raise  # it is not about the version
+            if unchanged or there["metadata"]["resourceVersion"] == meta.get("resourceVersion"):
+                raise  # another try is not wanted, or it is not about the version
             meta["resourceVersion"] = there["metadata"]["resourceVersion"]
         else:
             read["resourceVersion"] = after["metadata"]["resourceVersion"]

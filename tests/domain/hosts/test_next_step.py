@@ -259,29 +259,36 @@ CASES: dict[str, tuple[HostFacts, Step, Reason]] = {
         Reason.NODE_REPLACED,
     ),
     "replaced just now": (
-        replace(HOST, node=replace(NODE, uid="uid-2", created=NOW - 5), service=DEAD),
+        replace(HOST, node=replace(NODE, uid="uid-2"), node_known_for=5.0, service=DEAD),
         Step.WAIT,
         Reason.NODE_REPLACED,
     ),
     "replaced, servers left": (
-        replace(HOST, node=replace(NODE, uid="uid-2"), service=DEAD, servers=1),
+        replace(HOST, node=replace(NODE, uid="uid-2"), node_known_for=500.0, service=DEAD, servers=1),
         Step.BLOCKED,
         Reason.SERVERS_LEFT,
     ),
     "replaced, servers unknown": (
-        replace(HOST, node=replace(NODE, uid="uid-2"), service=DEAD, servers=None),
+        replace(HOST, node=replace(NODE, uid="uid-2"), node_known_for=500.0, service=DEAD, servers=None),
         Step.WAIT,
         Reason.CLOUD_UNKNOWN,
     ),
     "replaced and empty": (
-        replace(HOST, node=replace(NODE, uid="uid-2"), service=DEAD),
+        replace(HOST, node=replace(NODE, uid="uid-2"), node_known_for=500.0, service=DEAD),
         Step.REMOVE,
         Reason.NODE_REPLACED,
     ),
     "replaced, in maintenance": (
-        replace(HOST, node=replace(NODE, uid="uid-2"), service=DEAD, maintenance="work"),
+        replace(
+            HOST, node=replace(NODE, uid="uid-2"), node_known_for=500.0, service=DEAD, maintenance="work"
+        ),
         Step.NOTHING,
         Reason.IN_MAINTENANCE,
+    ),
+    "replaced, and its service is forced down and reports": (
+        replace(HOST, service=HELD, node=replace(NODE, uid="uid-2"), node_known_for=500.0, reports=True),
+        Step.UNFORCE,
+        Reason.CLEANUP_AWAITED,
     ),
     "replaced and back": (
         replace(HOST, node=replace(NODE, uid="uid-2")),

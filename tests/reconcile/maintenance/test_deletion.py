@@ -8,7 +8,7 @@ import pytest
 
 from controller.domain.shared.cloud_facts import Migration
 from controller.ports.kubernetes import NODE_MAINTENANCE
-from tests.reconcile.node_world import NodeWorld
+from tests.reconcile.node_world import COMPUTE, NodeWorld
 
 
 @pytest.fixture
@@ -154,3 +154,20 @@ def test_a_process_killed_meanwhile_knows_its_moves_again(world: NodeWorld) -> N
     world.restart()
     world.reconcile(8)
     assert is_gone(world) and asked(world, id_) == ["confirm_resize"]
+
+
+def test_a_node_that_a_person_uncordoned_meanwhile_and_cordons_again_stays_cordoned() -> None:
+    """Also where it had lost its role, so that nobody else looks after what is noted on it."""
+    world = NodeWorld("cmp1", "cmp2", "cmp3")
+    world.cloud.boot(1, "cmp1")
+    world.reconcile(2)
+    world.maintain("work", "cmp1")
+    world.reconcile(4)
+    world.kube.delete(NODE_MAINTENANCE, "work")
+    world.edit_node("cmp1", {"metadata": {"labels": {COMPUTE: None}}})
+    world.cordon("cmp1", False)
+    world.reconcile(1, cloud_moves=False)
+    world.cordon("cmp1")
+    world.reconcile(30)
+    assert world.maintenance("work") == {}
+    assert world.node("cmp1")["spec"].get("unschedulable")
