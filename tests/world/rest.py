@@ -58,8 +58,9 @@ def _give_back(world: World) -> None:
             # what was evacuated from a machine that was on.
             machine.compute = False
         if cloud.registered.get(machine.host, machine.key) != machine.key:
-            # Servers of a machine that is no more are given up.
-            for server in [one for one in cloud.hosted.values() if one.host == machine.host]:
+            # Servers of a machine that is no more are given up, unless they are being evacuated.
+            idle = [one for one in cloud.hosted.values() if not one.task]
+            for server in [one for one in idle if one.host == machine.host]:
                 del cloud.hosted[server.id]
                 for held in cloud.held.values():
                     held.discard(server.id)

@@ -383,9 +383,8 @@ class MaintenancesReconciler:
 
 
 def _queued(work: MaintenanceWork) -> QueuedMaintenance:
-    return QueuedMaintenance(
-        work.name, work.host, work.created, bool(work.started), work.spec.most_unavailable
-    )
+    most = work.spec.most_unavailable
+    return QueuedMaintenance(work.name, work.host, work.created, bool(work.started), most)
 
 
 def _missing(work: MaintenanceWork, view: CloudView) -> str | None:
