@@ -44,7 +44,7 @@ demo-real: setup ## the same with pods that run, on a real node (Linux, root)
 demo-down: setup ## removes every process and file of the demos
 	@$(BIN)/python -m sandbox demo-down
 
-test: lint test-fast test-servers $(if $(CHARTS),test-upstream) ## every test but the long sweeps
+test: lint test-fast test-servers $(if $(CHARTS),test-upstream) ## the daily tests
 
 test-fast: setup ## those that need no servers
 	@# Neighbours in one process: what tests of a file share is made once.
@@ -85,23 +85,6 @@ test-image: setup ## the image as the Dockerfile says, on Debian 12 and 13 (root
 test-real: setup ## pods that run, on a real node in namespaces of its own (Linux, root; Debian's packages)
 	@$(BIN)/python -m sandbox build
 	@$(BIN)/python -m pytest -q -m real tests/real
-
-image: setup ## the image as the Dockerfile says, on Debian 12 and 13 (root): a region Ready by its processes
-	@$(BIN)/python -m sandbox build
-	@# Minutes, once: not to count in a test's own time.
-	@$(BIN)/python -m sandbox image
-	@$(BIN)/python -m pytest -q -m image tests/image
-
-test-real: setup ## pods that run, on a real node in namespaces of its own (Linux, root; Debian's packages)
-	@$(BIN)/python -m sandbox build
-	@$(BIN)/python -m pytest -q -m real tests/real
-
-test-upstream: setup ## with OpenStack-Helm's own charts, rendered and installed: CHARTS=<checkout or archives>
-	@test -n "$(CHARTS)" || { echo "name the charts: make test-upstream CHARTS=<directory>; a checkout comes with" \
-	  "git clone https://opendev.org/openstack/openstack-helm"; exit 2; }
-	@$(BIN)/python -m sandbox build
-	@CHARTS="$(CHARTS)" $(BIN)/python -m pytest -q -n 2 -m "upstream and not cluster" tests/upstream
-	@CHARTS="$(CHARTS)" $(BIN)/python -m pytest -q -m "upstream and cluster" tests/upstream
 
 image: setup ## the controller's image as an OCI archive, without Docker (root on Debian)
 	@$(BIN)/python -m sandbox image --archive openstack-controller.tar

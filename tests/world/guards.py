@@ -131,7 +131,7 @@ def _all_is_ours(stack: ExitStack) -> None:
     _set(stack, "controller.domain.hosts.next_step.is_ours", lambda *_: True)
 
 
-@guard("only what we forced down is let up", OTHERS, PERSONS)
+@guard("only what we forced down is taken out of forced down", OTHERS, PERSONS)
 def _forced_by_us(stack: ExitStack) -> None:
     forced = property(lambda self: self.service is not None and self.service.forced_down)
     stack.enter_context(patch.object(HostFacts, "is_forced_down_by_us", forced))

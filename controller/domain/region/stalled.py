@@ -1,4 +1,7 @@
-"""When a region is Stalled: nothing goes on any more until somebody edits its spec. Pure."""
+"""When a region is Stalled: nothing goes on any more until somebody edits its spec. Pure.
+
+A second OpenStackDeployment beside the one that is served is Stalled, too: `refusal` of `summary.py`.
+"""
 
 from __future__ import annotations
 

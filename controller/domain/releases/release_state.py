@@ -22,7 +22,7 @@ class ReleaseState(StrEnum):
     UNWANTED = "Unwanted"
     """Installed or half installed, and nobody wants it any more."""
     LOCKED = "Locked"
-    """Its newest revision is pending, and who began it is dead."""
+    """Its newest revision is pending (pending-install, pending-upgrade, …), and who began it is dead."""
     HALF_UNINSTALLED = "HalfUninstalled"
     """Wanted again, after its uninstall has begun."""
     ROLLBACK_REQUESTED = "RollbackRequested"

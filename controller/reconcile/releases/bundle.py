@@ -84,7 +84,7 @@ class BundleReconciler:
         self._report = BundleStatusWriter(ports.kube, ports.clock)
         self._sizes = ReleaseSizes(ports)
         self._decisions = ReleaseDecisions(ports, drift, self._sizes, settings)
-        self._actions = ReleaseActions(ports, hooks=hooks, drift=drift, history=settings.history)
+        self._actions = ReleaseActions(ports, settings, hooks=hooks, drift=drift)
         self._planner = BundlePlanner(ports, settings, sizes=self._sizes)
         self._waiting = WaitingBundles()
         self._names: dict[BundleKey, frozenset[str]] = {}

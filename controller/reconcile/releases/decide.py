@@ -8,9 +8,7 @@ from dataclasses import replace
 from controller.domain.api.reasons import Reason
 from controller.domain.releases.actions import Action, NextAction
 from controller.domain.releases.drift import NO_DRIFT, Drift
-from controller.domain.releases.gates import gates
-from controller.domain.releases.next_action import next_action
-from controller.domain.releases.release_state import release_state
+from controller.domain.releases.next_action import decide
 from controller.domain.releases.situation import OpenHook, ReleaseSituation
 from controller.ports.kubernetes import HELMBUNDLE
 from controller.reconcile.releases.drift.index import Followed
@@ -60,7 +58,7 @@ class ReleaseDecisions:
         Raises KubeError when other bundles cannot be read.
         """
         situation = self._situation(observed, results, release)
-        decision = next_action(release_state(situation), gates(situation))
+        decision = decide(situation)
         self._follow_drift(observed, release, decision, planning=situation.planning)
         return _with_obstacle(decision, release)
 

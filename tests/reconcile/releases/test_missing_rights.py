@@ -23,7 +23,9 @@ def test_the_message_names_the_object_the_rule_and_the_command_in_one_line() -> 
     assert told["message"].startswith(
         'roles "mariadb-test" would grant what the controller does not hold: patch of secrets keys; '
     )
-    command = f"kubectl -n {NAMESPACE} get osdpl -o yaml | osctl rbac - | helm upgrade RELEASE CHART"
+    command = (
+        f"kubectl -n {NAMESPACE} get osdpl -o yaml | osctl rbac - | helm -n NAMESPACE upgrade RELEASE CHART"
+    )
     assert command in told["message"]
     assert "\n" not in told["message"]
 

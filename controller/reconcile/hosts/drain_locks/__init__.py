@@ -1,1 +1,1 @@
-"""Locks that keep `kubectl drain` from finishing while a host has servers, routers or networks."""
+"""Locks that keep `kubectl drain` from ending while a host has servers, or a majority would be lost."""

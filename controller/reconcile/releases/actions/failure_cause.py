@@ -58,7 +58,9 @@ class FailureCause:
 class FailureCauses:
     """Asks Helm for the hook that failed, and the cluster for what that one suffered from."""
 
-    def __init__(self, ports: ReleasePorts, hooks: HookProgress) -> None:
+    def __init__(self, ports: ReleasePorts, hooks: HookProgress, own: ReleaseKey | None) -> None:
+        """`own`: the release that the controller itself was installed as, None where that is not known."""
+        self._own = own
         self._helm = ports.helm
         self._records = ports.records
         self._hooks = hooks
@@ -83,7 +85,9 @@ class FailureCauses:
                 f"Helm cannot read its record: delete the Secret {unreadable}, and what is left counts"
             )
         elif isinstance(failure, RightMissing):
-            cause = FailureCause(f"{failure}; {_way_to_grant(request.namespace)}", lacks_right=True)
+            cause = FailureCause(
+                f"{failure}; {_way_to_grant(request.namespace, self._own)}", lacks_right=True
+            )
         elif isinstance(failure, HelmFailed):
             cause = self._of_hook(request.key, str(request.action), failure, redactor)
         text = shorten(" ".join(redactor.redact(cause.text).split()), ERROR_LIMIT)
@@ -143,10 +147,12 @@ class FailureCauses:
         return FailureCause(f"{beginning}: {why}", views)
 
 
-def _way_to_grant(namespace: str) -> str:
-    """The command; which release and chart of Helm we are ourselves, nobody tells us."""
-    wanted = f"kubectl -n {namespace} get osdpl -o yaml | osctl rbac -"
-    return f"to grant what the region needs: {wanted} | helm upgrade RELEASE CHART --reuse-values -f -"
+def _way_to_grant(namespace: str, own: ReleaseKey | None) -> str:
+    """The command; from which chart the controller was installed is not known here."""
+    rights = f"kubectl -n {namespace} get osdpl -o yaml | osctl rbac -"
+    there, release = own or ("NAMESPACE", "RELEASE")
+    upgrade = f"helm -n {there} upgrade {release} CHART --reuse-values -f -"
+    return f"to grant what the region needs: {rights} | {upgrade}"
 
 
 def _phase(run: HookRun) -> HookPhase:

@@ -17,7 +17,7 @@ from controller.reconcile.releases.actions.unlock import unlock
 from controller.reconcile.releases.actions.upgrade import upgrade
 from controller.reconcile.releases.drift.watch import DriftWatch
 from controller.reconcile.releases.hooks.progress import HookProgress
-from controller.reconcile.releases.ports import ReleasePorts
+from controller.reconcile.releases.ports import BundleSettings, ReleasePorts
 from controller.reconcile.shared.action_log import log_action
 
 
@@ -27,11 +27,13 @@ class ReleaseActions:
     `history` is how many revisions Helm keeps.
     """
 
-    def __init__(self, ports: ReleasePorts, *, hooks: HookProgress, drift: DriftWatch, history: int) -> None:
+    def __init__(
+        self, ports: ReleasePorts, settings: BundleSettings, *, hooks: HookProgress, drift: DriftWatch
+    ) -> None:
         self._ports = ports
         self._drift = drift
-        self._history = history
-        self._causes = FailureCauses(ports, hooks)
+        self._history = settings.history
+        self._causes = FailureCauses(ports, hooks, settings.reserved)
 
     def perform(self, request: ActionRequest, cancellation: Cancellation) -> ActionOutcome:
         """Does it and reports how it went; errors of Kubernetes and Helm end in the outcome."""

@@ -1,4 +1,7 @@
-"""Frees a release whose newest revision a dead writer has left pending: it is marked failed."""
+"""Unlocks a release whose newest revision a dead writer has left pending: it is marked failed.
+
+Which one that is decides `domain/releases/release_state.py` (Locked).
+"""
 
 from __future__ import annotations
 
