@@ -3,7 +3,8 @@
 Nova and Neutron take the name of the machine, often with its domain, and clouds name Nodes by address or by
 id. A host is found by what a person says on the Node, by a name, or by an address that one Node and one host
 have alone. What these say must agree: where they do not, nobody acts upon the host until a person has said
-whose it is. It is kept in `status.nodes`, since a Node that is gone tells nothing.
+whose it is. It is kept in `status.nodes`, since a Node that is gone tells nothing. Its host is not given to
+another by an address alone: its machine may only be cut off, and the address that of a new one.
 """
 
 from __future__ import annotations
@@ -98,16 +99,19 @@ def match_hosts(
     present = {one.name: one for one in nodes}
     found = _Search(present, remembered, view)
     told = {name: why for name in present if (why := found.doubt(name))}
-    unsure = {host for name in told for host in found.candidates(name)}
+    unsure = {host: name for name in told for host in found.candidates(name)}
+    # On whom a person is to say so: never on a Node that is gone.
+    asked = {name: name for name in present}
     for name, host in found.hosts.items():
         # Whoever else may be meant, and a Node that is gone: it is in the same doubt.
         if host in unsure and name not in told:
             told[name] = f"which node the host {host} is, is not certain"
+            asked.setdefault(name, unsure[host])
     known = {*found.hosts.values(), *remembered.values(), *unsure}
     strangers = tuple(sorted(found.computes - known))
     return HostMatches(
         hosts={name: host for name, host in found.hosts.items() if name not in told},
-        doubts={name: f"{why}; {_remedy(name, namespace)}" for name, why in told.items()},
+        doubts={name: f"{why}; {_remedy(asked[name], namespace)}" for name, why in told.items()},
         candidates={name: found.candidates(name) for name in told},
         strangers=strangers,
     )
@@ -176,6 +180,7 @@ class _Search:
         node = self._present.get(name)
         found = [self.hosts.get(name, ""), self._addressed.get(name, "")]
         found += [node.stated] if node is not None else []
+        found += [self._other_by_name(name)]
         return tuple(dict.fromkeys(one for one in found if one))
 
     def doubt(self, name: str) -> str:
@@ -204,7 +209,25 @@ class _Search:
             named = sorted(one for one, found in self._by_name.items() if found == host and one != name)
             if named:
                 return f"by its address it is the host {host}, which is the node {named[0]} by name"
+            if before := self._gone_with(host):
+                text = f"by its address it is the host {host}, which the node {before} had"
+                return f"{text}, and that is gone or without a role"
+        if other := self._other_by_name(name):
+            return f"it was the host {host} before, and by its name it is the host {other}"
         return ""
+
+    def _gone_with(self, host: str) -> str:
+        """A Node that is gone and had this host; empty for none."""
+        gone = (one for one, had in self._remembered.items() if had == host and one not in self._present)
+        return next(iter(sorted(gone)), "")
+
+    def _other_by_name(self, name: str) -> str:
+        """The compute host that has a name of this Node, whose host has none of them; empty for none."""
+        node = self._present.get(name)
+        if node is None or node.stated or self.hosts[name] in (node.name, node.hostname):
+            return ""
+        names = (one for one in (node.name, node.hostname) if one not in self._stated)
+        return next((one for one in names if one in self.computes), "")
 
 
 def _by_address(present: Mapping[str, NodeNames], view: CloudView) -> dict[str, str]:

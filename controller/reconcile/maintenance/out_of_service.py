@@ -34,7 +34,7 @@ from controller.domain.maintenance.obstacles import (
 )
 from controller.domain.shared.cloud_facts import CloudView, ComputeService, forced_reason
 from controller.errors import CloudRefused, CloudUnavailable, ObjectMissing
-from controller.ports.kubernetes import NODE, Kube, KubeObject
+from controller.ports.kubernetes import NODE, NODE_MAINTENANCE, Kube, KubeObject
 from controller.ports.openstack import Cloud
 from controller.ports.system import Clock
 from controller.reconcile.hosts import openstack_writes
@@ -125,9 +125,10 @@ class HostDisabler:
         return before_moving(mode, replace(snapshot, service=service))
 
     def forbidden_now(self, work: MaintenanceWork, cloud: Cloud, view: CloudView) -> str:
-        """Why no server may be evacuated any more, by the Nodes and the compute service as they are now.
+        """Why no server may be evacuated any more, as Nodes, compute service and maintenance are now.
 
-        A pass may take a minute, in which a machine comes back. Empty where nothing is in the way.
+        A pass may take a minute, in which a machine comes back, or a person takes back what was confirmed.
+        Empty where nothing is in the way. Raises KubeError.
         """
         fresh = (self._kube.get(NODE, one.name) for one in work.beside)
         beside = (parse_node(live, self._namespace) for live in fresh if live is not None)
@@ -142,7 +143,21 @@ class HostDisabler:
             return f"it is not known whether its compute service reports: {error}"
         snapshot = replace(self._snapshot(now, view), service=service)
         forbidden = before_taking_out(work.spec.mode, snapshot)
-        return forbidden[1] if forbidden is not None else ""
+        return forbidden[1] if forbidden is not None else self._edited(work)
+
+    def _edited(self, work: MaintenanceWork) -> str:
+        """Why a maintenance is not what this pass has read any more; empty where it is."""
+        live = self._kube.get(NODE_MAINTENANCE, work.name)
+        if live is None:
+            return "the maintenance was deleted meanwhile"
+        read, there = work.obj["metadata"], live["metadata"]
+        if there.get("uid") != read.get("uid"):
+            return "the maintenance was deleted meanwhile, and another one has its name"
+        if there.get("deletionTimestamp"):
+            return "the maintenance is being deleted"
+        if there.get("generation") != read.get("generation"):
+            return "the maintenance was edited meanwhile"
+        return ""
 
     def _force_down(self, work: MaintenanceWork, service: ComputeService, cloud: Cloud) -> None:
         """Has Nova take the host for dead. That it is forced down by us is written before it is."""

@@ -179,9 +179,41 @@ def test_a_machine_that_was_renamed_keeps_its_host_by_name() -> None:
     assert found.host("old") == found.host("new") == "old"
 
 
-def test_a_machine_that_was_renamed_keeps_its_host_by_address() -> None:
+def test_a_host_of_a_node_that_is_gone_is_not_another_nodes_by_its_address_alone() -> None:
+    """A machine that was renamed looks so, and so does a new one with the address of one that is cut off."""
     found = match_hosts([node("new", "10.0.0.1")], {"old": "old"}, view(at={"old": "10.0.0.1"}))
-    assert found.host("old") == found.host("new") == "old"
+    assert found.doubts.keys() == {"old", "new"}
+    assert found.candidates["new"] == ("old",)
+    assert "which the node old had" in found.doubts["new"]
+    # Where it can be said.
+    assert all("kubectl annotate node new" in why for why in found.doubts.values())
+
+
+def test_a_machine_that_was_renamed_keeps_its_host_once_a_person_says_so() -> None:
+    nodes = [node("new", "10.0.0.1", stated="old")]
+    found = match_hosts(nodes, {"old": "old"}, view(at={"old": "10.0.0.1"}))
+    assert (found.host("old"), found.host("new"), found.doubts) == ("old", "old", {})
+
+
+def test_a_machine_that_is_said_to_be_new_leaves_the_host_to_the_node_that_is_gone() -> None:
+    nodes = [node("new", "10.0.0.1", stated="new")]
+    found = match_hosts(nodes, {"old": "old"}, view(at={"old": "10.0.0.1"}))
+    assert (found.host("old"), found.host("new"), found.doubts) == ("old", "new", {})
+
+
+@pytest.mark.parametrize("label", ["", "b"])
+def test_a_node_with_a_host_from_before_and_another_by_its_name_is_in_doubt(label: str) -> None:
+    name = "node-7" if label else "b"
+    found = match_hosts([node(name, hostname=label)], {name: "host-a", "gone": "host-a"}, view("host-a", "b"))
+    assert found.doubts.keys() == {name, "gone"}
+    assert set(found.candidates[name]) == {"host-a", "b"}
+    assert found.strangers == ()
+
+
+def test_a_name_that_a_person_gave_to_another_node_is_no_doubt() -> None:
+    nodes = [node("b"), node("c", stated="b")]
+    found = match_hosts(nodes, {"b": "host-a"}, view("host-a", "b"))
+    assert (found.host("b"), found.host("c"), found.doubts) == ("host-a", "b", {})
 
 
 def test_what_is_said_on_a_node_is_said_to_one_region() -> None:

@@ -167,3 +167,46 @@ def test_a_compute_that_only_its_address_can_tell_is_mapped_to_a_cell() -> None:
     world.cloud.addresses[FQDN] = "10.0.0.1"
     world.reconcile(3)
     assert world.status("cmp1")["host"] == FQDN
+
+
+def a_machine_at_the_address_of_one_that_is_cut_off() -> NodeWorld:
+    """The Node cmp1 was removed while its machine ran on; cmp3 has its address, and no nova-compute yet."""
+    world = NodeWorld("cmp1", "cmp2", compute={"images": {"backend": "ceph"}})
+    world.cloud.addresses["cmp1"] = "10.0.0.1"
+    world.give_address("cmp1", "10.0.0.1")
+    world.cloud.boot(1, "cmp1", local_disk=False)
+    world.reconcile(3)
+    world.cloud.die("cmp1")
+    world.kube.delete(NODE, "cmp1")
+    world.reconcile(3)
+    world.add_node("cmp3")
+    world.give_address("cmp3", "10.0.0.1")
+    world.reconcile(5)
+    return world
+
+
+def test_a_new_machine_does_not_take_the_host_of_one_that_is_only_cut_off() -> None:
+    world = a_machine_at_the_address_of_one_that_is_cut_off()
+    assert world.status("cmp3")["reason"] == "HostAmbiguous"
+    assert "host" not in world.status("cmp3")
+    assert world.status("cmp1")["host"] == "cmp1"
+    world.cloud.add_host("cmp3")
+    world.cloud.addresses["cmp3"] = "10.0.0.1"
+    disabled_at_first(world, "cmp3")
+    world.reconcile(5)
+    assert world.status("cmp3")["host"] == "cmp3"
+    assert world.cloud.services["cmp3"].enabled
+
+
+def test_nothing_of_a_machine_that_is_cut_off_is_evacuated_on_the_word_of_another() -> None:
+    world = a_machine_at_the_address_of_one_that_is_cut_off()
+    world.cloud.add_host("cmp3")
+    world.cloud.addresses["cmp3"] = "10.0.0.1"
+    world.reconcile(5)
+    world.set_condition("cmp3", "Unknown", boot="first")
+    world.cloud.die("cmp3")
+    world.reconcile(2)
+    world.fence("cmp3")
+    world.maintain("dead", "cmp3", mode="Evacuate", fenced=True)
+    world.reconcile(60)
+    assert "evacuate" not in [one for one, _ in world.cloud.writes]

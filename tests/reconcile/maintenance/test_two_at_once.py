@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
+from controller.ports.kubernetes import NODE_MAINTENANCE
 from tests.fakes.kube import Request
 from tests.reconcile.node_world import NodeWorld
 
@@ -58,4 +61,38 @@ def test_no_server_is_evacuated_any_more_once_its_machine_is_back_in_the_middle_
     world.maintain("work", "cmp1", mode="Evacuate", fenced=True)
     world.kube.after_write = back
     world.reconcile(8)
+    assert "evacuate" not in [one for one, _ in world.cloud.writes]
+
+
+def take_back(world: NodeWorld) -> None:
+    world.kube.merge_patch(NODE_MAINTENANCE, "work", None, {"spec": {"fenced": None}})
+
+
+def delete(world: NodeWorld) -> None:
+    world.kube.delete(NODE_MAINTENANCE, "work")
+
+
+def make_again(world: NodeWorld) -> None:
+    """Without the confirmation, as far as the pass that read the first one knows."""
+    world.kube.merge_patch(NODE_MAINTENANCE, "work", None, {"metadata": {"finalizers": None}})
+    world.kube.delete(NODE_MAINTENANCE, "work")
+    world.maintain("work", "cmp1", mode="Evacuate")
+
+
+@pytest.mark.parametrize("withdraw", [take_back, delete, make_again])
+def test_no_server_is_evacuated_any_more_once_its_confirmation_is_withdrawn_in_the_middle_of_a_pass(
+    world: NodeWorld, withdraw: Callable[[NodeWorld], None]
+) -> None:
+    def after(request: Request) -> None:
+        status = world.maintenance("work").get("servers") or ()
+        if request.kind == "NodeMaintenance" and any(one["state"] == "Requested" for one in status):
+            world.kube.after_write = lambda request: None
+            withdrawn.append(request)
+            withdraw(world)
+
+    withdrawn: list[Request] = []
+    world.maintain("work", "cmp1", mode="Evacuate", fenced=True)
+    world.kube.after_write = after
+    world.reconcile(8)
+    assert withdrawn
     assert "evacuate" not in [one for one, _ in world.cloud.writes]
