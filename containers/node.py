@@ -118,7 +118,7 @@ def _hosts(shared: _Shared) -> HostsReconciler:
         fencing=HttpFencing(),
         nodes=shared.nodes,
         region=shared.region,
-        locks=DrainLocks(parts.kube, namespace, parts.settings.pod_image),
+        locks=DrainLocks(parts.kube, namespace, parts.settings.pod_image, parts.settings.pod_pull_secrets),
         board=shared.board,
         namespace=namespace,
         resync=parts.settings.resync,

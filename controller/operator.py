@@ -306,6 +306,10 @@ def _take_lease(lease: WriterLease, ended: threading.Event) -> bool:
     waiting = False
     # One that was long in coming may be as good as over.
     while not lease.try_take() or lease.lost():
+        if lease.forfeited():
+            # Taken too slowly, and gone before the next try: no try takes it again.
+            _end_without_lease()
+            return False
         if not waiting:
             log.info("waiting for the Lease: another pod holds it, or the API server does not answer")
             waiting = True
@@ -318,12 +322,16 @@ def _fence(lease: WriterLease, ended: threading.Event) -> None:
     """Ends the process when the Lease is lost, on a thread that waits for no server."""
     while not ended.wait(FENCE_EVERY):
         if lease.lost():
-            # At once, without ceremony: a write from now on could meet another pod's.
-            log.error(
-                "the Lease is lost: another pod may hold it, it was deleted, or etcd was restored; "
-                "this container ends"
-            )
-            exit_container(LEASE_LOST)
+            _end_without_lease()
+
+
+def _end_without_lease() -> None:
+    # At once, without ceremony: a write from now on could meet another pod's.
+    log.error(
+        "the Lease is lost: another pod may hold it, it was deleted, or etcd was restored; "
+        "this container ends"
+    )
+    exit_container(LEASE_LOST)
 
 
 def _stack(error: BaseException) -> str:

@@ -37,7 +37,8 @@ class Settings:
     `retry_cap`: the longest pause between tries of an action that fails, in seconds.
     `chart_cache`: where charts pulled from repositories are kept. `resync`: seconds between passes
     without an event. `own_release`: the release that the controller itself was installed as, in
-    `pod_namespace`; empty where it is none. `pod_image`: the image that we run, for pods of our own.
+    `pod_namespace`; empty where it is none. `pod_image`: the image that we run, for pods of our own,
+    `pod_pull_secrets`: the Secrets of the region's namespace that it is pulled with there.
     `health_port`: liveness, readiness and metrics on this port, 0 for none, of `health_address`, empty for
     all addresses of the pod. `probe_seconds`: how often the region's own services are asked how they do,
     0 for never. `stop_within`: how long what is under way may take to end after a signal, in seconds.
@@ -59,6 +60,7 @@ class Settings:
     crds_dir: Path
     chart_cache: Path
     pod_image: str
+    pod_pull_secrets: tuple[str, ...]
     own_release: str
     health_port: int
     health_address: str
@@ -99,6 +101,7 @@ def read_settings(environment: Mapping[str, str] | None = None) -> Settings:
         crds_dir=Path(env.get("CRDS_DIR") or shipped / "charts" / "openstack-controller" / "files" / "crds"),
         chart_cache=Path(env.get("CHART_CACHE_DIR") or Path(tempfile.gettempdir()) / "osctl-charts"),
         pod_image=env.get("POD_IMAGE") or "openstack-controller",
+        pod_pull_secrets=_words(env.get("POD_PULL_SECRETS", "")),
         own_release=env.get("OWN_RELEASE") or "",
         health_port=int(_number(env, "HEALTH_PORT", 0, 0, 65535)),
         health_address=env.get("HEALTH_ADDRESS") or "",
@@ -137,8 +140,12 @@ def shipped_files() -> Path:
     return next((place for place in places if place.is_dir()), places[0])
 
 
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in text.split(",") if part.strip())
+
+
 def _containers(text: str) -> tuple[str, ...]:
-    named = tuple(part.strip() for part in text.split(",") if part.strip())
+    named = _words(text)
     for name in named:
         if name not in CONTAINERS:
             raise SettingInvalid(f'DEPLOYED_CONTAINERS: "{name}" is none of {", ".join(CONTAINERS)}')

@@ -265,7 +265,8 @@ class ReleaseRecords(Protocol):
         """Deletes what hooks have made, and gives it as `Job/name`: an uninstall of Helm leaves that.
 
         To be called before the uninstall, whose end forgets which they are. Hooks of the uninstall
-        itself are deleted with `of_the_uninstall`, and only they. Claims and what is to be kept stay.
+        itself are deleted with `of_the_uninstall`, and only they. Claims and what is to be kept stay, and
+        so does what none of them has made: an object of others, or of nobody, whose name a hook has.
         Idempotent.
         """
         ...

@@ -259,6 +259,14 @@ def test_a_digest_wins_over_a_tag() -> None:
     assert _pod(image={"tag": "1.2.3"})["containers"][0]["image"] == "openstack-controller:1.2.3"
 
 
+def test_the_secrets_that_pull_for_pods_in_the_regions_namespace_reach_those_who_make_them() -> None:
+    for names in ((), ("registry", "mirror.one")):
+        pod = _pod(region={"imagePullSecrets": [{"name": name} for name in names]})
+        [node] = [one for one in pod["containers"] if one["name"] == "node"]
+        assert read_settings(_environment(node)).pod_pull_secrets == names
+        assert "imagePullSecrets" not in pod  # those lie in the chart's namespace
+
+
 def test_what_places_the_pod_reaches_it() -> None:
     given: dict[str, Any] = {
         "imagePullSecrets": [{"name": "registry"}],

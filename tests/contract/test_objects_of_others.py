@@ -104,6 +104,33 @@ def test_what_another_release_has_taken_meanwhile_is_not_deleted_with_ours(bench
     assert bench.statuses("web") == []
 
 
+def test_what_nobody_has_marked_outlives_a_release_whose_hook_of_that_name_never_ran(bench: Bench) -> None:
+    do(bench, Action.INSTALL, {"hook": {"events": "pre-upgrade", "outcome": "succeeds"}})
+    (hook,) = bench.records.manifest("web", bench.namespace, 1).hooks
+    meta = {"name": "web-hook", "namespace": bench.namespace}
+    theirs = bench.kube.create({**hook, "metadata": meta, "spec": {**hook["spec"], "suspend": True}})
+    bench.uninstall("web")
+    assert bench.statuses("web") == []
+    found = bench.object("job", "web-hook")
+    assert found is not None
+    assert found["metadata"]["uid"] == theirs["metadata"]["uid"]
+    assert "deletionTimestamp" not in found["metadata"]
+
+
+def test_a_removal_without_hooks_leaves_what_one_with_them_was_refused_for(bench: Bench) -> None:
+    do(bench, Action.INSTALL, {"hook": {"events": "pre-delete", "outcome": "succeeds"}})
+    (hook,) = bench.records.manifest("web", bench.namespace, 1).hooks
+    meta = {"name": "web-hook", "namespace": bench.namespace}
+    bench.kube.create({**hook, "metadata": meta, "spec": {**hook["spec"], "suspend": True}})
+    with pytest.raises(ObjectsTaken, match="Job/web-hook"):
+        bench.uninstall("web")
+    bench.uninstall("web", skip_hooks=True)
+    assert bench.statuses("web") == []
+    found = bench.object("job", "web-hook")
+    assert found is not None
+    assert "deletionTimestamp" not in found["metadata"]
+
+
 def test_what_another_release_has_taken_is_not_deleted_by_an_upgrade_that_drops_it(bench: Bench) -> None:
     do(bench, Action.INSTALL, {"secret": {"a": "b"}})
     marks = {"meta.helm.sh/release-name": "theirs"}

@@ -283,8 +283,10 @@ class FakeHelm:
     def delete_hooks(
         self, release: str, namespace: str, *, of_the_uninstall: bool = False
     ) -> tuple[str, ...]:
+        made = self.hook_objects(release, namespace)
         for hook in self.hooks_of.get(release, ()):
-            if bool(set(hook.events.split(",")) & _ENDS) == of_the_uninstall:
+            of_this = bool(set(hook.events.split(",")) & _ENDS) == of_the_uninstall
+            if of_this and identify_object(hook.job(namespace), namespace) in made:
                 self._kube.delete(hook.resource, hook.name, namespace)
         return ()
 

@@ -96,6 +96,23 @@ def test_a_renewal_that_hangs_does_not_outlive_the_lease(running: _Running) -> N
         answer.set()
 
 
+def test_a_lease_that_is_lost_before_the_work_begins_ends_the_process(running: _Running) -> None:
+    """The first take is slow, and the Lease is deleted before the second one."""
+
+    def slow(request: Request) -> None:
+        if request.verb == "delete":
+            return
+        running.clock.advance(LeaseTimes().give_up_after + 1)
+        if running.kube.get(LEASE, "osctl-core", "openstack") is not None:
+            running.kube.delete(LEASE, "osctl-core", "openstack")
+
+    running.kube.before_write = slow
+    running.start()
+    assert running.exited.wait(10)
+    assert running.codes == [LEASE_LOST]
+    assert not running.tenure.held.is_set()
+
+
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 def test_what_nobody_foresaw_ends_the_process_and_tells_no_content(
     running: _Running, caplog: pytest.LogCaptureFixture

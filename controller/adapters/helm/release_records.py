@@ -17,7 +17,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
-from controller.adapters.helm.manifests import parse_manifests, split_documents
+from controller.adapters.helm.manifests import annotations_of, parse_manifests, split_documents
 from controller.adapters.helm.recorded_claims import keep_volumes
 from controller.adapters.helm.recorded_hooks import (
     deletable_objects,
@@ -34,6 +34,7 @@ from controller.domain.api.names import (
     DESIRED_AT_ROLLBACK_LABEL,
     DIGEST_LABEL,
     FORCE_LABEL,
+    HOOK,
     REMOVAL_LABEL,
     REVISION_LABEL,
     ROLLBACK_LABEL,
@@ -259,11 +260,21 @@ class SecretRecords:
                 resource, name = resource_of(obj), str(obj["metadata"]["name"])
                 where = str(obj["metadata"].get("namespace") or namespace) if resource.namespaced else None
                 live = self._kube.get(resource, name, where)
-                if live is None or _is_of_others(live, obj, release, namespace):
+                if live is None or not self._is_made_by_hook(live, obj, release, namespace):
                     continue
                 if self._kube.delete(resource, name, where, uid=str(live["metadata"]["uid"])):
                     deleted.append(f"{obj['kind']}/{name}")
         return tuple(deleted)
+
+    def _is_made_by_hook(self, live: KubeObject, recorded: KubeObject, release: str, namespace: str) -> bool:
+        """Whether the release's hook has made the object that is there under the name of the hook's."""
+        claim = owner_of(live["metadata"], recorded["metadata"], release, namespace).claim
+        if claim != Claim.NOBODYS:
+            return claim != Claim.OTHERS
+        # Helm marks no hook's object, so that it takes both: a record that says that the hook has run, and
+        # the annotation that makes it a hook, which what somebody has put in its place does not have.
+        is_hook = HOOK in annotations_of(live)
+        return is_hook and identify(recorded, namespace) in self.hook_objects(release, namespace)
 
     def delete_claims(self, release: str, namespace: str) -> tuple[str, ...]:
         version = self._newest(release, namespace)

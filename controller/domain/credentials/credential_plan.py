@@ -141,6 +141,11 @@ def plan_farewell(
     return CredentialPlan(tuple(map(_disowned, stay)), remove)
 
 
+def plan_disowning(stored: Iterable[StoredSecret]) -> tuple[SecretChange, ...]:
+    """What has to be done even where everything else stays: no osdpl may own credentials."""
+    return tuple(_disowned(there) for there in stored if not there.foreign and _is_to_be_disowned(there))
+
+
 def _in_the_way(there: StoredSecret | None) -> str:
     if there is not None and there.foreign:
         return (

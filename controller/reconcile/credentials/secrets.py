@@ -15,8 +15,10 @@ from controller.domain.credentials.credential_plan import (
     CredentialPlan,
     CredentialProblem,
     OwnSecret,
+    SecretChange,
     own_secrets,
     plan_credentials,
+    plan_disowning,
     plan_farewell,
 )
 from controller.domain.credentials.generate import CredentialUnusable
@@ -113,8 +115,10 @@ class SecretsReconciler:
             known = (osdpl.get("status") or {}).get("secrets") or {}
             found = secret_entries(self._certificates_of(osdpl).values(), known, self._clock.now())
             published = with_certificates(known, found)
-            self._publish(osdpl, published, waiting_condition(str(error), _generation(osdpl)))
-            return self._resync
+            problems = _changed(store, plan_disowning(store.observe(()).values()))
+            text = "; ".join([str(error), *(f"Secret {one.secret}: {one.message}" for one in problems)])
+            self._publish(osdpl, published, waiting_condition(text, _generation(osdpl)))
+            return RESYNC_SECONDS if problems else self._resync
         problems = self._ensure(store, osdpl, desired, read_only=awaits_approval(osdpl))
         return RESYNC_SECONDS if problems or self._certificates.unfinished else self._resync
 
@@ -128,7 +132,8 @@ class SecretsReconciler:
     ) -> list[CredentialProblem]:
         """Makes what is missing, publishes what there is, removes what nobody needs any more.
 
-        `read_only`: the spec is only planned so far, or the region is paused, and everything stays as it is.
+        `read_only`: the spec is only planned so far, or the region is paused, and everything stays as it is;
+        but no osdpl owns it any more.
         """
         before = osdpl.get("status") or {}
         recorded = recorded_keys(before)
@@ -140,12 +145,8 @@ class SecretsReconciler:
             recorded=recorded,
             bundles=_services_of(bundles),
         )
-        problems = list(plan.problems)
-        for change in () if read_only else plan.changes:
-            try:
-                store.apply(change)
-            except (CredentialUnusable, ObjectRefused) as error:
-                problems.append(CredentialProblem(change.name, str(error)))
+        changes = plan_disowning(store.stored().values()) if read_only else plan.changes
+        problems = [*plan.problems, *_changed(store, changes)]
         own = own_secrets(_spec(osdpl))
         problems += [_own_missing(secret) for secret in own if not store.has(secret.name, secret.key)]
         views = self._views_of_ours(store, desired, plan, problems, recorded)
@@ -251,6 +252,17 @@ class SecretsReconciler:
         if (before.get("status"), before.get("reason")) != (condition.status, condition.reason):
             reason, text = condition.reason, condition.message
             self._events.emit(osdpl, type_=reason.event, reason=reason, message=text)
+
+
+def _changed(store: CredentialStore, changes: Iterable[SecretChange]) -> list[CredentialProblem]:
+    """Makes the changes; those that cannot be made."""
+    problems = []
+    for change in changes:
+        try:
+            store.apply(change)
+        except (CredentialUnusable, ObjectRefused) as error:
+            problems.append(CredentialProblem(change.name, str(error)))
+    return problems
 
 
 def _services_of(bundles: KubeObjects) -> frozenset[str]:

@@ -27,8 +27,6 @@ class BundleWriter:
             # All or nothing: what the API server would refuse is known before the first is written.
             for obj in changed:
                 self._kube.apply(obj, manager=MANAGER, dry_run=True)
-        for name, current in there.items():
-            there[name] = self._disown(current)
         for obj in changed:
             name = name_of(obj)
             there[name] = self._kube.apply(obj, manager=MANAGER)
@@ -39,9 +37,12 @@ class BundleWriter:
         """Has helmbundle stop too, and leaves everything else as it is."""
         return [self._patch_spec(bundle, {"mode": "Paused"}) for bundle in existing]
 
+    def disown(self, existing: KubeObjects) -> KubeObjects:
+        """Takes back that the osdpl owns bundles, as earlier versions had it: Kubernetes would delete them
+        with one that comes back under another uid, and their releases would be uninstalled."""
+        return [self._disown(bundle) for bundle in existing]
+
     def _disown(self, bundle: KubeObject) -> KubeObject:
-        """Takes back that the osdpl owns a bundle, as earlier versions had it: Kubernetes would delete it
-        with one that comes back under another uid, and its releases would be uninstalled."""
         meta = bundle["metadata"]
         owners = meta.get("ownerReferences") or []
         others = [one for one in owners if one.get("kind") != OSDPL.kind]

@@ -111,9 +111,13 @@ class DeploymentReconciler:
             bundles = self._writer.pause(bundles)
         found = RegionObservation(bundles=bundles, paused=paused, approval=self._remembered(osdpl))
         try:
+            # Whatever comes of the spec: neither of these may wait until it can be served.
+            found = replace(found, bundles=self._writer.disown(bundles))
+            if bundles:
+                self._hold(osdpl)
             found = replace(found, region=self._render(osdpl))
-            if FINALIZER not in (osdpl["metadata"].get("finalizers") or []):
-                self._set_finalizers(osdpl, [FINALIZER])
+            if not bundles:
+                self._hold(osdpl)
             found = self._awaiting_approval(osdpl, found) if paused else self._follow(osdpl, found)
         except SpecInvalid as error:
             found = replace(found, region=None, problem=str(error))
@@ -264,6 +268,11 @@ class DeploymentReconciler:
         ours = f"{DEPLOYMENT_LABEL}={meta['name']},{MANAGED_BY}={MANAGED_BY_US},{SERVICE_LABEL}"
         secrets = self._kube.list_metadata(SECRET, meta["namespace"], labels=ours)
         return any(is_credentials(secret["metadata"]) for secret in secrets)
+
+    def _hold(self, osdpl: KubeObject) -> None:
+        """Has the osdpl stay until its bundles are gone: nobody would uninstall their releases after it."""
+        if FINALIZER not in (osdpl["metadata"].get("finalizers") or []):
+            self._set_finalizers(osdpl, [FINALIZER])
 
     def _set_finalizers(self, osdpl: KubeObject, desired: list[str]) -> None:
         apply_to_seen(self._kube, OSDPL, osdpl, manager=MANAGER, finalizers=desired)

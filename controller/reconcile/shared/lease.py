@@ -127,6 +127,10 @@ class WriterLease:
         """Whether others may have the Lease, or the last renewal is so long ago that they may soon."""
         return self._lost or self._clock.monotonic() - self._renewed > self.times.give_up_after
 
+    def forfeited(self) -> bool:
+        """Whether others may have had the Lease since we held it: `try_take` never takes it again."""
+        return self._lost
+
     def release(self) -> None:
         """Lets another pod take over at once. A failure is no harm: the Lease ends by itself."""
         try:

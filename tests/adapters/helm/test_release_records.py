@@ -19,7 +19,7 @@ from controller.domain.api.names import (
     REVISION_LABEL,
 )
 from controller.errors import ChartInvalid, HelmFailed, ReleaseMissing
-from controller.ports.kubernetes import PVC, SECRET, STATEFULSET, KubeObject
+from controller.ports.kubernetes import CONFIGMAP, PVC, SECRET, STATEFULSET, KubeObject
 from tests.fakes.kube import FakeKube, Request
 from tests.fakes.world import FakeClock
 
@@ -32,7 +32,9 @@ def hook(
     kind: str, name: str, events: tuple[str, ...] = ("post-install",), **metadata: Any
 ) -> dict[str, Any]:
     version = {"Job": "batch/v1", "ClusterRole": "rbac.authorization.k8s.io/v1"}.get(kind, "v1")
-    obj = {"apiVersion": version, "kind": kind, "metadata": {"name": name, **metadata}}
+    notes = {"helm.sh/hook": ",".join(events), **metadata.pop("annotations", {})}
+    meta = {"name": name, "annotations": notes, **metadata}
+    obj = {"apiVersion": version, "kind": kind, "metadata": meta}
     return {"name": name, "kind": kind, "events": list(events), "manifest": json.dumps(obj)}
 
 
@@ -353,6 +355,25 @@ def test_deleting_claims_takes_the_sets_that_would_make_them_anew() -> None:
     assert SecretRecords(kube).delete_claims("web", SPACE) == ()
 
 
+def ran(hook: dict[str, Any]) -> dict[str, Any]:
+    """As Helm notes it of one that has run."""
+    return {**hook, "last_run": {"started_at": "2026-11-22T10:00:00Z", "phase": "Succeeded"}}
+
+
+def with_hooks(version: int, *hooks: dict[str, Any]) -> KubeObject:
+    secret = record(version)
+    body = decode_record(secret["data"]["release"], "web")
+    secret["data"]["release"] = encode_record({**body, "hooks": list(hooks)})
+    return secret
+
+
+def place(kube: FakeKube, hook: dict[str, Any]) -> None:
+    """What the hook makes is there."""
+    obj = json.loads(hook["manifest"])
+    space = {} if obj["kind"] == "ClusterRole" else {"namespace": SPACE}
+    kube.create({**obj, "metadata": {**space, **obj["metadata"]}})
+
+
 def test_deleting_hooks_removes_what_an_uninstall_would_leave() -> None:
     kube = FakeKube()
     hooks = [
@@ -364,20 +385,61 @@ def test_deleting_hooks_removes_what_an_uninstall_would_leave() -> None:
         hook("ClusterRole", "wide"),
         hook("Job", "gone"),
     ]
-    secret = record()
-    body = decode_record(secret["data"]["release"], "web")
-    secret["data"]["release"] = encode_record({**body, "hooks": hooks})
-    kube.create(secret)
+    kube.create(with_hooks(1, *(ran(one) for one in hooks)))
     for one in hooks[:-1]:
-        obj = json.loads(one["manifest"])
-        space = {} if obj["kind"] == "ClusterRole" else {"namespace": SPACE}
-        kube.create({**obj, "metadata": {**space, **obj["metadata"]}})
+        place(kube, one)
 
     deleted = SecretRecords(kube).delete_hooks("web", SPACE)
     assert deleted == ("Job/db-sync", "Job/away", "ClusterRole/wide")
     left = {obj["metadata"]["name"] for obj in kube.objects() if obj["kind"] != "Secret"}
     assert left == {"farewell", "kept", "data"}
     assert SecretRecords(kube).delete_hooks("web", SPACE) == ()
+
+
+@pytest.mark.parametrize("event", ["pre-upgrade", "pre-rollback", "test", "pre-delete"])
+def test_deleting_hooks_leaves_what_no_hook_of_the_release_has_made(event: str) -> None:
+    kube = FakeKube()
+    never_run = hook("ConfigMap", "mine", (event,))
+    kube.create(with_hooks(1, never_run))
+    theirs = json.loads(never_run["manifest"])
+    kube.create({**theirs, "metadata": {"name": "mine", "namespace": SPACE}})
+
+    for of_the_uninstall in (False, True):
+        assert SecretRecords(kube).delete_hooks("web", SPACE, of_the_uninstall=of_the_uninstall) == ()
+    assert kube.get(CONFIGMAP, "mine", SPACE) is not None
+
+
+def test_deleting_hooks_leaves_unmarked_hooks_that_another_release_has_run() -> None:
+    kube = FakeKube()
+    never_run = hook("Job", "migrate", ("pre-upgrade",))
+    kube.create(with_hooks(1, never_run))
+    place(kube, never_run)
+    assert SecretRecords(kube).delete_hooks("web", SPACE) == ()
+
+
+def test_deleting_hooks_leaves_what_somebody_made_in_the_place_of_one_that_has_gone() -> None:
+    kube = FakeKube()
+    kube.create(with_hooks(1, ran(hook("ConfigMap", "mine"))))
+    kube.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "mine", "namespace": SPACE}})
+    assert SecretRecords(kube).delete_hooks("web", SPACE) == ()
+
+
+def test_deleting_hooks_removes_what_an_earlier_revision_ran() -> None:
+    kube = FakeKube()
+    setup = hook("Job", "setup", ("post-install",))
+    kube.create(with_hooks(1, ran(setup)))
+    kube.create(with_hooks(2, setup))
+    place(kube, setup)
+    assert SecretRecords(kube).delete_hooks("web", SPACE) == ("Job/setup",)
+
+
+def test_deleting_hooks_removes_what_has_the_label_of_the_release() -> None:
+    """Also where the record of the revision that ran it has left the history."""
+    kube = FakeKube()
+    setup = hook("Job", "setup", ("post-install",), labels={"release_group": "web"})
+    kube.create(with_hooks(7, setup))
+    place(kube, setup)
+    assert SecretRecords(kube).delete_hooks("web", SPACE) == ("Job/setup",)
 
 
 def test_the_values_that_were_given_are_read_from_the_record() -> None:

@@ -15,6 +15,7 @@ from controller.domain.credentials.credential_plan import (
     StoredSecret,
     own_secrets,
     plan_credentials,
+    plan_disowning,
     plan_farewell,
 )
 from controller.domain.releases.bundle import VolumePolicy
@@ -135,6 +136,13 @@ def test_nobody_owns_credentials(volumes: VolumePolicy) -> None:
     assert [change.disown for change in plan(stored, volumes=volumes).changes] == [True]
     assert [change.disown for change in plan_farewell([stored], volumes, {stored.service}).changes] == [True]
     assert not plan(volumes=volumes).changes[0].disown
+
+
+def test_nobody_owns_credentials_either_where_everything_else_stays() -> None:
+    stored = replace(COMPLETE, owned=True, empty=frozenset({"k"}))
+    [change] = plan_disowning([stored, COMPLETE])
+    assert (change.name, change.disown, change.adopt, change.add) == (COMPLETE.name, True, False, {})
+    assert plan_disowning([replace(stored, foreign=True), replace(stored, deleting=True)]) == ()
 
 
 def test_a_region_that_goes_takes_credentials_along_only_where_volumes_are_and_bundles_are_gone() -> None:

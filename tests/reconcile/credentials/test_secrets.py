@@ -12,7 +12,7 @@ import pytest
 
 from controller.domain.api.conditions import find
 from controller.domain.values.catalogue import CredentialSecret
-from controller.errors import ApiUnavailable, Conflict, Problem, SpecInvalid
+from controller.errors import ApiUnavailable, Conflict, ObjectRefused, Problem, SpecInvalid
 from controller.ports.kubernetes import HELMBUNDLE, OSDPL, PVC, SECRET, KubeObject
 from controller.reconcile.credentials.secrets import RESYNC_SECONDS, SecretsReconciler
 from tests.fakes.kube import FakeKube, Request
@@ -402,16 +402,62 @@ def owners(bed: Bed) -> list[str]:
     return [reference["uid"] for reference in secret["metadata"].get("ownerReferences", [])]
 
 
+def own(bed: Bed, name: str = "database-credentials") -> None:
+    """Gives a Secret an osdpl as its owner, as earlier versions did."""
+    reference = {"apiVersion": OSDPL.api_version, "kind": OSDPL.kind, "name": REGION, "uid": "another"}
+    bed.kube.merge_patch(SECRET, name, NS, {"metadata": {"ownerReferences": [reference]}})
+
+
 @pytest.mark.parametrize("volumes", ["Retain", "Delete"])
 def test_no_credentials_are_owned_by_the_region(bed: Bed, volumes: str) -> None:
     bed.edit(volumes=volumes)
     bed.reconcile()
     assert owners(bed) == []
-    reference = {"apiVersion": OSDPL.api_version, "kind": OSDPL.kind, "name": REGION, "uid": "another"}
-    patch = {"metadata": {"ownerReferences": [reference]}}
-    bed.kube.merge_patch(SECRET, "database-credentials", NS, patch)
+    own(bed)
     bed.reconcile()
     assert owners(bed) == []
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [{"mode": "Paused"}, {"mode": "Plan"}, {"broken": True}, {"mode": "Paused", "with": ["identity"]}],
+    ids=["paused", "planned", "refused", "no longer needed"],
+)
+def test_also_where_everything_else_stays_no_credentials_are_owned(bed: Bed, spec: dict[str, Any]) -> None:
+    """The osdpl that comes back under another uid takes them along, from under a living database."""
+    bed.reconcile()
+    before = bed.all_texts()
+    own(bed)
+    bed.edit(**spec)
+    bed.reconcile()
+    assert owners(bed) == []
+    assert bed.all_texts() == before
+
+
+def test_an_owned_secret_of_a_paused_region_is_neither_completed_nor_labelled() -> None:
+    bed = Bed(mode="Paused")
+    bed.put_secret("identity-credentials", {"admin-password": "theirs"})
+    own(bed, "identity-credentials")
+    bed.reconcile()
+    meta = (bed.secret("identity-credentials") or {})["metadata"]
+    assert not meta.get("ownerReferences") and not meta.get("labels")
+    assert bed.all_texts() == {"identity-credentials": {"admin-password": "theirs"}}
+
+
+def test_a_refusal_to_take_back_an_owner_is_told_with_what_is_wrong_in_the_spec(bed: Bed) -> None:
+    def refuse(request: Request) -> None:
+        if request.kind == "Secret":
+            raise ObjectRefused("a policy forbids it")
+
+    bed.reconcile()
+    own(bed)
+    bed.edit(broken=True)
+    bed.kube.before_write = refuse
+    assert bed.reconcile() == RESYNC_SECONDS
+    condition = bed.condition()
+    assert (condition["status"], condition["reason"]) == ("Unknown", "SpecInvalid")
+    assert "no such preset" in condition["message"]
+    assert "Secret database-credentials: a policy forbids it" in condition["message"]
 
 
 def test_with_volumes_the_credentials_of_a_deleted_region_go_after_its_bundles() -> None:

@@ -9,6 +9,7 @@ from controller.domain.hosts.next_step import MISSING_OBSERVATIONS
 from controller.domain.shared.cloud_facts import Hypervisor
 from controller.errors import Forbidden
 from controller.ports.kubernetes import NODE, OSDPL, PDB, POD
+from controller.reconcile.hosts.drain_locks.pods import DrainLocks
 from tests.fakes.kube import Request
 from tests.reconcile.node_world import NAMESPACE, NodeWorld, fail
 from tests.reconcile.watched import NAME
@@ -112,6 +113,41 @@ def test_a_lock_whose_pod_does_not_run_is_not_said_to_hold() -> None:
     world.reconcile(2)
     assert world.status("cmp1")["drainLocked"] == "2 servers are on it"
     assert "drains are not blocked" not in world.status("cmp1").get("message", "")
+
+
+def test_the_image_of_a_lock_is_pulled_with_the_secrets_that_are_named() -> None:
+    world = NodeWorld("cmp1")
+    locks = DrainLocks(world.kube, NAMESPACE, "image", ("registry", "mirror"))
+    locks.ensure({"cmp1": "2 servers are on it"}, world.clock.now())
+    [pod] = world.kube.objects("Pod")
+    assert pod["spec"]["imagePullSecrets"] == [{"name": "registry"}, {"name": "mirror"}]
+
+
+@pytest.mark.parametrize(
+    ("phase", "secrets", "made_again"),
+    [
+        ("Pending", ("registry",), True),
+        ("Running", ("registry",), False),
+        # Those of the namespace's ServiceAccount, which admission gives to a pod that names none.
+        ("Pending", (), False),
+    ],
+    ids=["waits for its image", "runs", "none are named"],
+)
+def test_a_lock_that_waits_for_its_image_is_made_again_with_secrets_that_it_lacks(
+    phase: str, secrets: tuple[str, ...], made_again: bool
+) -> None:
+    """Nobody can give them to a pod that is there."""
+    world = NodeWorld("cmp1")
+    servers = {"cmp1": "2 servers are on it"}
+    DrainLocks(world.kube, NAMESPACE, "image", ("former",)).ensure(servers, world.clock.now())
+    [pod] = world.kube.objects("Pod")
+    world.kube.replace({**pod, "status": {"phase": phase}}, subresource="status")
+    world.clock.advance(60)
+    for _ in range(2):
+        DrainLocks(world.kube, NAMESPACE, "image", secrets).ensure(servers, world.clock.now())
+    [after] = world.kube.objects("Pod")
+    assert (after["metadata"]["uid"] != pod["metadata"]["uid"]) is made_again
+    assert after["spec"]["imagePullSecrets"] == [{"name": "registry" if made_again else "former"}]
 
 
 def test_pods_that_fail_are_made_again_ever_more_seldom() -> None:

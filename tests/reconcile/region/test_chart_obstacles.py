@@ -42,6 +42,8 @@ from tests.reconcile.region.test_deployment import (
     events,  # noqa: F401 - a fixture
     kube,  # noqa: F401 - a fixture
     osdpl,
+    own,
+    owners,
     render,
     status,
 )
@@ -104,6 +106,26 @@ def core(kube: FakeKube, clock: FakeClock, events: SilentEvents, charts: Fickle)
         version="0.1.0",
         resync=300,
     )
+
+
+@pytest.mark.parametrize("error", [error for error, _, _ in CASES], ids=IDS)
+def test_a_region_that_comes_back_is_held_and_owns_nothing_also_without_its_charts(
+    core: DeploymentReconciler,
+    kube: FakeKube,  # noqa: F811
+    charts: Fickle,
+    error: Exception,
+) -> None:
+    kube.create(osdpl())
+    core.reconcile(KEY)
+    own(kube)
+    kube.merge_patch(OSDPL, KEY[1], KEY[0], {"metadata": {"finalizers": None}})
+    kube.delete(OSDPL, KEY[1], KEY[0])
+    kube.create(osdpl())
+    charts.error = error
+    core.reconcile(KEY)
+    assert owners(kube) == []
+    kube.delete(OSDPL, KEY[1], KEY[0])
+    assert kube.get(OSDPL, KEY[1], KEY[0]) is not None
 
 
 @pytest.mark.parametrize(("error", "reason", "stalls"), CASES, ids=IDS)

@@ -540,16 +540,80 @@ def test_a_region_that_comes_back_under_another_uid_takes_up_its_bundles_as_they
     assert {b["metadata"]["name"]: b for b in kube.objects("HelmBundle")} == before
 
 
+def own(kube: FakeKube, *others: dict[str, str]) -> None:
+    """Gives a bundle the owner that earlier versions gave to all of them."""
+    former = {"apiVersion": OSDPL.api_version, "kind": OSDPL.kind, "name": KEY[1], "uid": "2"}
+    patch = {"metadata": {"ownerReferences": [former, *others]}}
+    kube.merge_patch(HELMBUNDLE, "identity", KEY[0], patch)
+
+
+def owners(kube: FakeKube) -> list[dict[str, Any]]:
+    found = kube.get(HELMBUNDLE, "identity", KEY[0])
+    assert found is not None
+    return list(found["metadata"].get("ownerReferences") or [])
+
+
 def test_a_bundle_that_an_earlier_version_gave_an_owner_loses_it(
     core: DeploymentReconciler, kube: FakeKube
 ) -> None:
     kube.create(osdpl())
     core.reconcile(KEY)
     theirs = {"apiVersion": "v1", "kind": "ConfigMap", "name": "theirs", "uid": "1"}
-    former = {"apiVersion": OSDPL.api_version, "kind": OSDPL.kind, "name": KEY[1], "uid": "2"}
-    patch = {"metadata": {"ownerReferences": [former, theirs]}}
-    kube.merge_patch(HELMBUNDLE, "identity", KEY[0], patch)
+    own(kube, theirs)
     core.reconcile(KEY)
-    found = kube.get(HELMBUNDLE, "identity", KEY[0])
-    assert found is not None
-    assert found["metadata"]["ownerReferences"] == [theirs]
+    assert owners(kube) == [theirs]
+
+
+# A region of which nothing is applied at present: as if an older definition let the second one through.
+HELD_UP: dict[str, dict[str, Any]] = {
+    "paused": {"mode": "Paused"},
+    "refused": {"services": {"compute": {"nvoa": {"values": {}}}}},
+    "paused and refused": {"mode": "Paused", "services": {"compute": {"nvoa": {"values": {}}}}},
+    "planned": {"mode": "Plan"},
+}
+
+
+@pytest.mark.parametrize("spec", HELD_UP.values(), ids=HELD_UP)
+def test_also_while_nothing_is_applied_no_bundle_keeps_an_owner(
+    core: DeploymentReconciler, kube: FakeKube, spec: dict[str, Any]
+) -> None:
+    """Kubernetes deletes what an osdpl owned that came back under another uid, and no pause holds that."""
+    kube.create(osdpl())
+    core.reconcile(KEY)
+    own(kube)
+    kube._schemas.clear()
+    edit(kube, **spec)
+    core.reconcile(KEY)
+    assert owners(kube) == []
+
+
+@pytest.mark.parametrize("spec", HELD_UP.values(), ids=HELD_UP)
+def test_a_region_that_comes_back_is_held_by_its_bundles_whatever_its_spec(
+    core: DeploymentReconciler, kube: FakeKube, spec: dict[str, Any]
+) -> None:
+    """Deleted at once, it would leave its releases to nobody, and its volumes whatever spec.volumes says."""
+    kube.create(osdpl())
+    core.reconcile(KEY)
+    kube.merge_patch(OSDPL, KEY[1], KEY[0], {"metadata": {"finalizers": None}})
+    kube.delete(OSDPL, KEY[1], KEY[0])
+    kube._schemas.clear()
+    kube.create(osdpl(volumes="Delete", **spec))
+    core.reconcile(KEY)
+    kube.delete(OSDPL, KEY[1], KEY[0])
+    hold_bundles(kube)
+    core.reconcile(KEY)
+    assert kube.get(OSDPL, KEY[1], KEY[0]) is not None
+    bundles = kube.objects("HelmBundle")
+    assert bundles
+    assert all(bundle["metadata"].get("deletionTimestamp") for bundle in bundles)
+    assert {bundle["spec"]["volumes"] for bundle in bundles} == {"Delete"}
+    hold_bundles(kube, held=False)
+    core.reconcile(KEY)
+    assert kube.get(OSDPL, KEY[1], KEY[0]) is None
+
+
+def test_a_region_that_was_never_served_can_go_at_once(core: DeploymentReconciler, kube: FakeKube) -> None:
+    kube.create(osdpl(services={"compute": {"nvoa": {"values": {}}}}))
+    core.reconcile(KEY)
+    kube.delete(OSDPL, KEY[1], KEY[0])
+    assert kube.get(OSDPL, KEY[1], KEY[0]) is None

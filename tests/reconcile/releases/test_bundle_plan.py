@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from controller.domain.api.names import BUNDLE_LABEL, DIGEST_LABEL, REVISION_LABEL, ROLLBACK_RELEASE_PREFIX
-from controller.errors import ObjectRefused
+from controller.domain.releases.bundle import ChartRef
+from controller.errors import ObjectRefused, SecretMissing
 from controller.ports.helm import HelmRequest, RenderedRelease
 from controller.ports.kubernetes import HELMBUNDLE, PVC, SECRET
 from tests.fakes.helm import FakeHelm, Hook
@@ -260,6 +261,55 @@ def test_a_secret_that_is_not_there_yet_does_not_hide_the_plan(bench: Bench) -> 
     entry = entries(bench)["keystone"]
     assert entry["action"] == "Install"
     assert "1 credential(s) are not there yet" in entry["message"]
+
+
+def test_a_secret_that_no_value_may_come_from_is_told_by_the_plan(bench: Bench) -> None:
+    meta = {"name": "mine", "namespace": NAMESPACE}
+    type_ = "kubernetes.io/service-account-token"
+    bench.kube.create({"apiVersion": "v1", "kind": "Secret", "metadata": meta, "type": type_})
+    reference = {"$secretRef": {"name": "mine", "key": "token"}}
+    bench.bundle("identity", mode="Plan", planned=spec_of(release(conf=reference), release("glance")))
+    bench.reconcile()
+    problem = entries(bench)["keystone"]["problem"]
+    assert problem.startswith('Secret "mine" is ')
+    assert entries(bench)["glance"]["objects"]
+
+
+def test_a_chart_whose_repository_lacks_its_login_is_told_by_the_plan(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def digest(chart: ChartRef) -> str:
+        raise SecretMissing("login", "password")
+
+    monkeypatch.setattr(bench.charts, "digest", digest)
+    bench.bundle("identity", mode="Plan", planned=spec_of(release()))
+    bench.reconcile()
+    problem = entries(bench)["keystone"]["problem"]
+    assert problem == 'Secret "login" has no key "password", and it is referenced'
+
+
+def test_a_login_that_is_taken_away_before_the_render_is_told_by_the_plan(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def locate(chart: ChartRef) -> str:
+        raise SecretMissing("login", "password")
+
+    monkeypatch.setattr(bench.charts, "locate", locate)
+    bench.bundle("identity", mode="Plan", planned=spec_of(release()))
+    bench.reconcile()
+    assert 'Secret "login" has no key "password"' in entries(bench)["keystone"]["problem"]
+
+
+def test_a_secret_that_the_chart_cannot_write_is_told_by_the_plan(bench: Bench) -> None:
+    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "mine", "namespace": NAMESPACE}}
+    bench.kube.create({**secret, "data": {"word": base64.b64encode(b"pa$word").decode()}})
+    reference = {"$secretRef": {"name": "mine", "key": "word"}}
+    values = {"endpoints": {"identity": {"auth": {"glance": {"password": reference}}}}}
+    chart = {"name": "keystone", "version": "2025.2.0", "repository": "https://charts.example.org"}
+    wanted = {"name": "keystone", "chart": chart, "values": values}
+    bench.bundle("identity", mode="Plan", planned={"volumes": "Retain", "releases": [wanted]})
+    bench.reconcile()
+    assert 'has a "$", which this chart cannot write into a file' in entries(bench)["keystone"]["problem"]
 
 
 def test_a_rotated_secret_is_planned_and_not_shown(bench: Bench) -> None:

@@ -100,6 +100,23 @@ def test_the_way_out_is_taken_at_once(bench: Bench, annotation: str) -> None:
     assert bench.kube.get(JOB, CLEAN.name, NAMESPACE) is None
 
 
+def test_the_way_out_of_a_name_that_is_taken_is_told_and_leaves_what_is_there(bench: Bench) -> None:
+    theirs = CLEAN.job(NAMESPACE)
+    meta = {"name": CLEAN.name, "namespace": NAMESPACE}
+    bench.kube.create({**theirs, "metadata": meta, "spec": {"template": {"theirs": True}}})
+    bench.kube.delete(HELMBUNDLE, "images", NAMESPACE)
+    bench.settle()
+    error = bench.release("images", "glance")["lastAttempt"]["error"]
+    assert error.startswith(f"Job/{CLEAN.name} is there already, is nobody's and differs")
+    way_out = f"kubectl annotate hb images {SKIP_HOOKS_RELEASE_PREFIX}/glance=true"
+    assert error.endswith(f"; to remove it without its hooks: {way_out}")
+    bench.annotate("images", {f"{SKIP_HOOKS_RELEASE_PREFIX}/glance": "true"})
+    bench.until(lambda: is_gone(bench), "the bundle is gone")
+    left = bench.kube.get(JOB, CLEAN.name, NAMESPACE)
+    assert left is not None
+    assert left["spec"] == {"template": {"theirs": True}}
+
+
 def test_the_way_out_ends_a_hook_that_hangs(bench: Bench) -> None:
     bench.kube.delete(HELMBUNDLE, "images", NAMESPACE)
     bench.reconcile()

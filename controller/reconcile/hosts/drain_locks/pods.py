@@ -43,12 +43,16 @@ def _let_go(node: str) -> str:
 
 
 class DrainLocks:
-    """The locks in one namespace. `image` is what the pods run: it must have `sleep`."""
+    """The locks in one namespace. `image` is what the pods run: it must have `sleep`.
 
-    def __init__(self, kube: Kube, namespace: str, image: str) -> None:
+    `pull_secrets`: names of the Secrets of this namespace that it is pulled with.
+    """
+
+    def __init__(self, kube: Kube, namespace: str, image: str, pull_secrets: tuple[str, ...] = ()) -> None:
         self._kube = kube
         self._namespace = namespace
         self._image = image
+        self._pull_secrets = [{"name": name} for name in pull_secrets]
         # By name of the Node, why its lock could not be released.
         self._stuck: dict[str, str] = {}
 
@@ -118,8 +122,16 @@ class DrainLocks:
         pod = self._labelled(node, pods)
         if pod is None:
             self._lock(node, reason)
-        elif _finished(pod) and not _is_another(node, pod) and not pod["metadata"].get("deletionTimestamp"):
+        elif (_finished(pod) or self._lacks_secrets(pod)) and not (
+            _is_another(node, pod) or pod["metadata"].get("deletionTimestamp")
+        ):
             self._replace(node, pod, budget, now)
+
+    def _lacks_secrets(self, pod: KubeObject) -> bool:
+        """Whether it may wait in vain for its image: it cannot be given what has been named since."""
+        there = pod["spec"].get("imagePullSecrets") or []
+        pending = (pod.get("status") or {}).get("phase") == "Pending"
+        return pending and any(secret not in there for secret in self._pull_secrets)
 
     def _mend(self, node: str, pods: dict[str, KubeObject], budgets: dict[str, KubeObject]) -> None:
         """What there is of a lock that stays is corrected; nothing is made again."""
@@ -171,7 +183,7 @@ class DrainLocks:
             self._kube.merge_patch(PDB, budget["metadata"]["name"], self._namespace, noted)
         self._kube.delete(POD, pod["metadata"]["name"], self._namespace, uid=pod["metadata"]["uid"])
         log_action(
-            "correct-drain-lock", node, f"node {node}: the pod of its drain lock ended, and is deleted"
+            "correct-drain-lock", node, f"node {node}: the pod of its drain lock cannot run, and is deleted"
         )
 
     def _by_node(self, resource: Resource, names: Mapping[str, str]) -> dict[str, KubeObject]:
@@ -228,6 +240,7 @@ class DrainLocks:
             "terminationGracePeriodSeconds": 1,
             "tolerations": [{"operator": "Exists"}],
             "containers": [container],
+            "imagePullSecrets": self._pull_secrets,
             "securityContext": {"seccompProfile": {"type": "RuntimeDefault"}},
         }
         return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec}

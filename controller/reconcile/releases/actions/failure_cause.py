@@ -91,7 +91,8 @@ class FailureCauses:
         elif isinstance(failure, HelmFailed):
             cause = self._of_hook(request.key, str(request.action), failure, redactor)
         text = shorten(" ".join(redactor.redact(cause.text).split()), ERROR_LIMIT)
-        if cause.hooks and request.action == Action.UNINSTALL and not cause.interrupted:
+        of_hooks = bool(cause.hooks) or cause.taken
+        if of_hooks and request.action == Action.UNINSTALL and not cause.interrupted:
             way_out = (
                 f"kubectl annotate hb {request.bundle} {SKIP_HOOKS_RELEASE_PREFIX}/{request.release}=true"
             )

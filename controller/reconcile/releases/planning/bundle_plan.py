@@ -19,7 +19,7 @@ from controller.domain.releases.plan import (
 from controller.domain.releases.release_size import nearly_too_large, too_large
 from controller.domain.shared.redaction import Redactor
 from controller.domain.values.secret_refs import ResolvedValues, resolve
-from controller.errors import ChartInvalid, HelmFailed, ReleaseMissing, SpecInvalid
+from controller.errors import ChartInvalid, HelmFailed, ReleaseMissing, SecretMissing, SpecInvalid
 from controller.ports.helm import HelmRequest, RenderedRelease, Revision
 from controller.reconcile.releases.actions.object_owners import OwnerGuard
 from controller.reconcile.releases.actions.volume_keeper import VolumeKeeper
@@ -107,7 +107,7 @@ class BundlePlanner:
         spec = observed.obj["spec"]
         try:
             charts = [self._charts.digest(release.chart) for release in target.releases]
-        except ChartInvalid:
+        except (ChartInvalid, SecretMissing):
             return ""
         return desired_digest(desired_of(spec.get("planned") or spec), charts)
 
@@ -137,9 +137,10 @@ class BundlePlanner:
             return text or f"<{name}/{key}>"
 
         try:
-            values = resolve(spec.values, lookup, release=spec.name)
+            upstream = bool(spec.chart.repository)
+            values = resolve(spec.values, lookup, release=spec.name, upstream=upstream)
             chart = self._charts.digest(spec.chart)
-        except (ChartInvalid, SpecInvalid) as error:
+        except (ChartInvalid, SecretMissing, SpecInvalid) as error:
             return _Candidate(spec.name, action, revisions, spec=spec, problem=str(error))
         digest = ""
         if revisions:
@@ -187,7 +188,7 @@ class BundlePlanner:
                 if one.spec is not None and one.values is not None:
                     octets = self._sizes.of_rendered(one.spec, one.values, rendered)
                     problem = too_large(octets)
-        except (ChartInvalid, HelmFailed) as error:
+        except (ChartInvalid, HelmFailed, SecretMissing) as error:
             problem = str(error)
         notes = [note for note in (*found.notes, nearly_too_large(octets)) if note]
         if one.missing:
