@@ -220,7 +220,10 @@ def ran_since(seen: Seen, service: ComputeService | None, peers: Iterable[Peer])
 
 def changed_since(report: str, service: ComputeService | None) -> str:
     """That the compute service is not as it was when a confirmation was given, be it changed by us: a report
-    in between would not show. Empty where nothing was said of it then."""
+    in between would not show. Empty where nothing was said of it then.
+
+    To be asked when a confirmation is taken up, from a Node as from a maintenance.
+    """
     if not report or service is None or report == report_of(service):
         return ""
     changed = "its compute service was changed since it was given, and may have reported meanwhile"

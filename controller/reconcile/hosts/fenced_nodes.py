@@ -8,7 +8,13 @@ from dataclasses import replace
 
 from controller.domain.api.names import FENCED_ANNOTATION, REPORT_ANNOTATION
 from controller.domain.api.reasons import WARNING, Reason
-from controller.domain.hosts.fencing_confirmation import against_taking_up, renewed, report_of, seen_now
+from controller.domain.hosts.fencing_confirmation import (
+    against_taking_up,
+    changed_since,
+    renewed,
+    report_of,
+    seen_now,
+)
 from controller.domain.hosts.nodes import NodeFacts, parse_node
 from controller.domain.shared.cloud_facts import CloudView, ComputeService
 from controller.ports.kubernetes import NODE, Events, Kube
@@ -89,5 +95,8 @@ def _fenced(node: NodeFacts, service: ComputeService | None, peers: Sequence[Nod
 def _against(node: NodeFacts, service: ComputeService | None, peers: Sequence[NodeFacts]) -> str:
     found = node.confirmation
     if found is not None and found.seen is None:
-        return against_taking_up(node.created, node.report, service, [one.as_peer() for one in peers])
+        # What stands on the Node is from before any change of ours since, which would hide a report.
+        others = [one.as_peer() for one in peers]
+        why = against_taking_up(node.created, node.report, service, others)
+        return why or changed_since(node.report, service)
     return node.runs(service, peers)
