@@ -614,13 +614,18 @@ def process_dies_anywhere(world: World, draw: Draw) -> str | None:
     return ""
 
 
+def _moment(draw: Draw) -> tuple[bool, int]:
+    """Whether only writes count, and how many calls still pass before it happens."""
+    writes = bool(draw.number(3))
+    return writes, draw.number(4) if writes else draw.number(30)
+
+
 @happens
 def process_stands_still(world: World, draw: Draw) -> str | None:
     """Before one of its next calls, while the world goes on; from 15 s on another one takes over."""
     seconds = draw.one((5.0, 30.0, 90.0, 400.0))
     over = "stands still, and another takes over" if seconds > 15.0 and draw.number(3) else "stands still"
-    writes = bool(draw.number(3))
-    left = draw.number(4) if writes else draw.number(30)
+    writes, left = _moment(draw)
     world.traps.append(Trap(over, left, seconds=seconds, meanwhile=list(draw.meanwhile), writes=writes))
     return ""
 
@@ -628,8 +633,7 @@ def process_stands_still(world: World, draw: Draw) -> str | None:
 @happens
 def workers_meet(world: World, draw: Draw) -> str | None:
     """The other workers of a process, and other processes, do their passes in the middle of one."""
-    writes = bool(draw.number(3))
-    left = draw.number(4) if writes else draw.number(30)
+    writes, left = _moment(draw)
     world.traps.append(Trap("meets another", left, writes=writes))
     return ""
 

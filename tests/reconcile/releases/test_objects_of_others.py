@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from controller.domain.api.names import BUNDLE_LABEL, HAND_OVER_ANNOTATION
-from controller.ports.helm import RenderedRelease
+from controller.errors import ObjectsTaken
+from controller.ports.helm import Cancellation, HelmRequest, RenderedRelease, Revision
 from controller.ports.kubernetes import CONFIGMAP
 from controller.reconcile.releases.actions.object_owners import ObjectOwners, OwnerGuard
 from tests.fakes.helm import Hook
@@ -55,6 +56,21 @@ def test_an_object_of_others_is_told_with_its_owner_and_the_way_to_hand_it_over(
     assert bench.condition("pages", "Ready")["status"] == "False"
     assert live(bench)["data"] == {"colour": "grey"}
     assert bench.helm.calls == []
+
+
+def test_one_that_comes_while_helm_is_called_is_named_like_one_that_was_there(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def overtaken(request: HelmRequest, cancellation: Cancellation | None = None) -> Revision:
+        place(bench)
+        raise ObjectsTaken("invalid ownership metadata")
+
+    monkeypatch.setattr(bench.helm, "install", overtaken)
+    bench.bundle("pages", "web")
+    bench.settle()
+    message = bench.release("pages", "web")["message"]
+    assert message.startswith("ConfigMap/web is there already, is nobody's and differs; to hand one over")
+    assert live(bench)["data"] == {"colour": "grey"}
 
 
 def test_a_plan_tells_of_it_beforehand(bench: Bench) -> None:

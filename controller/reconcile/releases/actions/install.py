@@ -4,23 +4,12 @@ from __future__ import annotations
 
 from controller.ports.helm import Cancellation, HelmRequest
 from controller.reconcile.releases.action_request import ActionRequest
-from controller.reconcile.releases.actions.preparation import (
-    before_helm,
-    make_way,
-    owners_told,
-    what_helm_sends,
-)
+from controller.reconcile.releases.actions.preparation import call_prepared
 from controller.reconcile.releases.ports import ReleasePorts
 
 
 def install(
     ports: ReleasePorts, request: ActionRequest, helm_request: HelmRequest, cancellation: Cancellation
 ) -> str:
-    """Gives in words which volumes it keeps. Raises ObjectsTaken, FieldsFixed, HelmFailed, also as
-    HelmCancelled, and KubeError."""
-    before = before_helm(ports, request)
-    rendered = what_helm_sends(ports, helm_request, before)
-    kept = make_way(ports, request, rendered, before, cancellation)
-    with owners_told(ports, request, helm_request):
-        ports.helm.install(helm_request, cancellation)
-    return kept
+    """Gives in words which volumes it keeps. Raises as `call_prepared`."""
+    return call_prepared(ports.helm.install, ports, request, helm_request, cancellation=cancellation)

@@ -3,12 +3,11 @@ Helm fail is gone."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 
 from controller.domain.releases.actions import Action
 from controller.errors import ObjectsTaken
-from controller.ports.helm import Cancellation, HelmRequest, RenderedRelease
+from controller.ports.helm import Cancellation, HelmRequest, RenderedRelease, Revision
 from controller.ports.kubernetes import KubeObject
 from controller.reconcile.releases.action_request import ActionRequest
 from controller.reconcile.releases.actions.immutable_jobs import replace_immutable_jobs
@@ -23,17 +22,41 @@ from controller.reconcile.releases.ports import ReleasePorts
 MOST_KEPT = 10
 
 
+HelmCall = Callable[[HelmRequest, Cancellation], Revision]
+
+
+def call_prepared(
+    call: HelmCall,
+    ports: ReleasePorts,
+    request: ActionRequest,
+    helm_request: HelmRequest,
+    *,
+    cancellation: Cancellation,
+) -> str:
+    """Makes way for Helm's install or upgrade, and calls it. Gives in words which volumes it keeps.
+
+    Raises ObjectsTaken, FieldsFixed, HelmFailed, also as HelmCancelled, and KubeError.
+    """
+    before = before_helm(ports, request)
+    # A chart may ask the cluster whether to make a claim: where there are volumes, what counts is what the
+    # API server's answers make of it.
+    rendered = ports.helm.render(helm_request, server=has_volumes(before, helm_request.namespace))
+    kept = make_way(ports, request, rendered, before, cancellation)
+    try:
+        call(helm_request, cancellation)
+    except ObjectsTaken:
+        # Helm takes no object without its marks either. What only the API server's render has, or has come
+        # this very moment, is named, or taken over for the next try.
+        guard = _owner_guard(ports, request)
+        whole = ports.helm.render(helm_request, server=True)
+        guard.take_over(guard.refuse(whole, str(request.action)))
+        raise
+    return kept
+
+
 def before_helm(ports: ReleasePorts, request: ActionRequest) -> StartingPoints:
     """The revisions that Helm may start from. Raises KubeError."""
     return starting_points(ports.records, request.release, request.namespace)
-
-
-def what_helm_sends(
-    ports: ReleasePorts, helm_request: HelmRequest, before: StartingPoints
-) -> RenderedRelease:
-    """The release rendered. A chart may ask the cluster whether to make a claim: where there are volumes,
-    what counts is what the API server's answers make of it."""
-    return ports.helm.render(helm_request, server=has_volumes(before, helm_request.namespace))
 
 
 def make_way(
@@ -61,19 +84,6 @@ def make_way(
     # A release whose records are lost may have left runs of its hooks.
     delete_hooks_of_before(ports, request, rendered, cancellation)
     return kept
-
-
-@contextmanager
-def owners_told(ports: ReleasePorts, request: ActionRequest, helm_request: HelmRequest) -> Iterator[None]:
-    """For the time of a call of Helm's, which takes no object without its marks either: what only the API
-    server's render has, or has come this very moment, is told, or taken over for the next try."""
-    try:
-        yield
-    except ObjectsTaken:
-        guard = _owner_guard(ports, request)
-        rendered = ports.helm.render(helm_request, server=True)
-        guard.take_over(guard.refuse(rendered, str(request.action)))
-        raise
 
 
 def leave_to_others(ports: ReleasePorts, request: ActionRequest, hooks: Sequence[KubeObject]) -> None:
