@@ -235,13 +235,13 @@ class StatusWriter:
             f"take {region.finalizer(CONTAINER)} out of metadata.finalizers to have the maintenance deleted"
         )
         generation, reason = int(meta.get("generation") or 0), Reason.STATUS_UNREADABLE
-        said = [
+        conditions = [
             Condition("Ready", "False", reason, text, generation),
             Condition("Reconciling", "False", reason, text, generation),
             Condition("Stalled", "True", reason, text, generation),
         ]
         known = before.get("conditions") or ()
-        status = {**before, "conditions": entries(said, known, self._clock.now())}
+        status = {**before, "conditions": entries(conditions, known, self._clock.now())}
         if status == before:
             return
         manager = region.manager(CONTAINER)

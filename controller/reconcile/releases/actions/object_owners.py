@@ -82,7 +82,7 @@ class OwnerGuard:
                 taken.append((object_, owner))
             elif self._is_to_be_marked(meta, is_hook=is_hook):
                 free.append((object_, meta))
-        return ObjectOwners(self._told(taken), tuple(free))
+        return ObjectOwners(self._refusals(taken), tuple(free))
 
     def refuse(self, rendered: RenderedRelease, action: str) -> ObjectOwners:
         """As `observe`. Raises ObjectsTaken where anything is taken."""
@@ -204,7 +204,7 @@ class OwnerGuard:
             return True
         return any(keys not in _MARKS for keys in changed_keys(live, after))
 
-    def _told(self, taken: Sequence[tuple[ObjectId, Owner]]) -> tuple[str, ...]:
+    def _refusals(self, taken: Sequence[tuple[ObjectId, Owner]]) -> tuple[str, ...]:
         if not taken:
             return ()
         texts = [self._title(object_, owner) for object_, owner in taken[:MOST_NAMED]]
