@@ -283,6 +283,9 @@ def _looked(world: World, name: str) -> Looked:
     live = world.cluster.node(name)
     seen = machine_of(live)
     report = node_notes(NAMESPACE, live).get(REPORT_ANNOTATION, "") if live is not None else ""
+    if live is None:
+        here = [one.get("status") or {} for one in world.maintenances() if one["spec"]["nodeName"] == name]
+        report = next((one["lastReport"] for one in here if "lastReport" in one), "")
     now = timestamp(world.cluster.clock.now())
     given = given_as(seen, f"{now}#{len(world.confirmations)}", report)
     return Looked(name, given, Confirmation(seen).written())
