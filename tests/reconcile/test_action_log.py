@@ -18,6 +18,8 @@ from tests.reconcile.region_states import Stage
 
 RECONCILE = Path(__file__).parents[2] / "controller" / "reconcile"
 LOGGED = RECONCILE / "hosts" / "openstack_writes.py"
+# What node does to objects of Kubernetes; all else it does in OpenStack.
+IN_KUBERNETES = {"drain-lock", "release-drain-lock", "cordon", "uncordon", "annotate", "set-finalizers"}
 
 
 def _writes() -> set[str]:
@@ -55,7 +57,7 @@ def test_node_logs_each_write_to_openstack_once(caplog: pytest.LogCaptureFixture
     world.maintain("work", "cmp1", mode="Migrate")
     world.reconcile(30)
     lines = action_lines(caplog)
-    in_openstack = [one for one in lines if not one.action.endswith(("drain-lock", "cordon"))]
+    in_openstack = [one for one in lines if one.action not in IN_KUBERNETES]
     assert len(in_openstack) == len(world.cloud.writes) > 4
     shown = actions(caplog)
     assert ("disable-compute-service", "cmp2", "done") in shown
@@ -73,10 +75,13 @@ def test_helmbundle_logs_each_action_of_helm_once(caplog: pytest.LogCaptureFixtu
     assert sorted(actions(caplog)) == [
         ("install", f"{NAMESPACE}/db", "done"),
         ("install", f"{NAMESPACE}/web", "done"),
+        ("set-finalizers", f"{NAMESPACE}/one", "done"),
+        ("set-finalizers", f"{NAMESPACE}/one", "done"),
         ("uninstall", f"{NAMESPACE}/db", "done"),
         ("uninstall", f"{NAMESPACE}/web", "done"),
     ]
-    assert {(one.bundle, one.release) for one in action_lines(caplog)} == {("one", "web"), ("one", "db")}
+    by_helm = [one for one in action_lines(caplog) if one.action != "set-finalizers"]
+    assert {(one.bundle, one.release) for one in by_helm} == {("one", "web"), ("one", "db")}
 
 
 def test_core_logs_each_bundle_once(caplog: pytest.LogCaptureFixture) -> None:
@@ -84,8 +89,12 @@ def test_core_logs_each_bundle_once(caplog: pytest.LogCaptureFixture) -> None:
     stage.deploy()
     stage.reconcile()
     bundles = [one["metadata"] for one in stage.kube.objects("HelmBundle")]
+    [region] = [one["metadata"] for one in stage.kube.objects("OpenStackDeployment")]
     assert sorted(actions(caplog)) == sorted(
-        ("apply", f"{one['namespace']}/{one['name']}", "done") for one in bundles
+        [
+            *(("apply", f"{one['namespace']}/{one['name']}", "done") for one in bundles),
+            ("set-finalizers", f"{region['namespace']}/{region['name']}", "done"),
+        ]
     )
 
 

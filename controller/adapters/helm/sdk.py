@@ -35,6 +35,7 @@ from controller.errors import (
 )
 from controller.ports.helm import Cancellation, HelmRequest, HookRun, RenderedRelease, Revision
 from controller.ports.kubernetes import JOB, POD, Kube, Resource
+from controller.reconcile.shared.action_log import log_action
 
 import helm_python  # isort: skip - after helm_library, which loads it under Helm's name
 
@@ -260,6 +261,9 @@ class SdkClient:
                     str(metadata.get("namespace") or namespace),
                     {"spec": {"activeDeadlineSeconds": 1}},
                 )
+                place = f"{metadata.get('namespace') or namespace}/{metadata['name']}"
+                text = f"{resource.kind} {metadata['name']}: ended, its action of Helm was cancelled"
+                log_action("end-hook", place, text, release=release)
 
     def _recorded_hooks(
         self, release: str, namespace: str, *, timeout: float | None = None

@@ -19,6 +19,7 @@ from controller.ports.system import Clock
 from controller.reconcile.hosts import openstack_writes
 from controller.reconcile.hosts.observe import NodesSnapshot
 from controller.reconcile.hosts.retry_pauses import RetryPauses
+from controller.reconcile.shared.action_log import log_action
 from controller.reconcile.shared.fair_order import FairOrder
 
 log = logging.getLogger(__name__)
@@ -142,6 +143,8 @@ class HostAggregates:
         """What is made for a Node; empty for nothing any more."""
         note = {node_note(self._namespace, MAKING_ANNOTATION): text or None}
         self._kube.merge_patch(NODE, node, None, {"metadata": {"annotations": note}})
+        making = f"aggregate {text.partition(' ')[0]} is being made" if text else "no aggregate is being made"
+        log_action("annotate", node, f"node {node}: {making}")
 
 
 @dataclass(frozen=True, slots=True)

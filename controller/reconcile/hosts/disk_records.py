@@ -20,6 +20,7 @@ from controller.errors import ApiUnavailable, Conflict, KubeError
 from controller.ports.kubernetes import CONFIGMAP, SECRET, Kube, KubeObject
 from controller.ports.system import Clock
 from controller.reconcile.hosts.observe import NodesSnapshot
+from controller.reconcile.shared.action_log import log_action
 from controller.reconcile.shared.fair_order import FairOrder
 
 log = logging.getLogger(__name__)
@@ -130,17 +131,22 @@ class DiskRecords:
         return _Configuration(parse_backend(text), _written(live))
 
     def _write(self, live: KubeObject | None, due: Mapping[str, str | None]) -> None:
+        place = f"{self._namespace}/{NAME}"
+        text = f"ConfigMap {NAME}: where {', '.join(sorted(due))} keep disks"
         if live is not None:
             meta = {"resourceVersion": live["metadata"]["resourceVersion"]}
             self._kube.merge_patch(CONFIGMAP, NAME, self._namespace, {"metadata": meta, "data": dict(due)})
+            log_action("record", place, text)
             return
         meta = {"name": NAME, "namespace": self._namespace, "labels": {MANAGED_BY: MANAGED_BY_US}}
         data = {host: text for host, text in due.items() if text is not None}
         head = {"apiVersion": CONFIGMAP.api_version, "kind": CONFIGMAP.kind}
         try:
             self._kube.create({**head, "metadata": meta, "data": data})
-        except Conflict:
-            log.info("where hosts keep disks is recorded in the next pass")
+        except Conflict as error:
+            log_action("record", place, f"{text}; in the next pass", error=error)
+        else:
+            log_action("record", place, text)
 
 
 def _records(live: KubeObject | None) -> dict[str, HostDisks]:

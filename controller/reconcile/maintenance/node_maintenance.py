@@ -306,10 +306,8 @@ class MaintenancesReconciler:
         self._status.write(work, observed)
 
     def _ensure_finalizer(self, work: MaintenanceWork) -> float:
-        meta = work.obj["metadata"]
-        finalizers = [*(meta.get("finalizers") or ()), work.finalizer]
-        patch = {"metadata": {"finalizers": finalizers, "resourceVersion": meta["resourceVersion"]}}
-        self._kube.merge_patch(NODE_MAINTENANCE, work.name, None, patch)
+        before = work.obj["metadata"].get("finalizers") or ()
+        self._end.set_finalizers(work.obj, [*before, work.finalizer])
         return 0.0
 
     def _move(

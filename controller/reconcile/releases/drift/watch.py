@@ -225,7 +225,7 @@ class DriftWatch:
                 left.append(one.remaining)
             elif one.found is not None:
                 done.append(one.found)
-                log_action("correct", _place(object_), f"{one.found}; corrected", release=key[1])
+                log_action("correct", object_.place, f"{one.found}; corrected", release=key[1])
             with self._lock:
                 if one.found is not None and one.remaining is None:
                     self._index.corrected(object_, self._clock.now(), one.found.by)
@@ -246,7 +246,7 @@ class DriftWatch:
             raise
         except KubeError as error:
             text = f"{object_} cannot be corrected"
-            log_action("correct", _place(object_), text, error=error, release=key[1])
+            log_action("correct", object_.place, text, error=error, release=key[1])
             before = tracked.found.get(object_)
             return Corrected(before, not_comparable(object_, error, before), "")
 
@@ -389,7 +389,3 @@ class DriftWatch:
         if changed:
             self._changed_bundle(tracked.followed.bundle)
         return None if objects is None else {identify(obj, key[0]): obj for obj in objects}
-
-
-def _place(object_: ObjectId) -> str:
-    return f"{object_.namespace}/{object_.name}" if object_.namespace else object_.name
