@@ -50,7 +50,9 @@ class NoEvents:
     def __init__(self) -> None:
         self.emitted: list[tuple[str, str]] = []
 
-    def emit(self, obj: Mapping[str, Any], *, type_: str, reason: str, message: str) -> None:
+    def emit(
+        self, obj: Mapping[str, Any], *, type_: str, reason: str, message: str, logged: bool = False
+    ) -> None:
         self.emitted.append((type_, f"{reason}: {message}"))
 
 

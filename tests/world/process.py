@@ -37,7 +37,9 @@ class Killed(BaseException):
 
 
 class _SilentEvents:
-    def emit(self, obj: Mapping[str, Any], *, type_: str, reason: str, message: str) -> None:
+    def emit(
+        self, obj: Mapping[str, Any], *, type_: str, reason: str, message: str, logged: bool = False
+    ) -> None:
         """Nobody reads them here."""
 
 

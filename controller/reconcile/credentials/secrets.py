@@ -94,7 +94,8 @@ class SecretsReconciler:
             except Conflict:
                 if attempt == ATTEMPTS - 1:
                     raise
-                log.debug("somebody else wrote meanwhile; reading again")
+                extra = {"object": "/".join(key), "reason": "Conflict"}
+                log.debug("somebody else wrote meanwhile; reading again", extra=extra)
         return None
 
     def _reconcile_once(self, key: RegionKey) -> float | None:

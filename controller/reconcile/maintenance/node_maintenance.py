@@ -168,7 +168,8 @@ class MaintenancesReconciler:
                     self._status.report_unreadable(obj, error)
                 except (Conflict, ObjectMissing, ObjectRefused) as refused:
                     # It changed meanwhile, is gone, or its newer definition takes no status of ours.
-                    log.warning("maintenance %s: %s", obj["metadata"]["name"], refused)
+                    name, reason = obj["metadata"]["name"], type(refused).__name__
+                    log.warning("maintenance: %s", refused, extra={"object": name, "reason": reason})
         return read
 
     def _region(self) -> KubeObject | None:
