@@ -39,9 +39,9 @@ from controller.ports.system import Clock, Randomness
 from controller.reconcile.credentials.certificates import Certificates
 from controller.reconcile.credentials.clouds_export import CloudsExport
 from controller.reconcile.credentials.store import CredentialStore
-from controller.reconcile.shared.claims_left import credentials_policy
 from controller.reconcile.shared.managed_region import managed_region
 from controller.reconcile.shared.region_status import apply_region_status
+from controller.reconcile.shared.remaining_claims import credentials_policy
 
 log = logging.getLogger(__name__)
 

@@ -42,7 +42,7 @@ from controller.ports.kubernetes import NODE_MAINTENANCE, OSDPL, Events, Kube, K
 from controller.ports.openstack import Cloud
 from controller.ports.system import Clock
 from controller.reconcile.hosts.disk_records import DiskRecords
-from controller.reconcile.hosts.last_report import LastHostFindings
+from controller.reconcile.hosts.last_host_findings import LastHostFindings
 from controller.reconcile.maintenance.deletion import BUSY_EVERY, IDLE_EVERY, MaintenanceDeletion
 from controller.reconcile.maintenance.elapsed_times import ElapsedTimes
 from controller.reconcile.maintenance.errors import AGAIN_AFTER, REFUSED, MaintenanceErrors

@@ -39,8 +39,8 @@ from controller.reconcile.releases.observe_release import (
     observe_release,
     resolve_release,
 )
+from controller.reconcile.releases.parts import BundleListeners, BundleSettings, ReleasePorts
 from controller.reconcile.releases.planning.bundle_plan import BundlePlanner
-from controller.reconcile.releases.ports import BundleListeners, BundleSettings, ReleasePorts
 from controller.reconcile.releases.release_sizes import ReleaseSizes
 from controller.reconcile.releases.release_view import as_before, release_view, resting_state
 from controller.reconcile.releases.waiting_bundles import WaitingBundles
