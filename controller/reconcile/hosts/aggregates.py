@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -21,8 +20,6 @@ from controller.reconcile.hosts.observe import NodesSnapshot
 from controller.reconcile.hosts.retry_pauses import RetryPauses
 from controller.reconcile.shared.action_log import log_action
 from controller.reconcile.shared.fair_order import FairOrder
-
-log = logging.getLogger(__name__)
 
 # On a Node: the aggregate that is made for it just now, and since when.
 MAKING_ANNOTATION = "osctl.dev/making-aggregate"
@@ -74,7 +71,7 @@ class HostAggregates:
                 changes += self._place(node, host, cloud, view)
                 self._settled(name)
             except CloudUnavailable as error:
-                log.warning("aggregates of %s: %s", name, error)
+                log_action("place-host", host, f"aggregates of {name}", error=error)
                 return
             except ApiUnavailable:
                 raise
@@ -111,7 +108,7 @@ class HostAggregates:
                 raise
             except (CloudRefused, KubeError) as error:
                 # OpenStack refuses the place, or Kubernetes the note on the Node.
-                log.warning("host %s, aggregate %s: %s", host, name, error)
+                log_action("place-host", host, f"host {host}, aggregate {name}", error=error)
                 refused = error
         if refused is not None:
             raise refused

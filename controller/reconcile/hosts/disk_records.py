@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
@@ -22,8 +21,6 @@ from controller.ports.system import Clock
 from controller.reconcile.hosts.observe import NodesSnapshot
 from controller.reconcile.shared.action_log import log_action
 from controller.reconcile.shared.fair_order import FairOrder
-
-log = logging.getLogger(__name__)
 
 NAME = "osctl-host-disks"
 FILE = "nova.conf"
@@ -69,7 +66,8 @@ class DiskRecords:
         except ApiUnavailable:
             raise
         except KubeError as error:
-            log.warning("where hosts keep disks could not be recorded: %s", error)
+            text = f"ConfigMap {NAME}: where hosts keep disks is not recorded"
+            log_action("record", f"{self._namespace}/{NAME}", text, error=error)
 
     def _reconcile(self, snapshot: NodesSnapshot, view: CloudView) -> None:
         computes = (name for name in snapshot.nodes if snapshot.is_compute(name))

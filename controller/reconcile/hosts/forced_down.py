@@ -54,7 +54,9 @@ class ForcedDownHosts:
         try:
             self._last = self._read(view)
         except KubeError as error:
-            log.warning("the record of compute services that we forced down cannot be read: %s", error)
+            text = "the record of compute services that we forced down cannot be read: %s"
+            extra = {"object": f"{self._namespace}/{NAME}", "reason": type(error).__name__}
+            log.warning(text, error, extra=extra)
         return self._last
 
     def _read(self, view: CloudView) -> Mapping[str, str]:
@@ -100,7 +102,8 @@ class ForcedDownHosts:
         try:
             self._patch({"data": {host: None}}, f"host {host} is no longer forced down")
         except KubeError as error:
-            log.warning("host %s is no longer forced down; that is not recorded yet: %s", host, error)
+            text = f"host {host} is no longer forced down; that is not recorded yet"
+            log_action("record", f"{self._namespace}/{NAME}", text, error=error)
 
     def _patch(self, patch: Mapping[str, object], noted: str) -> bool:
         done = self._kube.merge_patch(CONFIGMAP, NAME, self._namespace, patch) is not None

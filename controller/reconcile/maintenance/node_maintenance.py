@@ -42,7 +42,7 @@ from controller.ports.kubernetes import NODE_MAINTENANCE, OSDPL, Events, Kube, K
 from controller.ports.openstack import Cloud
 from controller.ports.system import Clock
 from controller.reconcile.hosts.disk_records import DiskRecords
-from controller.reconcile.hosts.last_report import LastHostFindings
+from controller.reconcile.hosts.last_host_findings import LastHostFindings
 from controller.reconcile.maintenance.compute_silence import QUIET
 from controller.reconcile.maintenance.deletion import BUSY_EVERY, IDLE_EVERY, MaintenanceDeletion
 from controller.reconcile.maintenance.elapsed_times import ElapsedTimes
@@ -170,7 +170,8 @@ class MaintenancesReconciler:
                     self._status.report_unreadable(obj, error)
                 except (Conflict, ObjectMissing, ObjectRefused) as refused:
                     # It changed meanwhile, is gone, or its newer definition takes no status of ours.
-                    log.warning("maintenance %s: %s", obj["metadata"]["name"], refused)
+                    name, reason = obj["metadata"]["name"], type(refused).__name__
+                    log.warning("maintenance: %s", refused, extra={"object": name, "reason": reason})
         return read
 
     def _region(self) -> KubeObject | None:

@@ -252,7 +252,6 @@ class StatusWriter:
         apply_to_seen(self._kube, NODE_MAINTENANCE, obj, manager=manager, status=status)
         if find(known, "Ready").get("reason") != reason:
             self._events.emit(obj, type_=WARNING, reason=reason, message=text)
-            log.warning("maintenance %s: %s", meta["name"], text)
 
     def note_confirmation(self, work: MaintenanceWork, confirmation: Confirmation, void: str) -> None:
         """Writes spec.fenced as it was taken up, or why it is void, beside all else as it stands.

@@ -26,7 +26,7 @@ from controller.domain.releases.hooks import runs_in
 from controller.errors import Forbidden, ObjectMissing, ObjectRefused, ObjectsTaken
 from controller.ports.helm import ReleaseRecords, RenderedRelease
 from controller.ports.kubernetes import Kube, KubeObject, Resource, resource_of
-from controller.reconcile.releases.actions.starting_points import StartingPoints, deployed_manifest
+from controller.reconcile.releases.actions.base_revisions import BaseRevisions, deployed_manifest
 from controller.reconcile.releases.drift.compare import as_sent, identify, is_named
 from controller.reconcile.shared.action_log import log_action
 
@@ -98,7 +98,7 @@ class OwnerGuard:
             text = f"{object_}: taken over by release {self._release}"
             log_action("take-over", object_.place, text, release=self._release)
 
-    def leave_to_others(self, rendered: RenderedRelease, before: StartingPoints) -> StartingPoints:
+    def leave_to_others(self, rendered: RenderedRelease, before: BaseRevisions) -> BaseRevisions:
         """Strikes what is not rendered any more, and has become another's, from the records that Helm may
         start from, and gives what they hold then. Idempotent. Raises KubeError and HelmFailed."""
         left = dict(before)

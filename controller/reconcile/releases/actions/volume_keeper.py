@@ -34,7 +34,7 @@ from controller.domain.releases.volume_claims import (
 from controller.errors import FieldsFixed, Forbidden, ReleaseMissing
 from controller.ports.helm import ReleaseRecords, RenderedRelease
 from controller.ports.kubernetes import PV, PVC, STATEFULSET, Kube, KubeObject
-from controller.reconcile.releases.actions.starting_points import StartingPoints, starting_points
+from controller.reconcile.releases.actions.base_revisions import BaseRevisions, base_revisions
 from controller.reconcile.shared.action_log import log_action
 
 NOTHING = RenderedRelease((), ())
@@ -71,7 +71,7 @@ class _Survey:
     versions: tuple[int, ...]
 
 
-def has_volumes(before: StartingPoints, namespace: str) -> bool:
+def has_volumes(before: BaseRevisions, namespace: str) -> bool:
     """Whether the revisions that Helm may start from have any, or what makes them."""
     every = (obj for one in before.values() for obj in (*one.manifest, *one.hooks))
     names = volume_names(every, namespace)
@@ -98,7 +98,7 @@ class VolumeKeeper:
         namespace: str,
         rendered: RenderedRelease,
         volumes: VolumePolicy = "Retain",
-        before: StartingPoints | None = None,
+        before: BaseRevisions | None = None,
     ) -> tuple[str, ...]:
         """Marks what the coming action of Helm would drop, in the cluster and in Helm's records, and gives
         it as `Kind/name`. Idempotent.
@@ -178,10 +178,10 @@ class VolumeKeeper:
         release: str,
         namespace: str,
         rendered: RenderedRelease,
-        recorded: StartingPoints | None = None,
+        recorded: BaseRevisions | None = None,
     ) -> _Survey:
         if recorded is None:
-            recorded = starting_points(self._records, release, namespace)
+            recorded = base_revisions(self._records, release, namespace)
         versions, before = tuple(recorded), tuple(recorded.values())
         desired = volume_names((*rendered.manifest, *rendered.hooks), namespace)
         had = volume_names((obj for one in before for obj in (*one.manifest, *one.hooks)), namespace)

@@ -330,14 +330,14 @@ class DriftWatch:
                     compared = compare(self._kube, obj, key[1], key[0], tracked.followed.rules)
                     drifted, seen = compared.drifted, compared.fingerprint
                 except ApiUnavailable as error:
-                    log.warning("no answer on %s: %s", object_, error, extra={"release": key[1]})
+                    _log_not_compared(object_, error, key[1])
                     with self._lock:
                         self._touched[object_] = self._clock.monotonic() + self._unanswered.note(object_)
                         if self._unanswered.is_away:
                             raise
                     continue
                 except KubeError as error:
-                    log.warning("cannot compare %s: %s", object_, error, extra={"release": key[1]})
+                    _log_not_compared(object_, error, key[1])
                     # What was found before may well be so still.
                     drifted = tracked.found.get(object_) or cannot_compare(object_, error)
                     again = self._clock.monotonic() + REFUSED_SECONDS if drifted else 0.0
@@ -389,3 +389,8 @@ class DriftWatch:
         if changed:
             self._changed_bundle(tracked.followed.bundle)
         return None if objects is None else {identify(obj, key[0]): obj for obj in objects}
+
+
+def _log_not_compared(object_: ObjectId, error: KubeError, release: str) -> None:
+    extra = {"object": object_.place, "release": release, "reason": type(error).__name__}
+    log.warning("cannot compare %s: %s", object_, error, extra=extra)
