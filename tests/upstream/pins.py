@@ -1,4 +1,4 @@
-"""Writes facts of OpenStack-Helm: values/charts/pinned.yaml and previous.yaml, keys and images in tests/data.
+"""Writes facts of OpenStack-Helm: builds into values/charts, keys, images and objects into tests/data.
 
 make pins CHARTS=<checkout of openstack-helm> [PINNED=<commit>] [PREVIOUS=<commit>] [IMAGES=<checkout>]
 """
@@ -23,7 +23,7 @@ from controller.domain.releases.bundle import ChartRef
 from controller.domain.values.catalogue import UPSTREAM, Catalogue
 from controller.domain.values.chart_builds import BuildSet, ChartBuild
 from controller.domain.values.password_guard import literal_secrets
-from tests.upstream import images
+from tests.upstream import images, shapes
 
 ROOT = Path(__file__).parents[2]
 VALUES = ROOT / "values"
@@ -159,6 +159,7 @@ def main() -> None:
             values = store.defaults(ChartRef(name, repository=f"file://{directory}"))
             keys, named[name] = keys_of(values), images.images_of(values)
             (KEYS / f"{name}.json").write_text(keys_text(keys), encoding="utf-8")
+        shapes.record(shapes.shapes_of(store, Path(directory), charts))
     published = images.published_in(chosen.images) if chosen.images else images.recorded()["published"]
     images.record(named, published)
 

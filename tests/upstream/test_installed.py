@@ -39,6 +39,7 @@ CERTIFICATES = ("public-tls", "region-ca-bundle", "vault-ca")
 CREDENTIALS = ("-credentials", "secret/keystone-fernet-keys", "secret/keystone-credential-keys")
 # From the previous builds: every service with OVS, and OVN with several replicas.
 UPGRADED = ("everything", "ovn-small")
+OURS = {"gateway"}
 EDIT = {"services": {"image": {"glance": {"values": {"conf": {"glance": {"DEFAULT": {"workers": 3}}}}}}}}
 
 
@@ -178,7 +179,7 @@ def test_a_region_of_the_previous_builds_is_upgraded_to_the_pinned_ones(
     for case in _applied(sandbox, previous, specs()[name], tmp_path):
         region = case.region
         region.wait_ready(READY_SECONDS)
-        claims = region.claims()
+        claims, before = region.claims(), region.revisions()
         began = time.monotonic()
         region.edit(charts={"repository": f"file://{charts}"})
         region.wait_ready(READY_SECONDS)
@@ -187,7 +188,9 @@ def test_a_region_of_the_previous_builds_is_upgraded_to_the_pinned_ones(
             "ready", {"name": f"upgrade-of-{name}", "releases": len(case.wanted), "seconds": seconds}
         )
 
-        assert {name for name, (_, state) in region.revisions().items() if state == "deployed"} == case.wanted
-        assert {name for name, (number, _) in region.revisions().items() if number != 2} == set()
+        # What differs between the builds is upgraded once; charts of our own are not touched.
+        once = {name: (number + (name not in OURS), "deployed") for name, (number, _) in before.items()}
+        assert region.revisions() == once
+        assert before.keys() == case.wanted
         assert _failed(region) == {}
         assert claims <= region.claims()
