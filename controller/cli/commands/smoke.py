@@ -17,7 +17,7 @@ from rich.text import Text
 
 from controller.adapters.system.clock import SystemClock
 from controller.adapters.system.randomness import SystemRandomness
-from controller.cli.cluster import open_cluster
+from controller.cli.cluster import Cluster, open_cluster
 from controller.cli.exit_codes import ExitCode
 from controller.cli.offline.input_files import read_objects
 from controller.cli.offline.own_kinds import is_region
@@ -78,14 +78,12 @@ def smoke(
     """
     if bool(name) + bool(filenames) + (clouds is not None) > 1:
         raise typer.BadParameter("give one of: a region's name, -f FILE, --clouds FILE")
-    if filenames:
-        name, namespace = _named_by(filenames, namespace)
     if clouds is not None:
-        title, (settings, authority) = str(clouds), (_read(clouds), b"")
+        title, settings, authority = str(clouds), _read(clouds), b""
     else:
-        cluster = open_cluster(kubeconfig, context, namespace)
-        meta = cluster.find_region(name)["metadata"]
-        title, (settings, authority) = str(meta["name"]), read_clouds(cluster.kube, meta["namespace"])
+        if filenames:
+            name, namespace = _named_by(filenames, namespace)
+        title, settings, authority = _exported(open_cluster(kubeconfig, context, namespace), name)
     cloud = _open(settings, authority)
     run = SmokeRun(
         cloud=cloud,
@@ -108,6 +106,12 @@ def smoke(
         _hint(cloud.auth_url, title)
     if not passed:
         raise typer.Exit(ExitCode.SMOKE_FAILED)
+
+
+def _exported(cluster: Cluster, name: str) -> tuple[str, bytes, bytes]:
+    """A region's name, its clouds.yaml, and the authority to trust. Raises KubeError, CloudUnavailable."""
+    meta = cluster.find_region(name)["metadata"]
+    return str(meta["name"]), *read_clouds(cluster.kube, meta["namespace"])
 
 
 def _read(clouds: Path) -> bytes:
