@@ -7,6 +7,7 @@ from typing import Any
 
 from containers.composition import Parts, run
 from containers.keys import owner_key, region_key
+from containers.region_events import RegionEvents
 from controller.adapters.kubernetes.watches import Watch
 from controller.adapters.system.crd_files import load_schema
 from controller.adapters.system.values_files import load_library
@@ -50,12 +51,19 @@ def compose(parts: Parts) -> Container:
         digest_key=InstallationKey(parts.kube, parts.randomness, settings.region_namespace).read,
         resync=settings.resync,
     )
+    measure = measured_region(parts.metrics, secret_series)
+    regions = RegionEvents(parts.queue, region_key)
+
+    def region_seen(event: str | None, obj: Mapping[str, Any]) -> None:
+        measure(event, obj)
+        regions.seen(event, obj)
+
     return Container(
         name="secrets",
         # A bundle that is gone may be what the removal of a Secret waits for.
         watches=(
-            Watch(OSDPL, region_key, measured_region(parts.metrics, secret_series)),
-            Watch(HELMBUNDLE, owner_key),
+            Watch(OSDPL, seen=region_seen),
+            Watch(HELMBUNDLE, seen=RegionEvents(parts.queue, owner_key).seen),
         ),
         reconcilers={"region": lambda namespace, name: reconciler.reconcile((namespace, name))},
         queue=parts.queue,

@@ -43,10 +43,10 @@ from controller.domain.values.layer_order import (
     library_layers,
     spec_layers,
 )
-from controller.domain.values.library import Library, main_field_problems
 from controller.domain.values.merge import Layer, MergedValues, merge_layers, merge_onto
 from controller.domain.values.password_guard import password_problems
 from controller.domain.values.service_template import RenderedTemplate, ServiceTemplates
+from controller.domain.values.shipped_values import Library, main_field_problems
 from controller.domain.values.template_input import RegionInput, ValueOf
 from controller.domain.values.typos import misspelt_keys
 from controller.errors import ChartInvalid, Problem, SpecInvalid

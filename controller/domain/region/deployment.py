@@ -20,7 +20,7 @@ from controller.domain.releases.drift_rules import DriftRule, drift_rules
 from controller.domain.validation.crd_schema import ResourceSchema
 from controller.domain.values.catalogue import EMBEDDED, UPSTREAM
 from controller.domain.values.images import ImagesSpec
-from controller.domain.values.library import FileChoice
+from controller.domain.values.shipped_values import FileChoice
 from controller.errors import Problem, SpecInvalid
 
 # Kubernetes stores at most about 1.5 MB of an object, our status and the record of field owners

@@ -10,7 +10,7 @@ from controller.domain.api.names import CA_BUNDLE_SECRET
 from controller.domain.region.deployment import DeploymentSpec
 from controller.domain.region.required_credentials import region_services
 from controller.domain.values.catalogue import BUNDLE_KEYS, CertificateRequest, ServiceEntry
-from controller.domain.values.library import Library
+from controller.domain.values.shipped_values import Library
 
 COMPUTE = "compute"
 # As templates and charts call them: of libvirt and QEMU on all hypervisors, and of the proxy of consoles

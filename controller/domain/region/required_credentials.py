@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from controller.domain.region.deployment import DeploymentSpec
 from controller.domain.values.catalogue import CredentialSecret, ServiceEntry, decide_services
-from controller.domain.values.library import Library
+from controller.domain.values.shipped_values import Library
 from controller.domain.values.typos import suggestion
 from controller.errors import Problem, SpecInvalid
 

@@ -46,9 +46,9 @@ from controller.reconcile.credentials.certificates import Certificates
 from controller.reconcile.credentials.clouds_export import CloudsExport
 from controller.reconcile.credentials.own_certificates import UPTAKE_SECONDS, OwnCertificates
 from controller.reconcile.credentials.store import CredentialStore
-from controller.reconcile.shared.claims_left import credentials_policy
 from controller.reconcile.shared.managed_region import managed_region
 from controller.reconcile.shared.region_status import apply_region_status
+from controller.reconcile.shared.remaining_claims import credentials_policy
 
 log = logging.getLogger(__name__)
 
@@ -105,7 +105,8 @@ class SecretsReconciler:
             except Conflict:
                 if attempt == ATTEMPTS - 1:
                     raise
-                log.debug("somebody else wrote meanwhile; reading again")
+                extra = {"object": "/".join(key), "reason": "Conflict"}
+                log.debug("somebody else wrote meanwhile; reading again", extra=extra)
         return None
 
     def _reconcile_once(self, key: RegionKey) -> float | None:

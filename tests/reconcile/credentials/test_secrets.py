@@ -32,7 +32,9 @@ class Recorder:
     def __init__(self) -> None:
         self.seen: list[tuple[str, str, str]] = []
 
-    def emit(self, obj: Mapping[str, Any], *, type_: str, reason: str, message: str) -> None:
+    def emit(
+        self, obj: Mapping[str, Any], *, type_: str, reason: str, message: str, logged: bool = False
+    ) -> None:
         self.seen.append((type_, str(reason), message))
 
 
