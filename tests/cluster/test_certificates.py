@@ -49,8 +49,8 @@ def region(sandbox: Sandbox, namespace: str, tmp_path: Path) -> Iterator[Region]
     passes = {"RESYNC_SECONDS": "5"}
     for one in installed(sandbox, namespace, tmp_path / "run", ("secrets", "helmbundle"), passes):
         charts = {"repository": f"file://{tmp_path / 'charts'}"}
-        tls = {"internal": {"enabled": True}}
-        one.apply(one.manifest(charts=charts, preset="core", features={"tls": tls}))
+        features = {"tls": {"internal": {"enabled": True}}, "compute": {"libvirtTLS": {"enabled": True}}}
+        one.apply(one.manifest(charts=charts, preset="core", features=features))
         put_bundle(one, charts)
         yield one
 
@@ -95,6 +95,7 @@ def test_pods_are_replaced_once_for_each_step_of_a_change_of_authority(region: R
     logs = lambda: region.controllers.log("secrets") + region.controllers.log("helmbundle")  # noqa: E731
     wait_until("it runs", lambda: runs_with_it(region), show=logs)
     assert region.revisions() == {"keystone": (1, "deployed")}
+    assert texts(region, "libvirt-tls")["servercert.pem"]  # for the addresses of Nodes, which it may list
     before = texts(region, SECRET)
     region.kubectl("delete", "secret", "osctl-authority")
     region.controllers.kill("secrets")

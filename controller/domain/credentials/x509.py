@@ -204,7 +204,7 @@ def bundle(parts: Iterable[str], now: float | None = None) -> str:
     """
     found = {one for part in parts for one in _read(part)}
     kept = (one for one in found if now is None or one.not_valid_after_utc.timestamp() > now)
-    return _joined(sorted(kept, key=lambda one: one.serial_number))
+    return _joined(sorted(kept, key=lambda one: one.tbs_certificate_bytes))
 
 
 def holds(whole: str, part: str) -> bool:
