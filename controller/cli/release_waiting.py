@@ -56,10 +56,10 @@ def wait_for_releases(
                 if ended is not None:
                     code = max(code, ended)
                     del open_[key]
-            left = started + timeout - clock.monotonic()
-            if not open_ or left <= 0:
+            remaining = started + timeout - clock.monotonic()
+            if not open_ or remaining <= 0:
                 break
-            sleep(min(POLL_SECONDS, left))
+            sleep(min(POLL_SECONDS, remaining))
     except KeyboardInterrupt:
         stderr().print("stopped waiting; the controller goes on")
         return ExitCode.INTERRUPTED

@@ -143,8 +143,8 @@ def _send(cluster: Cluster, filenames: list[str], namespace: str) -> KubeObject:
             f"{item.title}: {error}; osctl apply --force-conflicts takes the fields over"
         ) from None
     others = len(items) - 1
-    left = f"; {count(others, 'other object')} of the files left alone" if others else ""
-    stderr().print(f"{item.title} is planned: its mode is Plan now{left}")
+    remaining = f"; {count(others, 'other object')} of the files left alone" if others else ""
+    stderr().print(f"{item.title} is planned: its mode is Plan now{remaining}")
     return applied
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from controller.domain.health.region_health import ComponentHealth, ComponentKey
-from controller.domain.health.workload_health import PROGRESS_DEADLINE, Health, WorkloadVerdict
+from controller.domain.health.workload_health import PROGRESS_DEADLINE, Health, WorkloadHealth
 from controller.domain.shared.times import seconds_of
 
 # A workload's controller that does not take up a new spec for so long does not work, and what the
@@ -78,7 +78,7 @@ class ProgressDeadlines:
         return result
 
 
-def _waited(reported: Mapping[str, Any], verdict: WorkloadVerdict, epoch: float) -> float:
+def _waited(reported: Mapping[str, Any], verdict: WorkloadHealth, epoch: float) -> float:
     """For how many seconds a process before this one has reported the very same wait."""
     same = reported.get("status") == verdict.health and str(reported.get("message") or "").startswith(
         verdict.text
@@ -86,7 +86,7 @@ def _waited(reported: Mapping[str, Any], verdict: WorkloadVerdict, epoch: float)
     return max(epoch - seconds_of(reported.get("since")), 0.0) if same and reported.get("since") else 0.0
 
 
-def _limit(verdict: WorkloadVerdict) -> _Limit | None:
+def _limit(verdict: WorkloadHealth) -> _Limit | None:
     if verdict.health != Health.PROGRESSING:
         return None
     if verdict.unseen:

@@ -179,8 +179,8 @@ class HealthReconciler:
         before = osdpl.get("status") or {}
         known = before.get("conditions") or []
         reported, moment = before.get("health") or {}, self._clock.monotonic()
-        patience, damping = self._memory.setdefault(key, (ProgressDeadlines(), FlapDamping()))
-        judged = self._output.added(patience.judged(judge_components(facts), reported, moment, facts.now))
+        deadlines, damping = self._memory.setdefault(key, (ProgressDeadlines(), FlapDamping()))
+        judged = self._output.added(deadlines.judged(judge_components(facts), reported, moment, facts.now))
         if self._probes is not None:
             judged.update(self._probes.components(probed(facts), reported.get(APPLICATION) or {}))
         damped = damping.damped(judged, reported, moment)

@@ -26,7 +26,7 @@ from controller.domain.maintenance.move_choice import (
 )
 from controller.domain.maintenance.network_moves import given_lately
 from controller.domain.maintenance.obstacles import Obstacle, planned_moves, stranded
-from controller.domain.maintenance.outcome import MaintenanceProgress, stopped_text, verdict
+from controller.domain.maintenance.outcome import MaintenanceSnapshot, report_phase, stopped_text
 from controller.domain.maintenance.server_moves import Phase, may_begin
 from controller.domain.shared.cloud_facts import MARK, CloudView
 from controller.errors import (
@@ -97,14 +97,14 @@ class MaintenancesReconciler:
         access: CloudAccess,
         hosts: MaintainedHosts,
         namespace: str,
-        board: LastHostFindings,
+        findings: LastHostFindings,
     ) -> None:
         self._kube = kube
         self._clock = clock
         self._access = access
         self._hosts = hosts
         self._namespace = namespace
-        self._board = board
+        self._findings = findings
         self._out = HostDisabler(kube, clock, namespace)
         self._status = StatusWriter(kube, clock, events)
         self._order = FairOrder()
@@ -234,7 +234,7 @@ class MaintenancesReconciler:
 
     def _stopped(self, work: MaintenanceWork) -> str:
         """Why an evacuation that began by itself goes no further, empty while it does."""
-        return self._board.stopped() if is_automatic(work.obj) else ""
+        return self._findings.stopped() if is_automatic(work.obj) else ""
 
     # -- one maintenance ----------------------------------------------------------------------------
 
@@ -365,8 +365,8 @@ class MaintenancesReconciler:
         entries = list(commands.entries.values())
         ended = all(one.ended for one in entries)
         last = max([work.started, *(one.requested for one in entries)])
-        phase, reason, text = verdict(
-            MaintenanceProgress(
+        phase, reason, text = report_phase(
+            MaintenanceSnapshot(
                 entries=entries,
                 network=network,
                 remaining=remaining(work, commands, cloud) if ended and whole else (),

@@ -47,11 +47,11 @@ class KeptClaims:
             return names
         if self._unused.get(key) == (last.version, names):
             return names
-        left = self._volumes.take_up(release, namespace, names, last.version)
-        if left != names:
+        remaining = self._volumes.take_up(release, namespace, names, last.version)
+        if remaining != names:
             self.forget(namespace)
-        self._unused[key] = (last.version, left)
-        return left
+        self._unused[key] = (last.version, remaining)
+        return remaining
 
     def _labelled(self, namespace: str) -> Kept:
         with self._lock:

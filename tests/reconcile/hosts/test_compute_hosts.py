@@ -166,13 +166,13 @@ def test_the_circuit_breaker_stops_evacuations_that_have_begun(world: NodeWorld)
 
 
 def test_before_the_first_whole_look_nothing_is_begun_by_itself(world: NodeWorld) -> None:
-    assert world.board.stopped()
+    assert world.findings.stopped()
     world.cloud.before = fail()
     world.reconcile(1)
-    assert world.board.stopped()
+    assert world.findings.stopped()
     world.cloud.before = lambda *_: None
     world.reconcile(1, after=20)
-    assert not world.board.stopped()
+    assert not world.findings.stopped()
 
 
 def test_pods_that_hang_on_a_fenced_node_are_freed(world: NodeWorld) -> None:
