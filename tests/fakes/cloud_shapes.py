@@ -30,7 +30,7 @@ def service(one: ComputeService) -> dict[str, Any]:
         "id": one.id,
         "binary": "nova-compute",
         "host": one.host,
-        "zone": one.zone or "nova",
+        "zone": "nova",
         "status": "enabled" if one.enabled else "disabled",
         "disabled_reason": one.reason or None,
         "state": "up" if one.up and not one.forced_down else "down",
@@ -125,7 +125,7 @@ def server(one: Server, url: str) -> dict[str, Any]:
             {"id": f"volume-{number}", "delete_on_termination": False} for number in range(one.volumes)
         ],
         "host_status": "UP",
-        "locked": one.locked,
+        "locked": False,
         "locked_reason": None,
         "description": None,
         "tags": [],

@@ -1,4 +1,4 @@
-"""Where charts come from: `controller.ports.helm.ChartSource` on directories, archives and repositories.
+"""Where charts come from: `controller.ports.charts.ChartSource` on directories, archives and repositories.
 
 A chart shipped in the image is named by its path in the chart directory. A `file://` repository is a
 directory that holds `<name>/` or `<name>-<version>.tgz`. Charts of repositories on the network are pulled

@@ -300,7 +300,6 @@ def _service(one: Mapping[str, Any]) -> ComputeService:
         up=one["state"] == "up",
         forced_down=bool(one.get("forced_down")),
         reason=one.get("disabled_reason") or "",
-        zone=one.get("zone") or "",
         updated=str(one.get("updated_at") or ""),
     )
 
@@ -382,6 +381,5 @@ def _server(one: Mapping[str, Any]) -> Server:
         extra_specs=flavor.get("extra_specs") or {},
         image=(one["image"].get("properties") or {}) if boots_local else {},
         metadata=one.get("metadata") or {},
-        locked=bool(one.get("locked")),
         volumes=len(one.get("os-extended-volumes:volumes_attached") or ()),
     )

@@ -77,7 +77,6 @@ class ComputeService:
     up: bool
     forced_down: bool = False
     reason: str = ""
-    zone: str = ""
     updated: str = ""
 
 
@@ -154,7 +153,6 @@ class Server:
     extra_specs: Mapping[str, str] = field(default_factory=dict)
     image: Mapping[str, str] = field(default_factory=dict)
     metadata: Mapping[str, str] = field(default_factory=dict)
-    locked: bool = False
     volumes: int = 0
 
 

@@ -14,7 +14,7 @@ from urllib.parse import quote, quote_plus
 
 MARK = "[redacted]"
 
-# Shorter texts would be found in ordinary words; no credential made by us is as short (credentials.py).
+# Shorter texts would be found in ordinary words; none of ours is as short (`domain.credentials.generate`).
 MIN_LENGTH = 6
 # Lines of a multi-line secret (a private key) count one by one from this length on.
 MIN_LINE_LENGTH = 16
