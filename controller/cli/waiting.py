@@ -22,6 +22,8 @@ from controller.ports.kubernetes import OSDPL, KubeObject, KubeObjects
 from controller.ports.system import Clock
 
 POLL_SECONDS = 1.0
+# A controller that lives has planned within so many seconds.
+PLAN_WITHIN = 60.0
 
 
 class Goal(StrEnum):

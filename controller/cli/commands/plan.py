@@ -28,14 +28,13 @@ from controller.cli.options import (
 )
 from controller.cli.output import Format, count, print_data, soft_wrapped, stderr, stdout
 from controller.cli.views.plan import STUCK, PlanView, ReleaseLines, plan_view
-from controller.cli.waiting import Goal, wait_for_region
+from controller.cli.waiting import PLAN_WITHIN, Goal, wait_for_region
 from controller.errors import Conflict, ObjectMissing, Problem, SpecInvalid
 from controller.ports.kubernetes import OSDPL, KubeObject
 
 PLAN_TIMEOUT = 300.0
 POLL_SECONDS = 0.5
 # Seconds that an approval waits for a plan of the newest spec.
-PLAN_WITHIN = 60.0
 ATTEMPTS = 5
 
 RegionName = Annotated[

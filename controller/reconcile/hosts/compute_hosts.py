@@ -33,9 +33,10 @@ from controller.reconcile.hosts.node_annotations import NodeAnnotations
 from controller.reconcile.hosts.observe import NodesObserver, NodesSnapshot
 from controller.reconcile.hosts.reenable_services import ReenabledServices
 from controller.reconcile.hosts.reenable_volume_services import ReenabledVolumeServices
+from controller.reconcile.hosts.retry_pauses import AGAIN_AFTER
 from controller.reconcile.hosts.step_rounds import STEPS_PER_PASS, HostStepRounds
 from controller.reconcile.shared.cloud_access import CloudAccess
-from controller.reconcile.shared.object_store import ObjectStore
+from controller.reconcile.shared.object_store import CATCHING_UP, ObjectStore
 
 log = logging.getLogger(__name__)
 
@@ -43,9 +44,6 @@ log = logging.getLogger(__name__)
 EVERY = 10.0
 # Events come in bursts: between two passes there are so many seconds at least.
 AT_LEAST = 2.0
-# After a pass that OpenStack did not answer.
-AGAIN_AFTER = 15.0
-CATCHING_UP = 0.5
 NO_REGION = 30.0
 PAUSED = "spec.mode is Paused: nothing is done automatically"
 

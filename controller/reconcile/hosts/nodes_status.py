@@ -20,12 +20,10 @@ from controller.ports.kubernetes import NODE, OSDPL, Events, Kube, Resource
 from controller.ports.system import Clock
 from controller.reconcile.hosts.last_host_findings import HostFindings, LastHostFindings
 from controller.reconcile.shared.managed_region import managed_region
-from controller.reconcile.shared.object_store import ObjectStore, Parse
-from controller.reconcile.shared.region_status import apply_region_status
+from controller.reconcile.shared.object_store import CATCHING_UP, ObjectStore, Parse
+from controller.reconcile.shared.region_status import WRITE_EVERY, apply_region_status
 
 MANAGER = field_manager("node")
-WRITE_EVERY = 1.0
-CATCHING_UP = 0.3
 # Of compute hosts without a Node, so many are named: where there are more, nobody matches them by hand.
 MOST_STRANGERS = 100
 # How long a container that has just begun waits for the first pass at compute hosts, in seconds: what the

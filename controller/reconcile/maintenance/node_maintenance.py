@@ -43,9 +43,10 @@ from controller.ports.openstack import Cloud
 from controller.ports.system import Clock
 from controller.reconcile.hosts.disk_records import DiskRecords
 from controller.reconcile.hosts.last_host_findings import LastHostFindings
+from controller.reconcile.hosts.retry_pauses import AGAIN_AFTER
 from controller.reconcile.maintenance.deletion import BUSY_EVERY, IDLE_EVERY, MaintenanceDeletion
 from controller.reconcile.maintenance.elapsed_times import ElapsedTimes
-from controller.reconcile.maintenance.errors import AGAIN_AFTER, REFUSED, MaintenanceErrors
+from controller.reconcile.maintenance.errors import REFUSED, MaintenanceErrors
 from controller.reconcile.maintenance.maintained_hosts import MaintainedHosts
 from controller.reconcile.maintenance.move_rounds import MoveRounds, ObservedMoves
 from controller.reconcile.maintenance.network_moves import AgentQueries, with_those_kept, write_moves
@@ -62,10 +63,10 @@ from controller.reconcile.maintenance.status import (
 from controller.reconcile.shared.cloud_access import CloudAccess
 from controller.reconcile.shared.fair_order import FairOrder
 from controller.reconcile.shared.managed_region import managed_region
+from controller.reconcile.shared.object_store import CATCHING_UP
 
 log = logging.getLogger(__name__)
 
-CATCHING_UP = 0.5
 # A pass at the hosts that somebody else took serves as long.
 VIEW_GOOD_FOR = 2.5
 # After so long without a move Placement should know of all that there were.
