@@ -38,6 +38,8 @@ LEASE_LOST = 70
 WATCHES_ENDED = 71
 HELM_DETACHED = 72
 LEASE_BROKEN = 73
+# How often a container without its Lease tries to take it.
+TAKE_EVERY = 1.0
 # How often the end of a Lease is looked for.
 FENCE_EVERY = 0.5
 # How often the order to stop is looked for.
@@ -319,7 +321,7 @@ def _take_lease(lease: WriterLease, ended: threading.Event) -> bool:
             text = "waiting for the Lease: another pod holds it, or the API server does not answer"
             log.info(text, extra={"object": "Lease", "reason": "LeaseAwaited"})
             waiting = True
-        if ended.wait(1.0):
+        if ended.wait(TAKE_EVERY):
             return False
     return True
 

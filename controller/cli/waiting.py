@@ -22,7 +22,7 @@ from controller.ports.kubernetes import OSDPL, KubeObject, KubeObjects
 from controller.ports.system import Clock
 
 POLL_SECONDS = 1.0
-# A controller that lives has planned within so many seconds.
+# For so many seconds a plan of the newest spec is waited for.
 PLAN_WITHIN = 60.0
 
 

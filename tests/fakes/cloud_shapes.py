@@ -30,7 +30,7 @@ def service(one: ComputeService) -> dict[str, Any]:
         "id": one.id,
         "binary": "nova-compute",
         "host": one.host,
-        "zone": "nova",
+        "zone": one.zone or "nova",
         "status": "enabled" if one.enabled else "disabled",
         "disabled_reason": one.reason or None,
         "state": "up" if one.up and not one.forced_down else "down",
@@ -228,7 +228,7 @@ def volume_service(one: VolumeService) -> dict[str, Any]:
     return {
         "binary": one.binary,
         "host": one.name,
-        "zone": "nova",
+        "zone": one.zone or "nova",
         "status": "enabled" if one.enabled else "disabled",
         "state": "up" if one.up else "down",
         "updated_at": THEN,

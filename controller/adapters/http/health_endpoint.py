@@ -95,6 +95,9 @@ def serve_endpoint(endpoint: Endpoint, port: int, *, address: str = "") -> Threa
 
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
+    # Connections that the kernel keeps until they are taken. Of http.server's 5, a sixth that comes at the
+    # same moment is dropped, and its client tries again after one second, then two, then four.
+    request_queue_size = 8 * MOST_CONNECTIONS
 
     def __init__(self, *given: Any) -> None:
         self._open: dict[socket.socket, float] = {}

@@ -34,7 +34,6 @@ from controller.ports.kubernetes import OSDPL, KubeObject
 
 PLAN_TIMEOUT = 300.0
 POLL_SECONDS = 0.5
-# Seconds that an approval waits for a plan of the newest spec.
 ATTEMPTS = 5
 
 RegionName = Annotated[

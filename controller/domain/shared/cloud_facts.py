@@ -77,6 +77,7 @@ class ComputeService:
     up: bool
     forced_down: bool = False
     reason: str = ""
+    zone: str = ""
     updated: str = ""
 
 
