@@ -78,17 +78,17 @@ class EndState:
             yield f"bundles {sorted(there)}, wanted {sorted(self._wishes.bundles)}"
 
     def _records(self) -> Iterator[str]:
-        wanted = self._digests()
+        desired = self._digests()
         there = {name for name in self._histories if not name.startswith("osctl-")}
-        if there != set(wanted):
-            yield f"releases {sorted(there)}, wanted {sorted(wanted)}"
-        for name in sorted(there & set(wanted)):
+        if there != set(desired):
+            yield f"releases {sorted(there)}, wanted {sorted(desired)}"
+        for name in sorted(there & set(desired)):
             revisions = self._histories[name]
             statuses = [one.status for one in revisions]
             if statuses[-1] != "deployed" or statuses.count("deployed") != 1 or set(statuses) - FINISHED:
                 yield f"history of {name}: {statuses}"
-            if revisions[-1].digest != wanted[name] or not revisions[-1].ours:
-                yield f"{name} is at {revisions[-1]}, wanted {wanted[name]}"
+            if revisions[-1].digest != desired[name] or not revisions[-1].ours:
+                yield f"{name} is at {revisions[-1]}, wanted {desired[name]}"
             if len(revisions) > KEPT:
                 yield f"{name} has {len(revisions)} revisions"
 
@@ -106,7 +106,7 @@ class EndState:
 
     def _rendered(self) -> dict[tuple[str, str], dict[str, Any]]:
         """What is to be there, by kind and name. Hooks of an uninstall pass."""
-        wanted: dict[tuple[str, str], dict[str, Any]] = {}
+        desired: dict[tuple[str, str], dict[str, Any]] = {}
         for release in self._wishes.releases():
             request = HelmRequest(
                 release.name, self._world.namespace, str(CHARTS / "worker"), release.spec()["values"]
@@ -115,12 +115,12 @@ class EndState:
             passing = f"{release.name}-farewell"
             for obj in (*rendered.manifest, *rendered.hooks):
                 if obj["metadata"]["name"] != passing:
-                    wanted[obj["kind"], obj["metadata"]["name"]] = obj
-        return wanted
+                    desired[obj["kind"], obj["metadata"]["name"]] = obj
+        return desired
 
     def _objects(self) -> Iterator[str]:
-        wanted = self._rendered()
-        for (kind, name), obj in sorted(wanted.items()):
+        desired = self._rendered()
+        for (kind, name), obj in sorted(desired.items()):
             live = self._world.kube.get(resource_of(obj), name, self._world.namespace)
             if live is None:
                 yield f"{kind} {name} is not there"
@@ -132,14 +132,14 @@ class EndState:
 
     def _left_over(self) -> list[str]:
         """What nobody wants any more, of every kind that releases make."""
-        wanted = self._rendered().keys() | self._before | self._records_wanted()
+        desired = self._rendered().keys() | self._before | self._records_wanted()
         # Claims stay, whoever made them.
-        wanted |= {(PVC.kind, f"{name}-data") for name in every_stateful_name()}
+        desired |= {(PVC.kind, f"{name}-data") for name in every_stateful_name()}
         found: list[str] = []
 
         def nothing() -> bool:
             found[:] = [
-                f"{kind} {name} is left over" for kind, name in self._unowned() if (kind, name) not in wanted
+                f"{kind} {name} is left over" for kind, name in self._unowned() if (kind, name) not in desired
             ]
             return not found
 
@@ -178,19 +178,19 @@ class EndState:
                 yield f"claim of {release.name} is lost"
 
 
-def _differences(path: str, wanted: Any, live: Any) -> Iterator[str]:
+def _differences(path: str, desired: Any, live: Any) -> Iterator[str]:
     """Where the cluster lacks what was rendered; what it added by itself is no difference."""
-    if isinstance(wanted, Mapping):
-        for key, value in wanted.items():
+    if isinstance(desired, Mapping):
+        for key, value in desired.items():
             if not isinstance(live, Mapping) or key not in live:
                 yield f"{path}.{key} is not there"
             else:
                 yield from _differences(f"{path}.{key}", value, live[key])
-    elif isinstance(wanted, list):
-        if not isinstance(live, list) or len(live) != len(wanted):
-            yield f"{path}: {live}, rendered {wanted}"
+    elif isinstance(desired, list):
+        if not isinstance(live, list) or len(live) != len(desired):
+            yield f"{path}: {live}, rendered {desired}"
         else:
-            for number, (one, other) in enumerate(zip(wanted, live, strict=True)):
+            for number, (one, other) in enumerate(zip(desired, live, strict=True)):
                 yield from _differences(f"{path}[{number}]", one, other)
-    elif wanted != live:
-        yield f"{path}: {live}, rendered {wanted}"
+    elif desired != live:
+        yield f"{path}: {live}, rendered {desired}"

@@ -62,12 +62,12 @@ def happens(function: Happening) -> Happening:
 
 def happen(world: World, event: Event) -> bool:
     """Whether it could happen; it is told then, and counted."""
-    told = EVENTS[event.name](world, Draw(event))
-    if told is None:
+    reported = EVENTS[event.name](world, Draw(event))
+    if reported is None:
         return False
     world.met[event.name] += 1
-    if told:
-        world.tell(told)
+    if reported:
+        world.tell(reported)
     return True
 
 
@@ -264,8 +264,8 @@ def person_looks(world: World, draw: Draw) -> str | None:
         return None
     looked = _looked(world, draw.one(off))
     world.confirmations.append(looked)
-    told = f"somebody sees that the machine of {looked.node} is off"
-    return f"{told}; {_confirms(world, looked, draw)}" if draw.number(4) else told
+    reported = f"somebody sees that the machine of {looked.node} is off"
+    return f"{reported}; {_confirms(world, looked, draw)}" if draw.number(4) else reported
 
 
 def _is_off(world: World, name: str) -> bool:
@@ -381,8 +381,8 @@ def person_makes_maintenance(world: World, draw: Draw) -> str | None:
     _make(world, name, machine.node, **spec)
     if spec.get("dryRun"):
         world.plans.add(name)
-    told = ", ".join(f"{key}: {value}" for key, value in spec.items())
-    return f"somebody makes the maintenance {name} for {machine.node} {{{told}}}"
+    reported = ", ".join(f"{key}: {value}" for key, value in spec.items())
+    return f"somebody makes the maintenance {name} for {machine.node} {{{reported}}}"
 
 
 @happens

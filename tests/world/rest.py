@@ -135,8 +135,8 @@ def _servers(world: World) -> list[str]:
     for server in world.cloud.hosted.values():
         running = world.truth.runs.get(server.id, set())
         machine = world.truth.with_host(server.host)
-        wanted = {machine.key} if machine is not None and server.state == "active" else set()
-        if running != wanted and not server.task and server.state != "error":
+        desired = {machine.key} if machine is not None and server.state == "active" else set()
+        if running != desired and not server.task and server.state != "error":
             why.append(f"{server.id} of {server.host} runs on {sorted(running)}")
         if server.task or server.status == "VERIFY_RESIZE":
             why.append(f"{server.id} is {server.status} {server.task}")
