@@ -102,13 +102,10 @@ class Region:
 
     def install_chart(self, *settings: str) -> None:
         """Our definitions and our chart, with further arguments of helm."""
-        crds = [str(path) for path in sorted((CHART / "files" / "crds").glob("*.yaml"))]
-        for path in crds:
-            self.sandbox.kubectl("apply", "--server-side", "--force-conflicts", "-f", path)
+        crds = f"--filename={CHART / 'files' / 'crds'}"
+        self.sandbox.kubectl("apply", "--server-side", "--force-conflicts", crds)
         # A server that has just begun takes a moment to serve a new kind.
-        self.sandbox.kubectl(
-            "wait", "--for=condition=Established", "--timeout=120s", *(f"--filename={path}" for path in crds)
-        )
+        self.sandbox.kubectl("wait", "--for=condition=Established", "--timeout=120s", crds)
         # The release's name is in the names of cluster-wide objects: one per namespace.
         name = f"osctl-{self.namespace}"
         own = f"region.namespace={self.namespace},crds.install=false"
