@@ -27,7 +27,7 @@ from controller.ports.kubernetes import (
 from controller.reconcile.releases.observe_release import resolve_release
 from controller.reconcile.shared.installation_key import InstallationKey
 from controller.reconcile.shared.secret_values import SecretValues
-from tests.chaos.wishes import Wishes, every_stateful_name
+from tests.chaos.random_bundles import RandomBundles, every_stateful_name
 from tests.chaos.world import CHARTS, FINISHED, World, wait_for
 from tests.cluster.region import NeverHappened
 
@@ -56,14 +56,14 @@ def everything(world: World) -> Names:
 
 
 class EndState:
-    """Compares the cluster with the wishes, by ways of its own: Helm's rendering, a digest made again.
+    """Compares the cluster with what is desired, by ways of its own: Helm's rendering, a digest made again.
 
     `before` is what was there before any bundle.
     """
 
-    def __init__(self, world: World, wishes: Wishes, before: Names) -> None:
+    def __init__(self, world: World, desired: RandomBundles, before: Names) -> None:
         self._world = world
-        self._wishes = wishes
+        self._desired = desired
         self._before = before
         self._helm = SdkClient(world.kube, world.region.sandbox.kubeconfig)
         self._histories = SecretRecords(world.kube).observe(world.namespace)
@@ -74,21 +74,21 @@ class EndState:
 
     def _bundles(self) -> Iterator[str]:
         there = {obj["metadata"]["name"] for obj in self._world.kube.list(HELMBUNDLE, self._world.namespace)}
-        if there != set(self._wishes.bundles):
-            yield f"bundles {sorted(there)}, wanted {sorted(self._wishes.bundles)}"
+        if there != set(self._desired.bundles):
+            yield f"bundles {sorted(there)}, wanted {sorted(self._desired.bundles)}"
 
     def _records(self) -> Iterator[str]:
-        desired = self._digests()
+        wanted = self._digests()
         there = {name for name in self._histories if not name.startswith("osctl-")}
-        if there != set(desired):
-            yield f"releases {sorted(there)}, wanted {sorted(desired)}"
-        for name in sorted(there & set(desired)):
+        if there != set(wanted):
+            yield f"releases {sorted(there)}, wanted {sorted(wanted)}"
+        for name in sorted(there & set(wanted)):
             revisions = self._histories[name]
             statuses = [one.status for one in revisions]
             if statuses[-1] != "deployed" or statuses.count("deployed") != 1 or set(statuses) - FINISHED:
                 yield f"history of {name}: {statuses}"
-            if revisions[-1].digest != desired[name] or not revisions[-1].ours:
-                yield f"{name} is at {revisions[-1]}, wanted {desired[name]}"
+            if revisions[-1].digest != wanted[name] or not revisions[-1].ours:
+                yield f"{name} is at {revisions[-1]}, wanted {wanted[name]}"
             if len(revisions) > KEPT:
                 yield f"{name} has {len(revisions)} revisions"
 
@@ -106,8 +106,8 @@ class EndState:
 
     def _rendered(self) -> dict[tuple[str, str], dict[str, Any]]:
         """What is to be there, by kind and name. Hooks of an uninstall pass."""
-        desired: dict[tuple[str, str], dict[str, Any]] = {}
-        for release in self._wishes.releases():
+        wanted: dict[tuple[str, str], dict[str, Any]] = {}
+        for release in self._desired.releases():
             request = HelmRequest(
                 release.name, self._world.namespace, str(CHARTS / "worker"), release.spec()["values"]
             )
@@ -115,12 +115,12 @@ class EndState:
             passing = f"{release.name}-farewell"
             for obj in (*rendered.manifest, *rendered.hooks):
                 if obj["metadata"]["name"] != passing:
-                    desired[obj["kind"], obj["metadata"]["name"]] = obj
-        return desired
+                    wanted[obj["kind"], obj["metadata"]["name"]] = obj
+        return wanted
 
     def _objects(self) -> Iterator[str]:
-        desired = self._rendered()
-        for (kind, name), obj in sorted(desired.items()):
+        wanted = self._rendered()
+        for (kind, name), obj in sorted(wanted.items()):
             live = self._world.kube.get(resource_of(obj), name, self._world.namespace)
             if live is None:
                 yield f"{kind} {name} is not there"
@@ -132,14 +132,14 @@ class EndState:
 
     def _left_over(self) -> list[str]:
         """What nobody wants any more, of every kind that releases make."""
-        desired = self._rendered().keys() | self._before | self._records_wanted()
+        wanted = self._rendered().keys() | self._before | self._records_wanted()
         # Claims stay, whoever made them.
-        desired |= {(PVC.kind, f"{name}-data") for name in every_stateful_name()}
+        wanted |= {(PVC.kind, f"{name}-data") for name in every_stateful_name()}
         found: list[str] = []
 
         def nothing() -> bool:
             found[:] = [
-                f"{kind} {name} is left over" for kind, name in self._unowned() if (kind, name) not in desired
+                f"{kind} {name} is left over" for kind, name in self._unowned() if (kind, name) not in wanted
             ]
             return not found
 
@@ -149,7 +149,7 @@ class EndState:
 
     def _records_wanted(self) -> set[tuple[str, str]]:
         """Secrets of Helm's records, which are looked at one by one, and of the installation."""
-        names = {release.name for release in self._wishes.releases()}
+        names = {release.name for release in self._desired.releases()}
         records = {
             (SECRET.kind, f"sh.helm.release.v1.{name}.v{revision.version}")
             for name in names
@@ -173,24 +173,24 @@ class EndState:
 
     def _claims(self) -> Iterator[str]:
         there = self._world.names(PVC)
-        for release in self._wishes.releases():
+        for release in self._desired.releases():
             if release.stateful and f"{release.name}-data" not in there:
                 yield f"claim of {release.name} is lost"
 
 
-def _differences(path: str, desired: Any, live: Any) -> Iterator[str]:
+def _differences(path: str, wanted: Any, live: Any) -> Iterator[str]:
     """Where the cluster lacks what was rendered; what it added by itself is no difference."""
-    if isinstance(desired, Mapping):
-        for key, value in desired.items():
+    if isinstance(wanted, Mapping):
+        for key, value in wanted.items():
             if not isinstance(live, Mapping) or key not in live:
                 yield f"{path}.{key} is not there"
             else:
                 yield from _differences(f"{path}.{key}", value, live[key])
-    elif isinstance(desired, list):
-        if not isinstance(live, list) or len(live) != len(desired):
-            yield f"{path}: {live}, rendered {desired}"
+    elif isinstance(wanted, list):
+        if not isinstance(live, list) or len(live) != len(wanted):
+            yield f"{path}: {live}, rendered {wanted}"
         else:
-            for number, (one, other) in enumerate(zip(desired, live, strict=True)):
+            for number, (one, other) in enumerate(zip(wanted, live, strict=True)):
                 yield from _differences(f"{path}[{number}]", one, other)
-    elif desired != live:
-        yield f"{path}: {live}, rendered {desired}"
+    elif wanted != live:
+        yield f"{path}: {live}, rendered {wanted}"

@@ -210,10 +210,10 @@ class Cluster:
         if node.pod == (machine.compute, machine.boots):
             return
         node.pod = (machine.compute, machine.boots)
-        reported = {"name": "nova-compute", "restartCount": machine.boots, "state": {"running": {}}}
+        told = {"name": "nova-compute", "restartCount": machine.boots, "state": {"running": {}}}
         live = self.kube.get(POD, name, NAMESPACE)
         assert live is not None
-        self._tell_ready(live, machine.compute, reported if machine.compute else None)
+        self._tell_ready(live, machine.compute, told if machine.compute else None)
 
     def _make_pod(self, name: str, node: str) -> KubeObject:
         mount = {"name": "etc", "mountPath": "/etc/nova/nova.conf", "subPath": "nova.conf"}

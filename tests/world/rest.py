@@ -6,7 +6,8 @@ from controller.domain.shared.cloud_facts import MARK
 from controller.ports.kubernetes import NODE, NODE_MAINTENANCE
 from tests.world.cluster import COMPUTE
 from tests.world.truth import Violated
-from tests.world.world import ANNOTATIONS, World
+from tests.world.watched_writes import ANNOTATIONS
+from tests.world.world import World
 
 # Passes, and seconds between two of them.
 PASSES, PAUSE = 120, 20.0
@@ -135,8 +136,8 @@ def _servers(world: World) -> list[str]:
     for server in world.cloud.hosted.values():
         running = world.truth.runs.get(server.id, set())
         machine = world.truth.with_host(server.host)
-        desired = {machine.key} if machine is not None and server.state == "active" else set()
-        if running != desired and not server.task and server.state != "error":
+        wanted = {machine.key} if machine is not None and server.state == "active" else set()
+        if running != wanted and not server.task and server.state != "error":
             why.append(f"{server.id} of {server.host} runs on {sorted(running)}")
         if server.task or server.status == "VERIFY_RESIZE":
             why.append(f"{server.id} is {server.status} {server.task}")

@@ -140,7 +140,8 @@ class _Server(ThreadingHTTPServer):
         error = sys.exc_info()[1]
         if not isinstance(error, OSError):
             reason = type(error).__name__
-            log.error("a request to the health endpoint failed: %s", reason, extra={"reason": reason})
+            extra = {"object": "health endpoint", "reason": reason}
+            log.error("a request to the health endpoint failed: %s", reason, extra=extra)
 
 
 class _DualStackServer(_Server):
