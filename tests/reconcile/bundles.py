@@ -128,8 +128,8 @@ class Bench:
 
     def bundle(self, name: str, *releases: str | dict[str, Any], **spec: Any) -> None:
         """Applies a bundle: a release by its name alone, or with more of its spec."""
-        wanted = [{"name": one} if isinstance(one, str) else one for one in releases]
-        items = [{"chart": {"name": one["name"], "path": one["name"]}, **one} for one in wanted]
+        desired = [{"name": one} if isinstance(one, str) else one for one in releases]
+        items = [{"chart": {"name": one["name"], "path": one["name"]}, **one} for one in desired]
         there = self.kube.get(HELMBUNDLE, name, NAMESPACE)
         meta = there["metadata"] if there else {"name": name, "namespace": NAMESPACE}
         body = {"apiVersion": HELMBUNDLE.api_version, "kind": HELMBUNDLE.kind, "metadata": meta}

@@ -204,7 +204,7 @@ class NodeWorld:
     def restart(self) -> None:
         """A new process, that knows nothing but what stands in Kubernetes and OpenStack."""
         kube, clock = self.kube, self.clock
-        self.told = 0  # up to which version the watches have told
+        self.known_version = 0  # up to which version the watches have told
         self.nodes = ObjectStore(kube, clock, None, node_parsers(self.namespace))
         self.region = ObjectStore(kube, clock, self.namespace, REGION_PARSERS)
         access = CloudAccess(kube, self.clouds, clock, self.namespace)
@@ -256,11 +256,11 @@ class NodeWorld:
 
     def watch(self) -> None:
         """Watches that tell everything at once."""
-        told, self.told = self.told, self.kube.version
+        reported, self.known_version = self.known_version, self.kube.version
         for store in (self.nodes, self.region):
             space = self.namespace if store is self.region else None
             for resource in store.resources:
-                for obj in self.kube.changed_since(told, resource, space):
+                for obj in self.kube.changed_since(reported, resource, space):
                     store.feed(resource, "MODIFIED", obj)
                 store.catch_up(resource)
 

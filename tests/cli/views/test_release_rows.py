@@ -27,7 +27,7 @@ def test_a_circle_of_dependencies_does_not_hang():
 
 
 def test_a_release_that_no_status_mentions_yet_is_waiting():
-    (row,) = release_rows([bundle("identity", wanted=("keystone",))])
+    (row,) = release_rows([bundle("identity", desired=("keystone",))])
     assert (row.release, row.phase) == ("keystone", RowState.WAITING)
 
 

@@ -547,10 +547,10 @@ class _Probes:
     def end(self) -> None:
         self.ended = True
 
-    def components(self, wanted: Probed, known: Mapping[str, Any]) -> dict[tuple[str, str], ComponentHealth]:
+    def components(self, desired: Probed, known: Mapping[str, Any]) -> dict[tuple[str, str], ComponentHealth]:
         self.known = known
         lost = WorkloadHealth(Unwell.UNHEALTHY, 1, 2, "1 of 2 compute services down: cmp1")
-        return {("probes", name): ComponentHealth(lost, 0) for name in wanted.asked}
+        return {("probes", name): ComponentHealth(lost, 0) for name in desired.asked}
 
     def due_in(self) -> float:
         return 4.0

@@ -119,8 +119,8 @@ def test_too_many_lost_at_once_stop_everything(world: NodeWorld) -> None:
         world.fence(host)
     world.reconcile(30, after=10)
     assert world.cloud.writes == []
-    told = world.condition("NodesReady")
-    assert (told["status"], told["reason"]) == ("False", "TooManyUnhealthy")
+    reported = world.condition("NodesReady")
+    assert (reported["status"], reported["reason"]) == ("False", "TooManyUnhealthy")
     world.set_ready("cmp2", True)
     world.cloud.restart("cmp2")
     world.reconcile(30, after=10)
@@ -440,8 +440,10 @@ def test_the_volume_service_of_a_removed_node_is_disabled_with_our_mark(world: N
 def test_why_openstack_cannot_be_looked_at_is_told(world: NodeWorld) -> None:
     world.cloud.before = fail("compute GET /os-services: 503")
     world.reconcile(2)
-    told = world.condition("NodesReady")
-    assert told["status"] == "True" and "not changed: compute GET /os-services: 503" in told["message"]
+    reported = world.condition("NodesReady")
+    assert (
+        reported["status"] == "True" and "not changed: compute GET /os-services: 503" in reported["message"]
+    )
     world.cloud.before = lambda *_: None
     world.reconcile(10)
     assert "503" not in world.condition("NodesReady")["message"]

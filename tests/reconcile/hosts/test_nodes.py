@@ -55,8 +55,12 @@ def test_nodes_are_listed_with_role_and_state(nodes: Nodes) -> None:
         "cmp1": (["openstack-compute-node"], "Ready"),
         "cmp2": (["openstack-compute-node"], "Cordoned"),
     }
-    told = nodes.cluster.condition("NodesReady")
-    assert (told["status"], told["reason"], told["observedGeneration"]) == ("True", "NodesReady", 1)
+    reported = nodes.cluster.condition("NodesReady")
+    assert (reported["status"], reported["reason"], reported["observedGeneration"]) == (
+        "True",
+        "NodesReady",
+        1,
+    )
 
 
 def test_a_node_that_falls_silent_and_returns_turns_the_condition_over(nodes: Nodes) -> None:
