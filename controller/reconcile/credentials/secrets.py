@@ -237,7 +237,10 @@ class SecretsReconciler:
     def _say_farewell(self, store: CredentialStore, osdpl: KubeObject) -> None:
         """The region goes, and with volumes the credentials; core lets it go once they are gone."""
         policy = credentials_policy(self._kube, osdpl)
-        services = _services_of(self._bundles(osdpl))
+        bundles = self._bundles(osdpl)
+        services = _services_of(bundles)
+        if not bundles:
+            self._clouds.remove(osdpl)
         plan = plan_farewell(store.observe(()).values(), policy, services)
         for change in plan.changes:
             store.apply(change)
