@@ -102,11 +102,14 @@ class ServiceEntry:
 
 @dataclass(frozen=True)
 class CredentialSecret:
-    """A Secret that must exist before the region can start: credential name → kind."""
+    """A Secret that must exist before the region can start: credential name → kind.
+
+    `releases` are those that the service may have."""
 
     name: str
     service: str
     credentials: Mapping[str, str]
+    releases: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
