@@ -23,7 +23,7 @@ from controller.reconcile.releases.bundle_event_filter import BundleEventFilter
 from controller.reconcile.releases.children_status import ChildrenReporter
 from controller.reconcile.releases.drift.watch import DriftRates, DriftWatch
 from controller.reconcile.releases.hooks.progress import HookEventFilter, HookProgress
-from controller.reconcile.releases.ports import BundleListeners, BundleSettings, ReleasePorts
+from controller.reconcile.releases.parts import BundleListeners, BundleSettings, ReleasePorts
 from controller.reconcile.shared.installation_key import InstallationKey
 from controller.reconcile.shared.object_store import ObjectStore
 from controller.reconcile.shared.status_metrics import measured_bundle
@@ -57,7 +57,11 @@ def compose(parts: Parts) -> Container:
     bundles = BundleReconciler(
         _release_ports(parts, records, charts),
         BundleSettings(
-            settings.resync, settings.history, settings.retry_cap, reserved=reserved_release(settings)
+            settings.resync,
+            settings.history,
+            settings.retry_cap,
+            settings.uninstall_within,
+            reserved=reserved_release(settings),
         ),
         _listeners(parts),
         slots=slots,

@@ -20,7 +20,7 @@ from controller.operator import Container
 from controller.ports.kubernetes import NODE, NODE_MAINTENANCE, OSDPL, POD, STATEFULSET, Resource
 from controller.reconcile.hosts.compute_hosts import HostsReconciler
 from controller.reconcile.hosts.drain_locks.pods import DrainLocks
-from controller.reconcile.hosts.last_report import LastHostFindings
+from controller.reconcile.hosts.last_host_findings import LastHostFindings
 from controller.reconcile.hosts.nodes_status import NodesReconciler, node_parsers
 from controller.reconcile.maintenance.maintained_hosts import MaintainedHosts
 from controller.reconcile.maintenance.node_maintenance import MaintenancesReconciler

@@ -12,8 +12,9 @@ from controller.adapters.kubernetes.watches import Watch
 from controller.adapters.system.crd_files import load_schema
 from controller.adapters.system.values_files import load_library
 from controller.domain.region.deployment import parse_deployment
+from controller.domain.region.required_certificates import region_certificates
 from controller.domain.region.required_credentials import region_credentials
-from controller.domain.values.catalogue import CredentialSecret
+from controller.domain.values.catalogue import CertificateRequest, CredentialSecret
 from controller.operator import Container
 from controller.ports.kubernetes import HELMBUNDLE, OSDPL
 from controller.reconcile.credentials.secrets import SecretsReconciler
@@ -35,12 +36,18 @@ def compose(parts: Parts) -> Container:
     def credentials_of(osdpl: Mapping[str, Any]) -> tuple[CredentialSecret, ...]:
         return region_credentials(parse_deployment(osdpl, schema).spec, library)
 
+    def certificates_of(osdpl: Mapping[str, Any]) -> tuple[CertificateRequest, ...]:
+        return region_certificates(
+            parse_deployment(osdpl, schema).spec, osdpl["metadata"]["namespace"], library
+        )
+
     reconciler = SecretsReconciler(
         kube=parts.kube,
         clock=parts.clock,
         randomness=parts.randomness,
         events=parts.events,
         credentials_of=credentials_of,
+        certificates_of=certificates_of,
         digest_key=InstallationKey(parts.kube, parts.randomness, settings.region_namespace).read,
         resync=settings.resync,
     )
