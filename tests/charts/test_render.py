@@ -38,10 +38,11 @@ OWN_OBJECTS = {
 
 def upstream_objects(name: str) -> dict[tuple[str, str], dict[str, Any]]:
     """Upstream's objects by kind and name, as they would be called in our namespace."""
-    read = json.loads((ROOT / "tests" / "data" / "upstream-objects.json").read_text())[name]
+    read = json.loads((ROOT / "tests" / "data" / "upstream-shape.json").read_text())[name]["objects"]
     renamed = {}
     for kind, names in read.items():
-        for given, hook in names.items():
+        for given, facts in names.items():
+            hook = {key: facts[key] for key in ("hook", "weight") if key in facts}
             ours = given.replace("release-name-default-", f"{name}-{NAMESPACE}-").replace(
                 "release-name", name
             )

@@ -107,8 +107,12 @@ def test_several_mistakes_are_all_reported() -> None:
         ),
         ("spec.features.image.backends", {"image": {"backends": [{"name": "DEFAULT", "type": "pvc"}]}}),
         (
-            "spec.features.tls.internal.issuer",
+            "spec.features.tls.internal.traffic",
             {"tls": {"internal": {"enabled": True, "traffic": ["database"]}}},
+        ),
+        (
+            "spec.features.tls.internal.caSecret",
+            {"tls": {"internal": {"enabled": True, "caSecret": "x"}}},
         ),
         (
             "spec.features.tls.internal.caSecret",

@@ -33,7 +33,7 @@ class SilentEvents:
     def __init__(self) -> None:
         self.emitted: list[tuple[str, str]] = []
 
-    def emit(self, obj: Any, *, type_: str, reason: str, message: str) -> None:
+    def emit(self, obj: Any, *, type_: str, reason: str, message: str, logged: bool = False) -> None:
         self.emitted.append((type_, reason))
 
 
