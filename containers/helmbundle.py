@@ -57,7 +57,11 @@ def compose(parts: Parts) -> Container:
     bundles = BundleReconciler(
         _release_ports(parts, records, charts),
         BundleSettings(
-            settings.resync, settings.history, settings.retry_cap, reserved=reserved_release(settings)
+            settings.resync,
+            settings.history,
+            settings.retry_cap,
+            settings.uninstall_within,
+            reserved=reserved_release(settings),
         ),
         _listeners(parts),
         slots=slots,

@@ -91,6 +91,7 @@ def test_no_object_is_rendered_twice(name: str) -> None:
     assert len(keys) == len(set(keys))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", LEAN)
 def test_a_render_gives_the_same_bytes_again(name: str) -> None:
     first = manifests(name)
@@ -123,6 +124,7 @@ def test_secrets_reach_secrets_only(name: str) -> None:
     assert [path for path in REQUIRED[name] if planted(path) not in kept] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", LEAN)
 def test_lint_is_content(name: str) -> None:
     result = helm_python.lint(str(CHARTS / name), credentials(name), strict=True, namespace=NAMESPACE)

@@ -71,6 +71,7 @@ class Bench:
         self.digest_key: Callable[[], bytes] = lambda: b"key"
         self.charts = Charts()
         self.reserved: tuple[str, str] | None = None
+        self.uninstall_within = 600
         self.note_end: Callable[[tuple[str, str]], None] = self._requeue
         self.restart()
 
@@ -100,7 +101,7 @@ class Bench:
                 digest_key=self.digest_key,
                 measures=self.measures,
             ),
-            BundleSettings(resync=300.0, reserved=self.reserved),
+            BundleSettings(resync=300.0, reserved=self.reserved, uninstall_within=self.uninstall_within),
             BundleListeners(
                 requeue=self._requeue,
                 note_end=self._note_end,

@@ -9,7 +9,7 @@ from controller.domain.api.names import CA_BUNDLE_SECRET
 from controller.domain.region.deployment import DeploymentSpec
 from controller.domain.region.required_credentials import region_services
 from controller.domain.values.catalogue import BUNDLE_KEYS, CertificateRequest, ServiceEntry
-from controller.domain.values.library import Library
+from controller.domain.values.shipped_values import Library
 
 
 def region_certificates(

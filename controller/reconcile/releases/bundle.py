@@ -255,7 +255,9 @@ class BundleReconciler:
         resolved = release.resolved.resolved if release.resolved else None
         secrets = resolved.secrets if resolved else observed.secrets_of(release.name)
         self._listeners.learn(secrets)
-        request = _request(observed, release, decision, secrets)
+        request = replace(
+            _request(observed, release, decision, secrets), uninstall_within=self._settings.uninstall_within
+        )
         running = RunningAction(request, self._ports.clock.now(), self._ports.helm.new_cancellation())
         started = self._slots.start(
             running,
