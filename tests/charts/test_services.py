@@ -138,6 +138,14 @@ def test_what_starts_processes_to_ask_has_time_for_it() -> None:
                 assert all(5 <= seconds < probe["timeoutSeconds"] for seconds in own), (place, kind)
 
 
+def test_liveness_that_starts_python_has_the_minute_that_it_takes_where_there_is_too_much_to_do() -> None:
+    """At a load of thirty for each core a probe that reads connections took longer than 25 s, three times."""
+    for place, container in probed():
+        probe = container["livenessProbe"]
+        if "/scripts/connected.py" in probe.get("exec", {}).get("command", ()):
+            assert probe["timeoutSeconds"] >= 50, place
+
+
 def test_liveness_kills_only_after_minutes_and_within_ten() -> None:
     for place, container in probed():
         probe = container["livenessProbe"]
