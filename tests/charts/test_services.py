@@ -26,8 +26,8 @@ def registered(name: str) -> dict[str, str]:
         }
     job = the(objects(name), "Job", f"{name}-ks-endpoints")
     (container,) = job["spec"]["template"]["spec"]["containers"]
-    wanted = json.loads({one["name"]: one["value"] for one in container["env"]}["WANTED"])
-    return {one["interface"]: one["url"] for one in wanted}
+    desired = json.loads({one["name"]: one["value"] for one in container["env"]}["WANTED"])
+    return {one["interface"]: one["url"] for one in desired}
 
 
 @pytest.mark.parametrize("interface", ["internal", "admin"])

@@ -9,7 +9,7 @@ from typing import Any
 from unittest.mock import patch
 
 from controller.domain.hosts.fencing_confirmation import Machine
-from controller.domain.hosts.host_disks import DisksVerdict
+from controller.domain.hosts.host_disks import DiskReachability
 from controller.domain.hosts.next_step import HostFacts
 from controller.domain.hosts.nodes import NodeFacts
 from controller.reconcile.hosts import observe
@@ -103,7 +103,7 @@ def _by_its_clock(stack: ExitStack) -> None:
 
 @guard("a host's own disks count", EMPTY, DISKS)
 def _all_shared(stack: ExitStack) -> None:
-    _set(stack, "controller.reconcile.maintenance.status.judge_disks", lambda *_: DisksVerdict(True))
+    _set(stack, "controller.reconcile.maintenance.status.judge_disks", lambda *_: DiskReachability(True))
 
 
 @guard("a maintenance is of one region", OTHERS)
