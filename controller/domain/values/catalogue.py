@@ -116,13 +116,14 @@ class CredentialSecret:
 class CertificateRequest:
     """A Secret with a certificate of the region's authority, for a release of a service.
 
-    It stands for `names`; with `hypervisors` for the nodes that run servers, too, and then has the file
-    names that libvirt and QEMU read beside those of Kubernetes.
+    It stands for `names` and `addresses`; with `hypervisors` for the nodes that run servers, too, and then
+    has the file names that libvirt and QEMU read beside those of Kubernetes.
     """
 
     name: str
     service: str
     names: tuple[str, ...] = ()
+    addresses: tuple[str, ...] = ()
     hypervisors: bool = False
 
     @property
