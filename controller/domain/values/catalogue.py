@@ -1,4 +1,7 @@
-"""The catalogue: which services there are, what each needs, and which chart source offers it."""
+"""The catalogue: which services there are, what each needs, and which chart source offers it.
+
+How one is added: docs/add-a-service.md.
+"""
 
 from __future__ import annotations
 
@@ -99,11 +102,14 @@ class ServiceEntry:
 
 @dataclass(frozen=True)
 class CredentialSecret:
-    """A Secret that must exist before the region can start: credential name → kind."""
+    """A Secret that must exist before the region can start: credential name → kind.
+
+    `releases` are those that the service may have."""
 
     name: str
     service: str
     credentials: Mapping[str, str]
+    releases: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
