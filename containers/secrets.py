@@ -11,8 +11,9 @@ from controller.adapters.kubernetes.watches import Watch
 from controller.adapters.system.crd_files import load_schema
 from controller.adapters.system.values_files import load_library
 from controller.domain.region.deployment import parse_deployment
-from controller.domain.region.required_credentials import region_credentials
+from controller.domain.region.required_credentials import region_ceph, region_credentials
 from controller.domain.values.catalogue import CredentialSecret
+from controller.domain.values.ceph_needs import CephNeeds
 from controller.operator import Container
 from controller.ports.kubernetes import HELMBUNDLE, OSDPL
 from controller.reconcile.credentials.secrets import SecretsReconciler
@@ -34,12 +35,16 @@ def compose(parts: Parts) -> Container:
     def credentials_of(osdpl: Mapping[str, Any]) -> tuple[CredentialSecret, ...]:
         return region_credentials(parse_deployment(osdpl, schema).spec, library)
 
+    def ceph_of(osdpl: Mapping[str, Any]) -> CephNeeds | None:
+        return region_ceph(parse_deployment(osdpl, schema).spec, library)
+
     reconciler = SecretsReconciler(
         kube=parts.kube,
         clock=parts.clock,
         randomness=parts.randomness,
         events=parts.events,
         credentials_of=credentials_of,
+        ceph_of=ceph_of,
         digest_key=InstallationKey(parts.kube, parts.randomness, settings.region_namespace).read,
         resync=settings.resync,
     )

@@ -30,6 +30,7 @@ from controller.domain.values.catalogue import (
     decide_services,
     in_order_of_need,
 )
+from controller.domain.values.ceph_needs import CephNeeds, ceph_needs
 from controller.domain.values.chart_values import DocumentPath, Values, is_map, lookup
 from controller.domain.values.images import check_image_overrides, image_layer
 from controller.domain.values.layer_order import (
@@ -79,12 +80,13 @@ class Region:
 
     `bundles` are in the order of the catalogue. `credentials` are the Secrets that must be generated;
     those that the operator names a Secret for are left out. `missing`: services that cannot be rendered
-    for want of a chart, and why."""
+    for want of a chart, and why. `ceph`: what is exchanged with a Ceph cluster."""
 
     bundles: tuple[RegionBundle, ...]
     credentials: tuple[CredentialSecret, ...]
     warnings: tuple[Problem, ...] = ()
     missing: Mapping[str, ChartInvalid] = field(default_factory=dict)
+    ceph: CephNeeds | None = None
 
     def release(self, name: str) -> RegionRelease | None:
         """The release of this name, None if the region has none."""
@@ -176,7 +178,9 @@ class _RegionRenderer:
             self.warnings += name_warnings(spec, used, region_input.claiming)
             self.warnings += self.builds.warnings()
         in_order = tuple(bundles[entry.name] for entry in services if entry.name in bundles)
-        return Region(in_order, region_input.credentials(), tuple(self._located_warnings()), self.missing)
+        ceph = ceph_needs(region_input.features, frozenset(entry.name for entry in services))
+        warnings = tuple(self._located_warnings())
+        return Region(in_order, region_input.credentials(), warnings, self.missing, ceph)
 
     def written_by_templates(self, release: str, value_of: ValueOf | None) -> tuple[Layer, ...]:
         services, region_input = self._prepared()

@@ -1,10 +1,12 @@
-"""Which credentials a region needs: the services it has, less what the operator brings along."""
+"""Which credentials a region needs, and what of Ceph: by the services that it has."""
 
 from __future__ import annotations
 
 from controller.domain.region.deployment import DeploymentSpec
-from controller.domain.values.catalogue import CredentialSecret, decide_services
+from controller.domain.values.catalogue import CredentialSecret, ServiceEntry, decide_services
+from controller.domain.values.ceph_needs import CephNeeds, ceph_needs
 from controller.domain.values.library import Library
+from controller.domain.values.template_input import filled_features
 from controller.domain.values.typos import suggestion
 from controller.errors import Problem, SpecInvalid
 
@@ -16,6 +18,24 @@ def region_credentials(spec: DeploymentSpec, library: Library) -> tuple[Credenti
     values of one release keeps no other from its password. Raises SpecInvalid when the choice of
     services cannot be served.
     """
+    own = spec.features["credentials"]
+    desired = []
+    for entry in _services(spec, library):
+        named = own.get(entry.name) or {}
+        ours = {key: kind for key, kind in entry.credentials.items() if key not in named}
+        if ours:
+            desired.append(CredentialSecret(entry.secret_name, entry.name, ours))
+    return tuple(desired)
+
+
+def region_ceph(spec: DeploymentSpec, library: Library) -> CephNeeds | None:
+    """What the region needs of Ceph; None without an exchange. Raises SpecInvalid as `region_credentials`."""
+    services = frozenset(entry.name for entry in _services(spec, library))
+    size, preset = library.sizes[spec.size], library.presets[spec.preset]
+    return ceph_needs(filled_features(spec.features, size.features, preset.features), services)
+
+
+def _services(spec: DeploymentSpec, library: Library) -> tuple[ServiceEntry, ...]:
     preset = library.presets.get(spec.preset)
     if preset is None:
         remedy = suggestion(spec.preset, library.presets)
@@ -31,11 +51,4 @@ def region_credentials(spec: DeploymentSpec, library: Library) -> tuple[Credenti
     )
     if problems:
         raise SpecInvalid(problems)
-    own = spec.features["credentials"]
-    desired = []
-    for entry in services:
-        named = own.get(entry.name) or {}
-        ours = {key: kind for key, kind in entry.credentials.items() if key not in named}
-        if ours:
-            desired.append(CredentialSecret(entry.secret_name, entry.name, ours))
-    return tuple(desired)
+    return services
