@@ -9,6 +9,7 @@ from typing import Any
 
 from containers.composition import Parts, run
 from containers.observing import GATHERING
+from containers.region_events import AFTER_REPORTS
 from controller.adapters.http.fencing import HttpFencing
 from controller.adapters.kubernetes.watches import Key, Watch
 from controller.adapters.openstack.client import OpenStackClouds
@@ -19,7 +20,7 @@ from controller.operator import Container
 from controller.ports.kubernetes import NODE, NODE_MAINTENANCE, OSDPL, POD, STATEFULSET, Resource
 from controller.reconcile.hosts.compute_hosts import HostsReconciler
 from controller.reconcile.hosts.drain_locks.pods import DrainLocks
-from controller.reconcile.hosts.last_report import LastHostFindings
+from controller.reconcile.hosts.last_host_findings import LastHostFindings
 from controller.reconcile.hosts.nodes_status import NodesReconciler, node_parsers
 from controller.reconcile.maintenance.maintained_hosts import MaintainedHosts
 from controller.reconcile.maintenance.node_maintenance import MaintenancesReconciler
@@ -165,9 +166,12 @@ class _WatchedObjects:
 
     def region_seen(self, event: str | None, obj: Mapping[str, Any]) -> None:
         self._measure(event, obj)
-        self._queue.add(("region", *self._regions.feed(event, obj)), after=GATHERING)
+        key = ("region", *self._regions.feed(event, obj))
         if self._edits.feed(event, obj):
+            self._queue.add(key, after=GATHERING)
             self._queue.add(HOSTS, after=GATHERING)
+        else:
+            self._queue.add(key, after=AFTER_REPORTS)
 
     def maintenance_seen(self, event: str | None, obj: Mapping[str, Any]) -> None:
         if not is_served_in(self._shared.parts.settings.region_namespace, obj):

@@ -60,7 +60,7 @@ class _Running:
 def running(monkeypatch: pytest.MonkeyPatch) -> Iterator[_Running]:
     made = _Running()
     monkeypatch.setattr(operator, "exit_container", made.exit)
-    for period in ("RETRY_EVERY", "FENCE_EVERY"):
+    for period in ("TAKE_EVERY", "RETRY_EVERY", "FENCE_EVERY"):
         monkeypatch.setattr(operator, period, 0.01)
     monkeypatch.setattr(LeaseTimes, "renew_every", 0.01)
     yield made

@@ -269,6 +269,7 @@ FEATURES: Mapping[str, dict[str, Any]] = {
     "tls-internal-database": _features(
         tls={"internal": {"enabled": True, "issuer": "region-ca", "traffic": ["database"]}}
     ),
+    "tls-internal-own": {"preset": "core", **_features(tls={"internal": {"enabled": True}})},
     "metering": _features(
         services={"enabled": ["metering"]}, metering={"gnocchi": {"pool": "measures", "user": "measurer"}}
     ),
@@ -375,6 +376,7 @@ PAIRS: Mapping[str, dict[str, Any]] = {
         **_features(messaging={"dedicatedBrokers": ["compute"]}, tls={"internal": INTERNAL_TLS}),
     },
     "ovn-and-internal-tls": {"preset": "core", **_features(networking=OVN, tls={"internal": INTERNAL_TLS})},
+    "gateway-and-own-tls": {"preset": "core", **_features(**GATEWAY, tls={"internal": {"enabled": True}})},
     "mirror-and-internal-tls": {
         "preset": "core",
         "images": {"registry": "mirror.example.org/openstack"},
@@ -419,6 +421,7 @@ UPSTREAM_ONLY = frozenset(
         "networking-ovn-dvr-dns",
         "tls-internal",
         "tls-internal-database",
+        "tls-internal-own",
     )
 )
 EMBEDDED = sorted(set(FEATURES) - UPSTREAM_ONLY)

@@ -107,8 +107,12 @@ def test_several_mistakes_are_all_reported() -> None:
         ),
         ("spec.features.image.backends", {"image": {"backends": [{"name": "DEFAULT", "type": "pvc"}]}}),
         (
-            "spec.features.tls.internal.issuer",
+            "spec.features.tls.internal.traffic",
             {"tls": {"internal": {"enabled": True, "traffic": ["database"]}}},
+        ),
+        (
+            "spec.features.tls.internal.caSecret",
+            {"tls": {"internal": {"enabled": True, "caSecret": "x"}}},
         ),
         (
             "spec.features.tls.internal.caSecret",
@@ -173,6 +177,7 @@ def test_services_that_stay_in_clear_to_an_encrypted_database_are_warned_about()
     assert ["dns, load-balancer" in w.message for w in found if "tls" in w.path] == [True]
 
 
+@pytest.mark.slow
 def test_the_gateway_comes_from_our_own_charts_whatever_the_source_of_the_others() -> None:
     for charts in ({}, {"repository": "https://charts.example.org/osh"}):
         release = render(core_spec(charts=charts, features=GATEWAY)).release("gateway")

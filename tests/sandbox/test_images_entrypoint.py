@@ -205,12 +205,14 @@ def run(environment: dict[str, str], arguments: Iterable[str] = ()) -> subproces
     )
 
 
+@pytest.mark.slow
 def test_the_program_becomes_its_command_when_nothing_is_wanted() -> None:
     process = run({**HERE, "PATH": os.environ["PATH"], "COMMAND": "printf '%s' 'two words'"})
     assert process.communicate(timeout=60)[0] == "two words"
     assert process.returncode == 0
 
 
+@pytest.mark.slow
 def test_the_program_ends_at_once_when_it_is_told_to(tmp_path: Path) -> None:
     code = (
         "import sys; sys.argv=['x']; import runpy, signal, os, pathlib, ssl\n"
@@ -231,6 +233,7 @@ def test_the_program_ends_at_once_when_it_is_told_to(tmp_path: Path) -> None:
     process.stdout.close()
 
 
+@pytest.mark.slow
 def test_a_variable_of_another_form_is_told_of() -> None:
     process = run({**HERE, "DEPENDENCY_POD_JSON": "{"})
     output, _ = process.communicate(timeout=60)

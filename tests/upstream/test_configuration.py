@@ -150,10 +150,15 @@ def test_paste_files_name_what_the_packages_have(series: str) -> None:
             assert text in theirs or not answer["missing"]
 
 
+@pytest.mark.parametrize("series", SERIES)
 @pytest.mark.parametrize("chart", sorted(PACKAGES))
-def test_uwsgi_files_have_a_socket_for_all_addresses(chart: str) -> None:
-    for name, text in named(files("2026.1", "ovs").get(chart, {}), UWSGI):
-        options = load("2026.1", chart, "uwsgi", text=text)
+def test_uwsgi_files_load_what_the_packages_have_at_a_socket_for_all_addresses(
+    series: str, chart: str
+) -> None:
+    for name, text in named(files(series, "ovs").get(chart, {}), UWSGI):
+        answer = load(series, chart, "uwsgi", text=text)
+        options = answer["options"]
+        assert answer["missing"] == [], name
         assert options["http-socket"].startswith("0.0.0.0:"), name
         assert int(options.get("processes", options.get("workers", 1))) >= 1, name
 

@@ -12,10 +12,8 @@ from controller.domain.hosts.fencing_confirmation import Machine
 from controller.domain.hosts.host_disks import DisksVerdict
 from controller.domain.hosts.next_step import HostFacts
 from controller.domain.hosts.nodes import NodeFacts
-from controller.reconcile.hosts import (
-    drain_locks,
-    observe,
-)
+from controller.reconcile.hosts import observe
+from controller.reconcile.hosts.drain_locks import reasons
 from controller.reconcile.hosts.lost_node_cleanup import LostNodeCleanup
 from controller.reconcile.maintenance import out_of_service
 from controller.reconcile.maintenance.elapsed_times import ElapsedTimes
@@ -170,4 +168,4 @@ def _all_pods(stack: ExitStack) -> None:
 
 @guard("a drain lock stays while any list shows servers", "servers are drained", HOSTS)
 def _locks_go(stack: ExitStack) -> None:
-    stack.enter_context(patch.object(drain_locks, "remaining_in_openstack", _shows_nothing))
+    stack.enter_context(patch.object(reasons, "remaining_in_openstack", _shows_nothing))

@@ -14,7 +14,7 @@ from controller.errors import ControllerError
 from controller.ports.kubernetes import NODE, POD, Resource
 from controller.reconcile.hosts.compute_hosts import HostsReconciler
 from controller.reconcile.hosts.drain_locks.pods import DrainLocks
-from controller.reconcile.hosts.last_report import LastHostFindings
+from controller.reconcile.hosts.last_host_findings import LastHostFindings
 from controller.reconcile.hosts.nodes_status import NodesReconciler, node_parsers
 from controller.reconcile.maintenance.maintained_hosts import MaintainedHosts
 from controller.reconcile.maintenance.node_maintenance import MaintenancesReconciler
@@ -37,7 +37,9 @@ class Killed(BaseException):
 
 
 class _SilentEvents:
-    def emit(self, obj: Mapping[str, Any], *, type_: str, reason: str, message: str) -> None:
+    def emit(
+        self, obj: Mapping[str, Any], *, type_: str, reason: str, message: str, logged: bool = False
+    ) -> None:
         """Nobody reads them here."""
 
 

@@ -20,10 +20,10 @@ from urllib.parse import unquote, urlsplit
 from controller.adapters.charts.archive import read_archive
 from controller.adapters.charts.build_digest import build_digest, content_digest
 from controller.adapters.charts.cache import ChartCache
+from controller.adapters.charts.crash_guard import CrashGuard
 from controller.adapters.charts.dependencies import read_directory
 from controller.adapters.charts.files import pack, parse_map, stamp_of, walk
 from controller.adapters.charts.pull import PulledCharts
-from controller.adapters.charts.reading_marks import ReadingMarks
 from controller.adapters.charts.versions import is_version
 from controller.domain.releases.bundle import ChartRef
 from controller.domain.values.chart_builds import NO_BUILDS, TestedBuilds
@@ -88,7 +88,7 @@ class ChartStore:
         *,
         pulled: PulledCharts | None = None,
         cache: ChartCache | None = None,
-        marks: ReadingMarks | None = None,
+        marks: CrashGuard | None = None,
         builds: TestedBuilds = NO_BUILDS,
     ) -> None:
         self._directory = directory

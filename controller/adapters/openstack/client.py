@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from controller.adapters.openstack.calls import CloudCalls, items_of, read_each
+from controller.adapters.openstack.answers import items_of, read_each
+from controller.adapters.openstack.calls import CloudCalls
 from controller.adapters.openstack.clouds_yaml import parse_clouds
 from controller.adapters.openstack.placement import Placement
 from controller.domain.health.probes import CONTROL, ServiceEndpoint

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from controller.cli.offline.input_files import InputObject
 from controller.cli.offline.region import OfflineRegion
 from controller.domain.credentials.ceph.region_objects import CONF_FILE, KEY, KEYRING
+from controller.domain.region.required_certificates import secrets_made
 from controller.domain.validation.dangling import (
     CONFIGMAP,
     IMAGE,
@@ -36,6 +37,8 @@ def missing_objects(
     there = made_by([*(obj for objects in made.values() for obj in objects), *_named(given)])
     for secret in region.region.credentials:
         there.add(SECRET, secret.name, secret.credentials)
+    for name, keys in secrets_made(region.region.certificates).items():
+        there.add(SECRET, name, keys)
     ceph = region.region.ceph
     if ceph is not None:
         there.add(CONFIGMAP, CEPH_CONF, (CONF_FILE,))

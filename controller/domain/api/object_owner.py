@@ -75,8 +75,8 @@ def _by_labels(live: Metadata, rendered: Metadata, namespace: str) -> Owner:
     other = [theirs[label] for label in theirs.keys() & ours.keys() if theirs[label] != ours[label]]
     if other:
         return Owner(Claim.OTHERS, f'release "{other[0]}"')
-    told = bool(theirs.keys() & ours.keys()) and live.get("namespace") == namespace
-    return Owner(Claim.OURS if told else Claim.NOBODYS)
+    ours_by_marks = bool(theirs.keys() & ours.keys()) and live.get("namespace") == namespace
+    return Owner(Claim.OURS if ours_by_marks else Claim.NOBODYS)
 
 
 def _release_labels(meta: Metadata) -> dict[str, str]:

@@ -9,7 +9,6 @@ from typing import Any
 from controller.domain.health.quorum import describe, has_quorum
 from controller.domain.health.region_health import Facts
 from controller.domain.health.workload_health import (
-    PROGRESS_DEADLINE,
     WORSE,
     Health,
     WorkloadVerdict,
@@ -243,7 +242,7 @@ def _quorums(release: str, facts: Facts) -> Iterable[WorkloadVerdict]:
                 Health.READY, ready, group.size, describe(group) if ready < group.size else ""
             )
             continue
-        new = facts.now - one.started < PROGRESS_DEADLINE
+        new = facts.now - one.started < facts.progress_deadline
         text = f"{describe(group)}: no majority can decide"
         yield WorkloadVerdict(Health.PROGRESSING if new else Health.UNHEALTHY, ready, group.size, text)
 

@@ -15,6 +15,7 @@ from controller.domain.api.conditions import Condition, Status, find, shorten, t
 from controller.domain.api.reasons import Reason
 from controller.domain.health.pods import PodFacts
 from controller.domain.health.workload_health import (
+    PROGRESS_DEADLINE,
     WORSE,
     Health,
     Surroundings,
@@ -55,7 +56,7 @@ class Facts:
     """All that was observed of a region's workloads at `now` (seconds since the epoch).
 
     `pods` by owner (kind and name of the workload), `claims` by name. `manifests` of deployed releases
-    by their names, as far as they could be read.
+    by their names, as far as they could be read. `progress_deadline`: as in Surroundings.
     """
 
     releases: Mapping[str, Release]
@@ -64,6 +65,7 @@ class Facts:
     claims: Mapping[str, VolumeClaim]
     now: float
     manifests: Mapping[str, Manifest] = field(default_factory=dict)
+    progress_deadline: float = PROGRESS_DEADLINE
 
 
 def missing_workloads(
@@ -80,7 +82,7 @@ def judge_components(facts: Facts) -> dict[ComponentKey, ComponentHealth]:
     counted = [one for one in facts.workloads if _counts(one, facts)]
     counted += missing_workloads(facts.workloads, facts.manifests)
     met = frozenset(f"{one.kind}/{one.name}" for one in facts.workloads if _is_met(one))
-    around = Surroundings(facts.claims, met, facts.now)
+    around = Surroundings(facts.claims, met, facts.now, facts.progress_deadline)
 
     def judge(one: Workload) -> WorkloadVerdict:
         return judge_workload(one, facts.pods.get((one.kind, one.name), ()), around)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from controller.domain.region.deployment import DeploymentSpec
 from controller.domain.values.catalogue import CredentialSecret, ServiceEntry, decide_services
 from controller.domain.values.ceph_needs import CephNeeds, ceph_needs
-from controller.domain.values.library import Library
+from controller.domain.values.shipped_values import Library
 from controller.domain.values.template_input import filled_features
 from controller.domain.values.typos import suggestion
 from controller.errors import Problem, SpecInvalid
@@ -18,9 +18,9 @@ def region_credentials(spec: DeploymentSpec, library: Library) -> tuple[Credenti
     values of one release keeps no other from its password. Raises SpecInvalid when the choice of
     services cannot be served.
     """
+    services, desired = region_services(spec, library), []
     own = spec.features["credentials"]
-    desired = []
-    for entry in _services(spec, library):
+    for entry in services:
         named = own.get(entry.name) or {}
         ours = {key: kind for key, kind in entry.credentials.items() if key not in named}
         if ours:
@@ -30,12 +30,13 @@ def region_credentials(spec: DeploymentSpec, library: Library) -> tuple[Credenti
 
 def region_ceph(spec: DeploymentSpec, library: Library) -> CephNeeds | None:
     """What the region needs of Ceph; None without an exchange. Raises SpecInvalid as `region_credentials`."""
-    services = frozenset(entry.name for entry in _services(spec, library))
+    services = frozenset(entry.name for entry in region_services(spec, library))
     size, preset = library.sizes[spec.size], library.presets[spec.preset]
     return ceph_needs(filled_features(spec.features, size.features, preset.features), services)
 
 
-def _services(spec: DeploymentSpec, library: Library) -> tuple[ServiceEntry, ...]:
+def region_services(spec: DeploymentSpec, library: Library) -> tuple[ServiceEntry, ...]:
+    """The services of the region, in the order of the catalogue. Raises SpecInvalid."""
     preset = library.presets.get(spec.preset)
     if preset is None:
         remedy = suggestion(spec.preset, library.presets)

@@ -160,6 +160,12 @@ RULES: Mapping[str, Rule] = {
     "!has(self.secretName) || !has(self.issuer)": (
         lambda self: "secretName" not in self or "issuer" not in self
     ),
+    "!has(self.authoritySecret) || !has(self.issuer)": (
+        lambda self: "authoritySecret" not in self or "issuer" not in self
+    ),
+    "!has(self.caSecret) || !has(self.authoritySecret)": (
+        lambda self: "caSecret" not in self or "authoritySecret" not in self
+    ),
     "(has(self.backend) && self.backend == 'vault') == has(self.vault)": (
         lambda self: (self.get("backend") == "vault") == ("vault" in self)
     ),

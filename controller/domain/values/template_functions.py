@@ -120,6 +120,11 @@ def reference(secret: Mapping[str, str]) -> dict[str, Any]:
     return secret_ref(secret["name"], secret["key"])
 
 
+def certificate_digest(secret: str) -> dict[str, Any]:
+    """The reference to the digest of a certificate of the region's own authority, by its Secret."""
+    return secret_ref(secret, "digest")
+
+
 def only_from(applications: Iterable[str]) -> dict[str, Any]:
     """A network policy that lets in pods of the region with one of these `application` labels only."""
     expression = {"key": "application", "operator": "In", "values": sorted(set(applications))}
@@ -138,5 +143,6 @@ TEMPLATE_FUNCTIONS: Mapping[str, Any] = {
     "network_commands": network_commands,
     "nginx_tls_proxy": nginx_tls_proxy,
     "secret_ref": reference,
+    "certificate_digest": certificate_digest,
     "only_from": only_from,
 }

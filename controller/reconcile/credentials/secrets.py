@@ -9,8 +9,14 @@ from typing import Any
 
 from controller.domain.api.conditions import Condition, entries, find
 from controller.domain.api.keys import RegionKey
-from controller.domain.api.names import CLOUDS_SECRET, DEPLOYMENT_LABEL, SERVICE_LABEL, field_manager
-from controller.domain.credentials.certificates import named_secrets
+from controller.domain.api.names import (
+    CA_BUNDLE_SECRET,
+    CLOUDS_SECRET,
+    DEPLOYMENT_LABEL,
+    SERVICE_LABEL,
+    field_manager,
+)
+from controller.domain.credentials.certificates import AUTHORITY, authority_secret, named_secrets
 from controller.domain.credentials.credential_plan import (
     CredentialPlan,
     CredentialProblem,
@@ -32,7 +38,7 @@ from controller.domain.credentials.secret_status import (
     with_certificates,
 )
 from controller.domain.region.plan import awaits_approval
-from controller.domain.values.catalogue import CredentialSecret
+from controller.domain.values.catalogue import CertificateRequest, CredentialSecret
 from controller.domain.values.ceph_needs import CephNeeds
 from controller.errors import Conflict, ObjectMissing, ObjectRefused, SpecInvalid
 from controller.ports.kubernetes import HELMBUNDLE, OSDPL, Events, Kube, KubeObject, KubeObjects
@@ -41,10 +47,11 @@ from controller.reconcile.credentials.ceph_exchange import CHECK_SECONDS, CephEx
 from controller.reconcile.credentials.ceph_request import CephRequest
 from controller.reconcile.credentials.certificates import Certificates
 from controller.reconcile.credentials.clouds_export import CloudsExport
+from controller.reconcile.credentials.own_certificates import UPTAKE_SECONDS, OwnCertificates
 from controller.reconcile.credentials.store import CredentialStore
-from controller.reconcile.shared.claims_left import credentials_policy
 from controller.reconcile.shared.managed_region import managed_region
 from controller.reconcile.shared.region_status import apply_region_status
+from controller.reconcile.shared.remaining_claims import credentials_policy
 
 log = logging.getLogger(__name__)
 
@@ -59,9 +66,9 @@ RESYNC_SECONDS = 5.0
 class SecretsReconciler:
     """Level-triggered and killable anywhere: a Secret is made in one write, with all its keys.
 
-    `credentials_of` says which credentials an osdpl needs, `ceph_of` what it needs of a Ceph cluster that
-    it exchanges with; both raise SpecInvalid. `digest_key` gives the installation's key for published
-    digests; `resync` is in seconds.
+    `credentials_of` says which credentials an osdpl needs, `certificates_of` which certificates of its own
+    authority, `ceph_of` what of a Ceph cluster that it exchanges with; each raises SpecInvalid. `digest_key`
+    gives the installation's key for published digests; `resync` is in seconds.
     """
 
     def __init__(
@@ -72,7 +79,8 @@ class SecretsReconciler:
         randomness: Randomness,
         events: Events,
         credentials_of: Callable[[Mapping[str, Any]], tuple[CredentialSecret, ...]],
-        ceph_of: Callable[[Mapping[str, Any]], CephNeeds | None],
+        certificates_of: Callable[[Mapping[str, Any]], tuple[CertificateRequest, ...]] = lambda _: (),
+        ceph_of: Callable[[Mapping[str, Any]], CephNeeds | None] = lambda _: None,
         digest_key: Callable[[], bytes],
         resync: float,
     ) -> None:
@@ -81,11 +89,13 @@ class SecretsReconciler:
         self._randomness = randomness
         self._events = events
         self._credentials_of = credentials_of
+        self._certificates_wanted = certificates_of
         self._ceph_of = ceph_of
         self._digest_key = digest_key
         self._resync = resync
         self._clouds = CloudsExport(kube)
         self._certificates = Certificates(kube, clock)
+        self._own_certificates = OwnCertificates(kube, clock, randomness, events)
 
     def reconcile(self, key: RegionKey) -> float | None:
         """One pass; seconds until the next that no event will announce, None when the osdpl is gone.
@@ -100,7 +110,8 @@ class SecretsReconciler:
             except Conflict:
                 if attempt == ATTEMPTS - 1:
                     raise
-                log.debug("somebody else wrote meanwhile; reading again")
+                extra = {"object": "/".join(key), "reason": "Conflict"}
+                log.debug("somebody else wrote meanwhile; reading again", extra=extra)
         return None
 
     def _reconcile_once(self, key: RegionKey) -> float | None:
@@ -128,6 +139,8 @@ class SecretsReconciler:
         problems = self._ensure(store, osdpl, desired, ceph, read_only=awaits_approval(osdpl))
         if problems or self._certificates.unfinished:
             return RESYNC_SECONDS
+        if self._own_certificates.unfinished:
+            return UPTAKE_SECONDS
         return min(CHECK_SECONDS, self._resync) if ceph else self._resync
 
     def _ensure(
@@ -160,6 +173,13 @@ class SecretsReconciler:
         problems += [_own_missing(secret) for secret in own if not store.has(secret.name, secret.key)]
         views = self._views_of_ours(store, desired, plan, problems, recorded)
         views = {**self._views_of_own(store, own, problems), **views}
+        problems += self._own_certificates.ensure(
+            osdpl,
+            self._certificates_wanted(osdpl),
+            authority_secret=authority_secret(_spec(osdpl)),
+            bundles=bundles,
+            read_only=read_only,
+        )
         views |= self._exported(store, osdpl, bundles, problems, read_only=read_only)
         credentials = sum(len(secret.credentials) for secret in desired) + len(own)
         needed = {secret.name for secret in desired} | {secret.name for secret in own}
@@ -220,7 +240,10 @@ class SecretsReconciler:
         }
 
     def _certificates_of(self, osdpl: KubeObject) -> dict[str, SecretView]:
-        return self._certificates.observe(osdpl["metadata"]["namespace"], named_secrets(_spec(osdpl)))
+        named = named_secrets(_spec(osdpl))
+        if self._own_certificates.has_bundle:
+            named[CA_BUNDLE_SECRET] = AUTHORITY
+        return self._certificates.observe(osdpl["metadata"]["namespace"], named)
 
     def _say_farewell(self, store: CredentialStore, osdpl: KubeObject) -> None:
         """The region goes, and with volumes the credentials; core lets it go once they are gone."""

@@ -132,7 +132,8 @@ class ServiceProbes:
             thread.start()
         except RuntimeError as error:
             # No thread can be started now: a later round may be.
-            log.warning("services cannot be probed: %s", error, extra={"action": "probe"})
+            extra = {"object": "probes", "reason": type(error).__name__}
+            log.warning("services cannot be probed: %s", error, extra=extra)
             self._rounds.get_nowait()
             with self._lock:
                 self._running = False
@@ -205,7 +206,7 @@ class ServiceProbes:
             self._note(name, failure)
 
     def _note(self, name: str, failure: str) -> None:
-        log.warning("probe %s failed: %s", name, failure, extra={"action": "probe"})
+        log.warning("probe %s failed: %s", name, failure, extra={"object": name, "reason": "ProbeFailed"})
         with self._lock:
             if name in self._probes:
                 self._measures.set(metrics.PROBE_SUCCESS, 0.0, probe=name)

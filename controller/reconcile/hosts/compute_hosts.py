@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from controller.domain.api.reasons import WARNING, Reason
 from controller.domain.hosts.circuit_breaker import circuit_breaker_trips
-from controller.domain.hosts.host_facts import HostFacts, NextStep, Step
+from controller.domain.hosts.host_facts import PASSIVE, HostFacts, NextStep, Step
 from controller.domain.hosts.next_step import decide_host
 from controller.domain.shared.cloud_facts import CloudView
 from controller.errors import CloudUnavailable
@@ -27,7 +27,7 @@ from controller.reconcile.hosts.drain_locks.reasons import DrainLockReasons
 from controller.reconcile.hosts.fenced_nodes import FencedNodes
 from controller.reconcile.hosts.fencing import HostFencing
 from controller.reconcile.hosts.host_reports import host_reports, with_locks
-from controller.reconcile.hosts.last_report import HostFindings, LastHostFindings
+from controller.reconcile.hosts.last_host_findings import HostFindings, LastHostFindings
 from controller.reconcile.hosts.lost_node_cleanup import LostNodeCleanup
 from controller.reconcile.hosts.node_annotations import NodeAnnotations
 from controller.reconcile.hosts.observe import NodesObserver, NodesSnapshot
@@ -121,7 +121,8 @@ class HostsReconciler:
         except CloudUnavailable as error:
             locks = self._drain_locks.ensure_locks(snapshot, self._region.facts(STATEFULSET), None, None)
             self._report_unknown(str(error), locks, _paused(snapshot))
-            log.info("OpenStack cannot be observed: %s", error)
+            extra = {"object": str(snapshot.region), "reason": type(error).__name__}
+            log.info("OpenStack cannot be observed: %s", error, extra=extra)
             return max(AGAIN_AFTER, error.retry_after or 0.0)
         self._known = self._clock.now()
         # What was done shows in the next pass, and so does what it makes room for.
@@ -188,4 +189,6 @@ class HostsReconciler:
         obj = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": node.name, "uid": node.uid}}
         # What is waited for belongs to a node's ordinary life, until nothing goes on without a person.
         kind = WARNING if decision.step == Step.BLOCKED else decision.reason.event
-        self._events.emit(obj, type_=kind, reason=decision.reason, message=decision.message)
+        # What is done logs itself.
+        logged = decision.step not in PASSIVE
+        self._events.emit(obj, type_=kind, reason=decision.reason, message=decision.message, logged=logged)

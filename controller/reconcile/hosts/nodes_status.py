@@ -18,7 +18,7 @@ from controller.domain.hosts.nodes_status import CONDITION, node_entries, nodes_
 from controller.errors import ObjectMissing
 from controller.ports.kubernetes import NODE, OSDPL, Events, Kube, Resource
 from controller.ports.system import Clock
-from controller.reconcile.hosts.last_report import HostFindings, LastHostFindings
+from controller.reconcile.hosts.last_host_findings import HostFindings, LastHostFindings
 from controller.reconcile.shared.managed_region import managed_region
 from controller.reconcile.shared.object_store import ObjectStore, Parse
 from controller.reconcile.shared.region_status import apply_region_status

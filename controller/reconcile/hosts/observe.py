@@ -20,7 +20,7 @@ from controller.domain.shared.cloud_facts import CloudView
 from controller.ports.kubernetes import NODE, NODE_MAINTENANCE, OSDPL, POD, Kube, KubeObject
 from controller.ports.system import Clock
 from controller.reconcile.hosts.forced_down import ForcedDownHosts
-from controller.reconcile.hosts.last_report import LastHostFindings
+from controller.reconcile.hosts.last_host_findings import LastHostFindings
 from controller.reconcile.hosts.present_hosts import PresentHosts
 from controller.reconcile.shared.first_seen import FirstSeen
 from controller.reconcile.shared.managed_region import managed_region

@@ -77,7 +77,8 @@ class MaintenanceErrors:
             if isinstance(error, ApiUnavailable):
                 raise
             if not is_refusal(error):
-                log.info("maintenance %s changed meanwhile: %s", work.name, error)
+                extra = {"object": work.name, "reason": type(error).__name__}
+                log.info("maintenance %s changed meanwhile: %s", work.name, error, extra=extra)
                 return BUSY_EVERY
             reason, text = Reason.API_SERVER_REFUSED, f"the API server refused: {error}"
         if work.deleting:
@@ -89,4 +90,5 @@ class MaintenanceErrors:
         try:
             self._status.write(work, observed)
         except KubeError as error:
-            log.warning("status of maintenance %s: %s", work.name, error)
+            extra = {"object": work.name, "reason": type(error).__name__}
+            log.warning("status of maintenance %s: %s", work.name, error, extra=extra)

@@ -50,6 +50,7 @@ def test_a_mistake_is_told_before_anything_is_sent(kube: FakeKube):
     assert kube.requests == []
 
 
+@pytest.mark.slow
 def test_secrets_are_applied_before_the_region_that_names_them(kube: FakeKube):
     text = example_text() + "---\napiVersion: v1\nkind: Secret\nmetadata: {name: own, namespace: openstack}\n"
     osctl("apply", "-f", "-", input=text)

@@ -336,6 +336,7 @@ def many_unhealthy() -> NodeWorld:
     return world
 
 
+@pytest.mark.slow
 def test_with_complete_looks_each_host_in_trouble_is_cared_for(many_unhealthy: NodeWorld) -> None:
     many_unhealthy.reconcile(40, after=10)
     assert not many_unhealthy.cloud.services["cmp1"].enabled

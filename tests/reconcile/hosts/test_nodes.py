@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from controller.reconcile.hosts.last_report import HostFindings, LastHostFindings
+from controller.reconcile.hosts.last_host_findings import HostFindings, LastHostFindings
 from controller.reconcile.hosts.nodes_status import FIRST_OBSERVATION_SECONDS, NodesReconciler, node_parsers
 from controller.reconcile.shared.object_store import ObjectStore
 from tests.domain.hosts.test_nodes import CORDONED, node

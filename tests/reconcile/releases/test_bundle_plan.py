@@ -416,6 +416,7 @@ def test_back_to_apply_the_plan_goes_from_the_status(running: Bench) -> None:
 NOISE = base64.b64encode(random.Random(3).randbytes(1_000_000)).decode()
 
 
+@pytest.mark.slow
 def test_a_release_that_is_too_large_never_reaches_helm_and_what_runs_is_untouched(bench: Bench) -> None:
     bench.bundle("identity", release(conf="a"))
     bench.settle()
@@ -444,6 +445,7 @@ def test_a_large_release_is_installed_and_warned_of_also_after_a_restart(bench: 
     assert any(text.startswith("ReleaseLarge") for _, text in bench.events.emitted)
 
 
+@pytest.mark.slow
 def test_a_plan_of_a_release_that_is_too_large_is_a_problem(running: Bench) -> None:
     planned = spec_of(release(large=NOISE))
     running.bundle("identity", release(conf="a"), mode="Plan", planned=planned)

@@ -28,7 +28,7 @@ from controller.ports.kubernetes import JOB, POD
 from controller.reconcile.releases.action_request import ActionRequest
 from controller.reconcile.releases.actions.helm_request import newest_revision
 from controller.reconcile.releases.hooks.progress import HookEnd, HookProgress
-from controller.reconcile.releases.ports import ReleasePorts
+from controller.reconcile.releases.parts import ReleasePorts
 from controller.reconcile.releases.recorded_secrets import RecordedSecrets
 
 # A status is for people and shares 1.5 MB with 500 releases.

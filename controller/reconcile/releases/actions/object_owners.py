@@ -7,7 +7,6 @@ from its record, so that Helm does not delete it. Killed in between, all of it i
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -27,10 +26,9 @@ from controller.domain.releases.hooks import runs_in
 from controller.errors import Forbidden, ObjectMissing, ObjectRefused, ObjectsTaken
 from controller.ports.helm import ReleaseRecords, RenderedRelease
 from controller.ports.kubernetes import Kube, KubeObject, Resource, resource_of
-from controller.reconcile.releases.actions.starting_points import StartingPoints, deployed_manifest
+from controller.reconcile.releases.actions.base_revisions import BaseRevisions, deployed_manifest
 from controller.reconcile.releases.drift.compare import as_sent, identify, is_named
-
-log = logging.getLogger(__name__)
+from controller.reconcile.shared.action_log import log_action
 
 Metadata = Mapping[str, Any]
 # Objects of others that a message names.
@@ -82,7 +80,7 @@ class OwnerGuard:
                 taken.append((object_, owner))
             elif self._is_to_be_marked(meta, is_hook=is_hook):
                 free.append((object_, meta))
-        return ObjectOwners(self._told(taken), tuple(free))
+        return ObjectOwners(self._refusals(taken), tuple(free))
 
     def refuse(self, rendered: RenderedRelease, action: str) -> ObjectOwners:
         """As `observe`. Raises ObjectsTaken where anything is taken."""
@@ -97,9 +95,10 @@ class OwnerGuard:
             resource = _resource(object_)
             patch = take_over_patch(meta, self._release, self._namespace)
             self._kube.merge_patch(resource, object_.name, object_.namespace or None, patch)
-            log.info("%s is taken over", object_, extra={"release": self._release})
+            text = f"{object_}: taken over by release {self._release}"
+            log_action("take-over", object_.place, text, release=self._release)
 
-    def leave_to_others(self, rendered: RenderedRelease, before: StartingPoints) -> StartingPoints:
+    def leave_to_others(self, rendered: RenderedRelease, before: BaseRevisions) -> BaseRevisions:
         """Strikes what is not rendered any more, and has become another's, from the records that Helm may
         start from, and gives what they hold then. Idempotent. Raises KubeError and HelmFailed."""
         left = dict(before)
@@ -113,10 +112,12 @@ class OwnerGuard:
                 object_ = identify(obj, self._namespace)
                 meta = live.get(object_)
                 if meta is not None and self._is_others(meta, obj):
-                    log.info("%s is another's and stays", object_, extra={"release": self._release})
                     lost.add(object_)
             if lost:
                 self._records.leave_out(self._release, self._namespace, version, lost)
+                for object_ in sorted(lost, key=str):
+                    text = f"{object_}: stays, it belongs to another now"
+                    log_action("leave-to-others", object_.place, text, release=self._release)
                 ours = (one for one in named if identify(one, self._namespace) not in lost)
                 left[version] = RenderedRelease(tuple(ours), recorded.hooks)
         return left
@@ -204,7 +205,7 @@ class OwnerGuard:
             return True
         return any(keys not in _MARKS for keys in changed_keys(live, after))
 
-    def _told(self, taken: Sequence[tuple[ObjectId, Owner]]) -> tuple[str, ...]:
+    def _refusals(self, taken: Sequence[tuple[ObjectId, Owner]]) -> tuple[str, ...]:
         if not taken:
             return ()
         texts = [self._title(object_, owner) for object_, owner in taken[:MOST_NAMED]]

@@ -17,7 +17,7 @@ from controller.reconcile.releases.actions.unlock import unlock
 from controller.reconcile.releases.actions.upgrade import upgrade
 from controller.reconcile.releases.drift.watch import DriftWatch
 from controller.reconcile.releases.hooks.progress import HookProgress
-from controller.reconcile.releases.ports import BundleSettings, ReleasePorts
+from controller.reconcile.releases.parts import BundleSettings, ReleasePorts
 from controller.reconcile.shared.action_log import log_action
 
 

@@ -16,7 +16,7 @@ from controller.ports.helm import Cancellation, ReleaseRecords
 from controller.reconcile.releases.action_request import ActionRequest
 from controller.reconcile.releases.actions.helm_request import newest_revision, request_labels
 from controller.reconcile.releases.actions.preparation import before_helm, make_way
-from controller.reconcile.releases.ports import ReleasePorts
+from controller.reconcile.releases.parts import ReleasePorts
 
 
 def rollback(ports: ReleasePorts, request: ActionRequest, cancellation: Cancellation) -> str:

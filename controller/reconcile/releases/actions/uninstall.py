@@ -13,8 +13,9 @@ from controller.ports.kubernetes import NAMESPACE, SECRET, Kube
 from controller.reconcile.releases.action_request import ActionRequest
 from controller.reconcile.releases.actions.preparation import delete_hooks_of_before, keeps, leave_to_others
 from controller.reconcile.releases.actions.volume_keeper import NOTHING, VolumeKeeper
-from controller.reconcile.releases.ports import ReleasePorts
-from controller.reconcile.shared.claims_left import has_kept_claims
+from controller.reconcile.releases.parts import ReleasePorts
+from controller.reconcile.shared.action_log import log_action
+from controller.reconcile.shared.remaining_claims import has_kept_claims
 
 
 def uninstall(ports: ReleasePorts, request: ActionRequest, cancellation: Cancellation) -> str:
@@ -100,3 +101,6 @@ def _delete_kept_secrets(ports: ReleasePorts, request: ActionRequest, recorded: 
         live = ports.kube.get(SECRET, name, request.namespace)
         if live is not None and not is_of_another(live["metadata"], request.release, request.namespace):
             ports.kube.delete(SECRET, name, request.namespace, uid=str(live["metadata"]["uid"]))
+            text = f"Secret {name}: deleted, it was kept beside volumes that go"
+            place = f"{request.namespace}/{name}"
+            log_action("delete", place, text, release=request.release, bundle=request.bundle)

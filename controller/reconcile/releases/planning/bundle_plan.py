@@ -25,8 +25,8 @@ from controller.reconcile.releases.actions.object_owners import OwnerGuard
 from controller.reconcile.releases.actions.volume_keeper import VolumeKeeper
 from controller.reconcile.releases.observe_bundle import ObservedBundle, PassResults
 from controller.reconcile.releases.observe_release import DIGEST_LENGTH
+from controller.reconcile.releases.parts import BundleSettings, ReleasePorts
 from controller.reconcile.releases.planning.effects import DryRun, ObjectEffects
-from controller.reconcile.releases.ports import BundleSettings, ReleasePorts
 from controller.reconcile.releases.release_owner import ReleaseOwners
 from controller.reconcile.releases.release_sizes import ReleaseSizes
 
