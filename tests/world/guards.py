@@ -82,9 +82,8 @@ def _void_never(stack: ExitStack, shown: Any = _shows_nothing) -> None:
     _set(stack, "controller.reconcile.maintenance.out_of_service.shown_since", shown)
     _set(stack, "controller.domain.hosts.nodes.ran_since", _shows_nothing)
     _set(stack, "controller.domain.maintenance.obstacles.ran_since", _shows_nothing)
-    for name in ("changed_since", "against_taking_up"):
-        _set(stack, f"controller.reconcile.maintenance.out_of_service.{name}", _shows_nothing)
-    _set(stack, "controller.reconcile.hosts.fenced_nodes.against_taking_up", _shows_nothing)
+    for module in ("maintenance.out_of_service", "hosts.fenced_nodes"):
+        _set(stack, f"controller.reconcile.{module}.against_taking_up", _shows_nothing)
 
 
 @guard("a confirmation is of one absence", TWICE, GIVEN)
