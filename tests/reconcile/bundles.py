@@ -14,7 +14,7 @@ from controller.ports.metrics import Metrics, NoMetrics
 from controller.reconcile.releases.action_slots import ActionSlots
 from controller.reconcile.releases.bundle import BundleReconciler
 from controller.reconcile.releases.drift.watch import DriftRates, DriftWatch
-from controller.reconcile.releases.hooks.progress import HookProgress
+from controller.reconcile.releases.hooks.progress import HookFollower
 from controller.reconcile.releases.parts import BundleListeners, BundleSettings, ReleasePorts
 from controller.reconcile.shared.object_store import ObjectStore
 from tests.fakes.helm import FakeHelm
@@ -109,7 +109,7 @@ class Bench:
                 abandon=lambda: None,
             ),
             slots=self.slots,
-            hooks=HookProgress(self.kube, self.helm, self.clock, self.jobs),
+            hooks=HookFollower(self.kube, self.helm, self.clock, self.jobs),
             drift=self.drift,
         )
 

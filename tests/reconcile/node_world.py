@@ -208,9 +208,9 @@ class NodeWorld:
         self.nodes = ObjectStore(kube, clock, None, node_parsers(self.namespace))
         self.region = ObjectStore(kube, clock, self.namespace, REGION_PARSERS)
         access = CloudAccess(kube, self.clouds, clock, self.namespace)
-        board = self.board = LastHostFindings()
+        findings = self.findings = LastHostFindings()
         self.reporter = NodesReconciler(
-            kube=kube, clock=clock, events=self.events, store=self.nodes, resync=300, board=board
+            kube=kube, clock=clock, events=self.events, store=self.nodes, resync=300, findings=findings
         )
         self.hosts = HostsReconciler(
             kube=kube,
@@ -221,7 +221,7 @@ class NodeWorld:
             nodes=self.nodes,
             region=self.region,
             locks=DrainLocks(kube, self.namespace, "image"),
-            board=board,
+            findings=findings,
             namespace=self.namespace,
             resync=300,
         )
@@ -232,7 +232,7 @@ class NodeWorld:
             access=access,
             hosts=MaintainedHosts(kube, self.nodes, self.namespace, resync=300),
             namespace=self.namespace,
-            board=board,
+            findings=findings,
             quiet=self.quiet,
         )
 

@@ -64,8 +64,8 @@ def _only_with(field: str, key: str, value: str) -> Callable[[Mapping[str, Any]]
 
 
 def _external(self: Mapping[str, Any]) -> bool:
-    wanted = self.get("floatingNetwork", {}).get("physicalNetwork")
-    return wanted is None or wanted in {network["name"] for network in self.get("externalNetworks", ())}
+    expected = self.get("floatingNetwork", {}).get("physicalNetwork")
+    return expected is None or expected in {network["name"] for network in self.get("externalNetworks", ())}
 
 
 def _floating(self: Mapping[str, Any]) -> bool:

@@ -1,4 +1,7 @@
-"""The catalogue: which services there are, what each needs, and which chart source offers it."""
+"""The catalogue: which services there are, what each needs, and which chart source offers it.
+
+How one is added: docs/add-a-service.md.
+"""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ from controller.domain.credentials.credential_plan import (
     own_secrets,
     plan_credentials,
     plan_disowning,
-    plan_farewell,
+    plan_retention,
 )
 from controller.domain.credentials.generate import CredentialUnusable
 from controller.domain.credentials.secret_status import (
@@ -118,7 +118,7 @@ class SecretsReconciler:
             return self._resync
         store = CredentialStore(self._kube, self._randomness, osdpl)
         if osdpl["metadata"].get("deletionTimestamp"):
-            self._say_farewell(store, osdpl)
+            self._apply_retention(store, osdpl)
             return self._resync
         try:
             desired = self._credentials_of(osdpl)
@@ -234,11 +234,11 @@ class SecretsReconciler:
             named[CA_BUNDLE_SECRET] = AUTHORITY
         return self._certificates.observe(osdpl["metadata"]["namespace"], named)
 
-    def _say_farewell(self, store: CredentialStore, osdpl: KubeObject) -> None:
+    def _apply_retention(self, store: CredentialStore, osdpl: KubeObject) -> None:
         """The region goes, and with volumes the credentials; core lets it go once they are gone."""
         policy = credentials_policy(self._kube, osdpl)
         services = _services_of(self._bundles(osdpl))
-        plan = plan_farewell(store.observe(()).values(), policy, services)
+        plan = plan_retention(store.observe(()).values(), policy, services)
         for change in plan.changes:
             store.apply(change)
         for secret in plan.remove:

@@ -20,7 +20,7 @@ from controller.domain.health.region_health import (
     name_components,
     workloads_condition,
 )
-from controller.domain.health.workload_health import Health, WorkloadVerdict
+from controller.domain.health.workload_health import Health, WorkloadHealth
 from controller.domain.health.workloads import Manifest, Rollout, Workload, parse_manifest, parse_workload
 from controller.domain.releases.bundle_facts import bundle_mark, marks_digest, parse_bundle
 from tests.domain.health_objects import NOW, at, condition, deployment, job, workload
@@ -86,7 +86,7 @@ def test_objects_of_one_name_and_component_are_told_apart_by_kind() -> None:
 
 
 def judged(health: Health = Health.READY, text: str = "", **more: Any) -> ComponentHealth:
-    return ComponentHealth(WorkloadVerdict(health, 1, 2, text, **more), generation=1)
+    return ComponentHealth(WorkloadHealth(health, 1, 2, text, **more), generation=1)
 
 
 def entry(
@@ -106,7 +106,7 @@ def entry(
 
 
 def test_what_a_container_says_is_redacted_by_itself_and_the_clusters_word_is_not_its_own() -> None:
-    crashed = WorkloadVerdict(Health.UNHEALTHY, 0, 1, "crashes", output="words")
+    crashed = WorkloadHealth(Health.UNHEALTHY, 0, 1, "crashes", output="words")
     refused = replace(crashed, lacking=("DaemonSet", "nova-compute"))
     messages = [
         entry(ComponentHealth(one, 1), redact_output=lambda _: "not shown")["message"]

@@ -46,11 +46,10 @@ def test_each_of_the_four_is_required(missing: str) -> None:
 
 def test_who_it_is_comes_with_it() -> None:
     obj = osdpl()
-    obj["metadata"].update(uid="u1", generation=7, finalizers=["core.osctl.dev/finalizer"])
+    obj["metadata"].update(uid="u1", generation=7)
     meta = parse_deployment(obj, SCHEMA)
     assert (meta.name, meta.namespace, meta.uid, meta.generation) == ("region-one", "openstack", "u1", 7)
     assert not meta.deleting
-    assert meta.finalizers == ("core.osctl.dev/finalizer",)
 
 
 def test_deletion_is_seen() -> None:

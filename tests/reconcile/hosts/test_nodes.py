@@ -18,7 +18,7 @@ KEY = ("openstack", NAME)
 
 
 class Nodes:
-    def __init__(self, board: LastHostFindings | None = None) -> None:
+    def __init__(self, findings: LastHostFindings | None = None) -> None:
         self.clock = FakeClock(start=1_780_000_000.0)
         self.cluster = WatchedCluster(self.clock)
         self.events = SilentEvents()
@@ -29,7 +29,7 @@ class Nodes:
             events=self.events,
             store=self.cluster.store,
             resync=300,
-            board=board,
+            findings=findings,
         )
         self.cluster.region()
 
@@ -112,12 +112,12 @@ def test_nothing_is_said_before_the_first_list_is_complete(nodes: Nodes) -> None
 
 
 def test_nothing_is_said_before_the_first_look_at_compute_hosts() -> None:
-    board = LastHostFindings()
-    nodes = Nodes(board)
+    findings = LastHostFindings()
+    nodes = Nodes(findings)
     nodes.put("cmp1")
     nodes.reconcile()
     assert "nodes" not in nodes.cluster.status()
-    board.write(HostFindings(unknown="no credentials yet"))
+    findings.write(HostFindings(unknown="no credentials yet"))
     nodes.reconcile()
     assert "cmp1" in nodes.cluster.status()["nodes"]
 
