@@ -57,7 +57,7 @@ def chart_store(parts: Parts) -> ChartStore:
         read_proxy=read_proxy,
         learn=parts.log_secrets.learn,
         pull_seconds=parts.settings.chart_pull,
-        patience=PATIENCE,
+        wait_seconds=PATIENCE,
     )
     return ChartStore(
         parts.settings.charts_dir,

@@ -22,7 +22,7 @@ from controller.reconcile.releases.bundle import BundleReconciler
 from controller.reconcile.releases.bundle_event_filter import BundleEventFilter
 from controller.reconcile.releases.children_status import ChildrenReporter
 from controller.reconcile.releases.drift.watch import DriftRates, DriftWatch
-from controller.reconcile.releases.hooks.progress import HookEventFilter, HookProgress
+from controller.reconcile.releases.hooks.progress import HookEventFilter, HookFollower
 from controller.reconcile.releases.parts import BundleListeners, BundleSettings, ReleasePorts
 from controller.reconcile.shared.installation_key import InstallationKey
 from controller.reconcile.shared.object_store import ObjectStore
@@ -65,7 +65,7 @@ def compose(parts: Parts) -> Container:
         ),
         _listeners(parts),
         slots=slots,
-        hooks=HookProgress(parts.kube, records, parts.clock, jobs),
+        hooks=HookFollower(parts.kube, records, parts.clock, jobs),
         drift=drift,
     )
 

@@ -44,13 +44,13 @@ def main() -> None:
 
 
 @dataclass(frozen=True)
-class _Shared:
+class _NodeParts:
     """What the three reconcilers have in common."""
 
     parts: Parts
     nodes: ObjectStore
     region: ObjectStore
-    board: LastHostFindings
+    findings: LastHostFindings
     access: CloudAccess
 
 
@@ -68,11 +68,11 @@ def compose(parts: Parts) -> Container:
         for key in regions.all():
             parts.queue.add(("region", *key), after=GATHERING)
 
-    shared = _Shared(
+    shared = _NodeParts(
         parts=parts,
         nodes=ObjectStore(parts.kube, parts.clock, None, node_parsers(settings.region_namespace)),
         region=ObjectStore(parts.kube, parts.clock, settings.region_namespace, REGION_PARSERS),
-        board=LastHostFindings(queue_regions),
+        findings=LastHostFindings(queue_regions),
         access=CloudAccess(parts.kube, clouds, parts.clock, settings.region_namespace),
     )
     status, hosts, maintenances = _status(shared), _hosts(shared), _maintenances(shared)
@@ -97,7 +97,7 @@ def compose(parts: Parts) -> Container:
     )
 
 
-def _status(shared: _Shared) -> NodesReconciler:
+def _status(shared: _NodeParts) -> NodesReconciler:
     parts = shared.parts
     return NodesReconciler(
         kube=parts.kube,
@@ -105,11 +105,11 @@ def _status(shared: _Shared) -> NodesReconciler:
         events=parts.events,
         store=shared.nodes,
         resync=parts.settings.resync,
-        board=shared.board,
+        findings=shared.findings,
     )
 
 
-def _hosts(shared: _Shared) -> HostsReconciler:
+def _hosts(shared: _NodeParts) -> HostsReconciler:
     parts, namespace = shared.parts, shared.parts.settings.region_namespace
     return HostsReconciler(
         kube=parts.kube,
@@ -120,14 +120,14 @@ def _hosts(shared: _Shared) -> HostsReconciler:
         nodes=shared.nodes,
         region=shared.region,
         locks=DrainLocks(parts.kube, namespace, parts.settings.pod_image, parts.settings.pod_pull_secrets),
-        board=shared.board,
+        findings=shared.findings,
         namespace=namespace,
         resync=parts.settings.resync,
         every=parts.settings.observe_every,
     )
 
 
-def _maintenances(shared: _Shared) -> MaintenancesReconciler:
+def _maintenances(shared: _NodeParts) -> MaintenancesReconciler:
     parts = shared.parts
     return MaintenancesReconciler(
         kube=parts.kube,
@@ -138,14 +138,14 @@ def _maintenances(shared: _Shared) -> MaintenancesReconciler:
             parts.kube, shared.nodes, parts.settings.region_namespace, resync=parts.settings.resync
         ),
         namespace=parts.settings.region_namespace,
-        board=shared.board,
+        findings=shared.findings,
     )
 
 
 class _WatchedObjects:
     """What is to be looked at when something was seen."""
 
-    def __init__(self, shared: _Shared, regions: KnownRegions, queue_regions: Callable[[], None]) -> None:
+    def __init__(self, shared: _NodeParts, regions: KnownRegions, queue_regions: Callable[[], None]) -> None:
         self._queue = shared.parts.queue
         self._shared = shared
         self._regions = regions

@@ -57,8 +57,8 @@ app = typer.Typer(
 )
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
+def _print_version(desired: bool) -> None:
+    if desired:
         typer.echo(f"osctl {version('openstack-controller')}")
         raise typer.Exit
 

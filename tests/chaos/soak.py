@@ -84,9 +84,9 @@ class Soak:
 
     def grew(self) -> list[str]:
         """What says that the container takes more memory than it should, at any time or ever more."""
-        told = []
+        reported = []
         if self.most_memory > MOST_MEMORY:
-            told.append(f"{self.most_memory / 1e6:.0f} MB of memory, more than {MOST_MEMORY / 1e6:.0f}")
+            reported.append(f"{self.most_memory / 1e6:.0f} MB of memory, more than {MOST_MEMORY / 1e6:.0f}")
         self.world.kill()
         self._edits(10)
         begun = self.world.controllers.rss(CONTAINER)
@@ -94,8 +94,10 @@ class Soak:
         now = self.world.controllers.rss(CONTAINER)
         self._tell(f"memory without kills: {begun / 1e6:.0f} MB after 10 edits, {now / 1e6:.0f} MB after 40")
         if now > begun + GROWTH:
-            told.append(f"memory grew from {begun / 1e6:.0f} to {now / 1e6:.0f} MB in 30 edits without kills")
-        return told
+            reported.append(
+                f"memory grew from {begun / 1e6:.0f} to {now / 1e6:.0f} MB in 30 edits without kills"
+            )
+        return reported
 
     def _edits(self, count: int) -> None:
         """So many edits of one value, each of which is waited for."""

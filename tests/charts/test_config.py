@@ -95,8 +95,8 @@ def test_a_host_override_of_an_endpoint_reaches_catalogue_and_clients() -> None:
     given = nest("endpoints.image", {**public, "port": {"api": {"public": 443}}})
     job = the(objects("glance", given), "Job", "glance-ks-endpoints")
     (container,) = job["spec"]["template"]["spec"]["containers"]
-    wanted = json.loads({env["name"]: env["value"] for env in container["env"]}["WANTED"])
-    urls = {one["url"] for one in wanted}
+    desired = json.loads({env["name"]: env["value"] for env in container["env"]}["WANTED"])
+    urls = {one["url"] for one in desired}
     internal = "http://glance-api.openstack.svc.cluster.local:9292"
     assert urls == {"https://image.it.just.works", internal}
 

@@ -100,17 +100,17 @@ def test_daemonsets_of_one_component_select_different_pods() -> None:
 @pytest.mark.slow
 def test_what_a_node_is_told_about_itself_follows_its_override() -> None:
     _, sets = compute({"labels": [FAST]})
-    told = {}
+    reported = {}
     for name, item in sets.items():
         init = next(
             box
             for box in item["spec"]["template"]["spec"]["initContainers"]
             if box["name"] == "nova-compute-init"
         )
-        told[name.rsplit("-", 1)[0]] = {env["name"]: env.get("value") for env in init["env"]}[
+        reported[name.rsplit("-", 1)[0]] = {env["name"]: env.get("value") for env in init["env"]}[
             "MY_IP_INTERFACE"
         ]
-    assert told == {"nova-compute-fast": "bond7", "nova-compute": ""}
+    assert reported == {"nova-compute-fast": "bond7", "nova-compute": ""}
 
 
 @pytest.mark.slow

@@ -14,7 +14,7 @@ from controller.ports.metrics import Metrics, NoMetrics
 from controller.reconcile.releases.action_slots import ActionSlots
 from controller.reconcile.releases.bundle import BundleReconciler
 from controller.reconcile.releases.drift.watch import DriftRates, DriftWatch
-from controller.reconcile.releases.hooks.progress import HookProgress
+from controller.reconcile.releases.hooks.progress import HookFollower
 from controller.reconcile.releases.parts import BundleListeners, BundleSettings, ReleasePorts
 from controller.reconcile.shared.object_store import ObjectStore
 from tests.fakes.helm import FakeHelm
@@ -109,7 +109,7 @@ class Bench:
                 abandon=lambda: None,
             ),
             slots=self.slots,
-            hooks=HookProgress(self.kube, self.helm, self.clock, self.jobs),
+            hooks=HookFollower(self.kube, self.helm, self.clock, self.jobs),
             drift=self.drift,
         )
 
@@ -128,8 +128,8 @@ class Bench:
 
     def bundle(self, name: str, *releases: str | dict[str, Any], **spec: Any) -> None:
         """Applies a bundle: a release by its name alone, or with more of its spec."""
-        wanted = [{"name": one} if isinstance(one, str) else one for one in releases]
-        items = [{"chart": {"name": one["name"], "path": one["name"]}, **one} for one in wanted]
+        desired = [{"name": one} if isinstance(one, str) else one for one in releases]
+        items = [{"chart": {"name": one["name"], "path": one["name"]}, **one} for one in desired]
         there = self.kube.get(HELMBUNDLE, name, NAMESPACE)
         meta = there["metadata"] if there else {"name": name, "namespace": NAMESPACE}
         body = {"apiVersion": HELMBUNDLE.api_version, "kind": HELMBUNDLE.kind, "metadata": meta}

@@ -204,13 +204,13 @@ class NodeWorld:
     def restart(self) -> None:
         """A new process, that knows nothing but what stands in Kubernetes and OpenStack."""
         kube, clock = self.kube, self.clock
-        self.told = 0  # up to which version the watches have told
+        self.known_version = 0  # up to which version the watches have told
         self.nodes = ObjectStore(kube, clock, None, node_parsers(self.namespace))
         self.region = ObjectStore(kube, clock, self.namespace, REGION_PARSERS)
         access = CloudAccess(kube, self.clouds, clock, self.namespace)
-        board = self.board = LastHostFindings()
+        findings = self.findings = LastHostFindings()
         self.reporter = NodesReconciler(
-            kube=kube, clock=clock, events=self.events, store=self.nodes, resync=300, board=board
+            kube=kube, clock=clock, events=self.events, store=self.nodes, resync=300, findings=findings
         )
         self.hosts = HostsReconciler(
             kube=kube,
@@ -221,7 +221,7 @@ class NodeWorld:
             nodes=self.nodes,
             region=self.region,
             locks=DrainLocks(kube, self.namespace, "image"),
-            board=board,
+            findings=findings,
             namespace=self.namespace,
             resync=300,
         )
@@ -232,7 +232,7 @@ class NodeWorld:
             access=access,
             hosts=MaintainedHosts(kube, self.nodes, self.namespace, resync=300),
             namespace=self.namespace,
-            board=board,
+            findings=findings,
             quiet=self.quiet,
         )
 
@@ -256,11 +256,11 @@ class NodeWorld:
 
     def watch(self) -> None:
         """Watches that tell everything at once."""
-        told, self.told = self.told, self.kube.version
+        reported, self.known_version = self.known_version, self.kube.version
         for store in (self.nodes, self.region):
             space = self.namespace if store is self.region else None
             for resource in store.resources:
-                for obj in self.kube.changed_since(told, resource, space):
+                for obj in self.kube.changed_since(reported, resource, space):
                     store.feed(resource, "MODIFIED", obj)
                 store.catch_up(resource)
 

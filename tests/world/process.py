@@ -70,9 +70,9 @@ class Process:
         self.nodes = ObjectStore(kube, clock, None, node_parsers(NAMESPACE))
         self.region = ObjectStore(kube, clock, NAMESPACE, REGION_PARSERS)
         access = CloudAccess(kube, _Clouds(CloudLink(world, self)), clock, NAMESPACE)
-        board = LastHostFindings()
+        findings = LastHostFindings()
         self._status = NodesReconciler(
-            kube=kube, clock=clock, events=events, store=self.nodes, resync=RESYNC, board=board
+            kube=kube, clock=clock, events=events, store=self.nodes, resync=RESYNC, findings=findings
         )
         self._hosts = HostsReconciler(
             kube=kube,
@@ -83,7 +83,7 @@ class Process:
             nodes=self.nodes,
             region=self.region,
             locks=DrainLocks(kube, NAMESPACE, "image"),
-            board=board,
+            findings=findings,
             namespace=NAMESPACE,
             resync=RESYNC,
         )
@@ -94,7 +94,7 @@ class Process:
             access=access,
             hosts=MaintainedHosts(kube, self.nodes, NAMESPACE, resync=RESYNC),
             namespace=NAMESPACE,
-            board=board,
+            findings=findings,
         )
         self._reconcilers = {
             "hosts": self._hosts.reconcile,

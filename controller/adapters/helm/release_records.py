@@ -41,7 +41,7 @@ from controller.domain.api.names import (
     ROLLED_BACK_TO_LABEL,
     SPEC_DIGEST_LABEL,
 )
-from controller.domain.api.object_owner import Claim, is_handed_over, owner_of
+from controller.domain.api.object_owner import Ownership, is_handed_over, owner_of
 from controller.domain.releases.drift import ObjectId
 from controller.domain.releases.volume_claims import (
     CLAIM,
@@ -271,9 +271,9 @@ class SecretRecords:
 
     def _is_made_by_hook(self, live: KubeObject, recorded: KubeObject, release: str, namespace: str) -> bool:
         """Whether the release's hook has made the object that is there under the name of the hook's."""
-        claim = owner_of(live["metadata"], recorded["metadata"], release, namespace).claim
-        if claim != Claim.NOBODYS:
-            return claim != Claim.OTHERS
+        claim = owner_of(live["metadata"], recorded["metadata"], release, namespace).ownership
+        if claim != Ownership.NOBODYS:
+            return claim != Ownership.OTHERS
         # Helm marks no hook's object, so that it takes both: a record that says that the hook has run, and
         # the annotation that makes it a hook, which what somebody has put in its place does not have.
         is_hook = HOOK in annotations_of(live)
@@ -380,7 +380,7 @@ def encode_record(record: Mapping[str, Any]) -> str:
 
 
 def _is_of_others(live: KubeObject, recorded: Mapping[str, Any], release: str, namespace: str) -> bool:
-    return owner_of(live["metadata"], recorded["metadata"], release, namespace).claim == Claim.OTHERS
+    return owner_of(live["metadata"], recorded["metadata"], release, namespace).ownership == Ownership.OTHERS
 
 
 def _modified(labels: Mapping[str, str]) -> float:

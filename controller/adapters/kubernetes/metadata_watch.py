@@ -96,7 +96,7 @@ class MetadataWatches:
             # Also after a stream that ended well, but at once: it would end at once again.
             lasted = time.monotonic() - began > SHORTEST_SECONDS
             failures = 0 if lasted else failures + 1
-            pause = backoff.delay(failures, self._randomness.jitter(), first=1.0, cap=60.0)
+            pause = backoff.RECONNECT_PAUSES.after(failures, self._randomness.jitter())
             self._ended.wait(REFUSED_SECONDS if refused else pause)
 
 

@@ -383,6 +383,5 @@ def _server(one: Mapping[str, Any]) -> Server:
         extra_specs=flavor.get("extra_specs") or {},
         image=(one["image"].get("properties") or {}) if boots_local else {},
         metadata=one.get("metadata") or {},
-        locked=bool(one.get("locked")),
         volumes=len(one.get("os-extended-volumes:volumes_attached") or ()),
     )

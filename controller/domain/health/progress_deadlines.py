@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from controller.domain.health.region_health import ComponentHealth, ComponentKey
-from controller.domain.health.workload_health import PROGRESS_DEADLINE, Health, WorkloadVerdict
+from controller.domain.health.workload_health import PROGRESS_DEADLINE, Health, WorkloadHealth
 from controller.domain.shared.times import seconds_of
 
 # A workload's controller that does not take up a new spec for so long does not work, and what the
@@ -80,7 +80,7 @@ class ProgressDeadlines:
         self._waits, self._new = waits, False
         return result
 
-    def _limit(self, verdict: WorkloadVerdict) -> _Limit | None:
+    def _limit(self, verdict: WorkloadHealth) -> _Limit | None:
         if verdict.health != Health.PROGRESSING:
             return None
         if verdict.unseen:
@@ -88,7 +88,7 @@ class ProgressDeadlines:
         return self._lacking if verdict.lacking else None
 
 
-def _waited(reported: Mapping[str, Any], verdict: WorkloadVerdict, epoch: float) -> float:
+def _waited(reported: Mapping[str, Any], verdict: WorkloadHealth, epoch: float) -> float:
     """For how many seconds a process before this one has reported the very same wait."""
     same = reported.get("status") == verdict.health and str(reported.get("message") or "").startswith(
         verdict.text

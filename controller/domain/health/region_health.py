@@ -20,7 +20,7 @@ from controller.domain.health.workload_health import (
     Health,
     Surroundings,
     VolumeClaim,
-    WorkloadVerdict,
+    WorkloadHealth,
     judge_workload,
 )
 from controller.domain.health.workloads import Manifest, Workload
@@ -38,7 +38,7 @@ ComponentKey = tuple[str, str]  # application, component
 class ComponentHealth:
     """One component judged. `generation` adds up those of its workloads: it moves with any rollout."""
 
-    verdict: WorkloadVerdict
+    verdict: WorkloadHealth
     generation: int
 
 
@@ -84,7 +84,7 @@ def judge_components(facts: Facts) -> dict[ComponentKey, ComponentHealth]:
     met = frozenset(f"{one.kind}/{one.name}" for one in facts.workloads if _is_met(one))
     around = Surroundings(facts.claims, met, facts.now, facts.progress_deadline)
 
-    def judge(one: Workload) -> WorkloadVerdict:
+    def judge(one: Workload) -> WorkloadHealth:
         return judge_workload(one, facts.pods.get((one.kind, one.name), ()), around)
 
     result = {}
@@ -111,7 +111,7 @@ def _counts(workload: Workload, facts: Facts) -> bool:
     return not (workload.hook and manifest and workload.name not in manifest.hook_jobs)
 
 
-def _last_runs(workloads: Iterable[Workload], judge: Callable[[Workload], WorkloadVerdict]) -> list[Workload]:
+def _last_runs(workloads: Iterable[Workload], judge: Callable[[Workload], WorkloadHealth]) -> list[Workload]:
     """The workloads, with one Job of each CronJob: the one that says how it does.
 
     That is the last that came to its end, or a newer one that will not come to any. One that just runs
@@ -156,7 +156,7 @@ def _is_one(group: Sequence[Workload]) -> bool:
     return len(group) == 1 or all(one.kind == "DaemonSet" for one in group)
 
 
-def _together(verdicts: Sequence[WorkloadVerdict]) -> WorkloadVerdict:
+def _together(verdicts: Sequence[WorkloadHealth]) -> WorkloadHealth:
     """One verdict for the variants of a component: all their pods, the worst of their states."""
     worst = max(verdicts, key=lambda one: WORSE[one.health])
     ready, desired = sum(one.ready for one in verdicts), sum(one.desired for one in verdicts)
@@ -191,7 +191,7 @@ def health_entries(
 
 
 def _message(
-    verdict: WorkloadVerdict, before: str, redact: Callable[[str], str], redact_output: Callable[[str], str]
+    verdict: WorkloadHealth, before: str, redact: Callable[[str], str], redact_output: Callable[[str], str]
 ) -> str:
     """Text and output, cut only after they were redacted: half a secret would be found by nobody.
 

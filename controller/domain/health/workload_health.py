@@ -72,7 +72,7 @@ class Surroundings:
 
 
 @dataclass(frozen=True, slots=True)
-class WorkloadVerdict:
+class WorkloadHealth:
     """One workload judged. `output` is the log of a container, not yet redacted, to be put after `text`.
 
     `unseen`: its own controller has not taken up the newest spec. `silent` is the pod and container
@@ -106,7 +106,7 @@ class _Worst:
     probed: tuple[str, str, float] | None
 
 
-def judge_workload(workload: Workload, pods: Iterable[PodFacts], around: Surroundings) -> WorkloadVerdict:
+def judge_workload(workload: Workload, pods: Iterable[PodFacts], around: Surroundings) -> WorkloadHealth:
     """The verdict on a workload that counts (`off` is False)."""
     known = list(pods)
     workload = _with_lost(workload, known)
@@ -115,17 +115,15 @@ def judge_workload(workload: Workload, pods: Iterable[PodFacts], around: Surroun
     if workload.kind == "Job":
         return _job(workload, worst, around)
 
-    def verdict(
-        health: Health, text: str = "", *, why: bool = False, unseen: bool = False
-    ) -> WorkloadVerdict:
+    def verdict(health: Health, text: str = "", *, why: bool = False, unseen: bool = False) -> WorkloadHealth:
         tail = worst if why else None
         whole = "; ".join(part for part in (text, tail.text if tail else "") if part)
         output, silent, probed = (tail.output, tail.silent, tail.probed) if tail else ("", None, None)
-        return WorkloadVerdict(health, rollout.ready, rollout.desired, whole, output, unseen, silent, probed)
+        return WorkloadHealth(health, rollout.ready, rollout.desired, whole, output, unseen, silent, probed)
 
     if workload.missing:
         text = f"{workload.kind} {workload.name} does not exist, although release {workload.release} has it"
-        return WorkloadVerdict(Health.UNHEALTHY, 0, max(rollout.desired, 1), text)
+        return WorkloadHealth(Health.UNHEALTHY, 0, max(rollout.desired, 1), text)
     if workload.generation > workload.observed:
         text = f"{workload.kind} {workload.name}: its controller has not taken up the newest spec yet"
         return verdict(Health.PROGRESSING, text, unseen=True)
@@ -220,15 +218,15 @@ def _remarks(workload: Workload) -> str:
     return "; ".join(remarks)
 
 
-def _job(job: Workload, worst: _Worst | None, around: Surroundings) -> WorkloadVerdict:
+def _job(job: Workload, worst: _Worst | None, around: Surroundings) -> WorkloadHealth:
     desired = job.rollout.desired
     if job.done:
-        return WorkloadVerdict(Health.READY, desired, desired)
+        return WorkloadHealth(Health.READY, desired, desired)
 
-    def verdict(health: Health, text: str) -> WorkloadVerdict:
+    def verdict(health: Health, text: str) -> WorkloadHealth:
         whole = "; ".join(part for part in (text, worst.text if worst else "") if part)
         output, silent = (worst.output, worst.silent) if worst else ("", None)
-        return WorkloadVerdict(health, job.rollout.ready, desired, whole, output, silent=silent)
+        return WorkloadHealth(health, job.rollout.ready, desired, whole, output, silent=silent)
 
     if job.stuck:
         # With restartPolicy OnFailure the Job's controller takes the pod away when it gives up.

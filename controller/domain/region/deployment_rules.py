@@ -27,11 +27,13 @@ def feature_problems(features: Features) -> list[Problem]:
         *_load_balancer(features),
         *_baremetal(features),
         *_ceph_backup(features),
+        *_ceph_exchange(features),
         *_network_types(features["networking"]),
         *_baremetal_types(features),
         *_image_stores(features["image"]["backends"]),
         *_own_domains(features["identity"]["ldap"]["domains"]),
         *_schedules(features["database"]),
+        *_hypervisor_addresses(features["compute"]["libvirtTLS"]["addresses"]),
         *_marks(features, ()),
     ]
 
@@ -96,6 +98,15 @@ def _inside(subnet: Features, path: DocumentPath) -> Iterator[Problem]:
         yield _problem((*path, "poolEnd"), "comes before poolStart")
 
 
+def _hypervisor_addresses(addresses: list[str]) -> Iterator[Problem]:
+    for index, text in enumerate(addresses):
+        try:
+            ipaddress.ip_network(text, strict=False)
+        except ValueError:
+            path: DocumentPath = ("compute", "libvirtTLS", "addresses", index)
+            yield _problem(path, "is no address and no network", "write it as 10.1.0.7 or 10.1.0.0/24")
+
+
 def _load_balancer(features: Features) -> Iterator[Problem]:
     if features["loadBalancer"]["provider"] == "ovn" and features["networking"]["backend"] != "ml2/ovn":
         remedy = "set spec.features.networking.backend to ml2/ovn, or provider to amphora"
@@ -116,6 +127,28 @@ def _ceph_backup(features: Features) -> Iterator[Problem]:
     backup = features["blockStorage"]["backup"]
     if backup["driver"] not in (None, "nfs") and backup["share"]:
         yield _problem(("blockStorage", "backup", "share"), "belongs to driver nfs")
+
+
+def _ceph_exchange(features: Features) -> Iterator[Problem]:
+    """With an exchange, keys are for the least that serves."""
+    source, shares = features["ceph"]["source"], features["ceph"]["shares"]["filesystem"]
+    if not source:
+        if shares:
+            yield _problem(("ceph", "shares", "filesystem"), "belongs to an exchange", "set ceph.source")
+        return
+    users: dict[str, str] = {}
+    for index, store in enumerate(features["blockStorage"]["backends"]):
+        if store["type"] != "ceph" or not store["ceph"]:
+            continue
+        path: DocumentPath = ("blockStorage", "backends", index, "ceph", "user")
+        user = store["ceph"]["user"]
+        if user == "admin":
+            yield _problem(path, "is Ceph's administrator, whose key no hypervisor may have", "name another")
+        users.setdefault(user, store["name"])
+        if len(users) > 1:
+            text = f"stores of one region have one user, and {next(iter(users))} is another"
+            yield _problem(path, text, "a client may use several pools: give all stores the same user")
+            return
 
 
 def _network_types(networking: Features) -> Iterator[Problem]:

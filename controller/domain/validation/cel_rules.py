@@ -64,8 +64,8 @@ def _only_with(field: str, key: str, value: str) -> Callable[[Mapping[str, Any]]
 
 
 def _external(self: Mapping[str, Any]) -> bool:
-    wanted = self.get("floatingNetwork", {}).get("physicalNetwork")
-    return wanted is None or wanted in {network["name"] for network in self.get("externalNetworks", ())}
+    expected = self.get("floatingNetwork", {}).get("physicalNetwork")
+    return expected is None or expected in {network["name"] for network in self.get("externalNetworks", ())}
 
 
 def _floating(self: Mapping[str, Any]) -> bool:
@@ -133,6 +133,13 @@ RULES: Mapping[str, Rule] = {
     "isCIDR(self)": is_network,
     "isIP(self)": is_ip,
     "!has(self.ceph) || (has(self.backend) && self.backend == 'ceph')": _only_with("ceph", "backend", "ceph"),
+    "has(self.source) == has(self.__namespace__)": lambda self: ("source" in self) == ("namespace" in self),
+    "!has(self.secretName) || (has(self.source) && self.source == 'Secret')": (
+        _only_with("secretName", "source", "Secret")
+    ),
+    "!has(self.request) || self.request != 'Rook' || (has(self.source) && self.source == 'Rook')": (
+        lambda self: self.get("request") != "Rook" or self.get("source") == "Rook"
+    ),
     "!has(self.lvm) || (has(self.backend) && self.backend == 'lvm')": _only_with("lvm", "backend", "lvm"),
     (
         "!has(self.defaultBackend) || "

@@ -20,12 +20,15 @@ from controller.domain.credentials.certificates import AUTHORITY, authority_secr
 from controller.domain.credentials.credential_plan import (
     CredentialPlan,
     CredentialProblem,
+    EarlierLife,
     OwnSecret,
     SecretChange,
     own_secrets,
     plan_credentials,
     plan_disowning,
-    plan_farewell,
+    plan_retention,
+    with_earlier_life,
+    without_trace,
 )
 from controller.domain.credentials.generate import CredentialUnusable
 from controller.domain.credentials.secret_status import (
@@ -39,16 +42,24 @@ from controller.domain.credentials.secret_status import (
 )
 from controller.domain.region.plan import awaits_approval
 from controller.domain.values.catalogue import CertificateRequest, CredentialSecret
+from controller.domain.values.ceph_needs import CephNeeds
+from controller.domain.values.secret_refs import find_references
 from controller.errors import Conflict, ObjectMissing, ObjectRefused, SpecInvalid
 from controller.ports.kubernetes import HELMBUNDLE, OSDPL, Events, Kube, KubeObject, KubeObjects
 from controller.ports.system import Clock, Randomness
+from controller.reconcile.credentials.ceph_exchange import CHECK_SECONDS, CephExchange, CephState
+from controller.reconcile.credentials.ceph_request import CephRequest
 from controller.reconcile.credentials.certificates import Certificates
 from controller.reconcile.credentials.clouds_export import CloudsExport
 from controller.reconcile.credentials.own_certificates import UPTAKE_SECONDS, OwnCertificates
 from controller.reconcile.credentials.store import CredentialStore
 from controller.reconcile.shared.managed_region import managed_region
 from controller.reconcile.shared.region_status import apply_region_status
-from controller.reconcile.shared.remaining_claims import credentials_policy
+from controller.reconcile.shared.remaining_claims import (
+    credentials_name,
+    credentials_policy,
+    releases_with_kept_claims,
+)
 
 log = logging.getLogger(__name__)
 
@@ -64,8 +75,8 @@ class SecretsReconciler:
     """Level-triggered and killable anywhere: a Secret is made in one write, with all its keys.
 
     `credentials_of` says which credentials an osdpl needs, `certificates_of` which certificates of its own
-    authority; both raise SpecInvalid. `digest_key` gives the installation's key for published digests;
-    `resync` is in seconds.
+    authority, `ceph_of` what of a Ceph cluster that it exchanges with; each raises SpecInvalid. `digest_key`
+    gives the installation's key for published digests; `resync` is in seconds.
     """
 
     def __init__(
@@ -77,6 +88,7 @@ class SecretsReconciler:
         events: Events,
         credentials_of: Callable[[Mapping[str, Any]], tuple[CredentialSecret, ...]],
         certificates_of: Callable[[Mapping[str, Any]], tuple[CertificateRequest, ...]] = lambda _: (),
+        ceph_of: Callable[[Mapping[str, Any]], CephNeeds | None] = lambda _: None,
         digest_key: Callable[[], bytes],
         resync: float,
     ) -> None:
@@ -86,6 +98,7 @@ class SecretsReconciler:
         self._events = events
         self._credentials_of = credentials_of
         self._certificates_wanted = certificates_of
+        self._ceph_of = ceph_of
         self._digest_key = digest_key
         self._resync = resync
         self._clouds = CloudsExport(kube)
@@ -118,10 +131,10 @@ class SecretsReconciler:
             return self._resync
         store = CredentialStore(self._kube, self._randomness, osdpl)
         if osdpl["metadata"].get("deletionTimestamp"):
-            self._say_farewell(store, osdpl)
+            self._apply_retention(store, osdpl)
             return self._resync
         try:
-            desired = self._credentials_of(osdpl)
+            desired, ceph = self._credentials_of(osdpl), self._ceph_of(osdpl)
         except SpecInvalid as error:
             # What was published stays: it says which keys there are. But certificates end meanwhile.
             known = (osdpl.get("status") or {}).get("secrets") or {}
@@ -131,16 +144,19 @@ class SecretsReconciler:
             text = "; ".join([str(error), *(f"Secret {one.secret}: {one.message}" for one in problems)])
             self._publish(osdpl, published, waiting_condition(text, _generation(osdpl)))
             return RESYNC_SECONDS if problems else self._resync
-        problems = self._ensure(store, osdpl, desired, read_only=awaits_approval(osdpl))
+        problems = self._ensure(store, osdpl, desired, ceph, read_only=awaits_approval(osdpl))
         if problems or self._certificates.unfinished:
             return RESYNC_SECONDS
-        return UPTAKE_SECONDS if self._own_certificates.unfinished else self._resync
+        if self._own_certificates.unfinished:
+            return UPTAKE_SECONDS
+        return min(CHECK_SECONDS, self._resync) if ceph else self._resync
 
     def _ensure(
         self,
         store: CredentialStore,
         osdpl: KubeObject,
         desired: tuple[CredentialSecret, ...],
+        ceph: CephNeeds | None,
         *,
         read_only: bool,
     ) -> list[CredentialProblem]:
@@ -150,20 +166,26 @@ class SecretsReconciler:
         but no osdpl owns it any more.
         """
         before = osdpl.get("status") or {}
-        recorded = recorded_keys(before)
         bundles = self._bundles(osdpl)
+        services = _services_of(bundles)
+        stored = store.observe(secret.name for secret in desired)
+        recorded: Mapping[str, Collection[str]] = recorded_keys(before)
+        unknown = without_trace(desired, stored, recorded)
+        if unknown:
+            earlier = self._earlier_life(osdpl, bundles)
+            recorded = with_earlier_life(recorded, unknown, earlier)
         plan = plan_credentials(
             desired,
-            store.observe(secret.name for secret in desired),
+            stored,
             volumes=credentials_policy(self._kube, osdpl),
             recorded=recorded,
-            bundles=_services_of(bundles),
+            bundles=services,
         )
         changes = plan_disowning(store.stored().values()) if read_only else plan.changes
         problems = [*plan.problems, *_changed(store, changes)]
         own = own_secrets(_spec(osdpl))
         problems += [_own_missing(secret) for secret in own if not store.has(secret.name, secret.key)]
-        views = self._views_of_ours(store, desired, plan, problems, recorded)
+        views = self._views_of_ours(store, desired, plan, problems, recorded=recorded, services=services)
         views = {**self._views_of_own(store, own, problems), **views}
         problems += self._own_certificates.ensure(
             osdpl,
@@ -179,6 +201,9 @@ class SecretsReconciler:
         if later:
             there = store.stored()
             views = {name: view for name, view in views.items() if name in there or view.problems}
+        exchanged = self._exchanged(osdpl, bundles, ceph, read_only=read_only)
+        problems += exchanged.problems
+        views |= exchanged.views
         certificates = self._certificates_of(osdpl)
         for name in named_secrets(_spec(osdpl)):
             problems += [CredentialProblem(name, text) for text in certificates[name].problems]
@@ -191,23 +216,33 @@ class SecretsReconciler:
             store.remove(secret)
         return problems
 
+    def _earlier_life(self, osdpl: KubeObject, bundles: KubeObjects) -> EarlierLife:
+        kept = releases_with_kept_claims(self._kube, osdpl["metadata"]["namespace"])
+        return EarlierLife(_used_by_installed(bundles), kept)
+
     def _views_of_ours(
         self,
         store: CredentialStore,
         desired: Iterable[CredentialSecret],
         plan: CredentialPlan,
         problems: Iterable[CredentialProblem],
+        *,
         recorded: Mapping[str, Collection[str]],
+        services: Collection[str],
     ) -> dict[str, SecretView]:
+        """What was lost of a service whose bundle is there stays recorded, also where it is not asked for any
+        more: it may be again before its release has gone."""
         wanted_keys = {secret.name: frozenset(secret.credentials) for secret in desired}
         there = store.stored()
         going = {secret.name for secret in plan.remove}
         kept = {name for name, secret in there.items() if secret.ours} - going
+        used = {name for name in map(credentials_name, services) if recorded.get(name)} - going
         views = {}
-        for name in wanted_keys.keys() | kept:
+        for name in wanted_keys.keys() | kept | used:
             ours = name in there and not there[name].foreign
             filled = there[name].filled if ours else frozenset[str]()
-            keys = filled | (wanted_keys.get(name, frozenset()) & frozenset(recorded.get(name, ())))
+            known = frozenset(recorded.get(name, ()))
+            keys = filled | (known if name in used else known & wanted_keys.get(name, frozenset()))
             digest = store.digest(name, self._digest_key()) if ours else ""
             views[name] = SecretView(name, keys, digest, _messages(name, problems))
         return views
@@ -234,11 +269,14 @@ class SecretsReconciler:
             named[CA_BUNDLE_SECRET] = AUTHORITY
         return self._certificates.observe(osdpl["metadata"]["namespace"], named)
 
-    def _say_farewell(self, store: CredentialStore, osdpl: KubeObject) -> None:
+    def _apply_retention(self, store: CredentialStore, osdpl: KubeObject) -> None:
         """The region goes, and with volumes the credentials; core lets it go once they are gone."""
         policy = credentials_policy(self._kube, osdpl)
-        services = _services_of(self._bundles(osdpl))
-        plan = plan_farewell(store.observe(()).values(), policy, services)
+        bundles = self._bundles(osdpl)
+        services = _services_of(bundles)
+        if not bundles:
+            self._clouds.remove(osdpl)
+        plan = plan_retention(store.observe(()).values(), policy, services)
         for change in plan.changes:
             store.apply(change)
         for secret in plan.remove:
@@ -262,6 +300,17 @@ class SecretsReconciler:
         digest = store.digest(CLOUDS_SECRET, self._digest_key(), exported.keys)
         messages = _messages(CLOUDS_SECRET, problems)
         return {CLOUDS_SECRET: SecretView(CLOUDS_SECRET, exported.keys, digest, messages)}
+
+    def _exchanged(
+        self, osdpl: KubeObject, bundles: KubeObjects, needs: CephNeeds | None, *, read_only: bool
+    ) -> CephState:
+        if needs is None:
+            return CephState()
+        # Asked before it is looked at what there is: that may be the answer.
+        refused = () if read_only else CephRequest(self._kube, osdpl).ensure(needs, bundles)
+        exchange = CephExchange(self._kube, osdpl, self._digest_key())
+        state = exchange.ensure(needs, bundles, read_only=read_only)
+        return replace(state, problems=(*refused, *state.problems))
 
     def _bundles(self, osdpl: KubeObject) -> KubeObjects:
         labels = f"{DEPLOYMENT_LABEL}={osdpl['metadata']['name']},{SERVICE_LABEL}"
@@ -291,6 +340,18 @@ def _changed(store: CredentialStore, changes: Iterable[SecretChange]) -> list[Cr
 
 def _services_of(bundles: KubeObjects) -> frozenset[str]:
     return frozenset(str(bundle["metadata"]["labels"][SERVICE_LABEL]) for bundle in bundles)
+
+
+def _used_by_installed(bundles: KubeObjects) -> frozenset[str]:
+    """The Secrets that releases refer to of which a revision was made."""
+    found: set[str] = set()
+    for bundle in bundles:
+        entries = (bundle.get("status") or {}).get("releases") or ()
+        made = {entry.get("name") for entry in entries if entry.get("revision")}
+        for release in (bundle.get("spec") or {}).get("releases") or ():
+            if release.get("name") in made:
+                found |= {one.name for one in find_references(release.get("values") or {})}
+    return frozenset(found)
 
 
 def _spec(osdpl: Mapping[str, Any]) -> Mapping[str, Any]:

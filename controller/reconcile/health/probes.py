@@ -22,7 +22,7 @@ from controller.domain.health.probes import (
     new_probe,
 )
 from controller.domain.health.region_health import ComponentHealth, ComponentKey
-from controller.domain.health.workload_health import Health, WorkloadVerdict
+from controller.domain.health.workload_health import Health, WorkloadHealth
 from controller.domain.shared import metrics
 from controller.domain.shared.cloud_facts import Agent, ComputeService, ControlService, VolumeService
 from controller.errors import CloudRefused, CloudUnavailable, ControllerError
@@ -145,7 +145,7 @@ class ServiceProbes:
         while True:
             self._round(self._rounds.get())
 
-    def _measure_quorums(self, quorums: Mapping[str, WorkloadVerdict]) -> None:
+    def _measure_quorums(self, quorums: Mapping[str, WorkloadHealth]) -> None:
         for gone in self._quorums - quorums.keys():
             self._measures.forget(probe=gone)
         self._quorums = frozenset(quorums)
@@ -184,7 +184,7 @@ class ServiceProbes:
     def _probe(self, name: str, expected: int, deadline: float) -> None:
         began = self._clock.monotonic()
         failure = ""
-        verdict: WorkloadVerdict | None = None
+        verdict: WorkloadHealth | None = None
         try:
             verdict = self._ask(name, expected, self._cloud(), deadline)
         except (CloudUnavailable, CloudRefused) as error:
@@ -212,7 +212,7 @@ class ServiceProbes:
                 self._measures.set(metrics.PROBE_SUCCESS, 0.0, probe=name)
                 self._probes[name] = self._probes[name].failed(failure, self._clock.monotonic())
 
-    def _ask(self, name: str, expected: int, cloud: ProbedCloud, deadline: float) -> WorkloadVerdict:
+    def _ask(self, name: str, expected: int, cloud: ProbedCloud, deadline: float) -> WorkloadHealth:
         if name == "compute-services":
             return judge_compute_services(cloud.compute_services(), cloud.compute_control(), expected)
         if name == "network-agents":
@@ -230,5 +230,5 @@ class ServiceProbes:
             return EndpointAnswer(endpoint, str(error))
 
 
-def _success(verdict: WorkloadVerdict) -> float:
+def _success(verdict: WorkloadHealth) -> float:
     return float(verdict.health == Health.READY)

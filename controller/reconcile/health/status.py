@@ -51,20 +51,17 @@ from controller.ports.kubernetes import (
 from controller.ports.system import Clock
 from controller.reconcile.health.probes import ServiceProbes
 from controller.reconcile.releases.manifests import ReleaseManifests
-from controller.reconcile.shared.object_store import ObjectStore, Parse
+from controller.reconcile.shared.object_store import CATCHING_UP, ObjectStore, Parse
 from controller.reconcile.shared.pod_output import PodOutput, in_thread
 from controller.reconcile.shared.region_redactor import RegionRedactor
-from controller.reconcile.shared.region_status import apply_region_status
+from controller.reconcile.shared.region_status import WRITE_EVERY, apply_region_status
 
 log = logging.getLogger(__name__)
 
 MANAGER = field_manager("health")
 WORKLOADS = (DEPLOYMENT, STATEFULSET, DAEMONSET, JOB)
-# At most one write in so many seconds, however fast pods come and go.
-WRITE_EVERY = 1.0
 # Deadlines and the calm after flapping pass without an event.
 RESYNC_SECONDS = 10.0
-CATCHING_UP = 0.3
 
 
 def parse_claim(obj: Mapping[str, Any]) -> VolumeClaim:
@@ -183,8 +180,8 @@ class HealthReconciler:
         known = before.get("conditions") or []
         reported, moment = before.get("health") or {}, self._clock.monotonic()
         remembered = (ProgressDeadlines(self._progress_deadline), FlapDamping())
-        patience, damping = self._memory.setdefault(key, remembered)
-        judged = self._output.added(patience.judged(judge_components(facts), reported, moment, facts.now))
+        deadlines, damping = self._memory.setdefault(key, remembered)
+        judged = self._output.added(deadlines.judged(judge_components(facts), reported, moment, facts.now))
         if self._probes is not None:
             judged.update(self._probes.components(probed(facts), reported.get(APPLICATION) or {}))
         damped = damping.damped(judged, reported, moment)

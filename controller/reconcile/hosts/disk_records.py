@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from controller.domain.api.names import MANAGED_BY, MANAGED_BY_US
-from controller.domain.hosts.host_disks import HostDisks, Seen, observe_disks, parse_backend, read_disks
+from controller.domain.hosts.host_disks import HostDisks, SeenDisks, observe_disks, parse_backend, read_disks
 from controller.domain.hosts.node_pods import RunningCompute
 from controller.domain.shared.cloud_facts import CloudView
 from controller.domain.shared.times import seconds_of
@@ -83,7 +83,7 @@ class DiskRecords:
             if configuration is None:
                 continue
             hypervisor = view.hypervisor(host)
-            seen = Seen(
+            seen = SeenDisks(
                 backend=configuration.backend,
                 run=compute.run,
                 fresh=0.0 < configuration.written <= compute.made,

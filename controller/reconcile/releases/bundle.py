@@ -30,7 +30,7 @@ from controller.reconcile.releases.decide import ReleaseDecisions
 from controller.reconcile.releases.drift.event_filter import report_drift
 from controller.reconcile.releases.drift.watch import DriftWatch
 from controller.reconcile.releases.histories import ReleaseHistories
-from controller.reconcile.releases.hooks.progress import LASTS_AFTER, NO_HOOKS, HookProgress, ObservedHooks
+from controller.reconcile.releases.hooks.progress import LASTS_AFTER, NO_HOOKS, HookFollower, ObservedHooks
 from controller.reconcile.releases.kept_claims import KeptClaims
 from controller.reconcile.releases.observe_bundle import ObservedBundle, PassResults
 from controller.reconcile.releases.observe_release import (
@@ -72,7 +72,7 @@ class BundleReconciler:
         listeners: BundleListeners,
         *,
         slots: ActionSlots,
-        hooks: HookProgress,
+        hooks: HookFollower,
         drift: DriftWatch,
     ) -> None:
         self._ports = ports

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from controller.domain.api.conditions import timestamp
 from controller.domain.health.region_health import ComponentHealth
-from controller.domain.health.workload_health import WorkloadVerdict
+from controller.domain.health.workload_health import WorkloadHealth
 from controller.errors import ApiUnavailable, KubeError
 from controller.ports.kubernetes import EVENT, Kube
 from controller.ports.system import Clock
@@ -203,7 +203,7 @@ class PodOutput:
         return str(newest.get("message") or "")
 
 
-def _sources(verdict: WorkloadVerdict) -> frozenset[_Source]:
+def _sources(verdict: WorkloadHealth) -> frozenset[_Source]:
     found = []
     if verdict.silent is not None:
         found.append(_Source(_Place.LOG, *verdict.silent))

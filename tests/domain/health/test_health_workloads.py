@@ -12,7 +12,7 @@ from controller.domain.health.workload_health import (
     Health,
     Surroundings,
     VolumeClaim,
-    WorkloadVerdict,
+    WorkloadHealth,
     judge_workload,
 )
 from controller.domain.health.workloads import parse_workload
@@ -48,7 +48,7 @@ def judge(
     claims: Mapping[str, VolumeClaim] | None = None,
     met: frozenset[str] = frozenset(),
     now: float = NOW,
-) -> WorkloadVerdict:
+) -> WorkloadHealth:
     facts = parse_workload(obj)
     assert facts is not None
     assert not facts.off

@@ -11,7 +11,7 @@ import pytest
 from controller.domain.health.probes import Probed
 from controller.domain.health.region_health import ComponentHealth
 from controller.domain.health.workload_health import Health as Unwell
-from controller.domain.health.workload_health import WorkloadVerdict
+from controller.domain.health.workload_health import WorkloadHealth
 from controller.ports.helm import ReleaseRecords, RenderedRelease
 from controller.ports.kubernetes import DEPLOYMENT, POD, Resource
 from controller.reconcile.health.probes import ServiceProbes
@@ -547,10 +547,10 @@ class _Probes:
     def end(self) -> None:
         self.ended = True
 
-    def components(self, wanted: Probed, known: Mapping[str, Any]) -> dict[tuple[str, str], ComponentHealth]:
+    def components(self, desired: Probed, known: Mapping[str, Any]) -> dict[tuple[str, str], ComponentHealth]:
         self.known = known
-        lost = WorkloadVerdict(Unwell.UNHEALTHY, 1, 2, "1 of 2 compute services down: cmp1")
-        return {("probes", name): ComponentHealth(lost, 0) for name in wanted.asked}
+        lost = WorkloadHealth(Unwell.UNHEALTHY, 1, 2, "1 of 2 compute services down: cmp1")
+        return {("probes", name): ComponentHealth(lost, 0) for name in desired.asked}
 
     def due_in(self) -> float:
         return 4.0

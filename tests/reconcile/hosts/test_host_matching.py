@@ -144,8 +144,8 @@ def test_a_host_of_no_node_is_told_and_no_fault() -> None:
     world = world_of(cmp1="10.0.0.1")
     world.cloud.add_host("somebody.example.org")
     world.reconcile(3)
-    told = world.condition("NodesReady")
-    assert told["status"] == "True" and "somebody.example.org" in told["message"]
+    reported = world.condition("NodesReady")
+    assert reported["status"] == "True" and "somebody.example.org" in reported["message"]
     assert world.cloud.writes == []
 
 

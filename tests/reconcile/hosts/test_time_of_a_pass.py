@@ -107,7 +107,7 @@ def test_lists_that_take_longer_than_a_look_are_told_not_to_be_known() -> None:
     slow(world, 16)
     assert lasts(world, world.hosts.reconcile) <= ABOUT_A_MINUTE
     assert world.cloud.services["cmp1"].enabled
-    assert "the time of this pass is over" in world.board.read().unknown
+    assert "the time of this pass is over" in world.findings.read().unknown
 
 
 def test_drain_locks_are_looked_at_in_turn(world: NodeWorld) -> None:

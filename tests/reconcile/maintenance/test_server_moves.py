@@ -48,9 +48,9 @@ def message(world: NodeWorld) -> str:
     return str(next(one["message"] for one in found if one["type"] == "Ready"))
 
 
-def until(world: NodeWorld, wanted: str, looks: int = 80, after: float = 3.0) -> None:
+def until(world: NodeWorld, desired: str, looks: int = 80, after: float = 3.0) -> None:
     for _ in range(looks):
-        if phase(world) == wanted:
+        if phase(world) == desired:
             return
         world.reconcile(after=after)
     raise AssertionError(world.maintenance("work"))

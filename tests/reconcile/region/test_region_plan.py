@@ -147,7 +147,7 @@ class Helm:
             for name in dict.fromkeys([*(one.name for one in spec.releases), *before])
             if name in self.deployed
         ]
-        told: dict[str, Any] = {
+        reported: dict[str, Any] = {
             "observedGeneration": generation,
             "releases": releases,
             "conditions": [
@@ -162,9 +162,9 @@ class Helm:
             ],
         }
         if spec.mode == "Plan":
-            told["plan"] = self._plan(obj, [one["name"] for one in releases])
+            reported["plan"] = self._plan(obj, [one["name"] for one in releases])
         meta = {"name": obj["metadata"]["name"], "namespace": "openstack"}
-        body = {"apiVersion": obj["apiVersion"], "kind": obj["kind"], "metadata": meta, "status": told}
+        body = {"apiVersion": obj["apiVersion"], "kind": obj["kind"], "metadata": meta, "status": reported}
         self.kube.apply(body, manager="osctl-helmbundle", subresource="status")
 
     def _plan(self, obj: Mapping[str, Any], there: list[str]) -> dict[str, Any]:

@@ -306,8 +306,8 @@ def test_a_secret_that_the_chart_cannot_write_is_told_by_the_plan(bench: Bench) 
     reference = {"$secretRef": {"name": "mine", "key": "word"}}
     values = {"endpoints": {"identity": {"auth": {"glance": {"password": reference}}}}}
     chart = {"name": "keystone", "version": "2025.2.0", "repository": "https://charts.example.org"}
-    wanted = {"name": "keystone", "chart": chart, "values": values}
-    bench.bundle("identity", mode="Plan", planned={"volumes": "Retain", "releases": [wanted]})
+    desired = {"name": "keystone", "chart": chart, "values": values}
+    bench.bundle("identity", mode="Plan", planned={"volumes": "Retain", "releases": [desired]})
     bench.reconcile()
     assert 'has a "$", which this chart cannot write into a file' in entries(bench)["keystone"]["problem"]
 
@@ -323,10 +323,10 @@ def test_a_rotated_secret_is_planned_and_not_shown(bench: Bench) -> None:
             bench.kube.create({**body, "data": data})
 
     put("planted-one")
-    wanted = release(conf={"$secretRef": {"name": "mine", "key": "word"}})
-    bench.bundle("identity", wanted)
+    desired = release(conf={"$secretRef": {"name": "mine", "key": "word"}})
+    bench.bundle("identity", desired)
     bench.settle()
-    bench.bundle("identity", wanted, mode="Plan")
+    bench.bundle("identity", desired, mode="Plan")
     bench.reconcile()
     assert "releases" not in plan(bench)
     digests = []

@@ -25,8 +25,8 @@ def rollback(ports: ReleasePorts, request: ActionRequest, cancellation: Cancella
     records, release, namespace = ports.records, request.release, request.namespace
     target, kept = request.requests.rollback_revision, ""
     if not _is_back(records, request, target):
-        wanted = records.manifest(release, namespace, target)
-        kept = make_way(ports, request, wanted, before_helm(ports, request), cancellation)
+        desired = records.manifest(release, namespace, target)
+        kept = make_way(ports, request, desired, before_helm(ports, request), cancellation)
         try:
             ports.helm.rollback(
                 release, namespace, target, timeout=request.timeout, cancellation=cancellation

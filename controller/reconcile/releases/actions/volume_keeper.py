@@ -138,13 +138,13 @@ class VolumeKeeper:
         except ReleaseMissing:
             return tuple(names)
         here = volume_names((*recorded.manifest, *recorded.hooks), namespace)
-        left = []
+        remaining = []
         for name in names:
             if (CLAIM, namespace, name) in here:
                 self._unlabel((CLAIM, namespace, name), release)
             else:
-                left.append(name)
-        return tuple(left)
+                remaining.append(name)
+        return tuple(remaining)
 
     def problems(self, rendered: RenderedRelease, namespace: str, event: str) -> tuple[str, ...]:
         """Claims that an `install`, `upgrade` or `rollback` deletes although it has them: what a chart asks
@@ -194,7 +194,7 @@ class VolumeKeeper:
             if str(obj["metadata"]["name"]) not in staying
         ]
         taking = volume_names([obj for obj in gone if takes_claims_along(obj)], namespace)
-        going = volume_names(gone, namespace)
+        deleting = volume_names(gone, namespace)
         dropped, taken_up = [], []
         for volume, meta in self._present(release, namespace, had, desired):
             if meta.get("deletionTimestamp"):
@@ -202,7 +202,7 @@ class VolumeKeeper:
             if volume in desired:
                 taken_up += [volume] if kept_for(meta) else []
                 continue
-            owned = going.has_made(volume) and _has_owner(meta)
+            owned = deleting.has_made(volume) and _has_owner(meta)
             by_helm = volume in manifest.named and not is_kept(meta)
             dropped.append(
                 DroppedVolume(

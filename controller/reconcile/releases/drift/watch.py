@@ -190,7 +190,7 @@ class DriftWatch:
             raise
         finally:
             # Events ask for a pass at once, also while the API server is away: they wait as well.
-            pause = backoff.delay(self._failures, 1.0, first=1.0, cap=60.0)
+            pause = backoff.RECONNECT_PAUSES.after(self._failures, 1.0)
             with self._lock:
                 self._round.extend(object_ for objects in batch.values() for object_ in objects)
                 self._not_before = self._clock.monotonic() + max(spent / self._pace.qps, pause)
