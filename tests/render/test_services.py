@@ -125,7 +125,6 @@ def test_several_mistakes_are_all_reported() -> None:
             {"tls": {"public": {"enabled": True, "secretName": "x"}}},
         ),
         ("spec.features.tls.public.issuer", {"tls": {"public": {"enabled": True, "issuer": "x"}}}),
-        ("spec.features.compute.libvirtTLS.enabled", {"compute": {"libvirtTLS": {"enabled": True}}}),
         ("spec.features.image.backends", {"image": {"backends": [{"name": "v", "type": "cinder"}]}}),
         ("spec.features.credentials.identiy", {"credentials": {"identiy": {"a": {"name": "x", "key": "y"}}}}),
         (
@@ -150,6 +149,7 @@ def test_a_feature_of_the_embedded_charts_that_is_missing_is_refused_not_ignored
         {"networking": {"backend": "ml2/ovn"}},
         {"database": {"backup": {"enabled": True}}},
         {"tls": {"internal": INTERNAL_TLS}},
+        {"compute": {"libvirtTLS": {"enabled": True}}},
     ):
         [problem] = problems(charts={}, features=features)
         assert "the charts shipped with the controller" in problem.message

@@ -49,17 +49,20 @@ def guard(name: str, hazard: str, theme: str = "") -> Callable[[Off], Off]:
     return noted
 
 
-LOST, GIVEN, CUT, DISKS, MAINTENANCE, TWO, HOSTS, PERSONS, MANY = (
+LOST, GIVEN, SLEEPS, CUT, DISKS, MAINTENANCE, TWO, HOSTS, NETWORK, PERSONS, MANY = (
     "a machine is lost and comes back",
     "a word is given, and Nova is away",
+    "a machine sleeps",
     "a machine is cut off",
     "disks",
     "maintenance",
     "two of us",
     "hosts come and go",
+    "a network host goes",
     "persons in OpenStack",
     "many are lost",
 )
+DELETED, REST = "data deleted", "it never comes to rest"
 TWICE, EMPTY, OTHERS, MEANT = (
     "a server runs twice",
     "a disk is rebuilt empty",
@@ -82,8 +85,7 @@ def _void_never(stack: ExitStack, shown: Any = _shows_nothing) -> None:
     _set(stack, "controller.reconcile.maintenance.out_of_service.shown_since", shown)
     _set(stack, "controller.domain.hosts.nodes.ran_since", _shows_nothing)
     _set(stack, "controller.domain.maintenance.obstacles.ran_since", _shows_nothing)
-    for name in ("changed_since", "against_taking_up"):
-        _set(stack, f"controller.reconcile.maintenance.out_of_service.{name}", _shows_nothing)
+    _set(stack, "controller.reconcile.maintenance.out_of_service.against_taking_up", _shows_nothing)
     _set(stack, "controller.reconcile.hosts.fenced_nodes.against_taking_up", _shows_nothing)
 
 
@@ -169,3 +171,29 @@ def _all_pods(stack: ExitStack) -> None:
 @guard("a drain lock stays while any list shows servers", "servers are drained", HOSTS)
 def _locks_go(stack: ExitStack) -> None:
     stack.enter_context(patch.object(reasons, "remaining_in_openstack", _shows_nothing))
+
+
+@guard("a report of the compute makes a confirmation void", TWICE, SLEEPS)
+def _reports_say_nothing(stack: ExitStack) -> None:
+    _set(stack, "controller.domain.hosts.fencing_confirmation.changed_since", _shows_nothing)
+
+
+@guard("a confirmation that was not taken up counts for nothing", TWICE, SLEEPS)
+def _all_words_count(stack: ExitStack) -> None:
+    noted = property(lambda self: self.confirmation is not None and not self.is_ready and not self.void)
+    stack.enter_context(patch.object(NodeFacts, "is_fenced", noted))
+
+
+@guard("the circuit breaker", MEANT, MANY)
+def _no_breaker(stack: ExitStack) -> None:
+    _set(stack, "controller.reconcile.hosts.compute_hosts.circuit_breaker_trips", _shows_nothing)
+
+
+@guard("an agent that alone has a router stays", DELETED, NETWORK)
+def _all_agents_go(stack: ExitStack) -> None:
+    _set(stack, "controller.reconcile.hosts.removal._only_on", lambda *_: set())
+
+
+@guard("a router that is between two agents keeps its maintenance", REST, NETWORK)
+def _routers_are_forgotten(stack: ExitStack) -> None:
+    _set(stack, "controller.reconcile.maintenance.deletion.between_agents", lambda *_: ([], None))

@@ -27,7 +27,8 @@ from controller.domain.credentials.x509 import (
 )
 
 DAY = 86400.0
-LEAF_LIFE = 30 * DAY
+# Renewed after 30 days, which leaves one more than the alert for certificates that end asks for.
+LEAF_LIFE = 45 * DAY
 AUTHORITY_LIFE = 3 * 365 * DAY
 # Of a life: from then on there is a new one.
 RENEWED_AT = 2 / 3

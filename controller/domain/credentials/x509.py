@@ -117,7 +117,9 @@ def new_leaf(names: LeafNames, begin: float, end: float, authority: Authority, s
         _builder(_subject(names.common[:_NAME_LENGTH]), begin, end, key, source)
         .issuer_name(signer.subject)
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
-        .add_extension(_usage(signs=False), critical=True)
+        # Not critical: libvirt and QEMU then refuse it for want of key encipherment, which RFC 8813 forbids
+        # for such keys (libvirt: src/rpc/virnettlscontext.c; QEMU: crypto/tlscredsx509.c).
+        .add_extension(_usage(signs=False), critical=False)
         .add_extension(
             x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH]),
             critical=False,
@@ -202,7 +204,7 @@ def bundle(parts: Iterable[str], now: float | None = None) -> str:
     """
     found = {one for part in parts for one in _read(part)}
     kept = (one for one in found if now is None or one.not_valid_after_utc.timestamp() > now)
-    return _joined(sorted(kept, key=lambda one: one.serial_number))
+    return _joined(sorted(kept, key=lambda one: one.tbs_certificate_bytes))
 
 
 def holds(whole: str, part: str) -> bool:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import ipaddress
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from controller.domain.api.names import CA_BUNDLE_SECRET
@@ -10,6 +11,12 @@ from controller.domain.region.deployment import DeploymentSpec
 from controller.domain.region.required_credentials import region_services
 from controller.domain.values.catalogue import BUNDLE_KEYS, CertificateRequest, ServiceEntry
 from controller.domain.values.shipped_values import Library
+
+COMPUTE = "compute"
+# As templates and charts call them: of libvirt and QEMU on all hypervisors, and of the proxy of consoles
+# (nova: secrets.tls.compute_novnc_proxy.vencrypt.internal).
+HYPERVISORS_SECRET = "libvirt-tls"  # noqa: S105 - a name
+CONSOLE_SECRET = "nova-novncproxy-vencrypt"  # noqa: S105 - a name
 
 
 def region_certificates(
@@ -24,12 +31,6 @@ def region_certificates(
     return tuple(_requests(spec.features, services, spec.charts.source, namespace, domain))
 
 
-def has_own_authority(features: Mapping[str, Any]) -> bool:
-    """Whether traffic inside the region is encrypted, with certificates that we make."""
-    internal = features["tls"]["internal"]
-    return bool(internal["enabled"] and not internal["issuer"])
-
-
 def _requests(
     features: Mapping[str, Any],
     services: tuple[ServiceEntry, ...],
@@ -37,15 +38,25 @@ def _requests(
     namespace: str,
     domain: str,
 ) -> Iterator[CertificateRequest]:
-    if not (has_own_authority(features) and "endpoints" in features["tls"]["internal"]["traffic"]):
-        return
+    internal, compute = features["tls"]["internal"], features["compute"]
+    apis = internal["enabled"] and not internal["issuer"] and "endpoints" in internal["traffic"]
     for entry in services:
         for chart, about in entry.charts.items():
-            if about.serves and about.offered_by(source):
-                names = tuple(
-                    name for host in about.serves for name in service_names(host, namespace, domain)
-                )
+            if apis and about.serves and about.offered_by(source):
+                names = tuple(one for host in about.serves for one in service_names(host, namespace, domain))
                 yield CertificateRequest(certificate_secret(chart), entry.name, names)
+        if entry.name == COMPUTE and compute["libvirtTLS"]["enabled"]:
+            addresses = tuple(migration_addresses(compute["libvirtTLS"]["addresses"]))
+            yield CertificateRequest(HYPERVISORS_SECRET, entry.name, addresses=addresses, hypervisors=True)
+            if compute["console"]["type"] == "novnc":
+                yield CertificateRequest(CONSOLE_SECRET, entry.name, ("nova-novncproxy",))
+
+
+def migration_addresses(given: Iterable[str]) -> Iterator[str]:
+    """Every address of addresses and networks. Raises ValueError for what is none."""
+    for text in given:
+        network = ipaddress.ip_network(text, strict=False)
+        yield from map(str, network.hosts() if network.num_addresses > 1 else network)
 
 
 def secrets_made(requests: tuple[CertificateRequest, ...]) -> dict[str, frozenset[str]]:

@@ -22,7 +22,7 @@ def region_credentials(spec: DeploymentSpec, library: Library) -> tuple[Credenti
         named = own.get(entry.name) or {}
         ours = {key: kind for key, kind in entry.credentials.items() if key not in named}
         if ours:
-            desired.append(CredentialSecret(entry.secret_name, entry.name, ours))
+            desired.append(CredentialSecret(entry.secret_name, entry.name, ours, tuple(entry.charts)))
     return tuple(desired)
 
 

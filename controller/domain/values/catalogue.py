@@ -102,24 +102,28 @@ class ServiceEntry:
 
 @dataclass(frozen=True)
 class CredentialSecret:
-    """A Secret that must exist before the region can start: credential name → kind."""
+    """A Secret that must exist before the region can start: credential name → kind.
+
+    `releases` are those that the service may have."""
 
     name: str
     service: str
     credentials: Mapping[str, str]
+    releases: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class CertificateRequest:
     """A Secret with a certificate of the region's authority, for a release of a service.
 
-    It stands for `names`; with `hypervisors` for the nodes that run servers, too, and then has the file
-    names that libvirt and QEMU read beside those of Kubernetes.
+    It stands for `names` and `addresses`; with `hypervisors` for the nodes that run servers, too, and then
+    has the file names that libvirt and QEMU read beside those of Kubernetes.
     """
 
     name: str
     service: str
     names: tuple[str, ...] = ()
+    addresses: tuple[str, ...] = ()
     hypervisors: bool = False
 
     @property

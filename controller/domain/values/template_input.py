@@ -189,7 +189,7 @@ class RegionInput:
             own = self.own_secrets.get(entry.name, {})
             ours = {name: kind for name, kind in entry.credentials.items() if name not in own}
             if ours:
-                desired.append(CredentialSecret(entry.secret_name, entry.name, ours))
+                desired.append(CredentialSecret(entry.secret_name, entry.name, ours, tuple(entry.charts)))
         return tuple(desired)
 
     def _image(self, name: str) -> str:

@@ -119,7 +119,10 @@ class OwnCertificates:
         leaves = {r.name: stored_leaf(texts_of(stored.get(r.name))) for r in requests}
         trusted = stored_leaf(texts_of(stored.get(CA_BUNDLE_SECRET)))
         addresses = self._addresses() if any(r.hypervisors for r in requests) else ()
-        names = {r.name: LeafNames(r.name, r.names, addresses if r.hypervisors else ()) for r in requests}
+        names = {
+            r.name: LeafNames(r.name, r.names, r.addresses + (addresses if r.hypervisors else ()))
+            for r in requests
+        }
 
         def settled(record: AuthorityRecord) -> bool:
             written = all(leaf.trusted == record.bundle for leaf in (trusted, *leaves.values()))

@@ -20,12 +20,15 @@ from controller.domain.credentials.certificates import AUTHORITY, authority_secr
 from controller.domain.credentials.credential_plan import (
     CredentialPlan,
     CredentialProblem,
+    EarlierLife,
     OwnSecret,
     SecretChange,
     own_secrets,
     plan_credentials,
     plan_disowning,
     plan_retention,
+    with_earlier_life,
+    without_trace,
 )
 from controller.domain.credentials.generate import CredentialUnusable
 from controller.domain.credentials.secret_status import (
@@ -39,6 +42,7 @@ from controller.domain.credentials.secret_status import (
 )
 from controller.domain.region.plan import awaits_approval
 from controller.domain.values.catalogue import CertificateRequest, CredentialSecret
+from controller.domain.values.secret_refs import find_references
 from controller.errors import Conflict, ObjectMissing, ObjectRefused, SpecInvalid
 from controller.ports.kubernetes import HELMBUNDLE, OSDPL, Events, Kube, KubeObject, KubeObjects
 from controller.ports.system import Clock, Randomness
@@ -48,7 +52,11 @@ from controller.reconcile.credentials.own_certificates import UPTAKE_SECONDS, Ow
 from controller.reconcile.credentials.store import CredentialStore
 from controller.reconcile.shared.managed_region import managed_region
 from controller.reconcile.shared.region_status import apply_region_status
-from controller.reconcile.shared.remaining_claims import credentials_policy
+from controller.reconcile.shared.remaining_claims import (
+    credentials_name,
+    credentials_policy,
+    releases_with_kept_claims,
+)
 
 log = logging.getLogger(__name__)
 
@@ -150,20 +158,26 @@ class SecretsReconciler:
         but no osdpl owns it any more.
         """
         before = osdpl.get("status") or {}
-        recorded = recorded_keys(before)
         bundles = self._bundles(osdpl)
+        services = _services_of(bundles)
+        stored = store.observe(secret.name for secret in desired)
+        recorded: Mapping[str, Collection[str]] = recorded_keys(before)
+        unknown = without_trace(desired, stored, recorded)
+        if unknown:
+            earlier = self._earlier_life(osdpl, bundles)
+            recorded = with_earlier_life(recorded, unknown, earlier)
         plan = plan_credentials(
             desired,
-            store.observe(secret.name for secret in desired),
+            stored,
             volumes=credentials_policy(self._kube, osdpl),
             recorded=recorded,
-            bundles=_services_of(bundles),
+            bundles=services,
         )
         changes = plan_disowning(store.stored().values()) if read_only else plan.changes
         problems = [*plan.problems, *_changed(store, changes)]
         own = own_secrets(_spec(osdpl))
         problems += [_own_missing(secret) for secret in own if not store.has(secret.name, secret.key)]
-        views = self._views_of_ours(store, desired, plan, problems, recorded)
+        views = self._views_of_ours(store, desired, plan, problems, recorded=recorded, services=services)
         views = {**self._views_of_own(store, own, problems), **views}
         problems += self._own_certificates.ensure(
             osdpl,
@@ -191,23 +205,33 @@ class SecretsReconciler:
             store.remove(secret)
         return problems
 
+    def _earlier_life(self, osdpl: KubeObject, bundles: KubeObjects) -> EarlierLife:
+        kept = releases_with_kept_claims(self._kube, osdpl["metadata"]["namespace"])
+        return EarlierLife(_used_by_installed(bundles), kept)
+
     def _views_of_ours(
         self,
         store: CredentialStore,
         desired: Iterable[CredentialSecret],
         plan: CredentialPlan,
         problems: Iterable[CredentialProblem],
+        *,
         recorded: Mapping[str, Collection[str]],
+        services: Collection[str],
     ) -> dict[str, SecretView]:
+        """What was lost of a service whose bundle is there stays recorded, also where it is not asked for any
+        more: it may be again before its release has gone."""
         wanted_keys = {secret.name: frozenset(secret.credentials) for secret in desired}
         there = store.stored()
         going = {secret.name for secret in plan.remove}
         kept = {name for name, secret in there.items() if secret.ours} - going
+        used = {name for name in map(credentials_name, services) if recorded.get(name)} - going
         views = {}
-        for name in wanted_keys.keys() | kept:
+        for name in wanted_keys.keys() | kept | used:
             ours = name in there and not there[name].foreign
             filled = there[name].filled if ours else frozenset[str]()
-            keys = filled | (wanted_keys.get(name, frozenset()) & frozenset(recorded.get(name, ())))
+            known = frozenset(recorded.get(name, ()))
+            keys = filled | (known if name in used else known & wanted_keys.get(name, frozenset()))
             digest = store.digest(name, self._digest_key()) if ours else ""
             views[name] = SecretView(name, keys, digest, _messages(name, problems))
         return views
@@ -237,7 +261,10 @@ class SecretsReconciler:
     def _apply_retention(self, store: CredentialStore, osdpl: KubeObject) -> None:
         """The region goes, and with volumes the credentials; core lets it go once they are gone."""
         policy = credentials_policy(self._kube, osdpl)
-        services = _services_of(self._bundles(osdpl))
+        bundles = self._bundles(osdpl)
+        services = _services_of(bundles)
+        if not bundles:
+            self._clouds.remove(osdpl)
         plan = plan_retention(store.observe(()).values(), policy, services)
         for change in plan.changes:
             store.apply(change)
@@ -291,6 +318,18 @@ def _changed(store: CredentialStore, changes: Iterable[SecretChange]) -> list[Cr
 
 def _services_of(bundles: KubeObjects) -> frozenset[str]:
     return frozenset(str(bundle["metadata"]["labels"][SERVICE_LABEL]) for bundle in bundles)
+
+
+def _used_by_installed(bundles: KubeObjects) -> frozenset[str]:
+    """The Secrets that releases refer to of which a revision was made."""
+    found: set[str] = set()
+    for bundle in bundles:
+        entries = (bundle.get("status") or {}).get("releases") or ()
+        made = {entry.get("name") for entry in entries if entry.get("revision")}
+        for release in (bundle.get("spec") or {}).get("releases") or ():
+            if release.get("name") in made:
+                found |= {one.name for one in find_references(release.get("values") or {})}
+    return frozenset(found)
 
 
 def _spec(osdpl: Mapping[str, Any]) -> Mapping[str, Any]:

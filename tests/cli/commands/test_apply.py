@@ -151,6 +151,24 @@ def test_diff_compares_with_the_cluster(kube: FakeKube):
     assert osctl("diff", "-f", "-", "--no-manifests", input=example_text(size="medium")).exit_code == 1
 
 
+@pytest.mark.slow
+def test_diff_names_what_of_others_an_install_would_meet(kube: FakeKube):
+    osctl("apply", "-f", str(EXAMPLE))
+    metadata = {
+        "name": "rabbitmq-compute",
+        "namespace": "openstack",
+        "labels": {"app.kubernetes.io/managed-by": "Helm"},
+        "annotations": {"meta.helm.sh/release-name": "theirs"},
+    }
+    kube.apply({"apiVersion": "v1", "kind": "Service", "metadata": metadata}, manager="theirs")
+
+    broker = example_text(features={"messaging": {"dedicatedBrokers": ["compute"]}})
+    result = osctl("diff", "-f", "-", input=broker)
+
+    assert "refused   Service/rabbitmq-compute belongs to" in result.stdout
+    assert "1 release CANNOT BE UPGRADED: rabbitmq-compute" in result.stdout
+
+
 def test_a_wrong_duration_is_a_wrong_command_line(kube: FakeKube):
     result = osctl("wait", "--timeout", "soon")
     assert result.exit_code == 2

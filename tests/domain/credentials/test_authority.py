@@ -13,6 +13,7 @@ from controller.domain.credentials.authority import (
     AUTHORITY_LIFE,
     DAY,
     LEAF_LIFE,
+    RENEWED_AT,
     AuthorityRecord,
     AuthorityStep,
     StoredLeaf,
@@ -175,7 +176,7 @@ def test_a_pass_without_a_change_changes_nothing(world: World) -> None:
 def test_leaves_begin_minutes_before_now_and_are_renewed_at_two_thirds_of_their_life(world: World) -> None:
     facts = {name: read_leaf(leaf.chain, leaf.key) for name, leaf in world.secrets.items()}
     assert all(one and one.begin == START - 300 and one.end == START + LEAF_LIFE for one in facts.values())
-    world.advance(19.5)
+    world.advance(29.5)
     assert world.restarts == {"keystone": 1, "nova": 1}
     world.advance(1)
     assert world.restarts == {"keystone": 2, "nova": 2}
@@ -191,7 +192,7 @@ def test_what_comes_later_ends_with_all_others(world: World) -> None:
 
 def test_an_authority_is_replaced_at_two_thirds_of_its_life_and_nobody_is_refused(world: World) -> None:
     before = world.signers()
-    world.advance(AUTHORITY_LIFE / DAY * 2 / 3 + 45)
+    world.advance(AUTHORITY_LIFE / DAY * 2 / 3 + 70)
     assert len(world.signers()) == 1
     assert not world.signers() & before
     record = parse_record(world.record)
@@ -201,7 +202,7 @@ def test_an_authority_is_replaced_at_two_thirds_of_its_life_and_nobody_is_refuse
 
 
 def test_a_change_of_authority_costs_one_restart_more_than_renewals_do(world: World) -> None:
-    days = AUTHORITY_LIFE / DAY * 2 / 3 + 45
+    days = AUTHORITY_LIFE / DAY * 2 / 3 + 70
     world.advance(days)
     renewals = world.said.count(Reason.CERTIFICATES_RENEWED)
     # It becomes trusted with one renewal, and the one before leaves the bundle with another.
@@ -211,7 +212,7 @@ def test_a_change_of_authority_costs_one_restart_more_than_renewals_do(world: Wo
 
 def until_another_is_introduced(world: World) -> None:
     """Written, and not taken up by anybody yet."""
-    world.advance(AUTHORITY_LIFE / DAY * 2 / 3 - 25)
+    world.advance(AUTHORITY_LIFE / DAY * 2 / 3 - 35)
     while parse_record(world.record).next is None:  # type: ignore[union-attr]
         for name in NAMES:
             world.restart(name)
@@ -236,7 +237,7 @@ def test_the_next_authority_waits_until_the_last_consumer_trusts_it(world: World
 def test_leaves_are_renewed_while_a_consumer_does_not_take_up_the_next_authority(world: World) -> None:
     until_another_is_introduced(world)
     before = world.signers()
-    world.now += 21 * DAY
+    world.now += 31 * DAY
     world.reconcile()
     assert world.signers() == before
     assert validity(world.secrets["nova"].chain)[0] == world.now - 300
@@ -253,14 +254,14 @@ def test_a_lost_authority_stays_trusted_until_nothing_of_it_is_in_use(world: Wor
     world.advance(2)
     assert all(leaf.chain != before[name] for name, leaf in world.secrets.items())
     assert all(holds(leaf.trusted, lost) for leaf in world.secrets.values())
-    world.advance(21)
+    world.advance(31)
     assert not any(holds(leaf.trusted, lost) for leaf in world.secrets.values())
 
 
 def test_an_older_record_that_was_restored_is_taken_up_step_by_step(world: World) -> None:
     old = dict(world.record)
     world.record = {}
-    world.advance(25)  # by now the lost one is not even trusted
+    world.advance(35)  # by now the lost one is not even trusted
     world.record = old
     world.advance(3)
     assert len(world.signers()) == 1
@@ -275,7 +276,7 @@ def test_an_operators_authority_is_changed_with_both_in_the_bundle(world: World)
     world.advance(2)
     assert world.signers() == {own(2).chain}
     assert all(holds(leaf.trusted, own(1).anchors) for leaf in world.secrets.values())
-    world.advance(21)
+    world.advance(31)
     assert not any(holds(leaf.trusted, own(1).anchors) for leaf in world.secrets.values())
 
 
@@ -370,3 +371,8 @@ def happens(world: World, event: str, number: int) -> None:
             world.given = own(number % 2)
         case "own":
             world.given = None
+
+
+def test_a_certificate_is_renewed_before_anybody_is_warned_of_its_end() -> None:
+    """The alert OpenStackCertificateExpires warns 14 days before."""
+    assert LEAF_LIFE * (1 - RENEWED_AT) > 14 * DAY

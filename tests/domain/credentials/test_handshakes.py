@@ -35,7 +35,7 @@ class Region(World):
 
     def later(self) -> None:
         """As if the generation were due."""
-        self.record["generation"] = timestamp(self.now - 21 * DAY)
+        self.record["generation"] = timestamp(self.now - 31 * DAY)
 
 
 @pytest.fixture

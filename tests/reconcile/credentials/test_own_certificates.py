@@ -147,7 +147,7 @@ def test_a_pass_without_a_change_writes_nothing(bed: Bed) -> None:
 def test_ends_of_certificates_reach_status_and_metric(bed: Bed) -> None:
     bed.reconcile()
     entries = bed.region()["status"]["secrets"]
-    assert entries["keystone-tls-api"]["expires"] == "2023-12-14T22:13:20Z"
+    assert entries["keystone-tls-api"]["expires"] == "2023-12-29T22:13:20Z"
     assert entries[CA_BUNDLE_SECRET]["expires"] == "2026-11-13T22:13:20Z"
     measures = FakeMetrics()
     measured_region(measures, secret_series)("MODIFIED", bed.region())
@@ -157,7 +157,7 @@ def test_ends_of_certificates_reach_status_and_metric(bed: Bed) -> None:
 def test_a_renewal_changes_the_digest_of_each_certificate_once(bed: Bed) -> None:
     bed.reconcile()
     before = bed.all_texts()
-    bed.days(19.9)
+    bed.days(29.9)
     assert bed.all_texts() == before
     bed.days(0.2)
     after = bed.all_texts()
@@ -331,7 +331,7 @@ class KillOnWrite:
 @pytest.mark.parametrize("after", [False, True])
 @pytest.mark.parametrize("writes", range(1, 5))
 def test_a_pass_that_is_killed_anywhere_ends_where_a_whole_one_does(writes: int, after: bool) -> None:
-    for days, lose in ((0.0, False), (21.0, False), (1.0, True), (AUTHORITY_LIFE / DAY * 0.7, False)):
+    for days, lose in ((0.0, False), (31.0, False), (1.0, True), (AUTHORITY_LIFE / DAY * 0.7, False)):
         bed = Bed()
         if days:
             bed.reconcile()
@@ -358,7 +358,7 @@ def test_a_pass_that_is_killed_anywhere_ends_where_a_whole_one_does(writes: int,
 def test_no_key_is_in_status_event_or_condition(bed: Bed, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("DEBUG")
     bed.reconcile()
-    bed.days(21)
+    bed.days(31)
     keys = [text for texts in bed.all_texts().values() for key, text in texts.items() if key.endswith(".key")]
     shown = json.dumps(bed.region()) + repr(bed.events.seen) + caplog.text
     shown += json.dumps([one["metadata"] for one in bed.kube.objects("Secret")])

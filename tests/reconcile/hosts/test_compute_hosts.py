@@ -325,13 +325,13 @@ def many_unhealthy() -> NodeWorld:
     )
     world.cloud.boot(2, "cmp2")
     world.reconcile(2)
-    world.cloud.calls.clear()
-    world.cordon("cmp1")
     for lost in ("cmp2", "cmp3"):
         world.cloud.die(lost)
     world.set_ready("cmp2", False)
     world.clock.advance(1)
     world.fence("cmp2")
+    world.cloud.calls.clear()
+    world.cordon("cmp1")
     world.kube.delete(NODE, "cmp3")
     return world
 

@@ -125,3 +125,25 @@ def machine_is_replaced(world: World, draw: Draw) -> str | None:
     world.cluster.remove_node(machine.node)
     world.cordoned_by_person.discard(machine.node)
     return f"another machine takes the place of {machine.host}"
+
+
+@happens
+def machine_sleeps(world: World, draw: Draw) -> str | None:
+    """Suspended, or frozen: whoever looks sees a machine that is off."""
+    machine = draw_machine(world, draw, powered=True)
+    if machine is None:
+        return None
+    world.truth.sleep(machine)
+    return f"{machine.host} falls asleep"
+
+
+@happens
+def machine_wakes(world: World, draw: Draw) -> str | None:
+    """Nothing is booted: its processes go on, and so does its nova-compute. Its kubelet may stay unheard."""
+    machine = draw_machine(world, draw, powered=False)
+    if machine is None or machine.contacted is None:
+        return None
+    machine.cluster_link, machine.cloud_link = draw.number(3) == 0, True
+    here = [one.id for one in world.cloud.hosted.values() if one.host == machine.host and not one.task]
+    world.truth.wake(machine, here)
+    return f"{machine.host} wakes{'' if machine.cluster_link else ', and only Nova hears it'}"

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from controller.domain.api.names import HELM_FIELD_MANAGER, MANAGED_BY, RELEASE_NAME, RELEASE_NAMESPACE
+from controller.domain.api.names import HELM_FIELD_MANAGER, HOOK, MANAGED_BY, RELEASE_NAME, RELEASE_NAMESPACE
 from controller.domain.api.object_owner import (
     Owner,
     Ownership,
@@ -165,7 +165,9 @@ class OwnerGuard:
         owner = owner_of(meta, obj["metadata"], self._release, self._namespace)
         if owner.ownership != Ownership.NOBODYS:
             return owner
-        ours = self._has_run(obj) if is_hook else self._has_deployed(obj)
+        # A hook that has run does not make another object of its name ours: Helm's says that it is a hook's.
+        is_hooks = HOOK in (meta.get("annotations") or {})
+        ours = is_hooks and self._has_run(obj) if is_hook else self._has_deployed(obj)
         # What a hook of another namespace has made is told by nothing: being alike does not make it ours.
         alone = is_hook and not resource_of(obj).namespaced
         return Owner(Ownership.OURS) if ours or (not alone and not self._differs(obj)) else owner
