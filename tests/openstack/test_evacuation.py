@@ -35,7 +35,7 @@ def test_the_servers_of_a_dead_node_are_evacuated_after_fencing_and_it_returns(b
 
     bed.fence("cmp3")
     wait_until(
-        "all are elsewhere", lambda: "cmp3" not in {s.compute_host for s in bed.servers().values()}, 120
+        "all are elsewhere", lambda: "cmp3" not in {s.compute_host for s in bed.servers().values()}, 150
     )
     assert set(bed.servers()) == made
     assert all(len(bed.migrations(id_)) == 1 for id_ in made)

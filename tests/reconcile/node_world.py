@@ -16,7 +16,7 @@ from controller.errors import CloudUnavailable
 from controller.ports.kubernetes import NODE, NODE_MAINTENANCE, OSDPL, POD, SECRET, KubeObject
 from controller.reconcile.hosts.compute_hosts import HostsReconciler
 from controller.reconcile.hosts.drain_locks.pods import DrainLocks
-from controller.reconcile.hosts.last_report import LastHostFindings
+from controller.reconcile.hosts.last_host_findings import LastHostFindings
 from controller.reconcile.hosts.nodes_status import NodesReconciler, node_parsers
 from controller.reconcile.maintenance.maintained_hosts import MaintainedHosts
 from controller.reconcile.maintenance.node_maintenance import MaintenancesReconciler
@@ -37,6 +37,7 @@ SERIAL = count(1)
 class NodeWorld:
     """`reconcile()` is one pass of everything, as a process just started would do it with `fresh=True`.
 
+    `quiet`: seconds for which a compute is watched before its servers are evacuated.
     `beside`: another region, which has the same Nodes; this one is in `namespace` then.
     """
 
@@ -45,8 +46,10 @@ class NodeWorld:
         *hosts: str,
         beside: NodeWorld | None = None,
         namespace: str = NAMESPACE,
+        quiet: float = 0.0,
         **features: Any,
     ) -> None:
+        self.quiet = quiet
         self.namespace = namespace
         self.name = RegionName(namespace, NAME)
         self.meta = {"name": NAME, "namespace": namespace}
@@ -145,13 +148,16 @@ class NodeWorld:
         notes = {f"{self.namespace}.osctl.dev/{key.replace('_', '-')}": value for key, value in notes.items()}
         self.edit_node(name, {"metadata": {"annotations": notes}})
 
-    def fence(self, name: str) -> None:
-        """As `osctl node fenced`, which looks."""
+    def fence(self, name: str, *, noted: bool = True) -> None:
+        """As `osctl node fenced`, which looks; it waits until it is noted what its compute reported last."""
+        if noted:
+            self._note_report(name)
         self.annotate(name, fenced=Confirmation(machine_of(self.node(name))).written())
 
     def maintain(self, name: str, node: str, **spec: Any) -> None:
         """`fenced=True`: a confirmation as osctl gives it for the Node as it is."""
         if spec.get("fenced") is True:
+            self._note_report(node)
             spec["fenced"] = self.confirmed(node)
         meta = {"name": name}
         body = {"apiVersion": NODE_MAINTENANCE.api_version, "kind": NODE_MAINTENANCE.kind}
@@ -159,10 +165,19 @@ class NodeWorld:
             {**body, "metadata": meta, "spec": {"region": self.name.written(), "nodeName": node, **spec}}
         )
 
+    def _note_report(self, name: str) -> None:
+        live = self.kube.get(NODE, name)
+        if live is not None and REPORT_ANNOTATION not in node_notes(self.namespace, live):
+            self.reconcile(1)
+
     def confirmed(self, node: str) -> dict[str, str]:
         """For spec.fenced; each is another one."""
         live = self.kube.get(NODE, node)
         report = node_notes(self.namespace, live).get(REPORT_ANNOTATION, "") if live is not None else ""
+        if live is None:
+            # As osctl does where there is no Node: what the status of a maintenance says.
+            here = [one for one in self.kube.list(NODE_MAINTENANCE) if one["spec"]["nodeName"] == node]
+            report = next(filter(None, ((one.get("status") or {}).get("lastReport") for one in here)), "")
         return given_as(machine_of(live), timestamp(self.clock.now() + next(SERIAL)), report)
 
     def maintenance(self, name: str) -> dict[str, Any]:
@@ -189,13 +204,13 @@ class NodeWorld:
     def restart(self) -> None:
         """A new process, that knows nothing but what stands in Kubernetes and OpenStack."""
         kube, clock = self.kube, self.clock
-        self.told = 0  # up to which version the watches have told
+        self.known_version = 0  # up to which version the watches have told
         self.nodes = ObjectStore(kube, clock, None, node_parsers(self.namespace))
         self.region = ObjectStore(kube, clock, self.namespace, REGION_PARSERS)
         access = CloudAccess(kube, self.clouds, clock, self.namespace)
-        board = self.board = LastHostFindings()
+        findings = self.findings = LastHostFindings()
         self.reporter = NodesReconciler(
-            kube=kube, clock=clock, events=self.events, store=self.nodes, resync=300, board=board
+            kube=kube, clock=clock, events=self.events, store=self.nodes, resync=300, findings=findings
         )
         self.hosts = HostsReconciler(
             kube=kube,
@@ -206,7 +221,7 @@ class NodeWorld:
             nodes=self.nodes,
             region=self.region,
             locks=DrainLocks(kube, self.namespace, "image"),
-            board=board,
+            findings=findings,
             namespace=self.namespace,
             resync=300,
         )
@@ -217,7 +232,8 @@ class NodeWorld:
             access=access,
             hosts=MaintainedHosts(kube, self.nodes, self.namespace, resync=300),
             namespace=self.namespace,
-            board=board,
+            findings=findings,
+            quiet=self.quiet,
         )
 
     def reconcile(self, times: int = 1, *, after: float = 3.0, cloud_moves: bool = True) -> None:
@@ -240,11 +256,11 @@ class NodeWorld:
 
     def watch(self) -> None:
         """Watches that tell everything at once."""
-        told, self.told = self.told, self.kube.version
+        reported, self.known_version = self.known_version, self.kube.version
         for store in (self.nodes, self.region):
             space = self.namespace if store is self.region else None
             for resource in store.resources:
-                for obj in self.kube.changed_since(told, resource, space):
+                for obj in self.kube.changed_since(reported, resource, space):
                     store.feed(resource, "MODIFIED", obj)
                 store.catch_up(resource)
 

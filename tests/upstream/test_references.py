@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from controller.adapters.system.reference_files import load_known_references
+from controller.domain.region.required_certificates import secrets_made
 from controller.domain.validation.dangling import SECRET, dangling, made_by
 from tests.render.region import ROOT
 from tests.upstream.covering import covering
@@ -26,6 +27,8 @@ def _missing(charts: Path, name: str) -> set[str]:
     there = made_by(obj for found in by_release.values() for obj in found)
     for secret in made.credentials:
         there.add(SECRET, secret.name, secret.credentials)
+    for certificate, keys in secrets_made(made.certificates).items():
+        there.add(SECRET, certificate, keys)
     left = (one for found in by_release.values() for one in KNOWN.left(dangling(found, there)))
     return {f"{one.kind}/{one.name}" for one in left} - {f"Secret/{name}" for name in NAMED}
 
@@ -48,3 +51,18 @@ def test_everything_that_is_settled_is_referred_to_by_some_region(charts: Path) 
             for one in dangling(objects(release, namespace="openstack"), made_by([])):
                 found |= {f"{one.kind}/{one.name}", f"{one.kind}/{one.name}/{one.key}"}
     assert KNOWN.settled <= found
+
+
+def test_certificates_of_our_own_stand_for_what_the_charts_call_their_services(charts: Path) -> None:
+    services = ["block-storage", "orchestration", "dashboard"]
+    features = {"services": {"enabled": services}, "tls": {"internal": {"enabled": True}}}
+    made = region(charts, {"preset": "core", "features": features})
+    named = {one.name: set(one.names) for one in made.certificates}
+    found = {}
+    for release in releases(made):
+        for obj in objects(release, namespace="openstack"):
+            ports = obj.get("spec", {}).get("ports", []) if obj["kind"] == "Service" else []
+            if any(port.get("targetPort") == 443 for port in ports):
+                found.setdefault(f"{release.spec.chart.name}-tls-api", set()).add(obj["metadata"]["name"])
+    assert found.keys() == named.keys()
+    assert all(found[name] <= named[name] for name in found)

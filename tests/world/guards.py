@@ -9,13 +9,11 @@ from typing import Any
 from unittest.mock import patch
 
 from controller.domain.hosts.fencing_confirmation import Machine
-from controller.domain.hosts.host_disks import DisksVerdict
+from controller.domain.hosts.host_disks import DiskReachability
 from controller.domain.hosts.next_step import HostFacts
 from controller.domain.hosts.nodes import NodeFacts
-from controller.reconcile.hosts import (
-    drain_locks,
-    observe,
-)
+from controller.reconcile.hosts import observe
+from controller.reconcile.hosts.drain_locks import reasons
 from controller.reconcile.hosts.lost_node_cleanup import LostNodeCleanup
 from controller.reconcile.maintenance import out_of_service
 from controller.reconcile.maintenance.elapsed_times import ElapsedTimes
@@ -51,17 +49,20 @@ def guard(name: str, hazard: str, theme: str = "") -> Callable[[Off], Off]:
     return noted
 
 
-LOST, GIVEN, CUT, DISKS, MAINTENANCE, TWO, HOSTS, PERSONS, MANY = (
+LOST, GIVEN, SLEEPS, CUT, DISKS, MAINTENANCE, TWO, HOSTS, NETWORK, PERSONS, MANY = (
     "a machine is lost and comes back",
     "a word is given, and Nova is away",
+    "a machine sleeps",
     "a machine is cut off",
     "disks",
     "maintenance",
     "two of us",
     "hosts come and go",
+    "a network host goes",
     "persons in OpenStack",
     "many are lost",
 )
+DELETED, REST = "data deleted", "it never comes to rest"
 TWICE, EMPTY, OTHERS, MEANT = (
     "a server runs twice",
     "a disk is rebuilt empty",
@@ -84,8 +85,7 @@ def _void_never(stack: ExitStack, shown: Any = _shows_nothing) -> None:
     _set(stack, "controller.reconcile.maintenance.out_of_service.shown_since", shown)
     _set(stack, "controller.domain.hosts.nodes.ran_since", _shows_nothing)
     _set(stack, "controller.domain.maintenance.obstacles.ran_since", _shows_nothing)
-    for name in ("changed_since", "against_taking_up"):
-        _set(stack, f"controller.reconcile.maintenance.out_of_service.{name}", _shows_nothing)
+    _set(stack, "controller.reconcile.maintenance.out_of_service.against_taking_up", _shows_nothing)
     _set(stack, "controller.reconcile.hosts.fenced_nodes.against_taking_up", _shows_nothing)
 
 
@@ -105,7 +105,7 @@ def _by_its_clock(stack: ExitStack) -> None:
 
 @guard("a host's own disks count", EMPTY, DISKS)
 def _all_shared(stack: ExitStack) -> None:
-    _set(stack, "controller.reconcile.maintenance.status.judge_disks", lambda *_: DisksVerdict(True))
+    _set(stack, "controller.reconcile.maintenance.status.judge_disks", lambda *_: DiskReachability(True))
 
 
 @guard("a maintenance is of one region", OTHERS)
@@ -170,4 +170,30 @@ def _all_pods(stack: ExitStack) -> None:
 
 @guard("a drain lock stays while any list shows servers", "servers are drained", HOSTS)
 def _locks_go(stack: ExitStack) -> None:
-    stack.enter_context(patch.object(drain_locks, "remaining_in_openstack", _shows_nothing))
+    stack.enter_context(patch.object(reasons, "remaining_in_openstack", _shows_nothing))
+
+
+@guard("a report of the compute makes a confirmation void", TWICE, SLEEPS)
+def _reports_say_nothing(stack: ExitStack) -> None:
+    _set(stack, "controller.domain.hosts.fencing_confirmation.changed_since", _shows_nothing)
+
+
+@guard("a confirmation that was not taken up counts for nothing", TWICE, SLEEPS)
+def _all_words_count(stack: ExitStack) -> None:
+    noted = property(lambda self: self.confirmation is not None and not self.is_ready and not self.void)
+    stack.enter_context(patch.object(NodeFacts, "is_fenced", noted))
+
+
+@guard("the circuit breaker", MEANT, MANY)
+def _no_breaker(stack: ExitStack) -> None:
+    _set(stack, "controller.reconcile.hosts.compute_hosts.circuit_breaker_trips", _shows_nothing)
+
+
+@guard("an agent that alone has a router stays", DELETED, NETWORK)
+def _all_agents_go(stack: ExitStack) -> None:
+    _set(stack, "controller.reconcile.hosts.removal._only_on", lambda *_: set())
+
+
+@guard("a router that is between two agents keeps its maintenance", REST, NETWORK)
+def _routers_are_forgotten(stack: ExitStack) -> None:
+    _set(stack, "controller.reconcile.maintenance.deletion.between_agents", lambda *_: ([], None))

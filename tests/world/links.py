@@ -46,7 +46,7 @@ class KubeLink:
 
     def _called(self, name: str, words: str, call: Callable[[], Any]) -> Any:
         world, write = self._world, name not in ("get", "list", "list_metadata", "pod_log")
-        world.before_call(self._process, API_SERVER, words, write=write)
+        world.traps.before_call(self._process, API_SERVER, words, write=write)
         fault = world.faults.get(API_SERVER)
         if fault == "away":
             world.pass_time(SILENT)
@@ -54,9 +54,9 @@ class KubeLink:
         if fault == "slow":
             world.pass_time(SLOW)
         result = call()
-        if write and world.cut(API_SERVER, words):
+        if write and world.traps.cut(API_SERVER, words):
             raise ApiUnavailable("the connection broke")
-        world.after_call(self._process, words, write=write)
+        world.traps.after_call(self._process, words, write=write)
         return result
 
     def get(self, resource: Resource, name: str, namespace: str | None = None) -> KubeObject | None:
@@ -78,7 +78,7 @@ class KubeLink:
 
     def apply(self, obj: Any, *, manager: str, subresource: str = "", **more: Any) -> KubeObject:
         kube, words = self._world.cluster.kube, f"apply {obj['kind']} {obj['metadata']['name']}"
-        self._world.watch_write(self._process, "apply", obj["kind"], obj["metadata"]["name"], obj)
+        self._world.watched.write("apply", obj["kind"], obj["metadata"]["name"], obj)
         found: KubeObject = self._called(
             "apply", words, lambda: kube.apply(obj, manager=manager, subresource=subresource, **more)
         )
@@ -88,7 +88,7 @@ class KubeLink:
         kube, words = self._world.cluster.kube, f"create {obj['kind']} {obj['metadata']['name']}"
 
         def write() -> Any:
-            self._world.watch_created(obj)
+            self._world.watched.created(obj)
             return kube.create(obj)
 
         found: KubeObject = self._called("create", words, write)
@@ -96,7 +96,7 @@ class KubeLink:
 
     def replace(self, obj: Any, *, subresource: str = "") -> KubeObject:
         kube, words = self._world.cluster.kube, f"replace {obj['kind']} {obj['metadata']['name']}"
-        self._world.watch_write(self._process, "replace", obj["kind"], obj["metadata"]["name"], obj)
+        self._world.watched.write("replace", obj["kind"], obj["metadata"]["name"], obj)
         found: KubeObject = self._called("replace", words, lambda: kube.replace(obj, subresource=subresource))
         return found
 
@@ -106,7 +106,7 @@ class KubeLink:
         kube = self._world.cluster.kube
 
         def write() -> Any:
-            self._world.watch_write(self._process, "patch", resource.kind, name, patch)
+            self._world.watched.write("patch", resource.kind, name, patch)
             return kube.merge_patch(resource, name, namespace, patch, subresource=subresource)
 
         found: KubeObject | None = self._called("patch", f"patch {resource.kind} {name}", write)
@@ -123,7 +123,7 @@ class KubeLink:
         grace: int | None = None,
     ) -> bool:
         def write() -> bool:
-            self._world.watch_write(self._process, "delete", resource.kind, name, {"uid": uid})
+            self._world.watched.write("delete", resource.kind, name, {"uid": uid})
             return self._world.cluster.delete(resource, name, namespace, uid=uid, grace=grace)
 
         return bool(self._called("delete", f"delete {resource.kind} {name}", write))
@@ -164,7 +164,7 @@ class CloudLink:
         world, service, write = self._world, _OTHERS.get(name, NOVA), name not in READS
         subject = getattr(given[0], "name", given[0]) if given else ""
         words = f"{name}({subject})"
-        world.before_call(self._process, service, words, write=write)
+        world.traps.before_call(self._process, service, words, write=write)
         if self._process.clock.monotonic() >= self._until:
             raise CloudUnavailable("not asked, the time of this pass is over")
         fault = world.faults.get(service)
@@ -174,13 +174,13 @@ class CloudLink:
         if fault == "slow":
             world.pass_time(SLOW)
         if write:
-            world.watch_command(self._process, name, str(subject), given, more)
+            world.watched.command(name, str(subject), given, more)
         result = getattr(world.cloud, name)(*given, **more)
-        if write and world.cut(service, words):
+        if write and world.traps.cut(service, words):
             raise CloudUnavailable("the connection broke")
         if not write:
             result = world.lie(name, given, result)
-        world.after_call(self._process, words, write=write)
+        world.traps.after_call(self._process, words, write=write)
         return result
 
 
@@ -194,13 +194,13 @@ class FencingLink:
     def confirm(self, url: str, *, node: str, uid: str, boot: str, since: float, **more: Any) -> bool:
         world = self._world
         words = f"asks the fencing service for {node}"
-        world.before_call(self._process, FENCING, words, write=True)
+        world.traps.before_call(self._process, FENCING, words, write=True)
         fault = world.faults.get(FENCING)
         if fault == "away":
             world.pass_time(SILENT)
             raise CloudUnavailable("the fencing service does not answer")
         done = world.fence(node, uid, late=fault == "slow")
-        if world.cut(FENCING, words):
+        if world.traps.cut(FENCING, words):
             raise CloudUnavailable("the connection broke")
-        world.after_call(self._process, words, write=True)
+        world.traps.after_call(self._process, words, write=True)
         return done

@@ -178,6 +178,14 @@ class RegionCloud(FakeCloud):
             raise Violated("data deleted", f"the allocations of {consumer}, which exists, are deleted")
         super().delete_allocations(consumer)
 
+    def delete_agent(self, id_: str) -> None:
+        """With an agent goes what only it has."""
+        elsewhere = {item for other, items in self.on_agents.items() if other != id_ for item in items}
+        lost = [item for item in self.on_agents.get(id_, ()) if item not in elsewhere]
+        if lost and id_ in self.agents:
+            raise Violated("data deleted", f"the agent {id_} is deleted, which alone has {lost}")
+        super().delete_agent(id_)
+
     def delete_compute_service(self, id_: str) -> None:
         found = next((one for one in self.services.values() if one.id == id_), None)
         if found is not None:

@@ -6,7 +6,8 @@ from controller.domain.shared.cloud_facts import MARK
 from controller.ports.kubernetes import NODE, NODE_MAINTENANCE
 from tests.world.cluster import COMPUTE
 from tests.world.truth import Violated
-from tests.world.world import ANNOTATIONS, World
+from tests.world.watched_writes import ANNOTATIONS
+from tests.world.world import World
 
 # Passes, and seconds between two of them.
 PASSES, PAUSE = 120, 20.0

@@ -6,7 +6,7 @@ would. A state that must never be raises `Violated` the moment it comes about.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 
 # Seconds from power to the first word of a kubelet, and from that to a nova-compute that runs: a machine
@@ -29,7 +29,7 @@ class Machine:
     `cluster_link`, `cloud_link`: whether its kubelet reaches the API server, and its nova-compute Nova.
     `contacted`: when its kubelet first spoke since it was started. `places`: where its nova-compute, as it
     runs, makes disks. `named`: when it came to join as that Node. `erred`: somebody
-    said that it is off while it was not.
+    said that it is off while it was not. `asleep`: servers whose processes go on when it wakes.
     """
 
     key: str
@@ -51,6 +51,7 @@ class Machine:
     named: float = -1000.0
     retired: bool = False
     erred: bool = False
+    asleep: frozenset[str] = frozenset()
 
     @property
     def boot(self) -> str:
@@ -108,12 +109,26 @@ class Truth:
 
     def power_off(self, machine: Machine) -> None:
         machine.powered = machine.compute = False
-        machine.contacted = None
+        machine.contacted, machine.asleep = None, frozenset()
         for here in self.runs.values():
             here.discard(machine.key)
 
-    def power_on(self, machine: Machine, now: float) -> None:
+    def sleep(self, machine: Machine) -> None:
+        """It looks as if it were off, and nothing of it runs; all goes on where it was when it wakes."""
+        machine.asleep = frozenset(one for one, here in self.runs.items() if machine.key in here)
+        machine.powered = False
+        for here in self.runs.values():
+            here.discard(machine.key)
+
+    def wake(self, machine: Machine, servers: Collection[str]) -> None:
+        """`servers`: those that nobody has begun to start elsewhere; the others somebody has ended here."""
         machine.powered = True
+        for server in sorted(machine.asleep & set(servers)):
+            self.start(server, machine)
+        machine.asleep = frozenset()
+
+    def power_on(self, machine: Machine, now: float) -> None:
+        machine.powered, machine.compute, machine.asleep = True, False, frozenset()
         machine.boots += 1
         machine.started, machine.contacted = now, None
 

@@ -2,32 +2,27 @@
 
 `World` holds everything together: time, machines, the cluster, the cloud, our processes, and what is broken
 just now. What may happen in it is in `events`; what must never happen is checked where it would come about
-(`truth`, `region_cloud`) and here, at each write of a process of ours.
+(`truth`, `region_cloud`), and at each write of a process of ours (`watched_writes`).
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from controller.domain.shared.cloud_facts import Server
-from controller.ports.kubernetes import NODE_MAINTENANCE, POD
+from controller.ports.kubernetes import NODE_MAINTENANCE
 from tests.world.clocks import Time
 from tests.world.cluster import NAMESPACE, Cluster
-from tests.world.process import Killed, Process
+from tests.world.process import Process
 from tests.world.region_cloud import RegionCloud
-from tests.world.truth import COMPUTE_STARTS_WITHIN, Machine, Truth, Violated
+from tests.world.traps import Traps
+from tests.world.truth import COMPUTE_STARTS_WITHIN, Machine, Truth
+from tests.world.watched_writes import WatchedWrites
 
 # Machines speak so often, seconds.
 SLICE = 10.0
-# As long may a pass take, with the request that it ends with.
-PASS = 90.0
-# spec.deadlines.server of all maintenances here.
-SERVER_DEADLINE = 120.0
-OF_OTHERS = frozenset((("NodeMaintenance", "of-the-other-region"), ("Pod", "somebodys")))
-ANNOTATIONS = f"{NAMESPACE}.osctl.dev/"
 
 
 @dataclass(frozen=True)
@@ -42,21 +37,6 @@ class Setting:
     clock: float = 0.0
 
 
-@dataclass(eq=False)
-class Trap:
-    """What a process meets at one of its next calls.
-
-    `left`: so many writes (or calls) are left to it before. `what`: dies before or after it, stands still,
-    has its answer lost. `meanwhile` happens while it stands still.
-    """
-
-    what: str
-    left: int
-    seconds: float = 0.0
-    meanwhile: list[Any] = field(default_factory=list)
-    writes: bool = True
-
-
 class World:
     def __init__(self, setting: Setting) -> None:
         self.setting = setting
@@ -67,10 +47,10 @@ class World:
         self.cloud.removed = self._service_removed
         self.faults: dict[str, str] = {}
         self.lies: dict[str, tuple[str, int]] = {}
-        self.traps: list[Trap] = []
+        self.traps = Traps(self)
+        self.watched = WatchedWrites(self)
         self.story: list[str] = []
         self.met: Counter[str] = Counter()
-        self.depth = 0
         self.to_power_off: list[tuple[float, str]] = []
         # By host: who disabled, or forced down, its compute service; what persons cordoned.
         self.disabled_by: dict[str, str] = {}
@@ -194,82 +174,6 @@ class World:
             if process is self.leader or process.alive:
                 process.run(*(kinds or ("hosts", "maintenances", "region")))
 
-    # -- between a process and its servers
-
-    def before_call(self, process: Process, service: str, words: str, *, write: bool) -> None:
-        if not process.alive:
-            raise Killed
-        self._meet(process, words, write=write, after=False)
-        if not process.alive:
-            raise Killed
-
-    def after_call(self, process: Process, words: str, *, write: bool) -> None:
-        self._meet(process, words, write=write, after=True)
-
-    def _meet(self, process: Process, words: str, *, write: bool, after: bool) -> None:
-        if self.depth > 1:
-            return
-        for trap in list(self.traps):
-            if trap not in self.traps or trap.what == "cut":
-                continue
-            if (trap.writes and not write) or (trap.what == "dies after") != after:
-                continue
-            if trap.left > 0:
-                trap.left -= 1
-                continue
-            self.traps.remove(trap)
-            self.met[f"process {trap.what}"] += 1
-            where = "after" if after else "before"
-            if trap.what in ("dies after", "dies before"):
-                self.tell(f"{process.name} is killed {where}: {words}")
-                process.alive = False
-                raise Killed
-            self._stand_still(process, trap, words)
-
-    def _stand_still(self, process: Process, trap: Trap, words: str) -> None:
-        if trap.what == "meets another":
-            self.tell(f"everybody else works before {process.name} goes on with: {words}")
-            self.depth += 1
-            for other in list(self.processes):
-                other.run("maintenances", "hosts", "region")
-            self.depth -= 1
-            return
-        self.tell(f"{process.name} stands still for {trap.seconds:.0f} s before: {words}")
-        self.depth += 1
-        try:
-            if trap.what == "stands still, and another takes over":
-                other = self.born()
-                self.processes.append(other)
-                self.leader = other
-            self.pass_time(trap.seconds / 2)
-            for event in trap.meanwhile:
-                self.happen(event)
-            if self.leader is not process:
-                self.leader.run("hosts", "maintenances", "region")
-            self.pass_time(trap.seconds / 2)
-            if self.leader is not process:
-                self.leader.run("hosts", "maintenances", "region")
-        finally:
-            self.depth -= 1
-        self.tell(f"{process.name} goes on with: {words}")
-        if self.leader is not process:
-            # Its fence ends it: what it is about to send is sent, and nothing after that.
-            self.traps.insert(0, Trap("dies after", 0, writes=False))
-
-    def cut(self, service: str, words: str) -> bool:
-        """Whether the answer to what was just done is lost."""
-        for trap in list(self.traps):
-            if trap.what != "cut":
-                continue
-            if trap.left > 0:
-                trap.left -= 1
-                continue
-            self.traps.remove(trap)
-            self.met["answer lost"] += 1
-            self.tell(f"the answer of the {service} is lost: {words}")
-            return True
-        return False
-
     def lie(self, name: str, given: tuple[Any, ...], result: Any) -> Any:
         """What a list shows while a cell is missing from it."""
         cell = self.lies.get("cell")
@@ -284,148 +188,10 @@ class World:
             return None
         return result
 
-    # -- what is checked at the writes of our processes
-
-    def watch_write(
-        self, process: Process, verb: str, kind: str, name: str, given: Mapping[str, Any]
-    ) -> None:
-        """Of Kubernetes: whether it is ours to change."""
-        if (kind, name) in OF_OTHERS:
-            raise Violated("an object of others is changed", f"{verb} of the {kind} {name}: {given}")
-        if kind == "Node":
-            self._watch_node(verb, name, given)
-        if verb == "delete" and kind in ("Pod", "PodDisruptionBudget"):
-            self._watch_deletion(kind, name, given)
-
-    def _watch_node(self, verb: str, name: str, given: Mapping[str, Any]) -> None:
-        if verb == "delete":
-            raise Violated("an object of others is changed", f"the Node {name} is deleted")
-        meta = given.get("metadata") or {}
-        foreign = [key for key in meta.get("annotations") or {} if not key.startswith(ANNOTATIONS)]
-        others = given.keys() - {"metadata", "spec"} or meta.keys() - {"annotations", "resourceVersion"}
-        if foreign or others or (given.get("spec") or {}).keys() - {"unschedulable"}:
-            raise Violated("an object of others is changed", f"{given} is written to the Node {name}")
-        if (given.get("spec") or {}).get("unschedulable") and self._only_planned(name):
-            raise Violated("a host is acted upon that was not meant", f"{name} is cordoned by a plan")
-        if "spec" in given and not given["spec"]["unschedulable"] and name in self.cordoned_by_person:
-            raise Violated(
-                "an object of others is changed", f"{name} is uncordoned, which a person had cordoned"
-            )
-
-    def _only_planned(self, node: str) -> bool:
-        """Whether all that persons have asked for a Node are plans."""
-        here = [one["metadata"]["name"] for one in self.maintenances() if one["spec"]["nodeName"] == node]
-        return bool(here) and all(name in self.plans for name in here)
-
-    def watch_created(self, obj: Mapping[str, Any]) -> None:
-        """An evacuation that begins by itself."""
-        if obj["kind"] != NODE_MAINTENANCE.kind:
-            return
-        node = obj["spec"]["nodeName"]
-        if self.paused_since is not None and self.time.seconds - self.paused_since > PASS:
-            raise Violated("a host is acted upon that was not meant", f"{node} is evacuated while Paused")
-        meant = {one["spec"]["nodeName"] for one in self.maintenances()}
-        lost = [
-            one.name
-            for one in self.cluster.nodes.values()
-            if one.ready == "Unknown"
-            and self.time.seconds - one.lost > PASS
-            and one.name not in meant
-            and self.truth.with_node(one.name) is not None
-        ]
-        many = sorted({self.truth.machines[self.cluster.nodes[name].machine].host for name in lost})
-        if len(many) > max(self.unhealthy, self.unhealthy_before) and not self.leader.blind:
-            raise Violated(
-                "a host is acted upon that was not meant", f"{node} is evacuated while {many} are lost"
-            )
-
-    def _watch_deletion(self, kind: str, name: str, given: Mapping[str, Any]) -> None:
-        lock = name.startswith("osctl-drain-lock-")
-        if lock:
-            node = name.removeprefix("osctl-drain-lock-")
-            machine = self.truth.with_node(node) if node in self.cluster.nodes else None
-            left = [one.id for one in self.cloud.hosted.values() if machine and one.host == machine.host]
-            if left and machine is not None and self._is_known(machine):
-                raise Violated("servers are drained", f"the lock of {node} goes, which has {left}")
-        elif kind == "Pod":
-            live = self.cluster.kube.get(POD, name, NAMESPACE)
-            if live is None or given["uid"] not in ("", live["metadata"]["uid"]):
-                return
-            machine = self.truth.with_node(live["spec"]["nodeName"])
-            runs = machine is not None and machine.powered and machine.contacted is not None
-            if machine is not None and runs and not machine.erred:
-                raise Violated(
-                    "a server runs twice",
-                    f"the pod {name} is taken for ended, and its machine {machine.host} is on",
-                )
-        elif kind == "PodDisruptionBudget":
-            raise Violated("an object of others is changed", f"the budget {name} is deleted")
-
-    def _is_known(self, machine: Machine) -> bool:
-        """Whether our one process can know of it as which Node it is there."""
-        alone = sum(one.alive for one in self.processes) == 1 and not self.leader.blind
-        return alone and machine.powered and self.time.seconds - machine.named > 300.0
-
-    def watch_command(
-        self, process: Process, name: str, subject: str, given: tuple[Any, ...], more: Mapping[str, Any]
-    ) -> None:
-        """Of OpenStack: whether it is ours to ask for."""
-        self.met[f"we ask: {name}"] += 1
-        idle = not self.maintenances() and name in (
-            "set_compute_service",
-            "force_down",
-            "delete_compute_service",
-        )
-        if idle and self.paused_since is not None and self.time.seconds - self.paused_since > PASS:
-            raise Violated("a host is acted upon that was not meant", f"{name}({subject}) while Paused")
-        check = getattr(self, f"_watch_{name}", None)
-        if check is not None:
-            check(subject, given, more)
-
-    def _watch_set_compute_service(self, id_: str, given: tuple[Any, ...], more: Mapping[str, Any]) -> None:
-        service = next((one for one in self.cloud.services.values() if one.id == id_), None)
-        if service is None:
-            return
-        mine = self.disabled_by.get(service.host)
-        if more["enabled"] and mine is not None and not service.enabled:
-            raise Violated(
-                "an object of others is changed",
-                f"the compute service of {service.host} is enabled, which a person had disabled ({mine})",
-            )
-
-    def _watch_force_down(self, id_: str, given: tuple[Any, ...], more: Mapping[str, Any]) -> None:
-        service = next((one for one in self.cloud.services.values() if one.id == id_), None)
-        if service is not None and not more["down"] and f"forced {service.host}" in self.disabled_by:
-            raise Violated(
-                "an object of others is changed",
-                f"the compute service of {service.host} is let up, which a person had forced down",
-            )
-
-    def _watch_abort_migration(self, id_: str, given: tuple[Any, ...], more: Mapping[str, Any]) -> None:
-        began = self.cloud.began.get(given[1], 0.0)
-        ended = any(one["metadata"].get("deletionTimestamp") for one in self.maintenances())
-        if self.time.seconds - began < SERVER_DEADLINE and not ended:
-            raise Violated(
-                "a move is broken off that had time", f"{id_} after {self.time.seconds - began:.0f} s"
-            )
-
-    def _watch_evacuate(self, id_: str, given: tuple[Any, ...], more: Mapping[str, Any]) -> None:
-        server = self.cloud.hosted.get(id_)
-        machine = self.truth.with_host(server.host) if server is not None else None
-        if machine is None:
-            return
-        node = self.cluster.nodes.get(machine.node)
-        since = self.cloud.reporting.get(machine.host)
-        blinded = f"forced {machine.host}" in self.disabled_by
-        if since is not None and self.time.seconds - since > PASS and not blinded:
-            raise Violated("a server runs twice", f"{id_} is evacuated from {machine.host}, which reports")
-        if node is not None and node.ready == "True" and node.machine == machine.key:
-            raise Violated("a server runs twice", f"{id_} is evacuated from {machine.host}, which is Ready")
-
     # -- the story
 
     def tell(self, text: str) -> None:
-        self.story.append(f"{self.time.seconds - 100:.0f} s: {'  ' * self.depth}{text}")
+        self.story.append(f"{self.time.seconds - 100:.0f} s: {'  ' * self.traps.depth}{text}")
 
     def happen(self, event: Any) -> bool:
         """One event, if it can happen now."""

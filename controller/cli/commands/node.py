@@ -17,12 +17,13 @@ from controller.cli.exit_codes import ExitCode
 from controller.cli.options import DEFAULT_TIMEOUT, Context, Kubeconfig, Namespace, Output, Region, Timeout
 from controller.cli.output import Format, print_data, print_table, soft_wrapped, stderr, stdout
 from controller.cli.views.node import network_rows, node_causes, node_rows, plan_rows, plan_summary
+from controller.cli.waiting import PLAN_WITHIN, POLL_SECONDS
 from controller.domain.api.conditions import find, timestamp
 from controller.domain.api.names import API_VERSION, DISKS_ANNOTATION, FENCED_ANNOTATION, REPORT_ANNOTATION
 from controller.domain.api.region_name import RegionName, node_note, node_notes, region_of
 from controller.domain.hosts.fencing_confirmation import Confirmation, Machine, given_as, machine_of
 from controller.domain.hosts.host_facts import is_plan
-from controller.domain.hosts.nodes import parse_node
+from controller.domain.hosts.nodes import machine_facts, parse_node
 from controller.domain.maintenance.move_choice import Mode
 from controller.domain.maintenance.server_moves import Phase
 from controller.errors import ObjectMissing
@@ -30,8 +31,6 @@ from controller.ports.kubernetes import NODE, NODE_MAINTENANCE, KubeObject
 
 app = typer.Typer(no_args_is_help=True, help="The nodes of a region: how they are, and maintenance of them.")
 Node = Annotated[str, typer.Argument(help="Name of the node.", show_default=False)]
-POLL = 1.0
-PLAN_WITHIN = 60.0
 
 
 class _Mode(StrEnum):
@@ -202,6 +201,7 @@ def fenced(node: Node, *, region: Region = "", kubeconfig: Kubeconfig = None, co
     if parse_node(live, namespace) is None:
         again = f"osctl node maintain {node} --mode evacuate --fenced"
         raise ObjectMissing(f'the node "{node}" has no role of the region any more: {again}')
+    _last_report(namespace, node, live)
     # Of the Node as it was read: what it shows a moment later is not confirmed.
     meta = {
         "annotations": {node_note(namespace, FENCED_ANNOTATION): Confirmation(machine).written()},
@@ -220,8 +220,23 @@ def _confirmation_for(
         raise ObjectMissing("--fenced goes with --mode evacuate: servers of a machine that runs are migrated")
     live = cluster.kube.get(NODE, node)
     machine = _seen_off(node, live)
-    report = node_notes(namespace, live).get(REPORT_ANNOTATION, "") if live is not None else ""
+    if live is not None:
+        report = _last_report(namespace, node, live)
+    else:
+        report = str(((known or {}).get("status") or {}).get("lastReport") or "")
     return {"fenced": given_as(machine, timestamp(SystemClock().now()), report)}
+
+
+def _last_report(namespace: str, node: str, live: KubeObject) -> str:
+    """What is noted of its compute service. Raises ObjectMissing where that is still awaited."""
+    report = str(node_notes(namespace, live).get(REPORT_ANNOTATION) or "")
+    if not report and machine_facts(live, namespace).is_compute:
+        raise ObjectMissing(
+            f'the controller has not noted yet what was last known of the compute service of "{node}", with '
+            "which all that comes later is compared: run this again in half a minute (it is noted as soon as "
+            "OpenStack answers)"
+        )
+    return report
 
 
 def _seen_off(node: str, live: KubeObject | None) -> Machine:
@@ -353,4 +368,4 @@ def _wait(
             _print_result(status, reported)
         if time.monotonic() > deadline:
             return None
-        time.sleep(POLL)
+        time.sleep(POLL_SECONDS)

@@ -172,7 +172,7 @@ def plan_credentials(
     return CredentialPlan(tuple(changes), remove, tuple(problems))
 
 
-def plan_farewell(
+def plan_retention(
     stored: Iterable[StoredSecret], volumes: VolumePolicy, bundles: Collection[str]
 ) -> CredentialPlan:
     """What is left to do once the osdpl is being deleted: what goes with it goes once its bundle is gone."""

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from controller.domain.api.conditions import find
-from controller.domain.shared.cloud_facts import MARK, ComputeService
+from controller.domain.shared.cloud_facts import ComputeService
 
 # No part of what is named has a blank or a slash.
 _PART = re.compile(r"^[^\s/]*$")
@@ -175,18 +175,20 @@ def report_of(service: ComputeService | None) -> str:
     return "@".join((*(_UNFIT.sub("_", one) for one in (service.id, service.updated)), digest))
 
 
-def reported_since(report: str, service: ComputeService | None) -> str:
-    """How Nova shows that the compute ran since; empty where it does not.
+def changed_since(report: str, service: ComputeService | None) -> str:
+    """How Nova shows that the compute may have run since; empty where nothing was written of it.
 
-    It writes down each report, and each change of the service. Where nothing else changed, it was a report.
+    It writes down each report and each change, be it of ours, and only that of the two which was last: a
+    report before a change does not show. What we change ourselves while a confirmation holds is in `renewed`.
     """
-    if service is None:
+    if service is None or report == report_of(service):
         return ""
     before, now = report.split("@"), report_of(service).split("@")
     if before[0] != now[0]:
         return "another compute service of it has registered since then"
-    spoke = before[-1] == now[-1] and before != now
-    return "its compute service reported since then" if spoke else ""
+    if before[-1] == now[-1]:
+        return "its compute service reported since then"
+    return "its compute service was changed since then, and may have reported meanwhile"
 
 
 def seen_now(service: ComputeService | None, peers: Iterable[Peer]) -> Seen:
@@ -200,14 +202,16 @@ def against_taking_up(
     """Why a confirmation is void when it is first observed; empty where it is not.
 
     `created`: of the Node that it names, 0.0 for none; by the API server, as that of every other. `report`:
-    what was last seen of its compute while the node was not ready, empty for nothing. What has reported after
-    that, and before this pass, may have done so since the confirmation was given.
+    what was known of its compute when it was given. Where nothing was, a report between then and now could
+    not be told from one that came before.
     """
     for one in peers:
         newer = one.created >= created and not one.confirmed
         if newer or one.machine.ready == "True":
             return f"its machine is the node {one.name} since then: fence that one"
-    return reported_since(report, service) if report else ""
+    if service is not None and not report:
+        return "nothing was known of its compute service when it was given"
+    return changed_since(report, service)
 
 
 def ran_since(seen: Seen, service: ComputeService | None, peers: Iterable[Peer]) -> str:
@@ -215,36 +219,24 @@ def ran_since(seen: Seen, service: ComputeService | None, peers: Iterable[Peer])
     for one in peers:
         if one.mark not in seen.peers and not one.confirmed:
             return f"its machine ran as the node {one.name} since then: fence that one"
-    return reported_since(seen.report, service) or _changed_by_others(seen.report, service)
+    return changed_since(seen.report, service)
 
 
-def changed_since(report: str, service: ComputeService | None) -> str:
-    """That the compute service is not as it was when a confirmation was given, be it changed by us: a report
-    in between would not show. Empty where nothing was said of it then.
+def read_back(
+    before: ComputeService, asked: ComputeService, after: ComputeService | None
+) -> ComputeService | None:
+    """The compute service as we changed it; None where a change or report of others shows beside ours.
 
-    To be asked when a confirmation is taken up, from a Node as from a maintenance.
+    `before` and `after` were read right before and after that; `asked` is what it was to become.
     """
-    if not report or service is None or report == report_of(service):
-        return ""
-    changed = "its compute service was changed since it was given, and may have reported meanwhile"
-    return reported_since(report, service) or changed
+    if after is None or (after.up and not before.up):
+        return None
+    return after if replace(asked, up=after.up, zone=after.zone, updated=after.updated) == after else None
 
 
-def _changed_by_others(report: str, service: ComputeService | None) -> str:
-    """That somebody else changed the compute service, which would hide a report of about the same time."""
-    before = report.rpartition("@")[2]
-    if service is None or before == report_of(service).rpartition("@")[2]:
-        return ""
-    # We let a host up only when its Node is ready, and then no confirmation is left.
-    forced_down = report_of(replace(service, forced_down=True)).rpartition("@")[2]
-    let_up = not service.forced_down and before == forced_down
-    ours = not service.enabled and service.reason.startswith(MARK) and not let_up
-    return "" if ours else "its compute service was changed by somebody else, and may have reported since"
-
-
-def renewed(confirmation: Confirmation, service: ComputeService | None) -> Confirmation:
-    """With what is now written of the compute service, where that was changed and did not report."""
+def renewed(confirmation: Confirmation, before: ComputeService, after: ComputeService) -> Confirmation:
+    """With what is written of the compute service after a change of ours; the same where that was void."""
     seen = confirmation.seen
-    if seen is None or service is None:
+    if seen is None or seen.report != report_of(before):
         return confirmation
-    return replace(confirmation, seen=replace(seen, report=report_of(service)))
+    return replace(confirmation, seen=replace(seen, report=report_of(after)))

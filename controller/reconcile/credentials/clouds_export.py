@@ -30,7 +30,7 @@ from controller.domain.credentials.clouds_yaml import (
 from controller.domain.values.secret_refs import reserved
 from controller.ports.kubernetes import OSDPL, SECRET, Kube, KubeObject
 from controller.reconcile.shared.action_log import log_action
-from controller.reconcile.shared.claims_left import is_clouds_export
+from controller.reconcile.shared.remaining_claims import is_clouds_export
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from dataclasses import replace
 from controller.domain.api.conditions import find
 from controller.domain.api.names import API_VERSION, AUTOMATIC_LABEL, MANAGED_BY, MANAGED_BY_US
 from controller.domain.api.region_name import RegionName
+from controller.domain.hosts.fencing_confirmation import report_of
 from controller.domain.hosts.host_facts import HostFacts, NextStep, Step
 from controller.domain.hosts.nodes import NodeFacts
 from controller.domain.shared.cloud_facts import CloudView, ComputeService, forced_by_us, let_up_reason
@@ -16,6 +17,7 @@ from controller.ports.kubernetes import CRONJOB, JOB, NODE_MAINTENANCE, Kube, Ku
 from controller.ports.openstack import Cloud
 from controller.ports.system import Clock
 from controller.reconcile.hosts import openstack_writes
+from controller.reconcile.hosts.fenced_nodes import TracedChanges
 from controller.reconcile.hosts.forced_down import ForcedDownHosts
 from controller.reconcile.hosts.removal import remove_host
 from controller.reconcile.shared.action_log import log_action
@@ -36,6 +38,7 @@ class HostSteps:
     def __init__(self, kube: Kube, clock: Clock, namespace: str) -> None:
         self._kube = kube
         self._forced_down = ForcedDownHosts(kube, clock, namespace)
+        self._changes = TracedChanges(kube, clock, namespace)
         self._namespace = namespace
 
     def take(
@@ -62,10 +65,8 @@ class HostSteps:
         if service is None:
             return decision
         if decision.step == Step.DISABLE:
-            openstack_writes.set_compute_service(
-                cloud, service, enabled=False, reason=decision.mark, why=decision.message
-            )
-        elif decision.step == Step.ENABLE:
+            return self._disable(service, decision, node, cloud)
+        if decision.step == Step.ENABLE:
             openstack_writes.set_compute_service(cloud, service, enabled=True, why=decision.message)
         elif decision.step == Step.UNFORCE:
             openstack_writes.force_down(cloud, service, down=False, why=decision.message)
@@ -75,6 +76,27 @@ class HostSteps:
                 mark = let_up_reason(service.reason)
                 openstack_writes.set_compute_service(cloud, service, enabled=False, reason=mark)
         return decision
+
+    def _disable(
+        self, service: ComputeService, decision: NextStep, node: NodeFacts | None, cloud: Cloud
+    ) -> NextStep:
+        def change(before: ComputeService) -> ComputeService | None:
+            if report_of(before) != report_of(service):
+                return None
+            openstack_writes.set_compute_service(
+                cloud, before, enabled=False, reason=decision.mark, why=decision.message
+            )
+            done.append(before)
+            return replace(before, enabled=False, reason=decision.mark)
+
+        done: list[ComputeService] = []
+        if node is None or node.is_ready:
+            change(service)
+            return decision
+        changed = self._changes.make(cloud, service.host, change)
+        if changed is not None:
+            self._changes.renew([node.name], *changed)
+        return decision if done else replace(decision, step=Step.WAIT)
 
     # -- evacuation ---------------------------------------------------------------------------------
 

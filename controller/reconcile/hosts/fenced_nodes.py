@@ -1,27 +1,40 @@
-"""Takes up confirmations that stand on Nodes, and takes them off where the machine was on since."""
+"""Takes up confirmations that stand on Nodes, and takes them off where the machine was on since.
+
+Nova keeps of each compute service when it was written last, and not whether that was a report or a change. So
+we read it right before a change of ours and right after, and note what it says then beside each confirmation
+that held until then. Whoever is killed in between leaves a confirmation that is void.
+"""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from controller.domain.api.names import FENCED_ANNOTATION, REPORT_ANNOTATION
 from controller.domain.api.reasons import WARNING, Reason
 from controller.domain.hosts.fencing_confirmation import (
     against_taking_up,
-    changed_since,
+    read_back,
     renewed,
     report_of,
     seen_now,
 )
-from controller.domain.hosts.nodes import NodeFacts, parse_node
+from controller.domain.hosts.nodes import NodeFacts, machine_facts, parse_node
 from controller.domain.shared.cloud_facts import CloudView, ComputeService
 from controller.ports.kubernetes import NODE, Events, Kube
+from controller.ports.openstack import Cloud
+from controller.ports.system import Clock
 from controller.reconcile.hosts.node_annotations import NodeAnnotations
 from controller.reconcile.hosts.observe import NodesSnapshot
 
 log = logging.getLogger(__name__)
+
+# Seconds between the two reads. A report in between is not seen: a machine that boots takes longer, and one
+# that runs reports again every ten (report_interval of Nova).
+WITHIN = 10.0
+# A Node is written by others, too.
+ATTEMPTS = 3
 
 
 class FencedNodes:
@@ -72,7 +85,7 @@ class FencedNodes:
 def _due(node: NodeFacts, service: ComputeService | None, peers: Sequence[NodeFacts]) -> dict[str, str]:
     """What is to be changed on the Node; empty for what is to be taken off."""
     desired = {FENCED_ANNOTATION: _fenced(node, service, peers)}
-    if service is not None and node.is_compute:
+    if service is not None:
         desired[REPORT_ANNOTATION] = report_of(service)
     before = {FENCED_ANNOTATION: node.fenced, REPORT_ANNOTATION: node.report}
     return {name: value for name, value in desired.items() if value != before[name]}
@@ -85,7 +98,7 @@ def _fenced(node: NodeFacts, service: ComputeService | None, peers: Sequence[Nod
     if node.void or _against(node, service, peers):
         return ""
     if found.seen is not None:
-        return renewed(found, service).written()
+        return node.fenced
     if service is None and node.is_compute:
         # Its report could not be told from one that comes later.
         return node.fenced
@@ -96,7 +109,62 @@ def _against(node: NodeFacts, service: ComputeService | None, peers: Sequence[No
     found = node.confirmation
     if found is not None and found.seen is None:
         # What stands on the Node is from before any change of ours since, which would hide a report.
-        others = [one.as_peer() for one in peers]
-        why = against_taking_up(node.created, node.report, service, others)
-        return why or changed_since(node.report, service)
+        return against_taking_up(node.created, node.report, service, [one.as_peer() for one in peers])
     return node.runs(service, peers)
+
+
+class TracedChanges:
+    """Changes compute services of hosts whose machine may be confirmed to be off. Thread-safe."""
+
+    def __init__(self, kube: Kube, clock: Clock, namespace: str) -> None:
+        self._kube = kube
+        self._clock = clock
+        self._namespace = namespace
+        self._notes = NodeAnnotations(kube, clock, namespace)
+
+    def make(
+        self,
+        cloud: Cloud,
+        host: str,
+        change: Callable[[ComputeService], ComputeService | None],
+    ) -> tuple[ComputeService, ComputeService] | None:
+        """The service before and after `change`; None where it cannot be told who else wrote it meanwhile.
+
+        `change` is given the service as it is, asks Nova, and gives what the service was to become; None
+        where it asked for nothing. Raises CloudUnavailable, CloudRefused, and what `change` raises.
+        """
+        began = self._clock.monotonic()
+        before = cloud.compute_service(host)
+        asked = change(before) if before is not None else None
+        if before is None or asked is None:
+            return None
+        after = read_back(before, asked, cloud.compute_service(host))
+        if after is None or self._clock.monotonic() - began > WITHIN:
+            return None
+        return before, after
+
+    def renew(self, nodes: Iterable[str], before: ComputeService, after: ComputeService) -> None:
+        """Notes on Nodes of the machine what is written now, where they knew what was written before.
+
+        Raises KubeError.
+        """
+        for name in nodes:
+            for _ in range(ATTEMPTS):
+                if self._renewed(name, before, after):
+                    break
+
+    def _renewed(self, name: str, before: ComputeService, after: ComputeService) -> bool:
+        """Whether there is nothing more to be written on the Node."""
+        live = self._kube.get(NODE, name)
+        node = machine_facts(live, self._namespace) if live is not None else None
+        if live is None or node is None or node.is_ready:
+            return True
+        found, notes = node.confirmation, {}
+        if found is not None and found.seen is None:
+            # It is compared with what was noted before it was given.
+            return True
+        if found is not None and renewed(found, before, after) != found:
+            notes[FENCED_ANNOTATION] = renewed(found, before, after).written()
+        if node.report == report_of(before):
+            notes[REPORT_ANNOTATION] = report_of(after)
+        return not notes or self._notes.write(live, notes)

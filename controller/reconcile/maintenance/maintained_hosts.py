@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
+from controller.domain.hosts.fencing_confirmation import report_of
 from controller.domain.hosts.host_names import match_hosts, names_of, remembered_hosts
 from controller.domain.hosts.nodes import NodeFacts, parse_node
+from controller.domain.maintenance.move_choice import Mode
 from controller.domain.shared.cloud_facts import CloudView
 from controller.ports.kubernetes import NODE, Kube, KubeObject
 from controller.reconcile.maintenance.status import MaintenanceWork
@@ -58,7 +60,10 @@ class MaintainedHosts:
             return replace(work, node=node, host=host, doubt=matches.doubts[name])
         host = matches.host(name)
         same = [one for one in names if one != name and matches.host(one) == host]
-        return replace(work, node=node, host=host, beside=tuple(self._fresh(same)))
+        # A Node has it noted on itself.
+        noted = work.spec.mode == Mode.EVACUATE and node is None
+        report = report_of(view.service(host)) if noted else ""
+        return replace(work, node=node, host=host, beside=tuple(self._fresh(same)), report=report)
 
     def _fresh(self, names: Iterable[str]) -> Iterator[NodeFacts]:
         """The Nodes as they are now: servers may be evacuated by what they show."""
@@ -67,3 +72,16 @@ class MaintainedHosts:
             node = parse_node(live, self._namespace) if live is not None else None
             if node is not None:
                 yield node
+
+
+def missing(work: MaintenanceWork, view: CloudView) -> str | None:
+    """Why there is nothing to be taken out of service, None where there is."""
+    if work.doubt and not work.started:
+        return work.doubt
+    if work.node is not None:
+        return None
+    known = view.service(work.host) is not None or view.hypervisor(work.host) is not None
+    if known and (work.spec.mode == Mode.EVACUATE or work.started):
+        return None
+    text = f'there is no node "{work.spec.node}"'
+    return text if known else f"{text}, and OpenStack has no host of that name"

@@ -14,7 +14,6 @@ from controller.domain.api.names import CORDONED_BY_ANNOTATION, NO_EVACUATION_AN
 from controller.domain.api.region_name import node_note, node_notes, noted_by_others
 from controller.domain.hosts.fencing_confirmation import (
     against_taking_up,
-    changed_since,
     machine_of,
     renewed,
     seen_now,
@@ -38,7 +37,9 @@ from controller.ports.kubernetes import NODE, NODE_MAINTENANCE, Kube, KubeObject
 from controller.ports.openstack import Cloud
 from controller.ports.system import Clock
 from controller.reconcile.hosts import openstack_writes
+from controller.reconcile.hosts.fenced_nodes import TracedChanges
 from controller.reconcile.hosts.forced_down import ForcedDownHosts
+from controller.reconcile.maintenance.compute_silence import QUIET, ComputeSilence
 from controller.reconcile.maintenance.status import MaintenanceWork, StatusWriter
 from controller.reconcile.shared.action_log import log_action
 
@@ -46,44 +47,39 @@ from controller.reconcile.shared.action_log import log_action
 class HostDisabler:
     """Takes hosts out of service and puts them back. Raises CloudUnavailable, CloudRefused, KubeError."""
 
-    def __init__(self, kube: Kube, clock: Clock, namespace: str) -> None:
+    def __init__(self, kube: Kube, clock: Clock, namespace: str, quiet: float = QUIET) -> None:
+        """`quiet`: seconds for which a compute has to be silent before its first server is evacuated."""
         self._kube = kube
         self._namespace = namespace
         self._forced_down = ForcedDownHosts(kube, clock, namespace)
+        self._changes = TracedChanges(kube, clock, namespace)
+        self._silence = ComputeSilence(clock, quiet)
 
     def obstacle(self, work: MaintenanceWork, view: CloudView) -> Obstacle | None:
         """What would stand in the way, as far as the last pass shows; nothing is done."""
-        return obstacle(work.spec.mode, self._snapshot(work, view))
+        return obstacle(work.spec.mode, self._snapshot(work, view.service(work.host)))
 
     def note_fencing_confirmation(self, work: MaintenanceWork, view: CloudView, status: StatusWriter) -> None:
         """Takes up spec.fenced, or notes that it is void, before anything is done. Raises KubeError."""
-        given, snapshot = work.spec.fenced, self._snapshot(work, view)
+        given, snapshot = work.spec.fenced, self._snapshot(work, view.service(work.host))
         if given is None or snapshot.void:
             return
-        if snapshot.fencing_confirmation is not None:
-            why = why_void(snapshot.fencing_confirmation, snapshot)
-            confirmation = (
-                snapshot.fencing_confirmation
-                if why
-                else renewed(snapshot.fencing_confirmation, snapshot.service)
-            )
-        else:
-            peers = [one.as_peer() for one in snapshot.beside]
-            node = snapshot.node
-            created, noted = (node.created, node.report) if node is not None else (0.0, "")
-            # What stands on the Node now may have been noted since the confirmation was given.
-            report = given.report or noted
-            why = (
-                shown_since(given.machine, snapshot.machine)
-                or against_taking_up(created, report, snapshot.service, peers)
-                or changed_since(given.report, snapshot.service)
-            )
-            if not why and snapshot.service is None:
-                # Its report could not be told from one that comes later.
-                return
-            confirmation = replace(given, seen=seen_now(snapshot.service, peers))
-        if why or confirmation != snapshot.fencing_confirmation:
-            status.note_confirmation(work, confirmation, why)
+        confirmation = snapshot.fencing_confirmation
+        if confirmation is not None:
+            why = why_void(confirmation, snapshot)
+            if why:
+                status.note_confirmation(work, confirmation, why)
+            return
+        peers = [one.as_peer() for one in snapshot.beside]
+        created = snapshot.node.created if snapshot.node is not None else 0.0
+        # Not what stands on the Node: that may have been noted since the confirmation was given.
+        why = shown_since(given.machine, snapshot.machine) or against_taking_up(
+            created, given.report, snapshot.service, peers
+        )
+        if not why and snapshot.service is None:
+            # Its report could not be told from one that comes later.
+            return
+        status.note_confirmation(work, replace(given, seen=seen_now(snapshot.service, peers)), why)
 
     def note_void(self, work: MaintenanceWork, status: StatusWriter) -> None:
         """As far as the Node shows it, while nothing is known of OpenStack. Raises KubeError."""
@@ -95,12 +91,17 @@ class HostDisabler:
         if why:
             status.note_confirmation(work, work.confirmation or given, why)
 
-    def take_out(self, work: MaintenanceWork, cloud: Cloud, view: CloudView) -> Obstacle | None:
-        """The host takes nothing new from here on; what stands in the way of moving its servers, or None."""
-        live, mode, snapshot = work.node, work.spec.mode, self._snapshot(work, view)
+    def take_out(
+        self, work: MaintenanceWork, cloud: Cloud, view: CloudView, status: StatusWriter
+    ) -> tuple[Obstacle | None, str]:
+        """The host takes nothing new from here on; what stands in the way of moving its servers, or None.
+
+        Besides, what is waited for where nothing is in the way; empty for nothing.
+        """
+        live, mode, snapshot = work.node, work.spec.mode, self._snapshot(work, view.service(work.host))
         forbidden = before_taking_out(mode, snapshot)
         if forbidden is not None:
-            return forbidden
+            return forbidden, ""
         if mode != Mode.EVACUATE and live is not None:
             self._cordon(live, work)
         service = snapshot.service
@@ -108,21 +109,19 @@ class HostDisabler:
             # What somebody else did since the pass stays theirs. One that was removed since, after its
             # evacuation, has nothing left that could be in the way.
             service = cloud.compute_service(work.host) or (service if service.forced_down else None)
-        dead = mode == Mode.EVACUATE and service is not None
-        if dead:
+        if service is not None and mode == Mode.EVACUATE:
             # One that is forced down never counts as up: only what Nova has written of it tells.
             forbidden = before_taking_out(mode, replace(snapshot, service=service))
+            if forbidden is None and (service.enabled or not service.forced_down):
+                forbidden, service = self._force_down(work, service, cloud, status)
             if forbidden is not None:
-                return forbidden
-        forces = dead and service is not None and not service.forced_down
-        if service is not None and service.enabled and not forces:
-            recorded = service.forced_down and self._forced_down.is_recorded(work.host, service)
-            mark = forced_reason(None) if recorded else mark_of(work.name)
-            openstack_writes.set_compute_service(cloud, service, enabled=False, reason=mark)
+                return forbidden, ""
+        elif service is not None and service.enabled:
+            openstack_writes.set_compute_service(cloud, service, enabled=False, reason=mark_of(work.name))
         self._disable(work, cloud, view)
-        if forces and service is not None and not service.forced_down:
-            self._force_down(work, service, cloud)
-        return before_moving(mode, replace(snapshot, service=service))
+        left = self._silence.remaining(work.host, service) if service and mode == Mode.EVACUATE else 0.0
+        waits = f"it is watched for {left:.0f} s more whether its compute service is silent" if left else ""
+        return before_moving(mode, replace(snapshot, service=service)), waits
 
     def forbidden_now(self, work: MaintenanceWork, cloud: Cloud, view: CloudView) -> str:
         """Why no server may be evacuated any more, as Nodes, compute service and maintenance are now.
@@ -130,6 +129,15 @@ class HostDisabler:
         A pass may take a minute, in which a machine comes back, or a person takes back what was confirmed.
         Empty where nothing is in the way. Raises KubeError.
         """
+        try:
+            service = cloud.compute_service(work.host) or view.service(work.host)
+        except (CloudUnavailable, CloudRefused) as error:
+            return f"it is not known whether its compute service reports: {error}"
+        forbidden = self._forbidden(work, service)
+        return forbidden[1] if forbidden is not None else self._edited(work)
+
+    def _forbidden(self, work: MaintenanceWork, service: ComputeService | None) -> Obstacle | None:
+        """Why nothing may be evacuated, by the Nodes as they are now."""
         fresh = (self._kube.get(NODE, one.name) for one in work.beside)
         beside = (parse_node(live, self._namespace) for live in fresh if live is not None)
         now = replace(
@@ -137,13 +145,7 @@ class HostDisabler:
             node=self._kube.get(NODE, work.spec.node),
             beside=tuple(one for one in beside if one is not None),
         )
-        try:
-            service = cloud.compute_service(work.host) or view.service(work.host)
-        except (CloudUnavailable, CloudRefused) as error:
-            return f"it is not known whether its compute service reports: {error}"
-        snapshot = replace(self._snapshot(now, view), service=service)
-        forbidden = before_taking_out(work.spec.mode, snapshot)
-        return forbidden[1] if forbidden is not None else self._edited(work)
+        return before_taking_out(work.spec.mode, self._snapshot(now, service))
 
     def _edited(self, work: MaintenanceWork) -> str:
         """Why a maintenance is not what this pass has read any more; empty where it is."""
@@ -159,17 +161,59 @@ class HostDisabler:
             return "the maintenance was edited meanwhile"
         return ""
 
-    def _force_down(self, work: MaintenanceWork, service: ComputeService, cloud: Cloud) -> None:
-        """Has Nova take the host for dead. That it is forced down by us is written before it is."""
-        self._forced_down.remember(work.host, service)
+    def _force_down(
+        self, work: MaintenanceWork, service: ComputeService, cloud: Cloud, status: StatusWriter
+    ) -> tuple[Obstacle | None, ComputeService | None]:
+        """Has Nova take the host for dead; why nothing may be evacuated after that, and its service then."""
+        if not service.forced_down:
+            # That it is forced down by us is written before it is.
+            self._forced_down.remember(work.host, service)
+        forbidden: list[Obstacle] = []
+
+        def change(before: ComputeService) -> ComputeService | None:
+            met = self._forbidden(work, before)
+            if met is not None:
+                forbidden.append(met)
+                return None
+            return self._hold_down(work, before, cloud)
+
+        changed = self._changes.make(cloud, work.host, change)
+        if forbidden and not service.forced_down:
+            self._forced_down.forget(work.host)
+        if forbidden or changed is None:
+            return forbidden[0] if forbidden else self._forbidden_after(work, cloud), service
+        self._renew(work, *changed, status)
+        return self._forbidden(work, changed[1]), changed[1]
+
+    def _forbidden_after(self, work: MaintenanceWork, cloud: Cloud) -> Obstacle | None:
+        """Once it is not known who wrote the compute service while we did: a confirmation is void then."""
+        service = cloud.compute_service(work.host)
+        return self._forbidden(work, service) if service is not None else None
+
+    def _hold_down(self, work: MaintenanceWork, service: ComputeService, cloud: Cloud) -> ComputeService:
+        """Asks Nova to disable it, and to force it down where it is not; what it is to become."""
+        forced = service.forced_down
         reason = forced_reason(None if service.enabled else service.reason)
+        if forced and not self._forced_down.is_recorded(work.host, service):
+            reason = mark_of(work.name)
         if service.enabled or reason != service.reason:
             openstack_writes.set_compute_service(cloud, service, enabled=False, reason=reason)
-        try:
-            openstack_writes.force_down(cloud, service, down=True, why=work.name)
-        except CloudRefused:
-            self._forced_down.forget(work.host)
-            raise
+        if not forced:
+            try:
+                openstack_writes.force_down(cloud, service, down=True, why=work.name)
+            except CloudRefused:
+                self._forced_down.forget(work.host)
+                raise
+        return replace(service, enabled=False, reason=reason, forced_down=True)
+
+    def _renew(
+        self, work: MaintenanceWork, before: ComputeService, after: ComputeService, status: StatusWriter
+    ) -> None:
+        """The confirmations of this machine, after a change of ours. Raises KubeError."""
+        own = work.confirmation if not work.confirmation_void else None
+        if own is not None and renewed(own, before, after) != own:
+            status.note_confirmation(work, renewed(own, before, after), "")
+        self._changes.renew([work.spec.node, *(one.name for one in work.beside)], before, after)
 
     @staticmethod
     def _disable(work: MaintenanceWork, cloud: Cloud, view: CloudView) -> None:
@@ -217,6 +261,7 @@ class HostDisabler:
             notes = {node_note(self._namespace, CORDONED_BY_ANNOTATION): None}
             meta = {"annotations": notes, "resourceVersion": live["metadata"]["resourceVersion"]}
             self._kube.merge_patch(NODE, work.spec.node, None, {"metadata": meta})
+            log_action("annotate", work.spec.node, f"node {work.spec.node}: its cordon is not ours any more")
 
     def put_back_node(self, work: MaintenanceWork) -> None:
         """Undoes what this maintenance did to the Node. Raises KubeError."""
@@ -249,14 +294,14 @@ class HostDisabler:
             text = f"node {work.spec.node}: uncordoned, maintenance {work.name} is over"
             log_action("uncordon", work.spec.node, text)
 
-    def _snapshot(self, work: MaintenanceWork, view: CloudView) -> HostSnapshot:
+    def _snapshot(self, work: MaintenanceWork, service: ComputeService | None) -> HostSnapshot:
         return HostSnapshot(
             name=work.spec.node,
             namespace=self._namespace,
             host=work.host,
             there=work.node is not None,
             node=machine_facts(work.node, self._namespace) if work.node is not None else None,
-            service=view.service(work.host),
+            service=service,
             machine=machine_of(work.node) if work.node is not None else None,
             fencing_confirmation=None if work.confirmation_void else work.confirmation,
             void=work.confirmation_void,

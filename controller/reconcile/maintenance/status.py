@@ -42,7 +42,8 @@ class MaintenanceWork:
     why that is not certain; `beside`:
     the other Nodes that are this host, one of which may be what the machine is called now. `elapsed`: seconds
     since it began, as they were counted; `now`: that, after `started`, which is no clock's time. All that is
-    noted of moves is in it. `ending`: when it was first rolled back, 0.0 for not yet.
+    noted of moves is in it. `ending`: when it was first rolled back, 0.0 for not yet. `report`: of the
+    compute service of a Node that is gone, as `report_of` gives it.
     """
 
     obj: KubeObject
@@ -59,6 +60,7 @@ class MaintenanceWork:
     host: str = ""
     doubt: str = ""
     beside: tuple[NodeFacts, ...] = ()
+    report: str = ""
 
     @property
     def name(self) -> str:
@@ -204,6 +206,8 @@ class StatusWriter:
         if "fenced" in before and (work.confirmation is not None or work.spec.fenced is None):
             # Also while it is taken back: given again, it is the same one, and what made it void counts.
             status["fenced"] = before["fenced"]
+        if work.report:
+            status["lastReport"] = work.report
         if work.deleting:
             status["rollingBackSince"] = timestamp(work.ending or work.now)
         if before.get("elapsedSeconds"):
@@ -235,27 +239,30 @@ class StatusWriter:
             f"take {region.finalizer(CONTAINER)} out of metadata.finalizers to have the maintenance deleted"
         )
         generation, reason = int(meta.get("generation") or 0), Reason.STATUS_UNREADABLE
-        said = [
+        conditions = [
             Condition("Ready", "False", reason, text, generation),
             Condition("Reconciling", "False", reason, text, generation),
             Condition("Stalled", "True", reason, text, generation),
         ]
         known = before.get("conditions") or ()
-        status = {**before, "conditions": entries(said, known, self._clock.now())}
+        status = {**before, "conditions": entries(conditions, known, self._clock.now())}
         if status == before:
             return
         manager = region.manager(CONTAINER)
         apply_to_seen(self._kube, NODE_MAINTENANCE, obj, manager=manager, status=status)
         if find(known, "Ready").get("reason") != reason:
             self._events.emit(obj, type_=WARNING, reason=reason, message=text)
-            log.warning("maintenance %s: %s", meta["name"], text)
 
     def note_confirmation(self, work: MaintenanceWork, confirmation: Confirmation, void: str) -> None:
-        """Writes spec.fenced as it was taken up, or why it is void, beside all else as it stands."""
+        """Writes spec.fenced as it was taken up, or why it is void, beside all else as it stands.
+
+        That it holds is written only where nobody has written the object since it was read, else a Conflict:
+        another process may have seen more. Raises KubeError.
+        """
         noted = given_as(confirmation.machine, confirmation.given, confirmation.report)
         noted |= {"seen": confirmation.seen.written()} if confirmation.seen is not None else {}
         noted |= {"void": void} if void else {}
-        self._apply(work, {**(work.obj.get("status") or {}), "fenced": noted})
+        self._apply(work, {**(work.obj.get("status") or {}), "fenced": noted}, unchanged=not void)
         if void:
             text = f"spec.fenced is void: {void}"
             self._events.emit(work.obj, type_=WARNING, reason=Reason.FENCING_AWAITED, message=text)

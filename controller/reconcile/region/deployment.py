@@ -50,10 +50,10 @@ from controller.reconcile.region.plan import (
 )
 from controller.reconcile.shared.action_log import log_action
 from controller.reconcile.shared.chart_errors import RETRY_SECONDS, chart_reason, retry_after
-from controller.reconcile.shared.claims_left import credentials_policy, is_clouds_export, is_credentials
 from controller.reconcile.shared.managed_region import managed_region
 from controller.reconcile.shared.preconditioned_writes import apply_to_seen
 from controller.reconcile.shared.region_status import apply_region_status
+from controller.reconcile.shared.remaining_claims import credentials_policy, is_clouds_export, is_credentials
 from controller.render.region import Region, RegionBundle
 
 FINALIZER = finalizer("core")

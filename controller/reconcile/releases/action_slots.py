@@ -181,7 +181,9 @@ class ActionSlots:
         except Exception as error:  # noqa: BLE001 - the edge of a thread: nothing above to raise to
             # The stack without the error's text, which may hold what a library was given.
             stack = "".join(traceback.format_tb(error.__traceback__))
-            log.error("%s of release %s: %s\n%s", action, key[1], type(error).__name__, stack)
+            reason = type(error).__name__
+            extra = {"object": f"{key[0]}/{key[1]}", "release": key[1], "reason": reason}
+            log.error("%s of release %s: %s\n%s", action, key[1], reason, stack, extra=extra)
             outcome = crashed(error)
         with self._lock:
             before = self._outcomes.get(key)

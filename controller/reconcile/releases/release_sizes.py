@@ -15,7 +15,7 @@ from controller.errors import ChartInvalid, HelmFailed, SecretMissing
 from controller.ports.helm import HelmRequest, RenderedRelease
 from controller.reconcile.releases.observe_bundle import ObservedBundle
 from controller.reconcile.releases.observe_release import ObservedRelease
-from controller.reconcile.releases.ports import ReleasePorts
+from controller.reconcile.releases.parts import ReleasePorts
 
 # What runs, what is desired, and what was desired before that.
 _REMEMBERED = 3

@@ -174,9 +174,33 @@ def test_maintain_ends_with_needs_edit_when_a_person_is_needed(world: NodeWorld)
 def test_only_a_node_that_is_not_ready_can_be_said_to_be_off(world: NodeWorld) -> None:
     assert osctl("node", "fenced", "cmp1").exit_code == 6
     world.set_ready("cmp1", False)
+    world.reconcile()
     assert osctl("node", "fenced", "cmp1").exit_code == 0
     shown = machine_of(world.node("cmp1"))
     assert world.notes("cmp1")["fenced"] == f"{shown.uid}//Unknown/{shown.heartbeat}"
+
+
+@pytest.mark.parametrize(
+    "given", [("fenced", "cmp1"), ("maintain", "cmp1", "--mode", "evacuate", "--fenced")]
+)
+def test_nothing_is_confirmed_before_it_is_noted_what_the_compute_reported(
+    world: NodeWorld, given: tuple[str, ...]
+) -> None:
+    world.set_ready("cmp1", False)
+    found = osctl("node", *given)
+    assert found.exit_code == 6 and "run this again in half a minute" in " ".join(found.stderr.split())
+    world.reconcile()
+    assert osctl("node", *given).exit_code == 0
+
+
+def test_a_machine_whose_node_is_gone_is_confirmed_with_what_its_maintenance_noted(world: NodeWorld) -> None:
+    world.reconcile()
+    world.kube.delete(NODE, "cmp1")
+    for _ in range(2):
+        assert osctl("node", "maintain", "cmp1", "--mode", "evacuate", "--fenced").exit_code == 0
+        world.reconcile(3)
+    live = world.kube.get(NODE_MAINTENANCE, "node-cmp1")
+    assert live is not None and live["spec"]["fenced"]["lastReport"] == live["status"]["lastReport"]
 
 
 def test_a_machine_that_is_ready_is_not_said_to_be_off_by_a_maintenance(world: NodeWorld) -> None:
@@ -237,8 +261,8 @@ def test_each_region_has_its_own_maintenance_of_a_node(world: NodeWorld, other: 
 
 
 def test_a_region_that_is_nowhere_is_refused(world: NodeWorld) -> None:
-    for wanted in ("nothing", "nowhere/nothing", f"nowhere/{world.name.name}"):
-        found = osctl("node", "maintain", "cmp1", "--region", wanted)
+    for desired in ("nothing", "nowhere/nothing", f"nowhere/{world.name.name}"):
+        found = osctl("node", "maintain", "cmp1", "--region", desired)
         assert found.exit_code == 6 and "there is no OpenStackDeployment" in found.stderr
     assert str(world.name) in osctl("node", "maintain", "cmp1", "--region", "nothing").stderr
 
@@ -247,6 +271,7 @@ def test_a_confirmation_on_a_node_is_given_to_one_region(world: NodeWorld, other
     given = ("node", "fenced", "cmp1", "--region", str(other.name))
     assert osctl(*given).exit_code == 6
     world.set_condition("cmp1", "Unknown", boot="boot-1")
+    other.reconcile()
     found = osctl(*given)
     shown = machine_of(world.node("cmp1"))
     assert found.exit_code == 0 and shown.words in found.stderr
@@ -260,6 +285,7 @@ def test_a_confirmation_in_a_maintenance_is_given_to_its_region(world: NodeWorld
     given = ("node", "maintain", "cmp1", "--mode", "evacuate", "--fenced", "--region", str(other.name))
     assert "is Ready: it is not off" in osctl(*given).stderr
     world.set_condition("cmp1", "Unknown", boot="boot-1")
+    other.reconcile()
     found = osctl(*given)
     assert found.exit_code == 0 and machine_of(world.node("cmp1")).words in found.stderr
     fenced = {

@@ -292,6 +292,23 @@ def test_a_node_that_lost_its_role_stays_locked_while_servers_are_on_it(world: N
     assert locked(world) == (set(), set())
 
 
+def test_a_machine_that_was_renamed_and_lost_its_role_stays_locked_while_servers_are_on_it(
+    world: NodeWorld,
+) -> None:
+    """Its old Node is still there, and has the host for as long as the new one is no compute."""
+    world.set_ready("cmp1", False)
+    world.add_node("renamed1", **{"kubernetes.io/hostname": "cmp1"})
+    world.reconcile(MISSING_OBSERVATIONS + 2)
+    assert "renamed1" in locked(world)[0]
+    world.edit_node("renamed1", {"metadata": {"labels": {ROLE: None}}})
+    world.reconcile(2 * MISSING_OBSERVATIONS + 2)
+    assert "renamed1" in locked(world)[0]
+    world.cloud.hosted.clear()
+    world.cloud.held["cmp1"].clear()
+    world.reconcile(2 * MISSING_OBSERVATIONS + 2)
+    assert "renamed1" not in locked(world)[0]
+
+
 def test_nothing_is_kept_for_a_node_that_is_gone(world: NodeWorld) -> None:
     world.kube.delete(NODE, "cmp1")
     world.reconcile(MISSING_OBSERVATIONS + 2)

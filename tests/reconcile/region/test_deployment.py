@@ -329,8 +329,8 @@ def test_a_refused_deployment_has_every_condition_and_is_written_once(
     clock.advance(10)
     kube.create(osdpl("region-two"))
     core.reconcile(("openstack", "region-two"))
-    told = {entry["type"]: entry["status"] for entry in status(kube, "region-two")["conditions"]}
-    assert told == {
+    reported = {entry["type"]: entry["status"] for entry in status(kube, "region-two")["conditions"]}
+    assert reported == {
         **dict.fromkeys(("ReleasesReady", "WorkloadsHealthy", "SecretsExchanged", "NodesReady"), "Unknown"),
         **dict.fromkeys(("SpecValid", "Planned", "Paused", "Deleting"), "Unknown"),
         **{"Ready": "False", "Stalled": "True"},

@@ -135,10 +135,10 @@ def test_a_pass_at_rest_asks_for_no_object(bench: Bench) -> None:
 def test_an_object_that_gets_another_name_each_time_is_nobodys_to_have(bench: Bench) -> None:
     nameless = configmap(colour="red")
     nameless["metadata"] = {"generateName": "web-"}
-    wanted = RenderedRelease((nameless,), ({"kind": "Job", "metadata": None, "apiVersion": "batch/v1"},))
+    desired = RenderedRelease((nameless,), ({"kind": "Job", "metadata": None, "apiVersion": "batch/v1"},))
     guard = OwnerGuard(bench.kube, bench.helm, "web", NAMESPACE)
-    assert guard.observe(wanted, "Install") == ObjectOwners((), ())
-    assert guard.leave_to_others(RenderedRelease((), ()), {1: wanted}) == {1: wanted}
+    assert guard.observe(desired, "Install") == ObjectOwners((), ())
+    assert guard.leave_to_others(RenderedRelease((), ()), {1: desired}) == {1: desired}
 
 
 def test_a_release_that_was_made_by_hand_is_left_alone(bench: Bench) -> None:

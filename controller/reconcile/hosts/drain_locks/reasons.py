@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from controller.domain.health.quorum import groups_broken_by
 from controller.domain.health.workloads import Workload
+from controller.domain.hosts.host_names import names_of
 from controller.domain.hosts.next_step import MISSING_OBSERVATIONS
 from controller.domain.hosts.node_pods import quorum_groups
 from controller.domain.shared.cloud_facts import CloudView
@@ -80,13 +81,17 @@ class DrainLockReasons:
         self, name: str, snapshot: NodesSnapshot, view: CloudView | None, cloud: Cloud | None
     ) -> str:
         """Why a lock that is there stays although nothing asks for it now; empty where it may go."""
-        if not self._concerns(name, snapshot):
-            return ""
-        if name not in snapshot.nodes and self._kube.get(NODE, name) is None:
+        live = self._kube.get(NODE, name) if name not in snapshot.nodes else None
+        concerns = self._concerns(name, snapshot)
+        if live is None and (name not in snapshot.nodes or not concerns):
             return ""
         if view is None or cloud is None:
             return "it is not known whether servers are on it"
         host = snapshot.host(name, view)
+        if live is not None and not concerns:
+            # It has lost its role, and another Node of its machine has its host: by its own names it is that.
+            names = names_of(live, snapshot.region.namespace)
+            host = names.stated or names.hostname or name
         if not host:
             return f"it is not known whether servers are on it: {snapshot.matches(view).doubts.get(name, '')}"
         if view.hypervisor(host) is None and view.service(host) is not None:
@@ -97,12 +102,12 @@ class DrainLockReasons:
             return "the next pass checks that no server is on it"
         self._order.reached(name)
         try:
-            left = remaining_in_openstack(host, cloud)
+            remaining = remaining_in_openstack(host, cloud)
         except (CloudUnavailable, CloudRefused) as error:
-            left = f"it is not known whether servers are on it: {error}"
-        if not left:
+            remaining = f"it is not known whether servers are on it: {error}"
+        if not remaining:
             self._empty.observe(name, False, self._clock.now())
-        return left
+        return remaining
 
 
 def _servers(name: str, snapshot: NodesSnapshot, view: CloudView) -> int:

@@ -1,0 +1,60 @@
+"""What the reconciler of bundles is given: its ports, its settings, and whom it notifies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from controller.domain.api.keys import BundleKey, ReleaseKey
+from controller.domain.shared import backoff
+from controller.ports.charts import ChartSource
+from controller.ports.helm import HelmClient, ReleaseRecords
+from controller.ports.kubernetes import Events, Kube
+from controller.ports.metrics import Metrics, NoMetrics
+from controller.ports.system import Clock
+from controller.reconcile.releases.action_request import UNINSTALL_SECONDS
+
+
+@dataclass(frozen=True)
+class ReleasePorts:
+    """The world as releases need it. `digest_key` gives the installation's key for published digests."""
+
+    kube: Kube
+    helm: HelmClient
+    records: ReleaseRecords
+    charts: ChartSource
+    clock: Clock
+    events: Events
+    digest_key: Callable[[], bytes]
+    measures: Metrics = field(default_factory=NoMetrics)
+
+
+@dataclass(frozen=True)
+class BundleSettings:
+    """`resync`: seconds until a bundle is looked at again though nothing was announced. `history`: revisions
+    that Helm keeps of a release. `retry_cap`: the longest pause between tries of what fails, in seconds.
+    `uninstall_within`: how long the uninstall of a release that is in no spec any more may take, in seconds.
+    `reserved` is the release that the controller itself was installed as, None where that is not known."""
+
+    resync: float
+    history: int = 5
+    retry_cap: float = backoff.CAP
+    uninstall_within: int = UNINSTALL_SECONDS
+    reserved: ReleaseKey | None = None
+
+
+@dataclass(frozen=True)
+class BundleListeners:
+    """Whom the reconciler of bundles notifies of what.
+
+    `requeue(key)` has another bundle looked at: an ended action may be what others wait for.
+    `note_end(key)` has a bundle looked at whose action has ended, also by a container that is told to stop:
+    how it ended is in no status yet.
+    `learn(texts)` gives the log which secrets must not be in it. `abandon()` ends the process when a
+    Helm action outlived its end, and nobody knows what it may still write.
+    """
+
+    requeue: Callable[[BundleKey], None]
+    note_end: Callable[[BundleKey], None]
+    learn: Callable[[Iterable[str]], None]
+    abandon: Callable[[], None]

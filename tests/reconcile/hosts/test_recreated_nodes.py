@@ -1,0 +1,54 @@
+"""Nodes that are made again under the same name: whose compute service it is."""
+
+from __future__ import annotations
+
+import pytest
+
+from controller.ports.kubernetes import NODE
+from tests.reconcile.node_world import NodeWorld
+
+
+@pytest.fixture
+def world() -> NodeWorld:
+    world = NodeWorld("cmp1", "cmp2", "cmp3", "cmp4", nodes={"evacuation": "Auto"})
+    world.reconcile(2)
+    return world
+
+
+def make_again(world: NodeWorld) -> None:
+    world.kube.delete(NODE, "cmp1")
+    world.add_node("cmp1")
+
+
+@pytest.mark.parametrize("hours", [-2, 2])
+def test_another_machine_may_register_whatever_our_clock_says(world: NodeWorld, hours: int) -> None:
+    world.clock.jump(3600.0 * hours)
+    world.kube.delete(NODE, "cmp1")
+    world.clock.jump(-3600.0 * hours)
+    world.add_node("cmp1")
+    world.clock.jump(3600.0 * hours)
+    # What the old machine reported last still counts for a while.
+    world.reconcile(5, after=10)
+    world.cloud.die("cmp1")
+    world.reconcile(40, after=10)
+    assert "cmp1" not in world.cloud.services
+
+
+@pytest.mark.slow
+def test_a_compute_service_that_is_forced_down_and_reports_is_not_removed(world: NodeWorld) -> None:
+    """Of a machine that was evacuated and has joined again as another Node."""
+    world.cloud.boot(1, "cmp1", local_disk=False)
+    world.set_ready("cmp1", False)
+    world.cloud.die("cmp1")
+    world.reconcile(20, after=10)
+    world.fence("cmp1")
+    world.reconcile(20)
+    assert world.cloud.services["cmp1"].forced_down
+    make_again(world)
+    service = world.cloud.services["cmp1"].id
+    world.cloud.restart("cmp1")
+    for _ in range(30):
+        world.cloud.report("cmp1")
+        world.reconcile(after=10)
+    found = world.cloud.services["cmp1"]
+    assert (found.id, found.enabled, found.forced_down) == (service, True, False)

@@ -1,0 +1,77 @@
+"""One event, what it draws from, and all that there are by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from controller.domain.api.region_name import RegionName
+from controller.ports.kubernetes import NODE_MAINTENANCE
+from tests.reconcile.watched import NAME
+from tests.world.cluster import NAMESPACE
+from tests.world.truth import Machine
+from tests.world.world import World
+
+T = TypeVar("T")
+REGION = RegionName(NAMESPACE, NAME)
+
+
+@dataclass(frozen=True)
+class Event:
+    """One event by its name; `numbers` are all that it draws from, `meanwhile` what happens during it."""
+
+    name: str
+    numbers: tuple[int, ...]
+    meanwhile: tuple[Event, ...] = ()
+
+
+class Draw:
+    """Takes one number after the other."""
+
+    def __init__(self, event: Event) -> None:
+        self._numbers = iter(event.numbers)
+        self.meanwhile = event.meanwhile
+
+    def number(self, below: int) -> int:
+        return next(self._numbers, 0) % below
+
+    def one(self, options: Sequence[T]) -> T:
+        return options[self.number(len(options))]
+
+
+Happening = Callable[[World, Draw], str | None]
+EVENTS: dict[str, Happening] = {}
+
+
+def happens(function: Happening) -> Happening:
+    EVENTS[function.__name__] = function
+    return function
+
+
+def happen(world: World, event: Event) -> bool:
+    """Whether it could happen; it is told then, and counted."""
+    told = EVENTS[event.name](world, Draw(event))
+    if told is None:
+        return False
+    world.met[event.name] += 1
+    if told:
+        world.tell(told)
+    return True
+
+
+def draw_machine(world: World, draw: Draw, *, powered: bool | None = None) -> Machine | None:
+    """One of all machines, which may be in the wrong state for it: the same number means the same machine."""
+    found = draw.one(list(world.truth.present()))
+    return found if powered is None or found.powered == powered else None
+
+
+def free_name(world: World) -> str | None:
+    taken = {one["metadata"]["name"] for one in world.cluster.kube.objects("NodeMaintenance")}
+    return next((name for name in ("work-1", "work-2", "work-3") if name not in taken), None)
+
+
+def make_maintenance(world: World, name: str, node: str, **spec: Any) -> None:
+    whole = {"region": REGION.written(), "nodeName": node, "deadlines": {"server": "2m", "whole": "1h"}}
+    body = {"apiVersion": NODE_MAINTENANCE.api_version, "kind": NODE_MAINTENANCE.kind}
+    world.cluster.kube.create({**body, "metadata": {"name": name}, "spec": {**whole, **spec}})
