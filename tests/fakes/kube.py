@@ -82,6 +82,7 @@ class FakeKube:
         self.requests: list[Request] = []
         self.logs: dict[tuple[str, str, str], str] = {}
         self.previous_logs: dict[tuple[str, str, str], str] = {}
+        self.new_uid: Callable[[], str] = lambda: str(uuid.uuid4())
         self.before_write: Callable[[Request], None] = _nothing
         self.after_write: Callable[[Request], None] = _nothing
 
@@ -319,8 +320,10 @@ class FakeKube:
         if stored is None or stored.obj["metadata"].get("deletionTimestamp"):
             return False
         references = stored.obj["metadata"].get("ownerReferences", [])
+        if not references:
+            return False
         living = {other.obj["metadata"]["uid"] for other in self._objects.values()}
-        if not references or any(reference["uid"] in living for reference in references):
+        if any(reference["uid"] in living for reference in references):
             return False
         _Write(self, _request("collect", stored.obj)).delete(stored)
         return True
@@ -353,7 +356,7 @@ class _Write:
         convert_secret(fresh)
         meta = fresh["metadata"]
         meta.pop("resourceVersion", None)
-        meta["uid"] = str(uuid.uuid4())
+        meta["uid"] = kube.new_uid()
         meta["creationTimestamp"] = kube._time()
         if fresh["kind"] not in WITHOUT_GENERATION:
             meta["generation"] = 1

@@ -143,6 +143,10 @@ def convert_secret(obj: KubeObject) -> None:
 def check_immutable(before: Mapping[str, Any], after: Mapping[str, Any]) -> None:
     if before["kind"] == "StatefulSet":
         _check_stateful_set(before.get("spec") or {}, after.get("spec") or {})
+    if before["kind"] == "Job":
+        template = [(one.get("spec") or {}).get("template") for one in (before, after)]
+        if template[0] != template[1]:
+            raise ObjectRefused("spec.template: Invalid value: field is immutable")
     if before["kind"] not in ("Secret", "ConfigMap"):
         return
     if before.get("type") != after.get("type"):
